@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/support/diagnostic.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+
+namespace ikat {
+namespace {
+
+std::string_view severity_text(Severity severity) {
+    switch (severity) {
+        case Severity::Error: return "error";
+        case Severity::Warning: return "warning";
+        case Severity::Note: return "note";
+    }
+    return "";
+}
+
+std::string prefixed(const Location& where, std::string_view kind, const std::string& message) {
+    std::string place = to_string(where);
+    if (!place.empty()) place += ": ";
+    return place + std::string(kind) + ": " + message;
+}
+
+std::string render(const std::vector<Diagnostic>& diagnostics) {
+    std::string out;
+    for (const Diagnostic& diagnostic : diagnostics) {
+        if (!out.empty()) out += '\n';
+        out += to_string(diagnostic);
+    }
+    return out;
+}
+
+}  // namespace
+
+const char* intern(std::string_view text) {
+    static std::mutex mutex;
+    static std::set<std::string, std::less<>> texts;  // nodes never move
+    const std::lock_guard lock(mutex);
+    if (auto found = texts.find(text); found != texts.end()) return found->c_str();
+    return texts.emplace(text).first->c_str();
+}
+
+std::string to_string(const Location& where) {
+    std::string out = where.file;
+    if (where.line) out += ':' + std::to_string(where.line);
+    if (where.line && where.column) out += ':' + std::to_string(where.column);
+    return out;
+}
+
+std::string to_string(const Diagnostic& diagnostic) {
+    std::string out = prefixed(diagnostic.where, severity_text(diagnostic.severity), diagnostic.message);
+    if (!diagnostic.excerpt.empty()) out += '\n' + diagnostic.excerpt;
+    for (const Diagnostic::Note& note : diagnostic.notes) out += '\n' + prefixed(note.where, "note", note.message);
+    if (!diagnostic.hint.empty()) out += "\n  hint: " + diagnostic.hint;
+    return out;
+}
+
+std::string excerpt(std::string_view text, const Location& where) {
+    for (std::uint32_t line = 1; line < where.line; ++line) {
+        const auto end = text.find('\n');
+        if (end == std::string_view::npos) return {};
+        text.remove_prefix(end + 1);
+    }
+    constexpr std::size_t widest = 160;  // real PTX has lines of half a million characters
+    const std::string_view full = text.substr(0, text.find('\n'));
+    const std::size_t column = where.column ? std::min<std::size_t>(where.column - 1, full.size()) : 0;
+    const std::size_t first = column > widest / 2 ? column - widest / 2 : 0;
+    const std::string_view shown = full.substr(first, widest);
+    std::string caret;
+    for (std::size_t i = first; i < column; ++i) caret += full[i] == '\t' ? '\t' : ' ';
+    return "    " + std::string(shown) + "\n    " + caret + '^';
+}
+
+Error::Error(Diagnostic diagnostic) : Error(std::vector{std::move(diagnostic)}) {}
+Error::Error(std::vector<Diagnostic> diagnostics)
+    : std::runtime_error(render(diagnostics)), diagnostics_(std::move(diagnostics)) {}
+Error::Error(std::string message, std::string hint)
+    : Error(Diagnostic{.message = std::move(message), .hint = std::move(hint)}) {}
+
+void assertion_failed(const char* condition, const char* file, int line, const std::string& detail) {
+    std::fprintf(stderr, "%s:%d: ikat internal error: %s does not hold\n%s\n", file, line, condition, detail.c_str());
+    std::abort();
+}
+
+}  // namespace ikat

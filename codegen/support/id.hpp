@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed ids. A compiler object is named by a 32-bit index into a vector of its owner; the index has a type of its own,
+// owns nothing, copies for free and stays valid when the vector grows:
+//
+//     enum class Value : std::uint32_t {};
+//     values_[index(v)]
+#pragma once
+#include <cstdint>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+namespace ikat {
+
+template <class T>
+concept Id = std::is_enum_v<T> && std::is_same_v<std::underlying_type_t<T>, std::uint32_t>;
+
+/// The id that names nothing.
+template <Id T>
+inline constexpr T no_id = T(~0u);
+
+template <Id T>
+constexpr std::uint32_t index(T id) {
+    return std::to_underlying(id);
+}
+
+/// All ids of a vector with `count` elements, in order.
+template <Id T>
+constexpr auto ids(std::size_t count) {
+    return std::views::iota(std::uint32_t{0}, std::uint32_t(count)) |
+           std::views::transform([](std::uint32_t i) { return T(i); });
+}
+
+}  // namespace ikat
