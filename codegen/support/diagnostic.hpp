@@ -39,16 +39,16 @@ enum class Severity : std::uint8_t { Error, Warning, Note };
 /// places that take part ("the barrier is here"); `excerpt` is the offending source line with a caret, where known.
 struct Diagnostic {
     struct Note {
-        Location where;
-        std::string message;
+        Location where{};
+        std::string message{};
     };
 
     Severity severity = Severity::Error;
-    Location where;
-    std::string message;
-    std::string hint;
-    std::vector<Note> notes;
-    std::string excerpt;
+    Location where{};
+    std::string message{};
+    std::string hint{};
+    std::vector<Note> notes{};
+    std::string excerpt{};
 };
 
 /// "saxpy.cpp:12:5: error: message" then excerpt, notes and hint, each on its own line, without a trailing newline.

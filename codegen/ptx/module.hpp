@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PTX module as data. Emitter, parser, printer and emulator meet here: the emitter and the parser make a Module, the
+// printer and the emulator read it.
+//
+// The model follows the *shape* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
+// token in its written order, so that what was parsed prints back the same. What an opcode and its modifiers mean is
+// not known here; opcodes.hpp has the table.
+//
+// Names are interned in the module. Operands, modifiers and names of lists live in flat pools and are referred to by
+// spans: a 12 MB file is a few large vectors. A Module is a plain value.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/support/id.hpp"
+
+namespace ikat::ptx {
+
+/// An interned token: an identifier ("%r1", "loop"), an opcode stem ("add"), a modifier (".rn"), a literal's spelling.
+enum class Name : std::uint32_t {};
+inline constexpr Name no_name = no_id<Name>;
+
+/// Elements [first, first + count) of one of the Module's pools.
+struct Span {
+    std::uint32_t first = 0, count = 0;
+    bool operator==(const Span&) const = default;
+};
+
+/// A place in the PTX text, counted from 1; line 0 means the module was built and not parsed.
+struct Position {
+    std::uint32_t line = 0, column = 0;
+};
+
+struct Operand {
+    enum class Kind : std::uint8_t {
+        Symbol,  // %r1, loop, smem+16, %tid.x (name "%tid", suffix ".x"), WARP_SZ; value = byte offset after '+' or '-'
+        Integer,  // 7, -1, 0x1f, 017, 0b1, 5U: value = its two's complement bits
+        Float32,  // 0f3F800000: value = the 32 bits
+        Float64,  // 0d3FF0000000000000: value = the 64 bits; also decimal literals such as 1.5
+        String,   // "text": name = the text between the quotes, escapes kept as written
+        Vector,   // {a, b}: children
+        List,     // (a, b): children; arguments and results of call
+        Address,  // [a, b]: children; the first is the base symbol (with offset) or an integer
+        Pair,     // a|b: two children (setp, shfl, vote)
+        Sink,     // _
+        Generic,  // generic(symbol): one child, in initialisers
+        Assign,   // a=b as in tensormap or debug directives: two children
+    };
+    Kind kind = Kind::Sink;
+    bool negated = false;     // !%p, or the minus of -%r
+    bool has_offset = false;  // Symbol: an offset was written, even +0
+    Name name = no_name;      // Symbol and String; for literals their spelling, which the printer uses when present
+    Name suffix = no_name;    // Symbol: ".x", ".b0", ".h1"
+    std::uint64_t value = 0;
+    Span children{};  // into operands; the children of one operand are adjacent
+};
+
+/// `@p opcode.mod.mod a, b, c;`
+struct Instruction {
+    Name opcode = no_name;  // the stem without its dot: "ld", "setp", "cp"
+    Span modifiers{};  // into the module's modifiers, each with its dot: ".global", ".v4", ".f32", ".L1::no_allocate"
+    Span operands{};   // into Module::operands
+    Name guard = no_name;  // the predicate register, if any
+    bool guard_negated = false;
+    Position where{};
+};
+
+/// One declaration: `.shared .align 16 .b8 tile[1024];`, `.reg .b32 %r<12>;`, `.param .u64 x`, `.global .f32 y = 0f0;`
+struct Variable {
+    struct Declarator {
+        Name name = no_name;
+        std::uint32_t range = 0;  // %r<12>: 12 registers %r0 ... %r11; 0 = a single name
+        bool has_range = false;
+        std::vector<std::int64_t> extents;  // name[4][2]; an empty bracket pair is -1
+        Span initialiser{};                 // into operands: none, or one operand (a value or a Vector)
+    };
+    std::vector<Name> linkage;  // ".visible", ".extern", ".weak", ".common" as written
+    Name space = no_name;       // ".reg", ".shared", ".global", ".const", ".local", ".param"
+    std::vector<Name>
+        attributes;         // in written order: ".align" "16" ".ptr" ".global" ".attribute(...)"; see type for the rest
+    Name vector = no_name;  // ".v2", ".v4", ".v8"
+    Name type = no_name;    // ".b32", ".f32", ".pred", ".texref"
+    std::uint32_t alignment = 0;  // of the variable, in bytes; 0 = natural
+    std::vector<Declarator> declarators;
+    Position where{};
+};
+
+/// A directive that is neither a variable nor a function: .pragma, .loc, .file, .maxntid, .section {...},
+/// .branchtargets
+struct Directive {
+    Name name = no_name;  // ".maxntid"
+    Span operands{};      // into operands
+    std::string raw{};    // the text between the braces of .section, kept as written
+    bool has_body = false;
+    Position where{};
+};
+
+/// What stands in a body, in order. Scopes are flat: ScopeBegin ... ScopeEnd. `index` is into the function's vector of
+/// that kind, or the label's Name.
+struct Statement {
+    enum class Kind : std::uint8_t { Instruction, Label, Variable, Directive, ScopeBegin, ScopeEnd };
+    Kind kind = Kind::Instruction;
+    std::uint32_t index = 0;
+    Position where{};
+};
+
+struct Function {
+    std::vector<Name> linkage;  // ".visible", ".extern", ".weak"
+    bool is_entry = false;
+    bool has_body = true;  // false: a prototype
+    Name name = no_name;
+    std::vector<Variable> results;      // .func (.param .b32 r) f (...)
+    std::vector<Variable> parameters;   // one declarator each
+    std::vector<Directive> directives;  // .maxntid 256, 1, 1 and its like, in written order
+    std::vector<Statement> body;
+    std::vector<Instruction> instructions;
+    std::vector<Variable> variables;
+    std::vector<Directive> body_directives;
+    Position where{};
+};
+
+class Module {
+    struct TextHash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    };
+
+public:
+    Name intern(std::string_view text);
+    std::string_view text(Name name) const;
+    /// The name already interned for text, or no_name.
+    Name find(std::string_view text) const;
+
+    std::span<const Operand> operands(Span span) const { return std::span(operands_).subspan(span.first, span.count); }
+    std::span<const Name> modifiers(Span span) const { return std::span(modifiers_).subspan(span.first, span.count); }
+    Span add_operands(std::span<const Operand> operands);
+    Span add_modifiers(std::span<const Name> modifiers);
+
+    const Function* find_function(std::string_view name) const;
+
+    struct Version {
+        std::uint32_t major = 0, minor = 0;
+    } version;
+    std::vector<Name> target;         // "sm_90a", then options such as "texmode_independent", "debug"
+    std::uint32_t address_size = 64;  // bits
+
+    /// The top level in written order; `index` is into the vector of its kind.
+    struct Item {
+        enum class Kind : std::uint8_t { Function, Variable, Directive };
+        Kind kind;
+        std::uint32_t index;
+    };
+    std::vector<Item> items;
+    std::vector<Function> functions;
+    std::vector<Variable> variables;
+    std::vector<Directive> directives;
+
+    /// Of the text the module was parsed from; empty when it was built. For messages.
+    const char* file = "";
+
+private:
+    std::vector<Operand> operands_;
+    std::vector<Name> modifiers_;
+    std::vector<std::string> texts_;  // by Name
+    std::unordered_map<std::string, Name, TextHash, std::equal_to<>> ids_;
+};
+
+/// The module as text. Deterministic; a module that was parsed from text in this printer's layout prints the same
+/// bytes. Throws nothing.
+std::string print(const Module& module);
+
+/// As above; lines[f][i] is the line of the text on which instruction i of function f stands.
+std::string print(const Module& module, std::vector<std::vector<std::uint32_t>>& lines);
+
+/// Parses PTX text. `file` names it in messages. Throws Error with line, column, caret and what was expected.
+Module parse(std::string_view text, std::string_view file);
+
+}  // namespace ikat::ptx

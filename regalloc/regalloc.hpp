@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register allocation behind a wall: a plain problem in, a plain answer out. Knows no opcode, no type, no PTX.
+//
+// A Problem is a function in SSA form with block arguments, of which only uses, definitions and register classes are
+// left. An Allocation gives every value a register and lists the moves that make it right. Registers of one class are
+// numbered from 0 and are all alike; classes never overlap. See README.md for the algorithm.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/support/id.hpp"
+
+namespace ikat::regalloc {
+
+enum class Value : std::uint32_t {};  // a live range; dense from 0
+enum class Block : std::uint32_t {};  // dense from 0; block 0 is the entry
+using Class = std::uint8_t;           // a register pool; dense from 0
+using Register = std::uint32_t;       // within its class
+
+inline constexpr Register no_register = ~0u;
+inline constexpr std::uint32_t unlimited = ~0u;
+
+/// Definition `definition` must get the register of use `use`: an accumulator, the pass-through of a predicated load.
+struct Tied {
+    std::uint16_t definition, use;
+};
+
+struct Instruction {
+    std::vector<Value> uses, definitions;
+    std::vector<Tied> tied{};
+};
+
+struct Edge {
+    Block to;
+    std::vector<Value> arguments;  // one per parameter of `to`, of equal class
+};
+
+struct BasicBlock {
+    std::vector<Value> parameters;
+    std::vector<Instruction> instructions;
+    std::vector<Value> terminator_uses;  // a branch's condition
+    std::vector<Edge>
+        edges;  // an edge with arguments leaves a block with one successor or enters one with one predecessor
+};
+
+struct Problem {
+    struct Range {
+        Class register_class;
+        bool rematerialisable = false;  // can be computed again anywhere from nothing (a constant, a special register)
+    };
+    std::vector<Range> values;
+    std::vector<BasicBlock> blocks;
+    std::vector<std::uint32_t> limits;  // registers per class; `unlimited` = colour with as many as are needed
+};
+
+/// Something the allocator inserts. Edits of one place happen in the order of the list.
+struct Edit {
+    enum class Kind : std::uint8_t {
+        Move,           // register to ← register from
+        Spill,          // stack slot ← register from
+        Reload,         // register to ← stack slot
+        Rematerialise,  // register to ← the value computed again
+    };
+    Kind kind;
+    Block block;
+    std::uint32_t before;  // the edit stands before instruction `before`; instructions.size() = before the terminator
+    Class register_class;
+    Register from = no_register, to = no_register;
+    Value value = no_id<Value>;  // Spill, Reload, Rematerialise: which
+    std::uint32_t slot = 0;      // Spill, Reload: stack slot
+};
+
+/// The use of a spilled value at one instruction reads this register instead of the value's own.
+struct Reassigned {
+    Block block;
+    std::uint32_t instruction;
+    std::uint32_t use;
+    Register to;
+};
+
+struct Allocation {
+    std::vector<Register>
+        registers;            // by Value; no_register for a value that lives only in its stack slot or is never defined
+    std::vector<Edit> edits;  // sorted by block, then place
+    std::vector<Reassigned> reassigned{};  // sorted likewise
+    std::vector<std::uint32_t> used;       // registers per class
+    std::vector<std::uint32_t> max_live;   // per class: the highest pressure anywhere
+    std::uint32_t stack_slots = 0;
+};
+
+enum class Method : std::uint8_t {
+    Colouring,  // fewest registers: chordal colouring in dominance order, coalesced
+    Simplest,   // one register per value, in definition order; for bisecting and for stable golden files
+};
+
+struct Options {
+    Method method = Method::Colouring;
+    bool spill = false;  // obey Problem::limits by spilling; otherwise limits are ignored
+};
+
+/// Solves the problem. The answer is deterministic. Throws nothing; a malformed problem is an assertion.
+Allocation allocate(const Problem& problem, const Options& options = {});
+
+/// How many values of each class are live just before instruction i of block b: pressure[b][i][class]; the last row of
+/// a block is the place before its terminator.
+std::vector<std::vector<std::vector<std::uint32_t>>> pressure(const Problem& problem);
+
+/// Proves the answer by symbolic execution over all paths: every use finds its value in its register. Empty if right,
+/// else one sentence per violation.
+std::vector<std::string> check(const Problem& problem, const Allocation& allocation);
+
+/// One move of a parallel copy.
+struct Move {
+    Register to, from;
+    bool operator==(const Move&) const = default;
+};
+
+/// Orders a parallel copy (all sources read before any destination is written; destinations distinct) into sequential
+/// moves. A cycle goes through `scratch`, which must be free.
+std::vector<Move> sequentialise(std::span<const Move> parallel, Register scratch);
+
+}  // namespace ikat::regalloc
