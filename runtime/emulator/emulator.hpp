@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU emulator: runs parsed PTX text and checks it while it runs. This is its whole face; the device of the runtime
+// is a thin layer over it.
+//
+// Always checked: accesses out of bounds, misaligned or after free; barriers that exited or diverged threads cannot
+// reach; deadlock; a step budget. A finding stops the launch and is thrown as Error that names buffer, offset, block,
+// thread, PTX line and, where a line table is given, the line of the kernel's source.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::emulator {
+
+/// Device memory. Addresses are 64-bit numbers of our own whose high bits name the allocation, so that a bounds check
+/// is one comparison and a freed address stays poisoned. Thread-safe.
+class Memory {
+public:
+    Memory();
+    ~Memory();
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error when
+    /// there is no memory.
+    std::uint64_t allocate(std::size_t bytes, std::string_view name = {});
+    /// Throws Error for an address that allocate did not return or that was freed before.
+    void release(std::uint64_t address);
+    /// Host copies; throw Error when the range is not inside one allocation.
+    void write(std::uint64_t address, std::span<const std::byte> from);
+    void read(std::uint64_t address, std::span<std::byte> to) const;
+    void name(std::uint64_t address, std::string_view name);
+
+    struct State;
+    State& state() const { return *state_; }
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+struct Options {
+    unsigned threads = 1;                    // host threads over which the CTAs of a launch are spread
+    std::uint64_t step_budget = 1ull << 40;  // warp instructions per launch; then the launch is stopped as endless
+    std::uint32_t seed = 0;                  // 0: warps in order; else a seeded order of warps and splits
+    std::function<void(std::string_view)> output;  // what the kernel prints, in CTA order; empty = stdout
+};
+
+struct Launch {
+    std::string_view entry;
+    std::array<std::uint32_t, 3> grid{1, 1, 1};
+    std::array<std::uint32_t, 3> block{1, 1, 1};
+    std::uint32_t dynamic_shared_bytes = 0;
+    std::span<const std::byte> parameters;  // laid out as the entry's .param list: each at its natural alignment
+};
+
+/// What a finished launch did.
+struct Statistics {
+    std::uint64_t warp_instructions = 0;
+    std::uint64_t lane_instructions = 0;  // active lanes summed over warp instructions
+    std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
+};
+
+/// A module decoded for execution. Decoding checks every instruction the entry can reach; an instruction the emulator
+/// cannot run is an Error with its line.
+class Program {
+public:
+    /// source_lines, if given: by PTX line (index 0 unused), the kernel's source line.
+    Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
+    ~Program();
+    Program(Program&&) noexcept;
+
+    struct Parameter {
+        std::string name;
+        std::string type;  // ".u64"
+        std::size_t offset, bytes;
+    };
+    std::vector<Parameter> parameters(std::string_view entry) const;
+    std::vector<std::string> entries() const;
+    /// Static shared memory of the entry in bytes.
+    std::uint32_t shared_bytes(std::string_view entry) const;
+
+    /// Runs one grid to its end. Throws Error on a finding.
+    Statistics run(const Launch& launch, const Options& options = {});
+
+    struct State;
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+/// The instruction sets the interpreter's loops were built for and the one in use: "AVX3", "AVX2", "SSE4".
+std::string_view instruction_set();
+
+}  // namespace ikat::emulator
