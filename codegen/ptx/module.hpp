@@ -10,11 +10,10 @@
 // spans: a 12 MB file is a few large vectors. A Module is a plain value.
 #pragma once
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "codegen/support/id.hpp"
@@ -49,11 +48,14 @@ struct Operand {
         Pair,     // a|b: two children (setp, shfl, vote)
         Sink,     // _
         Generic,  // generic(symbol): one child, in initialisers
-        Assign,   // a=b as in tensormap or debug directives: two children
+        Assign,   // a = b in the initialiser of a sampler: two children
+        Element,  // a[4]: two children, the array and the index
+        Mask,     // 0xff00(symbol): one child and value = the mask, in initialisers
     };
     Kind kind = Kind::Sink;
-    bool negated = false;     // !%p, or the minus of -%r
-    bool has_offset = false;  // Symbol: an offset was written, even +0
+    bool negated = false;     // Symbol: !%p
+    bool minus = false;       // Symbol: -%r, as vmad has it
+    bool has_offset = false;  // Symbol, Generic: an offset was written, even +0
     Name name = no_name;      // Symbol and String; for literals their spelling, which the printer uses when present
     Name suffix = no_name;    // Symbol: ".x", ".b0", ".h1"
     std::uint64_t value = 0;
@@ -79,13 +81,13 @@ struct Variable {
         std::vector<std::int64_t> extents;  // name[4][2]; an empty bracket pair is -1
         Span initialiser{};                 // into operands: none, or one operand (a value or a Vector)
     };
-    std::vector<Name> linkage;  // ".visible", ".extern", ".weak", ".common" as written
-    Name space = no_name;       // ".reg", ".shared", ".global", ".const", ".local", ".param"
-    std::vector<Name>
-        attributes;         // in written order: ".align" "16" ".ptr" ".global" ".attribute(...)"; see type for the rest
-    Name vector = no_name;  // ".v2", ".v4", ".v8"
-    Name type = no_name;    // ".b32", ".f32", ".pred", ".texref"
-    std::uint32_t alignment = 0;  // of the variable, in bytes; 0 = natural
+    std::vector<Name> linkage;    // ".visible", ".extern", ".weak", ".common" as written
+    Name space = no_name;         // ".reg", ".shared", ".global", ".const", ".local", ".param"
+    std::uint32_t alignment = 0;  // .align before the type: of the variable, in bytes; 0 = natural
+    Name attribute = no_name;     // ".attribute(.managed)" in one piece
+    Name vector = no_name;        // ".v2", ".v4", ".v8"
+    Name type = no_name;          // ".b32", ".f32", ".pred", ".texref"
+    std::vector<Name> pointer;    // what follows the type of a pointer parameter: ".ptr" ".global" ".align" "16"
     std::vector<Declarator> declarators;
     Position where{};
 };
@@ -95,7 +97,9 @@ struct Variable {
 struct Directive {
     Name name = no_name;  // ".maxntid"
     Span operands{};      // into operands
-    std::string raw{};    // the text between the braces of .section, kept as written
+    /// Text kept as written: with a body, what stands between its braces (.section); without one, the rest of a
+    /// directive whose operands are not looked into (.callprototype, unknown ones), its ';' included.
+    std::string raw{};
     bool has_body = false;
     Position where{};
 };
@@ -125,13 +129,9 @@ struct Function {
 };
 
 class Module {
-    struct TextHash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-    };
-
 public:
     Name intern(std::string_view text);
+    /// Valid as long as the module; "" for no_name.
     std::string_view text(Name name) const;
     /// The name already interned for text, or no_name.
     Name find(std::string_view text) const;
@@ -166,8 +166,15 @@ public:
 private:
     std::vector<Operand> operands_;
     std::vector<Name> modifiers_;
-    std::vector<std::string> texts_;  // by Name
-    std::unordered_map<std::string, Name, TextHash, std::equal_to<>> ids_;
+    struct Slot {
+        std::uint32_t hash = 0;
+        Name name = no_name;
+    };
+    std::uint32_t slot_of(std::string_view text, std::uint32_t hash) const;
+    void grow();
+
+    std::deque<std::string> texts_;  // by Name; a deque, so that text() stays valid while names are added
+    std::vector<Slot> slots_;        // open addressing; a power of two, at most half full
 };
 
 /// The module as text. Deterministic; a module that was parsed from text in this printer's layout prints the same
@@ -176,6 +183,11 @@ std::string print(const Module& module);
 
 /// As above; lines[f][i] is the line of the text on which instruction i of function f stands.
 std::string print(const Module& module, std::vector<std::vector<std::uint32_t>>& lines);
+
+/// One instruction as print writes it, without indentation and line end: "@%p1 bra loop;". For messages.
+std::string print(const Module& module, const Instruction& instruction);
+/// One operand: "[%rd1+4]".
+std::string print(const Module& module, const Operand& operand);
 
 /// Parses PTX text. `file` names it in messages. Throws Error with line, column, caret and what was expected.
 Module parse(std::string_view text, std::string_view file);
