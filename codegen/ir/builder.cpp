@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ir/builder.hpp"
+
+namespace ikat::ir {
+
+Value Builder::make(Instruction base, std::span<const Value> operands) {
+    const Shape& shape = info(base.op).shape;
+    std::vector<Type> results;
+    if (shape.result != Slot::None)
+        results.assign(shape.vector ? base.memory.count : 1, at(shape.result, base.type, base.from));
+    const Inst inst = append(std::move(base), operands, results);
+    return results.empty() ? no_value : fn_.result(inst);
+}
+
+Inst Builder::append(Instruction base, std::span<const Value> operands, std::span<const Type> results) {
+    if (!base.where.known()) base.where = where_;
+    return fn_.append(block_, base, operands, results);
+}
+
+void Builder::jump(Block to, std::vector<Value> arguments) {
+    fn_[block_].terminator = {.kind = Terminator::Kind::Jump, .targets = {{to, std::move(arguments)}}, .where = where_};
+}
+
+void Builder::branch(Value condition, Block then, Block otherwise) {
+    fn_[block_].terminator = {
+        .kind = Terminator::Kind::Branch, .condition = condition, .targets = {{then}, {otherwise}}, .where = where_};
+}
+
+void Builder::terminate(Terminator::Kind kind) { fn_[block_].terminator = {.kind = kind, .where = where_}; }
+
+}  // namespace ikat::ir

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The value of a pure instruction on constants: the line of semantics.hpp, applied to raw bits.
+#pragma once
+#include <bit>
+#include <span>
+
+#include "codegen/ir/op.hpp"
+
+namespace ikat::ir {
+
+/// Any scalar as raw bits, zero-extended.
+using Word = std::uint64_t;
+
+template <class T>
+constexpr T from_word(Word word) {
+    if constexpr (sizeof(T) == 8)
+        return std::bit_cast<T>(word);
+    else if constexpr (sizeof(T) == 4)
+        return std::bit_cast<T>(std::uint32_t(word));
+    else if constexpr (std::is_same_v<T, half>)
+        return half::from_bits(std::uint16_t(word));
+    else if constexpr (std::is_same_v<T, bool>)
+        return word & 1;
+    else
+        return T(word);
+}
+
+template <class T>
+constexpr Word to_word(T x) {
+    if constexpr (sizeof(T) == 8)
+        return std::bit_cast<Word>(x);
+    else if constexpr (sizeof(T) == 4)
+        return std::bit_cast<std::uint32_t>(x);
+    else if constexpr (std::is_same_v<T, half>)
+        return x.bits;
+    else if constexpr (std::is_same_v<T, bool>)
+        return x;
+    else
+        return std::make_unsigned_t<T>(x);
+}
+
+/// What an instruction says about its floating-point arithmetic.
+struct FloatInfo {
+    Rounding rounding = Rounding::Nearest;
+    bool ftz = false;       // subnormal inputs and results are zeros
+    bool sat = false;       // the result is clamped to [0, 1]
+    bool approx = false;    // within the op's ulp column, not correctly rounded
+    bool contract = false;  // a product may be fused into a following sum
+    bool operator==(const FloatInfo&) const = default;
+};
+
+/// The result of a pure op (not a leaf) at `type`, converting from `from`. The op must be in its domain.
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments);
+
+/// Whether evaluate may stand for the device: pure, not approximate, rounding to nearest (conversions: any), without
+/// ftz and sat, and no division by zero.
+bool folds(Op op, Type type, const FloatInfo& fp, std::span<const Word> arguments);
+
+}  // namespace ikat::ir

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IR: SSA with block arguments. A Function is a plain value: copy it to keep a snapshot, compare to test.
+//
+// Instructions live in an arena and are named by Inst; a block lists the ones it holds, in order. Operands and results
+// are spans of two pools, so that an instruction may have any number of either. Values are results or block parameters.
+// After selection the same IR holds target operations: the types stay, but only widths must agree (see verify.hpp).
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "codegen/support/id.hpp"
+
+namespace ikat::ir {
+
+enum class Value : std::uint32_t {};
+enum class Inst : std::uint32_t {};
+enum class Block : std::uint32_t {};
+inline constexpr Value no_value = no_id<Value>;
+inline constexpr Inst no_inst = no_id<Inst>;
+
+enum class Space : std::uint8_t { None, Generic, Global, Shared, Local, Const, Param };
+inline constexpr std::string_view space_names[] = {"", "generic", "global", "shared", "local", "const", "param"};
+
+/// PTX cache operators; Nc is the read-only path ld.global.nc.
+enum class CacheOperator : std::uint8_t { None, Ca, Cg, Cs, Cv, Wb, Wt, Nc };
+inline constexpr std::string_view cache_operator_names[] = {"", "ca", "cg", "cs", "cv", "wb", "wt", "nc"};
+
+enum class Order : std::uint8_t { Weak, Relaxed, Acquire, Release, AcquireRelease };
+inline constexpr std::string_view order_names[] = {"weak", "relaxed", "acquire", "release", "acq_rel"};
+
+enum class Scope : std::uint8_t { None, Cta, Cluster, Gpu, Sys };
+inline constexpr std::string_view scope_names[] = {"", "cta", "cluster", "gpu", "sys"};
+
+/// How an instruction touches memory. The element's type is the instruction's; `count` elements are adjacent (v2, v4).
+struct MemoryInfo {
+    Space space = Space::None;
+    std::uint8_t count = 1;
+    CacheOperator cache = CacheOperator::None;
+    Order order = Order::Weak;
+    Scope scope = Scope::None;
+    bool is_volatile = false;
+    std::int32_t offset = 0;  // bytes added to the address operand; selection folds constants into it
+    bool operator==(const MemoryInfo&) const = default;
+};
+
+/// Elements [first, first + count) of a pool of the Function.
+struct Range {
+    std::uint32_t first = 0, count = 0;
+    bool operator==(const Range&) const = default;
+};
+
+/// Results [result, result + count) end in the registers of operands [operand, operand + count): an accumulator, or
+/// what a guarded instruction leaves where its guard is false.
+struct Tie {
+    std::uint16_t result = 0, operand = 0, count = 0;
+    bool operator==(const Tie&) const = default;
+};
+
+struct Instruction {
+    Op op{};
+    Type type = Type::Void;
+    Type from = Type::Void;  // conversions only
+    FloatInfo fp{};
+    MemoryInfo memory{};
+    Word attribute = 0;           // meaning by info(op).attribute
+    Range operands{}, results{};  // see Function::operands, results
+    Value guard = no_value;  // a pred; where false, the instruction does nothing and its results are its tied operands
+    bool guard_negated = false;
+    Tie tie{};
+    Location where{};
+    bool operator==(const Instruction&) const = default;
+};
+
+struct Jump {
+    Block to{};
+    std::vector<Value> arguments{};
+    bool operator==(const Jump&) const = default;
+};
+
+struct Terminator {
+    enum class Kind : std::uint8_t {
+        None,      // still being built
+        Jump,      // targets[0]
+        Branch,    // targets[0] where condition (pred) is true, else targets[1]
+        Multiway,  // targets[condition] (u32); the last target from there on
+        Return,
+        Trap,
+    };
+    Kind kind = Kind::None;
+    Value condition = no_value;
+    bool uniform = false;  // Branch, Multiway: all threads of a warp that get here go the same way
+    std::vector<Jump> targets{};
+    Location where{};
+    bool operator==(const Terminator&) const = default;
+};
+
+struct BasicBlock {
+    std::vector<Value> parameters;
+    std::vector<Inst> instructions;
+    Terminator terminator;
+    bool operator==(const BasicBlock&) const = default;
+};
+
+/// Where a value comes from: result `position` of `instruction`, or, if that is no_inst, parameter `position` of
+/// `block`.
+struct Definition {
+    Type type = Type::Void;
+    Inst instruction = no_inst;
+    Block block{};  // of a parameter
+    std::uint32_t position = 0;
+    bool operator==(const Definition&) const = default;
+};
+
+enum class Access : std::uint8_t { Value, In, Out, InOut };  // Value: a scalar
+inline constexpr std::string_view access_names[] = {"", "in", "out", "inout"};
+
+struct Parameter {
+    std::string name;
+    Type type = Type::U64;  // as passed: pointers are u64
+    Access access = Access::Value;
+    Type element = Type::Void;    // of a pointer
+    std::uint32_t alignment = 0;  // of a pointer, in bytes, as promised by contract; 0 = the element's
+    std::uint64_t multiple = 1;   // of an integer: a promised divisor
+    bool operator==(const Parameter&) const = default;
+};
+
+/// A shared or local array.
+struct Symbol {
+    std::string name;
+    Space space = Space::Shared;
+    Type element = Type::U8;
+    std::uint64_t count = 0;      // elements; 0 for dynamic shared memory
+    std::uint32_t alignment = 0;  // bytes
+    bool dynamic = false;         // begins at the dynamic part of shared memory
+    bool operator==(const Symbol&) const = default;
+};
+
+struct LaunchBounds {
+    std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not said
+    bool operator==(const LaunchBounds&) const = default;
+};
+
+class Function {
+public:
+    std::string name;
+    bool is_entry = true;
+    std::vector<Parameter> parameters;
+    std::vector<Symbol> symbols;
+    std::vector<std::string> texts;  // of print, check and opaque
+    LaunchBounds bounds;
+
+    const Instruction& operator[](Inst inst) const { return instructions_[index(inst)]; }
+    Instruction& operator[](Inst inst) { return instructions_[index(inst)]; }
+    const BasicBlock& operator[](Block block) const { return blocks_[index(block)]; }
+    BasicBlock& operator[](Block block) { return blocks_[index(block)]; }
+    const Definition& operator[](Value value) const { return values_[index(value)]; }
+    Type type(Value value) const { return values_[index(value)].type; }
+
+    std::span<const Value> operands(Inst inst) const { return slice(operands_, (*this)[inst].operands); }
+    std::span<Value> operands(Inst inst) { return slice(operands_, (*this)[inst].operands); }
+    std::span<const Value> results(Inst inst) const { return slice(results_, (*this)[inst].results); }
+    /// The only result of an instruction that has one.
+    Value result(Inst inst) const { return results_[(*this)[inst].results.first]; }
+
+    Block entry() const { return Block(0); }
+    auto blocks() const { return ids<Block>(blocks_.size()); }
+    std::size_t block_count() const { return blocks_.size(); }
+    std::size_t value_count() const { return values_.size(); }
+    std::size_t inst_count() const { return instructions_.size(); }
+
+    Block add_block();
+    Value add_parameter(Block block, Type type);
+    /// Makes an instruction with fresh results of the given types; it is in no block yet. `base` gives all but operands
+    /// and results.
+    Inst create(const Instruction& base, std::span<const Value> operands, std::span<const Type> results);
+    Inst append(Block block, const Instruction& base, std::span<const Value> operands, std::span<const Type> results);
+    void set_operands(Inst inst, std::span<const Value> operands);
+    /// Gives a value another type: selection does, when an operation of the target gives wider or narrower results.
+    void set_type(Value value, Type type) { values_[index(value)].type = type; }
+    /// Changes which parameters a block has; arguments of jumps to it are the caller's to match.
+    void set_parameters(Block block, std::vector<Value> parameters);
+    /// Drops the blocks for which keep is false and renumbers the rest in order; none kept may jump to one dropped.
+    void keep_blocks(const std::vector<bool>& keep);
+    std::uint32_t add_text(std::string_view text);
+
+    /// Calls f(Value&) for every use in an instruction (its guard included) or a terminator (its jumps' arguments
+    /// included).
+    void each_use(Inst inst, auto&& f) {
+        for (Value& value : operands(inst)) f(value);
+        if ((*this)[inst].guard != no_value) f((*this)[inst].guard);
+    }
+    void each_use(Inst inst, auto&& f) const {
+        for (Value value : operands(inst)) f(value);
+        if ((*this)[inst].guard != no_value) f((*this)[inst].guard);
+    }
+    static void each_use(auto& terminator, auto&& f) {
+        if (terminator.condition != no_value) f(terminator.condition);
+        for (auto& jump : terminator.targets)
+            for (auto& value : jump.arguments) f(value);
+    }
+
+    bool operator==(const Function&) const = default;
+
+private:
+    template <class Pool>
+    static auto slice(Pool& pool, Range range) {
+        return std::span(pool).subspan(range.first, range.count);
+    }
+
+    std::vector<Instruction> instructions_;
+    std::vector<BasicBlock> blocks_;
+    std::vector<Definition> values_;
+    std::vector<Value> operands_, results_;
+};
+
+/// Everything one PTX file holds.
+struct Module {
+    std::vector<Function> functions;
+    bool operator==(const Module&) const = default;
+};
+
+/// The bits of a Const instruction that defines value, if one does.
+std::optional<Word> constant(const Function& fn, Value value);
+
+}  // namespace ikat::ir

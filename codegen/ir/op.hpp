@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The op table: what ops.def says about each op, as constexpr data, and questions asked of it.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "codegen/ir/type.hpp"
+
+namespace ikat::ir {
+
+enum class Op : std::uint8_t {
+#define OP(name, ...) name,
+#include "codegen/ir/ops.def"
+};
+
+enum Trait : std::uint16_t {
+    NoTraits = 0,
+    Commutes = 1,         // in its first two operands
+    Associates = 2,       // as a mathematical operation; floats must not be regrouped for all that
+    Idempotent = 4,       // op(x, x) = x, or op(op(x)) = op(x) for a unary op
+    Reads = 8,            // memory
+    Writes = 16,          // memory, or something the host can see
+    Convergent = 32,      // speaks to the other lanes or warps
+    Rematerialises = 64,  // cheap to compute again anywhere from nothing
+    AlwaysApprox = 128,   // PTX has no correctly rounded form
+    Pure = 256,           // an EFFECT row all the same free of effects
+};
+constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
+
+/// Which FloatInfo fields an op's PTX form can carry.
+enum Modifier : std::uint8_t { NoModifiers = 0, Rounds = 1, Ftz = 2, Sat = 4, Approx = 8 };
+constexpr Modifier operator|(Modifier a, Modifier b) { return Modifier(int(a) | int(b)); }
+
+/// What Instruction::attribute holds, and so how the IR text spells it.
+enum class Attribute : std::uint8_t {
+    None,
+    Constant,   // the value's bits
+    Parameter,  // index into Function::parameters
+    Special,    // a SpecialRegister
+    Symbol,     // index into Function::symbols
+    Barrier,    // barrier id, 0 … 15
+    Shuffle,    // a ShuffleMode
+    Text,       // index into Function::texts
+};
+
+enum class SpecialRegister : std::uint8_t {
+    TidX,
+    TidY,
+    TidZ,
+    NtidX,
+    NtidY,
+    NtidZ,
+    CtaidX,
+    CtaidY,
+    CtaidZ,
+    NctaidX,
+    NctaidY,
+    NctaidZ,
+    LaneId,
+};
+inline constexpr std::string_view special_register_names[] = {"tid.x",    "tid.y",    "tid.z",   "ntid.x",  "ntid.y",
+                                                              "ntid.z",   "ctaid.x",  "ctaid.y", "ctaid.z", "nctaid.x",
+                                                              "nctaid.y", "nctaid.z", "laneid"};
+
+enum class ShuffleMode : std::uint8_t { Up, Down, Xor, Idx };
+inline constexpr std::string_view shuffle_mode_names[] = {"up", "down", "bfly", "idx"};
+
+/// What an op takes and gives. T is the type the instruction is written at.
+enum class Slot : std::uint8_t {
+    None,
+    T,
+    From,  // the type a conversion starts from
+    Wide,  // 64 bits, signed as T
+    Pred,
+    U32,
+    Address,  // u64 or u32, by the address space
+};
+struct Shape {
+    Slot result;
+    std::array<Slot, 4> arguments{};
+    bool vector = false;    // as many T results (or trailing T arguments) as MemoryInfo::count
+    bool variadic = false;  // any arguments and results of any types
+
+    constexpr int arity() const {
+        int n = 0;
+        for (Slot slot : arguments) n += slot != Slot::None;
+        return n;
+    }
+};
+inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T, {Slot::T, Slot::T}},
+    Ternary{Slot::T, {Slot::T, Slot::T, Slot::T}}, Widen{Slot::Wide, {Slot::T, Slot::T}},
+    WidenAdd{Slot::Wide, {Slot::T, Slot::T, Slot::Wide}}, Shift{Slot::T, {Slot::T, Slot::U32}},
+    Compare{Slot::Pred, {Slot::T, Slot::T}}, Choose{Slot::T, {Slot::T, Slot::T, Slot::Pred}},
+    FromTo{Slot::T, {Slot::From}}, Read{Slot::T, {Slot::Address}, true},
+    Write{Slot::None, {Slot::Address, Slot::T}, true}, Update{Slot::T, {Slot::Address, Slot::T}},
+    CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}}, Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
+    Exchange{Slot::T,
+             {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
+    Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},
+    Variadic{Slot::None, {}, false, true};
+
+struct OpInfo {
+    std::string_view row;
+    bool effect = false;  // written as EFFECT: has no line in semantics.hpp
+    Shape shape = Binary;
+    TypeSet domain = Num;
+    TypeSet from = 0;  // conversions: the types to start from
+    Trait traits = NoTraits;
+    Attribute attribute = Attribute::None;
+    Modifier modifiers = NoModifiers;
+    std::string_view ptx{};
+    double ulp = 0;  // error of the approximate form, in units of the last place
+};
+
+inline constexpr OpInfo op_table[] = {
+#define OP(name, ...) {.row = #name, .effect = false, __VA_ARGS__},
+#define EFFECT(name, ...) {.row = #name, .effect = true, __VA_ARGS__},
+#include "codegen/ir/ops.def"
+};
+inline constexpr int op_count = int(std::size(op_table));
+
+constexpr const OpInfo& info(Op op) { return op_table[int(op)]; }
+constexpr bool has(Op op, Trait trait) { return info(op).traits & trait; }
+
+/// Depends on its operands and attribute alone and does nothing else: may be removed, merged, moved along dominance.
+constexpr bool is_pure(Op op) { return !info(op).effect || has(op, Pure); }
+
+/// The name in IR text: the row's name in lower case, words joined by underscores ("atomic_add").
+struct OpName {
+    char text[20]{};
+    std::uint8_t size = 0;
+    constexpr operator std::string_view() const { return {text, size}; }
+};
+constexpr OpName make_name(Op op) {
+    OpName out;
+    for (char c : info(op).row) {
+        const bool upper = c >= 'A' && c <= 'Z';
+        if (upper && out.size) out.text[out.size++] = '_';
+        out.text[out.size++] = upper ? char(c - 'A' + 'a') : c;
+    }
+    return out;
+}
+inline constexpr auto op_names = [] {
+    std::array<OpName, op_count> names;
+    for (int i = 0; i < op_count; ++i) names[i] = make_name(Op(i));
+    return names;
+}();
+constexpr std::string_view name(Op op) { return op_names[int(op)]; }
+constexpr std::optional<Op> op_named(std::string_view text) {
+    for (int i = 0; i < op_count; ++i)
+        if (op_names[i] == text) return Op(i);
+    return {};
+}
+
+/// The type a slot stands for in an instruction written at `type` (and converting from `from`). Address is resolved by
+/// the instruction's space, not here.
+constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
+    switch (slot) {
+        case Slot::T: return type;
+        case Slot::From: return from;
+        case Slot::Wide: return is_signed(type) ? Type::I64 : Type::U64;
+        case Slot::Pred: return Type::Pred;
+        case Slot::U32: return Type::U32;
+        default: return Type::Void;
+    }
+}
+
+}  // namespace ikat::ir

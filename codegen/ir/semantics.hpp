@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every pure op of ops.def means, in C++: one line each, for any type of its domain. The constant folder and the
+// emulator call these same functions, so a folded kernel and an emulated one cannot disagree.
+//
+// The rules are PTX's: integers wrap; shifts clamp their amount; min and max of a NaN and a number give the number, and
+// order -0 below +0; a NaN result is the canonical one (all ones but the sign). Division of an integer by zero, which
+// PTX leaves open, gives what the hardware gives: all ones, and the dividend as remainder; the folder leaves it alone.
+// Approximate ops (those with an .ulp column) are computed to nearest here.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "codegen/support/half.hpp"
+
+namespace ikat::ir::sem {
+
+#define IKAT_INLINE __attribute__((always_inline)) inline
+
+template <class T>
+inline constexpr bool is_float = std::floating_point<T> || std::same_as<T, half>;
+
+/// Integers compute as unsigned, where overflow is defined.
+template <class T>
+IKAT_INLINE constexpr auto wrap(T x) {
+    if constexpr (std::signed_integral<T>)
+        return std::make_unsigned_t<T>(x);
+    else
+        return x;
+}
+
+/// f16 computes in float: 24 bits are enough that rounding twice is rounding once for + - * / and sqrt.
+template <class T>
+IKAT_INLINE constexpr auto wide(T x) {
+    if constexpr (std::same_as<T, half>)
+        return float(x);
+    else
+        return x;
+}
+
+template <class T>
+IKAT_INLINE constexpr T canonical_nan() {
+    if constexpr (std::same_as<T, half>)
+        return half::from_bits(0x7fff);
+    else if constexpr (std::same_as<T, float>)
+        return std::bit_cast<float>(0x7fffffffu);
+    else
+        return std::bit_cast<double>(0x7fffffffffffffffull);
+}
+
+/// A computed float as T, a NaN made canonical.
+template <class T>
+IKAT_INLINE constexpr T result(auto x) {
+    if constexpr (std::same_as<T, half>)
+        return half(double(x));
+    else
+        return x != x ? canonical_nan<T>() : T(x);
+}
+
+template <class T>
+IKAT_INLINE constexpr bool sign_bit(T x) {
+    if constexpr (std::same_as<T, half>)
+        return x.bits >> 15;
+    else if constexpr (std::same_as<T, float>)
+        return std::bit_cast<std::uint32_t>(x) >> 31;
+    else
+        return std::bit_cast<std::uint64_t>(x) >> 63;
+}
+
+template <class T>
+IKAT_INLINE constexpr T fma(T a, T b, T c) {
+    if constexpr (std::same_as<T, half>) {
+        // The product is exact in double; the sum is not always, so its error decides the last bit (round to odd).
+        const double product = double(float(a)) * double(float(b)), addend = float(c), sum = product + addend;
+        if (!(std::abs(sum) < std::numeric_limits<double>::infinity())) return result<half>(sum);
+        const double shadow = sum - product, error = (product - (sum - shadow)) + (addend - shadow);
+        auto bits = std::bit_cast<std::uint64_t>(sum);
+        if (error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : std::uint64_t(-1);
+        return half(std::bit_cast<double>(bits));
+    } else if constexpr (std::same_as<T, float>) {
+        return result<float>(__builtin_fmaf(a, b, c));
+    } else {
+        return result<double>(__builtin_fma(a, b, c));
+    }
+}
+
+template <class T>
+IKAT_INLINE constexpr T minimum(T a, T b) {
+    if constexpr (is_float<T>) {
+        const auto x = wide(a), y = wide(b);
+        if (x != x) return y != y ? canonical_nan<T>() : b;
+        if (y != y) return a;
+        return x < y || (x == y && sign_bit(a)) ? a : b;
+    } else {
+        return a < b ? a : b;
+    }
+}
+
+template <class T>
+IKAT_INLINE constexpr T maximum(T a, T b) {
+    if constexpr (is_float<T>) {
+        const auto x = wide(a), y = wide(b);
+        if (x != x) return y != y ? canonical_nan<T>() : b;
+        if (y != y) return a;
+        return x > y || (x == y && !sign_bit(a)) ? a : b;
+    } else {
+        return a > b ? a : b;
+    }
+}
+
+template <class T>
+IKAT_INLINE constexpr T divide(T a, T b) {
+    if constexpr (is_float<T>)
+        return result<T>(wide(a) / wide(b));
+    else if (b == 0)
+        return T(-1);
+    else if (std::signed_integral<T> && b == T(-1))
+        return T(0 - wrap(a));
+    else
+        return T(a / b);
+}
+
+template <class T>
+IKAT_INLINE constexpr T remainder(T a, T b) {
+    if (b == 0) return a;
+    if (std::signed_integral<T> && b == T(-1)) return 0;
+    return T(a % b);
+}
+
+template <class T>
+IKAT_INLINE constexpr T negate(T a) {
+    if constexpr (std::same_as<T, half>)
+        return wide(a) != wide(a) ? canonical_nan<T>() : half::from_bits(a.bits ^ 0x8000);
+    else if constexpr (is_float<T>)
+        return result<T>(-a);
+    else
+        return T(0 - wrap(a));
+}
+
+template <class T>
+IKAT_INLINE constexpr T absolute(T a) {
+    if constexpr (std::same_as<T, half>)
+        return wide(a) != wide(a) ? canonical_nan<T>() : half::from_bits(a.bits & 0x7fff);
+    else if constexpr (is_float<T>)
+        return result<T>(std::abs(a));
+    else
+        return a < 0 ? T(0 - wrap(a)) : a;
+}
+
+/// The type with the same signedness and 64 bits: what mul.wide of a 32-bit type gives.
+template <class T>
+using Wide = std::conditional_t<std::signed_integral<T>, std::int64_t, std::uint64_t>;
+
+template <class T>
+IKAT_INLINE constexpr T multiply_high(T a, T b) {
+    if constexpr (sizeof(T) == 4)
+        return T((Wide<T>(a) * Wide<T>(b)) >> 32);
+    else if constexpr (std::signed_integral<T>)
+        return T((__int128(a) * b) >> 64);
+    else
+        return T((static_cast<unsigned __int128>(a) * b) >> 64);
+}
+
+#define SEM(Name, ...) inline constexpr auto Name = []<class T>(__VA_ARGS__) __attribute__((always_inline))
+
+// clang-format off
+SEM(Add, T a, T b) { if constexpr (is_float<T>) return result<T>(wide(a) + wide(b)); else return T(wrap(a) + wrap(b)); };
+SEM(Sub, T a, T b) { if constexpr (is_float<T>) return result<T>(wide(a) - wide(b)); else return T(wrap(a) - wrap(b)); };
+SEM(Mul, T a, T b) { if constexpr (is_float<T>) return result<T>(wide(a) * wide(b)); else return T(wrap(a) * wrap(b)); };
+SEM(Fma, T a, T b, T c) { if constexpr (is_float<T>) return fma(a, b, c); else return T(wrap(a) * wrap(b) + wrap(c)); };
+SEM(Div, T a, T b) { return divide(a, b); };
+SEM(Rem, T a, T b) { return remainder(a, b); };
+SEM(Neg, T a)      { return negate(a); };
+SEM(Abs, T a)      { return absolute(a); };
+SEM(Min, T a, T b) { return minimum(a, b); };
+SEM(Max, T a, T b) { return maximum(a, b); };
+SEM(MulHi, T a, T b)   { return multiply_high(a, b); };
+SEM(MulWide, T a, T b) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b))); };
+SEM(MadWide, T a, T b, Wide<T> c) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b)) + wrap(c)); };
+
+SEM(Sqrt, T a)  { return result<T>(std::sqrt(a)); };
+SEM(Rcp, T a)   { return result<T>(T(1) / a); };
+SEM(Rsqrt, T a) { return result<T>(T(1 / std::sqrt(double(a)))); };
+SEM(Exp2, T a)  { return result<T>(T(std::exp2(double(a)))); };
+SEM(Log2, T a)  { return result<T>(T(std::log2(double(a)))); };
+
+SEM(And, T a, T b) { return T(a & b); };
+SEM(Or, T a, T b)  { return T(a | b); };
+SEM(Xor, T a, T b) { return T(a ^ b); };
+SEM(Not, T a)      { if constexpr (std::same_as<T, bool>) return !a; else return T(~a); };
+SEM(Shl, T a, std::uint32_t n) { return n < sizeof(T) * 8 ? T(wrap(a) << n) : T(0); };
+SEM(Shr, T a, std::uint32_t n) { return n < sizeof(T) * 8 ? T(a >> n) : T(std::signed_integral<T> && a < T(0) ? -1 : 0); };
+
+SEM(Eq, T a, T b) { return wide(a) == wide(b); };
+SEM(Ne, T a, T b) { return wide(a) != wide(b); };
+SEM(Lt, T a, T b) { return wide(a) <  wide(b); };
+SEM(Le, T a, T b) { return wide(a) <= wide(b); };
+SEM(Gt, T a, T b) { return wide(a) >  wide(b); };
+SEM(Ge, T a, T b) { return wide(a) >= wide(b); };
+SEM(Select, T a, T b, bool p) { return p ? a : b; };
+    // clang-format on
+
+#undef SEM
+
+/// Float → integer: rounded to an integral value, then clamped. A NaN gives 0, but with f64 or a 64-bit integer on
+/// either side the top bit alone (PTX ISA, cvt).
+template <class To, class From>
+constexpr To to_integer(From from, Rounding rounding) {
+    double x = double(wide(from));
+    if (x != x)
+        return sizeof(To) == 8 || sizeof(From) == 8 ? To(std::make_unsigned_t<To>(1) << (sizeof(To) * 8 - 1)) : To(0);
+    switch (rounding) {
+        case Rounding::Nearest: x = __builtin_nearbyint(x); break;
+        case Rounding::Zero: x = __builtin_trunc(x); break;
+        case Rounding::Down: x = __builtin_floor(x); break;
+        case Rounding::Up: x = __builtin_ceil(x); break;
+    }
+    constexpr double lowest = double(std::numeric_limits<To>::min());
+    constexpr double beyond = 2 * double(To(1) << (std::numeric_limits<To>::digits - 1));  // 2^digits
+    if (x < lowest) return std::numeric_limits<To>::min();
+    if (x >= beyond) return std::numeric_limits<To>::max();
+    return To(x);
+}
+
+/// Integer → float in one rounding.
+template <class To, class From>
+constexpr To from_integer(From x, Rounding rounding) {
+    const bool negative = std::signed_integral<From> && x < From(0);
+    const std::uint64_t magnitude = negative ? 0 - std::uint64_t(std::int64_t(x)) : std::uint64_t(x);
+    if constexpr (std::same_as<To, half>)
+        return half::from_bits(std::uint16_t(encode(negative, {magnitude, 0}, binary16, rounding)));
+    else if constexpr (std::same_as<To, float>)
+        return std::bit_cast<float>(std::uint32_t(encode(negative, {magnitude, 0}, binary32, rounding)));
+    else
+        return std::bit_cast<double>(encode(negative, {magnitude, 0}, binary64, rounding));
+}
+
+/// cvt between any two number types. Integers narrow by wrapping, or by clamping when `saturate`; a float result clamps
+/// to [0, 1] when `saturate` (NaN to 0).
+template <class To, class From>
+constexpr To convert(From x, Rounding rounding, bool saturate = false) {
+    if constexpr (is_float<To>) {
+        if (saturate) {
+            const double value = double(wide(x));
+            return convert<To>(value > 0 ? value < 1 ? value : 1.0 : 0.0, rounding);
+        }
+        if constexpr (!is_float<From>)
+            return from_integer<To>(x, rounding);
+        else if (wide(x) != wide(x))
+            return canonical_nan<To>();
+        else if constexpr (std::same_as<To, half>)
+            return half(double(wide(x)), rounding);
+        else if constexpr (std::same_as<To, float> && std::same_as<From, double>)
+            return std::bit_cast<float>(std::uint32_t(encode(x, binary32, rounding)));
+        else
+            return To(wide(x));
+    } else if constexpr (is_float<From>) {
+        return to_integer<To>(x, rounding);
+    } else {
+        if (!saturate) return To(x);
+        if (std::cmp_less(x, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+        return std::cmp_greater(x, std::numeric_limits<To>::max()) ? std::numeric_limits<To>::max() : To(x);
+    }
+}
+
+}  // namespace ikat::ir::sem

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar types of the IR, sets of them, and their C++ models.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "codegen/support/half.hpp"
+
+namespace ikat::ir {
+
+enum class Type : std::uint8_t { Void, Pred, I8, U8, I16, U16, I32, U32, I64, U64, F16, F32, F64 };
+inline constexpr int type_count = int(Type::F64) + 1;
+
+/// Sets of types, for the domain column of ops.def.
+using TypeSet = std::uint16_t;
+template <class... T>
+constexpr TypeSet set(T... types) {
+    return TypeSet((0u | ... | (1u << int(types))));
+}
+constexpr bool contains(TypeSet types, Type type) { return types >> int(type) & 1; }
+
+inline constexpr TypeSet SignedInt = set(Type::I32, Type::I64), UnsignedInt = set(Type::U32, Type::U64);
+inline constexpr TypeSet Int = SignedInt | UnsignedInt;  // what integers compute in; narrower ones load, store, convert
+inline constexpr TypeSet NarrowInt = set(Type::I8, Type::U8, Type::I16, Type::U16);
+inline constexpr TypeSet AnyInt = Int | NarrowInt;
+inline constexpr TypeSet Float = set(Type::F16, Type::F32, Type::F64);
+inline constexpr TypeSet Num = Int | Float;
+inline constexpr TypeSet Bits = Int | set(Type::Pred);
+inline constexpr TypeSet Signed = SignedInt | Float;
+inline constexpr TypeSet AnyNum = AnyInt | Float;
+inline constexpr TypeSet Any = AnyNum | set(Type::Pred);
+
+/// How a type is spelled and what it takes. `typed` and `bits` are PTX's suffixes.
+struct TypeInfo {
+    std::string_view name, typed, bits;
+    std::uint8_t bytes;
+};
+inline constexpr TypeInfo type_table[] = {
+    {"void", "", "", 0},      {"pred", "pred", "pred", 1}, {"i8", "s8", "b8", 1},    {"u8", "u8", "b8", 1},
+    {"i16", "s16", "b16", 2}, {"u16", "u16", "b16", 2},    {"i32", "s32", "b32", 4}, {"u32", "u32", "b32", 4},
+    {"i64", "s64", "b64", 8}, {"u64", "u64", "b64", 8},    {"f16", "f16", "b16", 2}, {"f32", "f32", "b32", 4},
+    {"f64", "f64", "b64", 8},
+};
+constexpr const TypeInfo& info(Type type) { return type_table[int(type)]; }
+constexpr int bits(Type type) { return type == Type::Pred ? 1 : info(type).bytes * 8; }
+constexpr bool is_float(Type type) { return contains(Float, type); }
+constexpr bool is_signed(Type type) { return contains(Signed | set(Type::I8, Type::I16), type); }
+
+/// The type named in IR text, if there is one.
+constexpr std::optional<Type> type_named(std::string_view name) {
+    for (int t = 0; t < type_count; ++t)
+        if (type_table[t].name == name) return Type(t);
+    return {};
+}
+
+/// Calls f.template operator()<T>() with the C++ type that models `type` (never Void).
+constexpr decltype(auto) with_type(Type type, auto&& f) {
+    switch (type) {
+        case Type::I8: return f.template operator()<std::int8_t>();
+        case Type::U8: return f.template operator()<std::uint8_t>();
+        case Type::I16: return f.template operator()<std::int16_t>();
+        case Type::U16: return f.template operator()<std::uint16_t>();
+        case Type::I32: return f.template operator()<std::int32_t>();
+        case Type::U32: return f.template operator()<std::uint32_t>();
+        case Type::I64: return f.template operator()<std::int64_t>();
+        case Type::U64: return f.template operator()<std::uint64_t>();
+        case Type::F16: return f.template operator()<half>();
+        case Type::F32: return f.template operator()<float>();
+        case Type::F64: return f.template operator()<double>();
+        default: return f.template operator()<bool>();
+    }
+}
+
+/// The IR type that a C++ type models; Void for a type that models none.
+template <class T>
+inline constexpr Type type_of = Type::Void;
+template <>
+inline constexpr Type type_of<bool> = Type::Pred;
+template <>
+inline constexpr Type type_of<std::int8_t> = Type::I8;
+template <>
+inline constexpr Type type_of<std::uint8_t> = Type::U8;
+template <>
+inline constexpr Type type_of<std::int16_t> = Type::I16;
+template <>
+inline constexpr Type type_of<std::uint16_t> = Type::U16;
+template <>
+inline constexpr Type type_of<std::int32_t> = Type::I32;
+template <>
+inline constexpr Type type_of<std::uint32_t> = Type::U32;
+template <>
+inline constexpr Type type_of<std::int64_t> = Type::I64;
+template <>
+inline constexpr Type type_of<std::uint64_t> = Type::U64;
+template <>
+inline constexpr Type type_of<half> = Type::F16;
+template <>
+inline constexpr Type type_of<float> = Type::F32;
+template <>
+inline constexpr Type type_of<double> = Type::F64;
+
+}  // namespace ikat::ir

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary floating-point formats and rounding into them, and `half`, the host's 16-bit float.
+//
+// Every rounding that the hardware does in one step (f64 → f32, f32 → f16, i64 → f32, the sum inside an f16 fma) is
+// done here in one step too, from an exact value significand * 2^exponent.
+#pragma once
+#include <bit>
+#include <compare>
+#include <cstdint>
+
+namespace ikat {
+
+/// To nearest even, toward zero, toward minus and plus infinity: PTX's rn, rz, rm, rp.
+enum class Rounding : std::uint8_t { Nearest, Zero, Down, Up };
+
+struct FloatFormat {
+    int mantissa_bits;  // stored
+    int exponent_bits;
+    constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+    constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+};
+inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11};
+
+/// A finite number without its sign: significand * 2^exponent, plus less than one unit of it when `sticky`.
+struct ExactMagnitude {
+    std::uint64_t significand;
+    int exponent;
+    bool sticky = false;
+};
+
+/// Whether a magnitude with the given last kept bit and remainder (compared to half a unit) rounds away from zero.
+constexpr bool rounds_up(Rounding rounding, bool negative, bool odd, std::strong_ordering to_half, bool exact) {
+    if (exact) return false;
+    switch (rounding) {
+        case Rounding::Nearest: return to_half > 0 || (to_half == 0 && odd);
+        case Rounding::Zero: return false;
+        case Rounding::Down: return negative;
+        case Rounding::Up: return !negative;
+    }
+    return false;
+}
+
+/// The bits of the number in `format`, correctly rounded; overflow goes to infinity or the largest finite number as the
+/// rounding says.
+constexpr std::uint64_t encode(bool negative, ExactMagnitude x, FloatFormat format, Rounding rounding) {
+    const std::uint64_t sign = std::uint64_t(negative) << (format.mantissa_bits + format.exponent_bits);
+    if (x.significand == 0 && !x.sticky) return sign;
+    const int leading = 63 - std::countl_zero(x.significand | 1);
+    const int lowest = 1 - format.bias() - format.mantissa_bits;  // exponent of the smallest subnormal
+    int unit = x.exponent + leading - format.mantissa_bits;       // exponent of the last kept bit
+    if (unit < lowest) unit = lowest;
+    const int drop = unit - x.exponent;
+    std::uint64_t kept = 0;
+    std::strong_ordering to_half = std::strong_ordering::less;
+    bool exact = !x.sticky;
+    if (drop <= 0) {
+        kept = x.significand << -drop;
+    } else if (drop > 64) {
+        exact = false;
+    } else {
+        kept = drop == 64 ? 0 : x.significand >> drop;
+        const std::uint64_t rest = drop == 64 ? x.significand : x.significand & ((std::uint64_t{1} << drop) - 1);
+        const std::uint64_t half_unit = std::uint64_t{1} << (drop - 1);
+        to_half = rest == half_unit && x.sticky ? std::strong_ordering::greater : rest <=> half_unit;
+        exact = exact && rest == 0;
+    }
+    kept += rounds_up(rounding, negative, kept & 1, to_half, exact);
+    // A carry out of the mantissa lands in the exponent field, where it belongs.
+    const std::uint64_t exponent_field = kept >> format.mantissa_bits ? std::uint64_t(unit - lowest) : 0;
+    const std::uint64_t magnitude = kept + (exponent_field << format.mantissa_bits);
+    if (magnitude < format.infinity()) return sign | magnitude;
+    const bool to_infinity = rounding == Rounding::Nearest || rounds_up(rounding, negative, true, to_half, false);
+    return sign | (format.infinity() - (to_infinity ? 0 : 1));
+}
+
+/// A double rounded into `format`, as bits. NaN gives PTX's canonical NaN (all ones but the sign).
+constexpr std::uint64_t encode(double x, FloatFormat format, Rounding rounding, bool sticky = false) {
+    const auto bits = std::bit_cast<std::uint64_t>(x);
+    const bool negative = bits >> 63;
+    const int field = int(bits >> 52 & 0x7ff);
+    const std::uint64_t mantissa = bits & 0xfffffffffffffull;
+    const std::uint64_t sign = std::uint64_t(negative) << (format.mantissa_bits + format.exponent_bits);
+    if (field == 0x7ff && mantissa) return format.infinity() | ((std::uint64_t{1} << format.mantissa_bits) - 1);
+    if (field == 0x7ff) return sign | format.infinity();
+    const std::uint64_t significand = field ? mantissa | std::uint64_t{1} << 52 : mantissa;
+    return encode(negative, {significand, (field ? field : 1) - 1075, sticky}, format, rounding);
+}
+
+/// The value of `bits` in a format of at most 32 bits, which a double always holds.
+constexpr double decode(std::uint64_t bits, FloatFormat format) {
+    const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
+    const std::uint64_t field = bits >> format.mantissa_bits & ((std::uint64_t{1} << format.exponent_bits) - 1);
+    std::uint64_t mantissa = bits & ((std::uint64_t{1} << format.mantissa_bits) - 1);
+    const std::uint64_t sign = std::uint64_t(negative) << 63;
+    if (field == (std::uint64_t{1} << format.exponent_bits) - 1)
+        return std::bit_cast<double>(sign | 0x7ff0000000000000ull | mantissa << (52 - format.mantissa_bits));
+    int exponent = int(field) - format.bias();
+    if (field == 0) {
+        if (mantissa == 0) return std::bit_cast<double>(sign);
+        const int shift = format.mantissa_bits + 1 - std::bit_width(mantissa);
+        mantissa = mantissa << shift & ((std::uint64_t{1} << format.mantissa_bits) - 1);
+        exponent = 1 - format.bias() - shift;
+    }
+    return std::bit_cast<double>(sign | std::uint64_t(exponent + 1023) << 52 | mantissa << (52 - format.mantissa_bits));
+}
+
+/// IEEE binary16 on the host: storage and conversion. Arithmetic happens on the device, or in float.
+struct half {
+    std::uint16_t bits = 0;
+
+    half() = default;
+    constexpr explicit half(double x, Rounding rounding = Rounding::Nearest)
+        : bits(std::uint16_t(encode(x, binary16, rounding))) {}
+    constexpr operator float() const { return float(decode(bits, binary16)); }
+    static constexpr half from_bits(std::uint16_t bits) {
+        half h;
+        h.bits = bits;
+        return h;
+    }
+};
+static_assert(sizeof(half) == 2);
+
+}  // namespace ikat
