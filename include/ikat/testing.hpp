@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+// Golden tests of your own kernels: approved text in files, compared and rewritten by one command.
+#pragma once
+#include "tools/testing/golden.hpp"

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Golden tests: a file holds what to run, its input and the output that a person once approved.
+//
+//     // run: passes cse                   the action and its arguments
+//     ...input...
+//     // ---- expect ----
+//     ...output...
+//
+// run() compares; with --bless it rewrites what stands below the mark, and `git diff` is the review. What a test may
+// run is an Action, registered once in the program that contains it:
+//
+//     const golden::Registration passes({{"passes", [](const golden::Case& test) { return optimised(test); }}});
+//     int main(int argc, char** argv) { return ikat::golden::run(argc, argv); }
+//
+// For a test that lives in C++ code, compare() holds a string against a file.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace ikat::golden {
+
+/// What an action is given. `input` starts with an empty line in place of the `// run:` line, so that a line number in
+/// a diagnostic is the line of the golden file. `file` is the name without folders: output must not depend on where the
+/// tree is checked out.
+struct Case {
+    std::string args;
+    std::string input;
+    std::string file;
+};
+
+/// Returns the output. An ikat::Error thrown by an action becomes its rendered text: error messages are golden, too.
+using Action = std::function<std::string(const Case&)>;
+
+/// Adds verbs to what golden files may run. A verb that is taken already is reported by the run.
+struct Registration {
+    Registration(std::initializer_list<std::pair<const std::string, Action>> rows);
+};
+
+struct Result {
+    bool passed = false;
+    bool rewritten = false;  ///< blessed, and the file was changed
+    std::string message{};   ///< why it failed, with a small diff; without a trailing newline
+};
+
+struct Options {
+    bool bless = false;
+    std::string bless_command{};  ///< printed below a difference
+};
+
+/// Runs one golden file.
+Result run_file(const std::filesystem::path& file, const Options& options);
+
+/// Runs every file below the folders (or the files) given: `[--bless] PATH...`. Returns the exit status: 0 if all
+/// passed, 1 if one did not, 2 for bad usage. A folder without files is a failure, because it tests nothing.
+int run(int argc, char** argv, std::string_view bless_command = {});
+
+/// Holds `actual` against the whole contents of `file`. With IKAT_BLESS=1 in the environment it writes the file
+/// instead.
+Result compare(const std::filesystem::path& file, std::string_view actual);
+
+}  // namespace ikat::golden
