@@ -148,6 +148,11 @@ struct LaunchBounds {
 };
 
 class Function {
+    template <class Pool>
+    static auto slice(Pool& pool, Range range) {
+        return std::span(pool).subspan(range.first, range.count);
+    }
+
 public:
     std::string name;
     bool is_entry = true;
@@ -209,11 +214,6 @@ public:
     bool operator==(const Function&) const = default;
 
 private:
-    template <class Pool>
-    static auto slice(Pool& pool, Range range) {
-        return std::span(pool).subspan(range.first, range.count);
-    }
-
     std::vector<Instruction> instructions_;
     std::vector<BasicBlock> blocks_;
     std::vector<Definition> values_;
