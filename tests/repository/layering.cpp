@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/repository/layering.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace ikat::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_uses = 8;
+
+/// A layer, the path that its files begin with, and the layers directly below it. It may include itself and everything
+/// that can be reached downwards.
+struct Layer {
+    std::string_view name;
+    std::string_view prefix;
+    std::array<std::string_view, most_uses> uses{};
+};
+
+// The order matters only for layer_of: the first prefix that fits decides.
+constexpr Layer layers[] = {
+    {"support", "codegen/support/"},
+    {"ir", "codegen/ir/", {"support"}},
+    {"ast", "codegen/ast/", {"ir"}},
+    {"analysis", "codegen/analysis/", {"ir"}},
+    {"passes", "codegen/passes/", {"analysis"}},
+    {"lower", "codegen/lower/", {"ast", "ir"}},
+    {"regalloc", "regalloc/", {"support"}},
+    {"ptx", "codegen/ptx/", {"ir", "analysis", "regalloc"}},
+    {"compile", "codegen/compile.", {"ast", "lower", "passes", "ptx"}},
+    {"dsl", "dsl/", {"ast"}},
+    {"runtime", "runtime/", {"dsl", "compile", "ptx"}},
+    {"stdlib", "stdlib/", {"runtime"}},
+    {"include", "include/", {"stdlib", "tools"}},
+    {"tools", "tools/", {"stdlib"}},
+    {"bench", "bench/", {"include"}},
+    {"examples", "examples/", {"include"}},
+    {"tests", "tests/", {"include"}},
+};
+
+const Layer* find_layer(std::string_view name) {
+    const auto found = std::ranges::find(layers, name, &Layer::name);
+    return found == std::end(layers) ? nullptr : found;
+}
+
+bool may_include(std::string_view from, std::string_view to) {
+    if (from == to) return true;
+    const Layer* layer = find_layer(from);
+    return layer && std::ranges::any_of(
+                        layer->uses, [&](std::string_view below) { return !below.empty() && may_include(below, to); });
+}
+
+struct Include {
+    std::string_view path;
+    bool quoted = false;
+    std::size_t line = 0;
+};
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+    std::vector<std::string_view> lines;
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        lines.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) break;
+        text.remove_prefix(end + 1);
+    }
+    return lines;
+}
+
+/// The includes of a file, from lines that begin with `#include <` or `#include "` (blanks allowed around the #).
+std::vector<Include> includes_of(std::string_view text) {
+    std::vector<Include> out;
+    const std::vector<std::string_view> lines = split_lines(text);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        std::string_view line = lines[i];
+        const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+        const auto skip = [&](std::string_view word) {
+            const bool found = line.starts_with(word);
+            if (found) line.remove_prefix(word.size());
+            skip_blanks();
+            return found;
+        };
+        skip_blanks();
+        if (!skip("#") || !skip("include") || line.empty()) continue;
+        const bool quoted = line.front() == '"';
+        if (!quoted && line.front() != '<') continue;
+        out.push_back({line.substr(1, line.find(quoted ? '"' : '>', 1) - 1), quoted, i + 1});
+    }
+    return out;
+}
+
+/// The repository's file that an include names, or "" for a file from elsewhere.
+std::string resolve(const Tree& tree, const Include& include) {
+    for (const std::string prefix : {"", "include/"})
+        if (tree.contains(prefix + std::string(include.path))) return prefix + std::string(include.path);
+    return {};
+}
+
+bool is_header(std::string_view path) { return path.ends_with(".hpp"); }
+
+std::string_view stem(std::string_view path) {
+    path.remove_prefix(path.find_last_of('/') + 1);
+    return path.substr(0, path.find_last_of('.'));
+}
+
+/// A source file whose name says that it is a parser: parse.cpp, parse_operands.cpp, npy_parser.cpp.
+bool is_parser(std::string_view path) {
+    const std::string_view name = stem(path);
+    return path.ends_with(".cpp") && (name.starts_with("parse") || name.ends_with("_parser"));
+}
+
+std::string place(std::string_view path, std::size_t line) {
+    return std::string(path) + ':' + std::to_string(line) + ": ";
+}
+
+void check_beginning(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    if (!text.starts_with("// SPDX-License-Identifier: Apache-2.0\n"))
+        broken.push_back(place(path, 1) + "the first line must be // SPDX-License-Identifier: Apache-2.0");
+    const std::vector<std::string_view> lines = split_lines(text);
+    if (is_header(path) && std::ranges::find(lines, "#pragma once") == lines.end())
+        broken.push_back(place(path, 1) + "a header needs #pragma once");
+}
+
+void check_library(std::string_view path, const Include& include, std::vector<std::string>& broken) {
+    if (include.path.starts_with("boost/spirit") && !is_parser(path))
+        broken.push_back(place(path, include.line) + "Spirit X3 belongs in a .cpp file called parse* or *_parser");
+    if (include.path.starts_with("boost/hana") && path != "dsl/kernel.hpp")
+        broken.push_back(place(path, include.line) + "Hana belongs in dsl/kernel.hpp alone");
+}
+
+void check_target(const Tree& tree, std::string_view path, const Include& include, std::vector<std::string>& broken) {
+    const std::string target = resolve(tree, include);
+    if (target.empty()) {
+        if (include.quoted)
+            broken.push_back(place(path, include.line) + '"' + std::string(include.path) +
+                             "\" is no path from the repository's root");
+        return;
+    }
+    const std::string_view from = layer_of(path), to = layer_of(target);
+    if (!may_include(from, to))
+        broken.push_back(place(path, include.line) + std::string(from) + " may not include " + std::string(to) + " (" +
+                         target + ')');
+}
+
+/// Everything that the public headers make a user's compiler read.
+std::set<std::string> public_headers(const Tree& tree) {
+    std::set<std::string> reached;
+    std::vector<std::string> open;
+    for (const auto& [path, text] : tree)
+        if (path.starts_with("include/")) open.push_back(path);
+    while (!open.empty()) {
+        const std::string path = std::move(open.back());
+        open.pop_back();
+        if (!reached.insert(path).second) continue;
+        for (const Include& include : includes_of(tree.at(path)))
+            if (std::string target = resolve(tree, include); !target.empty()) open.push_back(std::move(target));
+    }
+    return reached;
+}
+
+void check_public_headers(const Tree& tree, std::vector<std::string>& broken) {
+    for (const std::string& path : public_headers(tree))
+        for (const Include& include : includes_of(tree.at(path)))
+            if (include.path.starts_with("fmt/"))
+                broken.push_back(place(path, include.line) + "fmt in a header that include/ikat reaches");
+}
+
+}  // namespace
+
+std::string_view layer_of(std::string_view path) {
+    const auto found = std::ranges::find_if(layers, [&](const Layer& layer) { return path.starts_with(layer.prefix); });
+    return found == std::end(layers) ? std::string_view() : found->name;
+}
+
+std::vector<std::string> broken_rules(const Tree& tree) {
+    std::vector<std::string> broken;
+    for (const auto& [path, text] : tree) {
+        check_beginning(path, text, broken);
+        if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
+        for (const Include& include : includes_of(text)) {
+            check_library(path, include, broken);
+            check_target(tree, path, include, broken);
+        }
+    }
+    check_public_headers(tree, broken);
+    return broken;
+}
+
+Tree read_tree(const std::string& root) {
+    Tree tree;
+    for (const char* folder :
+         {"include", "dsl", "codegen", "regalloc", "runtime", "stdlib", "tools", "bench", "tests", "examples"}) {
+        if (!fs::is_directory(fs::path(root) / folder)) continue;
+        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
+            const fs::path extension = entry.path().extension();
+            if (extension != ".hpp" && extension != ".cpp" && extension != ".def") continue;
+            std::ostringstream text;
+            text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+            tree.emplace(fs::relative(entry.path(), root).generic_string(), text.str());
+        }
+    }
+    return tree;
+}
+
+}  // namespace ikat::tests

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/repository/layering.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace ikat::tests;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+const std::string spdx = "// SPDX-License-Identifier: Apache-2.0\n";
+
+std::string header(const std::string& body) { return spdx + "#pragma once\n" + body; }
+
+/// A small tree in order, to which each test adds one fault.
+Tree tree_with(const std::string& path, const std::string& text) {
+    Tree tree = {
+        {"codegen/support/id.hpp", header("#include <vector>\n")},
+        {"codegen/ir/op.hpp", header("#include \"codegen/support/id.hpp\"\n")},
+        {"codegen/ptx/module.hpp", header("#include \"codegen/ir/op.hpp\"\n")},
+        {"dsl/kernel.hpp", header("#include \"codegen/ir/op.hpp\"\n#include <boost/hana.hpp>\n")},
+        {"runtime/device.hpp", header("#include \"codegen/ptx/module.hpp\"\n")},
+        {"include/ikat/ikat.hpp", header("#include \"dsl/kernel.hpp\"\n#include \"runtime/device.hpp\"\n")},
+        {"examples/saxpy.cpp", spdx + "#include <ikat/ikat.hpp>\n"},
+    };
+    tree[path] = text;
+    return tree;
+}
+
+}  // namespace
+
+TEST_CASE("the source tree keeps its rules") {
+    const Tree tree = read_tree(IKAT_SOURCE_DIR);
+    CHECK(tree.contains("codegen/support/id.hpp"));
+    CHECK(tree.contains("tests/repository/layering_test.cpp"));
+    for (const std::string& rule : broken_rules(tree)) FAIL_CHECK(rule);
+}
+
+TEST_CASE("a tree in order has no broken rules") {
+    CHECK(broken_rules(tree_with("tools/main.cpp", spdx + "#include \"codegen/support/id.hpp\"\n")) == Lines{});
+}
+
+TEST_CASE("a lower layer may not include a higher one") {
+    CHECK(broken_rules(tree_with("codegen/ir/print.cpp", spdx + "\n  #  include \"codegen/ptx/module.hpp\"\n")) ==
+          Lines{"codegen/ir/print.cpp:3: ir may not include ptx (codegen/ptx/module.hpp)"});
+    CHECK(broken_rules(tree_with("codegen/ir/a.hpp", header("#include <ikat/ikat.hpp>\n"))) ==
+          Lines{"codegen/ir/a.hpp:3: ir may not include include (include/ikat/ikat.hpp)"});
+}
+
+TEST_CASE("layers side by side may not include each other") {
+    CHECK(broken_rules(tree_with("regalloc/spill.cpp", spdx + "#include \"codegen/ir/op.hpp\"\n")).size() == 1);
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "#include \"codegen/ptx/module.hpp\"\n")).size() == 1);
+}
+
+TEST_CASE("includes are written from the root") {
+    CHECK(broken_rules(tree_with("codegen/ir/a.cpp", spdx + "#include \"op.hpp\"\n")) ==
+          Lines{"codegen/ir/a.cpp:2: \"op.hpp\" is no path from the repository's root"});
+}
+
+TEST_CASE("a file outside the layers is reported") {
+    CHECK(broken_rules(tree_with("codegen/other/a.cpp", spdx)) ==
+          Lines{"codegen/other/a.cpp:1: this folder is in no layer"});
+}
+
+TEST_CASE("X3 stays in parsers' sources") {
+    const std::string x3 = "#include <boost/spirit/home/x3.hpp>\n";
+    CHECK(broken_rules(tree_with("codegen/ptx/parse.cpp", spdx + x3)) == Lines{});
+    CHECK(broken_rules(tree_with("tools/ikat/argument_parser.cpp", spdx + x3)) == Lines{});
+    CHECK(broken_rules(tree_with("codegen/ptx/emit.cpp", spdx + x3)).size() == 1);
+    CHECK(broken_rules(tree_with("codegen/ptx/parse.hpp", header(x3))).size() == 1);
+}
+
+TEST_CASE("Hana stays in dsl/kernel.hpp") {
+    CHECK(broken_rules(tree_with("dsl/value.hpp", header("#include <boost/hana/tuple.hpp>\n"))) ==
+          Lines{"dsl/value.hpp:3: Hana belongs in dsl/kernel.hpp alone"});
+}
+
+TEST_CASE("fmt stays out of what users include, and only out of that") {
+    CHECK(broken_rules(tree_with("runtime/device.hpp", header("#include <fmt/format.h>\n"))) ==
+          Lines{"runtime/device.hpp:3: fmt in a header that include/ikat reaches"});
+    CHECK(broken_rules(tree_with("codegen/ptx/text.hpp", header("#include <fmt/format.h>\n"))) == Lines{});
+}
+
+TEST_CASE("a file begins with its licence, and a header is read once") {
+    CHECK(broken_rules(tree_with("dsl/a.cpp", "// no licence\n")) ==
+          Lines{"dsl/a.cpp:1: the first line must be // SPDX-License-Identifier: Apache-2.0"});
+    CHECK(broken_rules(tree_with("dsl/a.hpp", spdx)) == Lines{"dsl/a.hpp:1: a header needs #pragma once"});
+}
