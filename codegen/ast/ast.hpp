@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What capturing a kernel yields: structured control flow over nodes, each evaluated once, where it stands.
+//
+// A region is a list of nodes in order of execution. A node is an operation of the op table on earlier nodes, a read or
+// an assignment of a mutable variable, a memory access, or a control-flow construct that owns regions. A node's value
+// belongs to the place where the node stands: a later store or assignment does not change it. A node may use any node
+// that comes before it in its own region or in a region around it. There is no SSA here: variables are mutable,
+// lowering makes them values.
+//
+//     kernel saxpy(a: f32, x: in f32*, y: inout f32*, n: u32)
+//         var i: u32
+//         %0 = special.u32 ctaid.x
+//         ...
+//         i = %4
+//         %5 = read i
+//         %6 = lt.u32 %5, n
+//         if %6
+//             %7 = load x[%5]
+//
+// Everything has the location of the user's statement. A Kernel is a plain value.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "codegen/support/id.hpp"
+
+namespace ikat::ast {
+
+enum class Node : std::uint32_t {};
+enum class Variable : std::uint32_t {};
+enum class Region : std::uint32_t {};
+inline constexpr Node no_node = no_id<Node>;
+inline constexpr Region no_region = no_id<Region>;
+
+enum class Kind : std::uint8_t {
+    // Values
+    Operation,  // op of the op table (no memory access) at type, from, fp, attribute on arguments
+    Read,       // the value of `variable` now
+    Load,       // memory.count elements at place[arguments[0]]
+    Extract,    // result `attribute` of arguments[0], a load of several elements or an operation with several results
+    Atomic,     // op (atomic_*) on place[arguments[0]] with arguments[1...]; its value is the old element
+    // Effects
+    Declare,  // `variable` begins to exist, unassigned
+    Assign,   // variable = arguments[0]
+    Store,    // memory.count elements arguments[1...] to place[arguments[0]]
+    // Control flow
+    If,        // arguments[0] (pred): regions[0], else regions[1] (which may be no_region)
+    For,       // variable from arguments[0] while below arguments[1] by arguments[2] > 0, read once: regions[0]
+    While,     // regions[0] computes arguments[0] (a node of it, a pred); while it holds: regions[1]
+    Break,     // out of the innermost For or While
+    Continue,  // to its next round
+    Return,    // from the kernel
+};
+
+/// What a memory access is relative to.
+struct Place {
+    enum class Base : std::uint8_t { Parameter, Symbol };  // index into Kernel::parameters, Kernel::symbols
+    Base base = Base::Parameter;
+    std::uint32_t index = 0;
+};
+
+struct NodeInfo {
+    Kind kind = Kind::Operation;
+    ir::Op op{};                             // Operation, Atomic
+    ir::Type type = ir::Type::Void;          // of the value; of a Store: of the elements; Void for an effect
+    ir::Type operand_type = ir::Type::Void;  // Operation: the type it is written at (a compare of f32 gives a pred)
+    ir::Type from = ir::Type::Void;          // conversions
+    ir::FloatInfo fp{};
+    ir::MemoryInfo memory{};  // Load, Store, Atomic; the space follows from the place
+    ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
+    Place place{};
+    Variable variable{};
+    std::vector<Node> arguments{};  // a Load's or Store's first argument is the element index, u32 or u64
+    // Load and Store under a condition (load_if): where it is false, nothing is accessed and a load gives `other`.
+    Node guard = no_node;
+    std::vector<Node> other{};
+    std::array<Region, 2> regions{no_region, no_region};
+    Location where{};
+};
+
+struct VariableInfo {
+    ir::Type type = ir::Type::Void;
+    std::string name;  // of a parameter; else empty
+    Location where{};
+};
+
+struct Kernel {
+    std::string name;
+    std::vector<ir::Parameter> parameters;
+    std::vector<ir::Symbol> symbols;
+    std::vector<std::string> texts;
+    ir::LaunchBounds bounds;
+    Location where{};
+
+    std::vector<NodeInfo> nodes;
+    std::vector<VariableInfo> variables;
+    std::vector<std::vector<Node>> regions;  // region 0 is the body
+
+    const NodeInfo& operator[](Node node) const { return nodes[index(node)]; }
+    NodeInfo& operator[](Node node) { return nodes[index(node)]; }
+    const VariableInfo& operator[](Variable variable) const { return variables[index(variable)]; }
+    std::span<const Node> operator[](Region region) const { return regions[index(region)]; }
+    Region body() const { return Region(0); }
+};
+
+/// The kernel as text, one node a line. Without locations unless asked for.
+std::string print(const Kernel& kernel, bool locations = false);
+
+/// What is wrong with a captured kernel that capture itself could not see: a variable read before it is assigned on
+/// some path; a barrier or full-mask warp operation in divergent control flow; code after break, continue or return; an
+/// access that its pointer's direction forbids. Empty if nothing is.
+std::vector<Diagnostic> check(const Kernel& kernel);
+
+}  // namespace ikat::ast

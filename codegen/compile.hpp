@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole compiler as one function.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/ir/function.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "regalloc/regalloc.hpp"
+
+namespace ikat {
+
+struct CompileOptions {
+    std::string target = "sm_80";  // a name of the target table
+    regalloc::Method allocation = regalloc::Method::Colouring;
+    bool optimise = true;
+    std::string passes{};      // "simplify,cse": only these, in this order; empty = the pipeline
+    bool verify_each = false;  // verify the IR after each stage
+    bool line_info = false;    // .loc and .file in the PTX
+    bool keep_stages = false;  // fill Compiled::stages
+};
+
+struct RegisterUse {
+    std::string register_class;  // "b32"
+    std::uint32_t registers = 0, max_live = 0;
+};
+
+struct Compiled {
+    std::string name;
+    std::string ptx;
+    std::vector<Location> source_lines;  // by PTX line (index 0 unused): the kernel's source line
+    std::vector<ir::Parameter> parameters;
+    std::vector<ir::Symbol> symbols;
+    ir::LaunchBounds bounds;
+    std::vector<RegisterUse> registers;
+    std::uint32_t static_shared_bytes = 0;
+    bool dynamic_shared = false;
+
+    struct Stage {
+        std::string name;  // "ast", "ssa", "opt", "select", "ptx"
+        std::string text;  // with keep_stages
+        std::chrono::nanoseconds time{};
+    };
+    std::vector<Stage> stages;
+};
+
+/// Captured kernel in, PTX out. Throws Error for what the user got wrong (ast::check, an unknown target or pass).
+Compiled compile(const ast::Kernel& kernel, const CompileOptions& options = {});
+
+}  // namespace ikat

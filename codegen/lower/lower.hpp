@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// AST → SSA.
+#pragma once
+#include "codegen/ast/ast.hpp"
+#include "codegen/ir/function.hpp"
+
+namespace ikat::lower {
+
+/// The kernel as an IR function: variables become values, structured control flow becomes blocks, subscripts become
+/// addresses. The kernel must have passed ast::check.
+ir::Function ast_to_ssa(const ast::Kernel& kernel);
+
+}  // namespace ikat::lower
