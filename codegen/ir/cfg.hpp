@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow of a function as a graph: node i is block i, an edge for each target of its terminator, in order.
+#pragma once
+#include "codegen/ir/function.hpp"
+#include "codegen/support/graph.hpp"
+
+namespace ikat::ir {
+
+inline Graph control_flow(const Function& fn) {
+    Graph graph(fn.block_count());
+    for (Block block : fn.blocks()) {
+        for (const Jump& jump : fn[block].terminator.targets) graph.add_edge(index(jump.to));
+        graph.add_node();
+    }
+    return graph;
+}
+
+}  // namespace ikat::ir

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IR as text: one line per instruction. docs/ir.md has the whole language; parse.hpp reads it back.
+//
+//     kernel @saxpy(%a: f32, %x: in f32* align 4, %y: inout f32*, %n: u32) max_threads 256 {
+//       shared $tile: f32[1024] align 16
+//     ^0:
+//       %0 = special.u32 tid.x
+//       %1 = param.u32 %n
+//       %2 = lt.u32 %0, %1
+//       branch %2, ^1, ^2
+//
+// Values are numbered in the order in which the text defines them, so that the same function prints the same bytes
+// whatever has happened in its arenas.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+struct PrintOptions {
+    bool locations = false;                      // `loc "file":line:column` behind each line
+    std::function<std::string(Inst)> note{};     // shown as a comment behind the instruction
+    std::function<std::string(Block)> remark{};  // … behind the block's name
+};
+
+std::string print(const Function& fn, const PrintOptions& options = {});
+std::string print(const Module& module, const PrintOptions& options = {});
+
+/// One line of the function, without indentation: for messages.
+std::string print(const Function& fn, Inst inst);
+std::string print(const Function& fn, const Terminator& terminator);
+/// "%7", numbered as in print(fn).
+std::string print(const Function& fn, Value value);
+
+/// ".rz.ftz.sat.approx.contract": what is not the default.
+std::string print(const FloatInfo& fp);
+/// "global.nc.relaxed.gpu.volatile"; count and offset stand elsewhere in the line.
+std::string print(const MemoryInfo& memory);
+
+/// A text in quotes, with \n, \t, \" and \\ escaped, other control characters as \xNN.
+std::string quoted(std::string_view text);
+
+inline constexpr std::string_view rounding_names[] = {"rn", "rz", "rm", "rp"};
+
+}  // namespace ikat::ir

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instruction's operands and results as its row of the op table shapes them. Printer, parser and verifier read the
+// shape here, so that they agree on what may be left unsaid.
+#pragma once
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+/// How an address in `space` is held; Void where both widths are in use.
+constexpr Type address_type(Space space) {
+    switch (space) {
+        case Space::Shared:
+        case Space::Local: return Type::U32;
+        case Space::Generic:
+        case Space::Global: return Type::U64;
+        default: return Type::Void;
+    }
+}
+
+constexpr bool has_address(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
+constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot::From; }
+
+/// How many results the row gives; an instruction of a variadic op may have any number more.
+constexpr std::uint32_t result_count(const Instruction& inst) {
+    const Shape& shape = info(inst.op).shape;
+    if (shape.result == Slot::None) return 0;
+    return shape.vector ? inst.memory.count : 1;
+}
+
+/// The type of result `position` by the row; Void for those beyond it.
+constexpr Type result_type(const Instruction& inst, std::uint32_t position) {
+    return position < result_count(inst) ? at(info(inst.op).shape.result, inst.type, inst.from) : Type::Void;
+}
+
+/// How many operands the row takes; tied ones may follow.
+constexpr std::uint32_t operand_count(const Instruction& inst) {
+    const Shape& shape = info(inst.op).shape;
+    const bool vector_operands = shape.vector && shape.result == Slot::None;
+    return std::uint32_t(shape.arity()) + (vector_operands ? inst.memory.count - 1u : 0u);
+}
+
+/// The type of operand `position` by the row; Void if the row leaves it open.
+constexpr Type operand_type(const Instruction& inst, std::uint32_t position) {
+    if (position >= operand_count(inst)) return Type::Void;
+    const Shape& shape = info(inst.op).shape;
+    const Slot slot = shape.arguments[std::min<std::uint32_t>(position, std::uint32_t(shape.arity()) - 1)];
+    return slot == Slot::Address ? address_type(inst.memory.space) : at(slot, inst.type, inst.from);
+}
+
+}  // namespace ikat::ir

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier proper: a walk in text order. First the skeleton (ids in range, single definitions), and only where that
+// holds what needs it: dominance and types.
+#include "codegen/ir/verify.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "codegen/ir/cfg.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/ir/verify_rows.hpp"
+#include "codegen/support/dominator_tree.hpp"
+
+namespace ikat::ir {
+namespace {
+
+constexpr bool is_identifier(std::string_view name) {
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
+    const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+    return !name.empty() && letter(name[0]) && std::ranges::all_of(name, inner);
+}
+
+class Verifier {
+public:
+    Verifier(const Function& fn, Level level) : fn_(fn), level_(level) {}
+
+    std::vector<Diagnostic> run() {
+        signature();
+        skeleton();
+        if (!findings_.empty()) return std::move(findings_);
+        dominators_ = DominatorTree(control_flow(fn_));
+        for (Block block : fn_.blocks()) {
+            block_ = block;
+            for (Inst inst : fn_[block].instructions) instruction(inst);
+            inst_ = no_inst;
+            terminator(fn_[block].terminator);
+        }
+        return std::move(findings_);
+    }
+
+private:
+    void complain(std::string message, const Location& where, std::string line) {
+        findings_.push_back({.where = where, .message = std::move(message), .excerpt = std::move(line)});
+    }
+    void at_function(const std::string& what) { complain("@" + fn_.name + ": " + what, {}, {}); }
+    void at_block(const std::string& what) {
+        complain("@" + fn_.name + ", ^" + std::to_string(index(block_)) + ": " + what, {}, {});
+    }
+    void here(const std::string& what) {
+        const auto& list = fn_[block_].instructions;
+        const bool terminator = inst_ == no_inst;
+        const auto place = std::ranges::find(list, inst_) - list.begin();
+        complain("@" + fn_.name + ", ^" + std::to_string(index(block_)) +
+                     (terminator ? ", terminator: " : ", instruction " + std::to_string(place) + ": ") + what,
+                 terminator ? fn_[block_].terminator.where : fn_[inst_].where,
+                 "    " + (terminator ? print(fn_, fn_[block_].terminator) : print(fn_, inst_)));
+    }
+
+    // The signature: what the text must be able to name.
+    void signature() {
+        if (!is_identifier(fn_.name)) at_function("its name is not an identifier");
+        if (fn_.block_count() == 0) at_function("it has no entry block");
+        for (const Parameter& parameter : fn_.parameters) this->parameter(parameter);
+        for (const Symbol& symbol : fn_.symbols) this->symbol(symbol);
+        distinct(fn_.parameters, "parameter %");
+        distinct(fn_.symbols, "symbol $");
+    }
+    void distinct(const auto& named, const std::string& kind) {
+        std::vector<std::string_view> names;
+        for (const auto& item : named) names.push_back(item.name);
+        std::ranges::sort(names);
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (!is_identifier(names[i])) at_function(kind + std::string(names[i]) + " is not an identifier");
+            if (i && names[i] == names[i - 1]) at_function(kind + std::string(names[i]) + " is there twice");
+        }
+    }
+    void parameter(const Parameter& parameter) {
+        const std::string name = "parameter %" + parameter.name;
+        if (parameter.access == Access::Value) {
+            if (parameter.type == Type::Void || parameter.type == Type::Pred)
+                at_function(name + " cannot be passed as a " + std::string(info(parameter.type).name));
+            if (parameter.element != Type::Void || parameter.alignment)
+                at_function(name + " is a scalar with an element or an alignment");
+        } else if (parameter.type != Type::U64 || !contains(AnyNum, parameter.element)) {
+            at_function(name + " is a pointer that is not a u64 to numbers");
+        }
+        if (parameter.multiple == 0) at_function(name + " cannot be a multiple of 0");
+        if (parameter.alignment & (parameter.alignment - 1)) at_function(name + ": its alignment is no power of two");
+    }
+    void symbol(const Symbol& symbol) {
+        const std::string name = "symbol $" + symbol.name;
+        if (!contains(AnyNum, symbol.element)) at_function(name + " does not hold numbers");
+        if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param)
+            at_function(name + " is in no space that has symbols");
+        if (symbol.dynamic && (symbol.space != Space::Shared || symbol.count))
+            at_function(name + " is dynamic, so it is shared and its size unsaid");
+        if (!symbol.dynamic && !symbol.count) at_function(name + " has no elements");
+        if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is no power of two");
+    }
+
+    // Ids in range, everything defined once and where its definition says, every block ended.
+    void skeleton() {
+        place_.assign(fn_.inst_count(), none);
+        block_of_.assign(fn_.inst_count(), no_id<Block>);
+        std::vector<bool> defined(fn_.value_count());
+        for (Block block : fn_.blocks()) {
+            block_ = block;
+            for (std::uint32_t i = 0; Value value : fn_[block].parameters)
+                define(defined, value, {.block = block, .position = i++}, "parameter");
+            for (std::uint32_t i = 0; Inst inst : fn_[block].instructions) {
+                inst_ = inst;
+                if (index(inst) >= fn_.inst_count()) return at_block("an instruction that does not exist");
+                if (place_[index(inst)] != none) return here("it stands in the function twice");
+                place_[index(inst)] = i++;
+                block_of_[index(inst)] = block;
+                for (std::uint32_t r = 0; Value value : fn_.results(inst))
+                    define(defined, value, {.instruction = inst, .position = r++}, "result");
+            }
+            if (fn_[block].terminator.kind == Terminator::Kind::None) at_block("it has no terminator");
+            for (const Jump& jump : fn_[block].terminator.targets)
+                if (index(jump.to) >= fn_.block_count()) return at_block("it jumps to a block that does not exist");
+        }
+        uses_defined(defined);
+        entry();
+    }
+    void define(std::vector<bool>& defined, Value value, const Definition& expected, const std::string& what) {
+        if (index(value) >= fn_.value_count()) return at_block("a " + what + " that does not exist");
+        if (defined[index(value)]) return at_block(print(fn_, value) + " is defined twice");
+        defined[index(value)] = true;
+        const Definition& actual = fn_[value];
+        const bool block_agrees = expected.instruction != no_inst || actual.block == expected.block;
+        if (actual.instruction != expected.instruction || actual.position != expected.position || !block_agrees)
+            at_block(print(fn_, value) + " is recorded as defined elsewhere");
+        if (actual.type == Type::Void) at_block(print(fn_, value) + " has no type");
+    }
+    void uses_defined(const std::vector<bool>& defined) {
+        const auto use = [&](Value value) {
+            if (index(value) >= defined.size() || !defined[index(value)])
+                here(print(fn_, value) + " is used and no block defines it");
+        };
+        for (Block block : fn_.blocks()) {
+            block_ = block;
+            for (Inst inst : fn_[block].instructions) fn_.each_use(inst_ = inst, use);
+            inst_ = no_inst;
+            Function::each_use(fn_[block].terminator, use);
+        }
+    }
+    void entry() {
+        if (fn_.block_count() == 0) return;
+        block_ = fn_.entry();
+        if (!fn_[block_].parameters.empty()) at_block("the entry has parameters; op `param` reads the kernel's");
+        for (Block block : fn_.blocks())
+            for (const Jump& jump : fn_[block].terminator.targets)
+                if (jump.to == fn_.entry()) return at_block("the entry has a predecessor");
+    }
+
+    void instruction(Inst inst) {
+        inst_ = inst;
+        fn_.each_use(inst, [&](Value value) { use(value); });
+        for (const std::string& finding : row_problems(fn_, fn_[inst])) here(finding);
+        arguments(fn_[inst]);
+        results(fn_[inst]);
+        guard(fn_[inst]);
+        tie(fn_[inst]);
+    }
+
+    void use(Value value) {
+        const Definition& definition = fn_[value];
+        const bool result = definition.instruction != no_inst;
+        const Block from = result ? block_of_[index(definition.instruction)] : definition.block;
+        if (!dominators_.reachable(index(block_))) return;
+        const std::uint32_t limit = inst_ == no_inst ? none : place_[index(inst_)];
+        const bool before = from != block_ ? dominators_.dominates(index(from), index(block_))
+                                           : !result || place_[index(definition.instruction)] < limit;
+        if (!before) here(print(fn_, value) + " does not dominate this use");
+    }
+
+    bool agree(Type expected, Type actual) const {
+        if (expected == actual || expected == Type::Void) return true;
+        if (level_ == Level::Typed || expected == Type::Pred || actual == Type::Pred) return false;
+        const auto narrow = [](Type type) { return contains(NarrowInt, type); };
+        if (narrow(expected)) return bits(actual) <= 32;
+        return narrow(actual) ? bits(expected) <= 32 : bits(expected) == bits(actual);
+    }
+    void expect(std::string_view what, Value value, Type expected, std::string_view of = {}) {
+        const Type actual = fn_.type(value);
+        if (!agree(expected, actual))
+            here(std::string(what) + ' ' + print(fn_, value) + std::string(of) + " is " +
+                 std::string(info(actual).name) + " and must be " + std::string(info(expected).name));
+    }
+
+    void arguments(const Instruction& inst) {
+        const auto operands = fn_.operands(inst_);
+        const bool variadic = info(inst.op).shape.variadic;
+        const std::uint32_t passed_through = inst.guard != no_value ? inst.tie.count : 0;
+        if (!variadic && operands.size() != operand_count(inst) + passed_through)
+            return here("it takes " + std::to_string(operand_count(inst)) + " operands" +
+                        (passed_through ? " and what its guard leaves" : "") + ", not " +
+                        std::to_string(operands.size()));
+        for (std::uint32_t i = 0; i < operands.size(); ++i) expect("operand", operands[i], operand_type(inst, i));
+    }
+    void results(const Instruction& inst) {
+        const auto results = fn_.results(inst_);
+        const std::uint32_t extra = inst.op == Op::Shuffle ? 1 : 0;  // the predicate "the source lane was in range"
+        if (!info(inst.op).shape.variadic && results.size() != result_count(inst) &&
+            results.size() != result_count(inst) + extra)
+            return here("it gives " + std::to_string(result_count(inst)) + " results, not " +
+                        std::to_string(results.size()));
+        for (std::uint32_t i = 0; i < results.size(); ++i)
+            expect("result", results[i], i && extra ? Type::Pred : result_type(inst, i));
+    }
+    void guard(const Instruction& inst) {
+        if (inst.guard == no_value) {
+            if (inst.guard_negated) here("a negated guard that is not there");
+            return;
+        }
+        expect("guard", inst.guard, Type::Pred);
+        if (has(inst.op, Convergent) && inst.op != Op::Opaque) here("a convergent operation cannot be guarded");
+        if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
+            here("a guard needs an operand tied to each result, for when it is false");
+    }
+    void tie(const Instruction& inst) {
+        const Tie& tie = inst.tie;
+        if (tie.result + tie.count > inst.results.count || tie.operand + tie.count > inst.operands.count)
+            return here("it ties results or operands that it does not have");
+        for (std::uint32_t i = 0; i < tie.count; ++i)
+            expect("tied operand", fn_.operands(inst_)[tie.operand + i], fn_.type(fn_.results(inst_)[tie.result + i]));
+    }
+
+    void terminator(const Terminator& terminator) {
+        using Kind = Terminator::Kind;
+        const std::size_t count = terminator.targets.size();
+        const bool decides = terminator.kind == Kind::Branch || terminator.kind == Kind::Multiway;
+        const bool count_fits = terminator.kind == Kind::Jump       ? count == 1
+                                : terminator.kind == Kind::Branch   ? count == 2
+                                : terminator.kind == Kind::Multiway ? count >= 1
+                                                                    : count == 0;
+        if (!count_fits) here("it cannot have " + std::to_string(count) + " targets");
+        if (decides != (terminator.condition != no_value)) here("a condition belongs to branch and multiway");
+        if (terminator.uniform && !decides) here("only branch and multiway are uniform or not");
+        Function::each_use(terminator, [&](Value value) { use(value); });
+        if (decides && terminator.condition != no_value)
+            expect("condition", terminator.condition, terminator.kind == Kind::Branch ? Type::Pred : Type::U32);
+        for (const Jump& jump : terminator.targets) this->jump(jump);
+    }
+    void jump(const Jump& jump) {
+        const auto to = [&] { return "^" + std::to_string(index(jump.to)); };
+        const auto& parameters = fn_[jump.to].parameters;
+        if (parameters.size() != jump.arguments.size())
+            return here(to() + " takes " + std::to_string(parameters.size()) + " arguments, not " +
+                        std::to_string(jump.arguments.size()));
+        for (std::size_t i = 0; i < parameters.size(); ++i)
+            expect("argument", jump.arguments[i], fn_.type(parameters[i]), " of " + to());
+    }
+
+    static constexpr std::uint32_t none = ~0u;
+    const Function& fn_;
+    Level level_;
+    std::vector<Diagnostic> findings_;
+    DominatorTree dominators_;
+    std::vector<std::uint32_t> place_;  // of each instruction in its block
+    std::vector<Block> block_of_;       // … and the block
+    Block block_{};                     // where the walk is
+    Inst inst_ = no_inst;               // … no_inst at the terminator
+};
+
+}  // namespace
+
+std::vector<Diagnostic> problems(const Function& fn, Level level) { return Verifier(fn, level).run(); }
+
+void verify(const Function& fn, Level level) {
+    if (auto found = problems(fn, level); !found.empty()) throw Error(std::move(found));
+}
+
+void verify(const Module& module, Level level) {
+    std::vector<Diagnostic> all;
+    for (const Function& fn : module.functions) std::ranges::move(problems(fn, level), std::back_inserter(all));
+    if (!all.empty()) throw Error(std::move(all));
+}
+
+std::string report(const Function& fn, Level level) {
+    const auto found = problems(fn, level);
+    if (found.empty()) return {};
+    std::string out;
+    for (const Diagnostic& finding : found) out += to_string(finding) + '\n';
+    return out + print(fn);
+}
+
+}  // namespace ikat::ir

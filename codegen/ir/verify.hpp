@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a function is well formed: SSA, types by the op table, modifiers that the rows allow, ties, guards, control
+// flow. Every pass may rely on it and must leave it so.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+enum class Level : std::uint8_t {
+    Typed,     // from lowering to selection: types agree exactly
+    Selected,  // after selection: only the widths of registers agree; integers of 8 and 16 bits live in 16 or 32
+};
+
+/// All findings, in the order of the text; empty if the function is well formed. Each names function, block and
+/// instruction and shows the line of IR.
+std::vector<Diagnostic> problems(const Function& fn, Level level = Level::Typed);
+
+/// Throws the findings as one Error. For IR that came as text; our own stages assert instead.
+void verify(const Function& fn, Level level = Level::Typed);
+void verify(const Module& module, Level level = Level::Typed);
+
+/// The findings and the whole function, for an assertion; empty if there are none.
+std::string report(const Function& fn, Level level = Level::Typed);
+
+}  // namespace ikat::ir

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ir/verify_rows.hpp"
+
+#include "codegen/ir/literal.hpp"
+#include "codegen/ir/shape.hpp"
+
+namespace ikat::ir {
+namespace {
+
+constexpr int max_barrier = 15;
+constexpr int max_vector_bytes = 32;  // ld.global.v8.b32 of sm_100; 16 before
+
+class RowCheck {
+public:
+    RowCheck(const Function& fn, const Instruction& inst) : fn_(fn), inst_(inst), row_(info(inst.op)) {}
+
+    std::vector<std::string> run() {
+        types();
+        modifiers();
+        attribute();
+        memory();
+        return std::move(findings_);
+    }
+
+private:
+    void require(bool holds, auto&& message) {
+        if (!holds) findings_.emplace_back(message);
+    }
+    static std::string name(Type type) { return std::string(info(type).name); }
+
+    void types() {
+        const std::string op{ir::name(inst_.op)};
+        require(contains(row_.domain, inst_.type), op + " does not exist at " + name(inst_.type));
+        if (!is_conversion(inst_.op)) return require(inst_.from == Type::Void, "only conversions have a source type");
+        require(contains(row_.from, inst_.from), op + " does not convert from " + name(inst_.from));
+        if (inst_.op == Op::Bitcast)
+            require(bits(inst_.type) == bits(inst_.from), "a bitcast keeps the width, and " + name(inst_.from) +
+                                                              " and " + name(inst_.type) + " differ in it");
+    }
+
+    void modifiers() {
+        const FloatInfo& fp = inst_.fp;
+        const bool floats = is_float(inst_.type), converts = inst_.op == Op::Convert;
+        const bool touches_float = floats || (converts && is_float(inst_.from));
+        const bool flushable = inst_.type != Type::F64 || converts;
+        const auto allows = [&](Modifier modifier) { return (row_.modifiers & modifier) != 0; };
+        require(fp.rounding == Rounding::Nearest || (allows(Rounds) && touches_float), "it cannot round");
+        require(!fp.ftz || (allows(Ftz) && touches_float && flushable), "it has no .ftz");
+        require(!fp.sat || (allows(Sat) && (converts || (floats && inst_.type != Type::F64))), "it has no .sat");
+        require(!fp.approx || (allows(Approx) && floats), "it has no .approx");
+        require(!fp.contract || (allows(Rounds) && floats), "it has nothing to contract");
+    }
+
+    void attribute() {
+        const Word value = inst_.attribute;
+        switch (row_.attribute) {
+            case Attribute::None: return require(value == 0, "its attribute means nothing");
+            case Attribute::Constant: return require(fits(inst_.type, value), "its bits are too many for its type");
+            case Attribute::Parameter: return parameter();
+            case Attribute::Special: return special();
+            case Attribute::Symbol: return symbol();
+            case Attribute::Barrier: return require(value <= max_barrier, "a block has barriers 0 to 15");
+            case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
+            case Attribute::Text: return require(value < fn_.texts.size(), "it has no text");
+        }
+    }
+    void parameter() {
+        if (inst_.attribute >= fn_.parameters.size()) return require(false, "the function has no such parameter");
+        const Parameter& parameter = fn_.parameters[inst_.attribute];
+        require(inst_.type == parameter.type, "parameter %" + parameter.name + " is " + name(parameter.type));
+    }
+    void special() {
+        require(inst_.attribute < std::size(special_register_names), "there is no such special register");
+        require(inst_.type == Type::U32, "this special register is u32");
+    }
+    void symbol() {
+        if (inst_.attribute >= fn_.symbols.size()) return require(false, "the function has no such symbol");
+        const Symbol& symbol = fn_.symbols[inst_.attribute];
+        const Type type = address_type(symbol.space);
+        require(type == Type::Void || inst_.type == type, "the address of $" + symbol.name + " is " + name(type));
+    }
+
+    void memory() {
+        const MemoryInfo& memory = inst_.memory;
+        if (!has_address(inst_.op)) {
+            require(row_.shape.variadic || memory == MemoryInfo{}, "it does not touch memory");
+            return require(memory.offset == 0 && memory.count == 1, "it has no address");
+        }
+        require(memory.space != Space::None, "it does not say which space it touches");
+        const int count = memory.count;
+        require(count == 1 || (row_.shape.vector && (count == 2 || count == 4 || count == 8)),
+                "it cannot touch " + std::to_string(count) + " elements");
+        require(count * int(info(inst_.type).bytes) <= max_vector_bytes, "a vector has at most 32 bytes");
+        require((memory.order == Order::Weak) == (memory.scope == Scope::None), "order and scope belong together");
+        require(!memory.is_volatile || memory.order == Order::Weak, "a volatile access has no order");
+        if (inst_.op == Op::Load) load();
+        if (inst_.op == Op::Store) store();
+        const bool atomic = has(inst_.op, Reads) && has(inst_.op, Writes);
+        require(!atomic || (memory.cache == CacheOperator::None && !memory.is_volatile),
+                "an atomic has no cache operator");
+    }
+    void load() {
+        const MemoryInfo& memory = inst_.memory;
+        const CacheOperator cache = memory.cache;
+        require(memory.order != Order::Release && memory.order != Order::AcquireRelease, "a load cannot release");
+        require(cache != CacheOperator::Wb && cache != CacheOperator::Wt, "this cache operator is for stores");
+        require(cache != CacheOperator::Nc || (memory.space == Space::Global && memory.order == Order::Weak),
+                "the read-only path is for weak loads from global memory");
+    }
+    void store() {
+        const MemoryInfo& memory = inst_.memory;
+        const CacheOperator cache = memory.cache;
+        require(memory.order != Order::Acquire && memory.order != Order::AcquireRelease, "a store cannot acquire");
+        require(cache != CacheOperator::Ca && cache != CacheOperator::Cv && cache != CacheOperator::Nc,
+                "this cache operator is for loads");
+        require(memory.space != Space::Const && memory.space != Space::Param, "this space is read-only");
+    }
+
+    const Function& fn_;
+    const Instruction& inst_;
+    const OpInfo& row_;
+    std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> row_problems(const Function& fn, const Instruction& inst) { return RowCheck(fn, inst).run(); }
+
+}  // namespace ikat::ir

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verifier's part that looks at one instruction and its row alone: domain, modifiers, attribute, memory.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+/// What the instruction says that its row does not allow, each a sentence without a full stop.
+std::vector<std::string> row_problems(const Function& fn, const Instruction& inst);
+
+}  // namespace ikat::ir
