@@ -116,7 +116,8 @@ struct Statement {
 struct Function {
     std::vector<Name> linkage;  // ".visible", ".extern", ".weak"
     bool is_entry = false;
-    bool has_body = true;  // false: a prototype
+    bool has_body = true;      // false: a prototype
+    Name attribute = no_name;  // ".attribute(.unified(1, 2))" in one piece
     Name name = no_name;
     std::vector<Variable> results;      // .func (.param .b32 r) f (...)
     std::vector<Variable> parameters;   // one declarator each

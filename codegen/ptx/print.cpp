@@ -14,6 +14,7 @@
 //
 // Tokens are written as they stand in the module; only blanks, comments and the order of a declaration's parts are the
 // printer's own. So what it wrote parses and prints to the same bytes.
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -45,6 +46,7 @@ private:
     void body(const Function& function, std::vector<std::uint32_t>* lines);
     void variable(const Variable& variable);
     void declarator(const Variable::Declarator& declarator);
+    void raw(std::string_view text);
     void directive(const Directive& directive);
     void directive_operands(const Directive& directive);
     void operands(Span span, std::string_view separator);
@@ -116,6 +118,7 @@ void Printer::header() {
 void Printer::function(const Function& function, std::vector<std::uint32_t>* lines) {
     for (Name name : function.linkage) put(name), put(" ");
     put(function.is_entry ? ".entry " : ".func ");
+    if (function.attribute != no_name) put(function.attribute), put(" ");
     parameters(function);
     for (const Directive& each : function.directives) directive(each);
     if (!function.has_body) {
@@ -213,6 +216,11 @@ void Printer::declarator(const Variable::Declarator& declarator) {
     if (declarator.initialiser.count) put(" = "), operands(declarator.initialiser, ", ");
 }
 
+void Printer::raw(std::string_view text) {
+    put(text);
+    line_ += std::uint32_t(std::ranges::count(text, '\n'));
+}
+
 void Printer::directive(const Directive& directive) {
     put(directive.name);
     directive_operands(directive);
@@ -220,12 +228,11 @@ void Printer::directive(const Directive& directive) {
         end_line();
         indent();
         put("{");
-        put(directive.raw);
-        for (char c : directive.raw) line_ += c == '\n';
+        raw(directive.raw);
         put("}");
     } else if (!directive.raw.empty()) {
         put(" ");
-        put(directive.raw);
+        raw(directive.raw);
     }
     static constexpr std::string_view with_semicolon[] = {".pragma", ".alias", ".branchtargets", ".calltargets"};
     for (std::string_view name : with_semicolon)
