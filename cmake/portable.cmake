@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs that can be carried to another machine: the C++ runtime is linked statically, fmt is compiled in.
+add_link_options(-static-libstdc++ -static-libgcc)
+
+find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
+add_library(fmt_compiled_in INTERFACE)
+target_include_directories(fmt_compiled_in SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
+target_compile_definitions(fmt_compiled_in INTERFACE FMT_HEADER_ONLY=1)
+add_library(fmt::fmt ALIAS fmt_compiled_in)
