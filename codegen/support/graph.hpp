@@ -16,7 +16,6 @@ public:
     explicit Graph(std::size_t nodes) {
         first_.reserve(nodes + 1);
         to_.reserve(2 * nodes);
-        first_.push_back(0);
     }
     void add_edge(std::uint32_t to) { to_.push_back(to); }
     void add_node() { first_.push_back(std::uint32_t(to_.size())); }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the text that print.hpp writes. What is printed parses back to an equal function (see renumbered()); comments
+// (`//` to the end of the line) and the numbers of values are free.
+#pragma once
+#include <string_view>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+/// Throws Error with line, column and what was expected. `file` names the text in messages. The result is not verified.
+Module parse(std::string_view text, std::string_view file = "");
+
+/// The only function of a text.
+Function parse_function(std::string_view text, std::string_view file = "");
+
+/// The same function with arenas in the order of the text: no dead instruction or value, no unused text. Two functions
+/// that print alike are equal after it.
+Function renumbered(const Function& fn);
+
+}  // namespace ikat::ir

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What golden files of IR may run: `print` (parse, verify, print again), `verify` (the findings), `locations`.
+#include "codegen/ir/parse.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/verify.hpp"
+#include "tools/testing/golden.hpp"
+
+namespace ikat {
+namespace {
+
+std::string round_trip(const golden::Case& test) {
+    const ir::Module module = ir::parse(test.input, test.file);
+    ir::verify(module, test.args == "selected" ? ir::Level::Selected : ir::Level::Typed);
+    const bool locations = test.args == "locations";
+    const std::string text = print(module, {.locations = locations});
+    const ir::Module again = ir::parse(text, "(printed)");
+    if (print(again, {.locations = locations}) != text) return "does not print the same when parsed again:\n" + text;
+    for (std::size_t i = 0; i < module.functions.size(); ++i)
+        if (ir::renumbered(module.functions[i]) != ir::renumbered(again.functions[i]))
+            return "differs after a round trip";
+    return text;
+}
+
+std::string findings(const golden::Case& test) {
+    ir::verify(ir::parse(test.input, test.file), test.args == "selected" ? ir::Level::Selected : ir::Level::Typed);
+    return "well formed\n";
+}
+
+const golden::Registration ir_actions({{"print", round_trip}, {"verify", findings}});
+
+}  // namespace
+}  // namespace ikat
