@@ -85,7 +85,7 @@ struct NodeInfo {
 
 struct VariableInfo {
     ir::Type type = ir::Type::Void;
-    std::string name;  // of a parameter; else empty
+    std::string name{};  // of a parameter; else empty
     Location where{};
 };
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread of an IR function, run instruction by instruction on ir::evaluate: slow, obvious, and independent of
+// selection, register allocation, PTX and the emulator. What the tests of lowering and of the passes compare with.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::test {
+
+/// What the thread starts with and what it leaves.
+struct Thread {
+    std::vector<ir::Word> scalars;                   // by parameter; of a pointer: its address
+    std::map<std::uint64_t, std::uint8_t> memory{};  // all spaces; shared and local symbols start at address 0 up
+    std::vector<ir::Word> special{};                 // by ir::SpecialRegister
+    std::uint64_t step_budget = 1'000'000;
+};
+
+enum class End { Returned, Trapped, OutOfSteps };
+
+/// Runs fn to its end and changes thread.memory. The function must be verified and may hold pure ops, leaves, loads,
+/// stores (guarded too) and atomics; others are ignored, as they have no value that one thread could see.
+End interpret(const ir::Function& fn, Thread& thread);
+
+}  // namespace ikat::test
