@@ -127,9 +127,16 @@ void check_beginning(std::string_view path, std::string_view text, std::vector<s
         broken.push_back(place(path, 1) + "a header needs #pragma once");
 }
 
+/// The first thing that x.cpp includes is x.hpp, which proves that the header compiles alone.
+void check_own_header(const Tree& tree, std::string_view path, std::vector<std::string>& broken) {
+    if (!path.ends_with(".cpp")) return;
+    const std::string own = std::string(path.substr(0, path.size() - 4)) + ".hpp";
+    const std::vector<Include> includes = includes_of(tree.at(std::string(path)));
+    if (tree.contains(own) && (includes.empty() || includes.front().path != own))
+        broken.push_back(place(path, 1) + "its first include must be \"" + own + '"');
+}
+
 void check_library(std::string_view path, const Include& include, std::vector<std::string>& broken) {
-    if (include.path.starts_with("boost/spirit") && !is_parser(path))
-        broken.push_back(place(path, include.line) + "Spirit X3 belongs in a .cpp file called parse* or *_parser");
     if (include.path.starts_with("boost/hana") && path != "dsl/kernel.hpp")
         broken.push_back(place(path, include.line) + "Hana belongs in dsl/kernel.hpp alone");
 }
@@ -148,12 +155,9 @@ void check_target(const Tree& tree, std::string_view path, const Include& includ
                          target + ')');
 }
 
-/// Everything that the public headers make a user's compiler read.
-std::set<std::string> public_headers(const Tree& tree) {
+/// The files of the repository that a compiler reads for these, themselves included.
+std::set<std::string> reached_from(const Tree& tree, std::vector<std::string> open) {
     std::set<std::string> reached;
-    std::vector<std::string> open;
-    for (const auto& [path, text] : tree)
-        if (path.starts_with("include/")) open.push_back(path);
     while (!open.empty()) {
         const std::string path = std::move(open.back());
         open.pop_back();
@@ -164,8 +168,24 @@ std::set<std::string> public_headers(const Tree& tree) {
     return reached;
 }
 
+/// X3 costs seconds per translation unit: only parsers pay for it. A header may hold a grammar if none but they read
+/// it.
+void check_parsers(const Tree& tree, std::vector<std::string>& broken) {
+    for (const auto& [path, text] : tree) {
+        if (is_parser(path) || (is_header(path) && !path.starts_with("include/"))) continue;
+        for (const std::string& reached : reached_from(tree, {path}))
+            for (const Include& include : includes_of(tree.at(reached)))
+                if (include.path.starts_with("boost/spirit"))
+                    broken.push_back(place(reached, include.line) + "Spirit X3 is read by " + path +
+                                     ", which is not called parse*.cpp or *_parser.cpp");
+    }
+}
+
 void check_public_headers(const Tree& tree, std::vector<std::string>& broken) {
-    for (const std::string& path : public_headers(tree))
+    std::vector<std::string> faces;
+    for (const auto& [path, text] : tree)
+        if (path.starts_with("include/")) faces.push_back(path);
+    for (const std::string& path : reached_from(tree, faces))
         for (const Include& include : includes_of(tree.at(path)))
             if (include.path.starts_with("fmt/"))
                 broken.push_back(place(path, include.line) + "fmt in a header that include/ikat reaches");
@@ -182,12 +202,14 @@ std::vector<std::string> broken_rules(const Tree& tree) {
     std::vector<std::string> broken;
     for (const auto& [path, text] : tree) {
         check_beginning(path, text, broken);
+        check_own_header(tree, path, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);
             check_target(tree, path, include, broken);
         }
     }
+    check_parsers(tree, broken);
     check_public_headers(tree, broken);
     return broken;
 }
