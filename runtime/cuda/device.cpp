@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace ikat::runtime::cuda {
+namespace {
+
+template <class Handle, class Pointer>
+Handle to_handle(Pointer pointer) {
+    return Handle(reinterpret_cast<std::uintptr_t>(pointer));
+}
+Module to_module(ModuleHandle module) { return reinterpret_cast<Module>(std::uintptr_t(module)); }
+Stream to_stream(StreamHandle stream) { return reinterpret_cast<Stream>(std::uintptr_t(stream)); }
+Event to_event(EventHandle event) { return reinterpret_cast<Event>(std::uintptr_t(event)); }
+
+std::uint32_t attribute(const Driver& driver, DeviceId id, DeviceAttribute which) {
+    int value = 0;
+    driver.check(driver.cuDeviceGetAttribute(&value, which, id), "cuDeviceGetAttribute");
+    return static_cast<std::uint32_t>(value);
+}
+
+DeviceId device_id(const Driver& driver, int ordinal) {
+    const int count = device_count(driver);
+    if (count == 0) throw Error("the CUDA driver sees no device", "run on the CPU with IKAT_DEVICE=emulator");
+    if (ordinal < 0 || ordinal >= count)
+        throw Error(fmt::format("there is no CUDA device {}", ordinal),
+                    fmt::format("the driver sees {} device{}, numbered from 0", count, count == 1 ? "" : "s"));
+    DeviceId id = 0;
+    driver.check(driver.cuDeviceGet(&id, ordinal), "cuDeviceGet");
+    return id;
+}
+
+/// The newest target that runs on a device: PTX for a lower one is compiled for it by the driver.
+std::string target_for(std::uint32_t major, std::uint32_t minor) {
+    constexpr std::array<std::uint32_t, 7> known{75, 80, 86, 89, 90, 100, 120};
+    const std::uint32_t capability = major * 10 + minor;
+    const auto above = std::ranges::upper_bound(known, capability);
+    if (above == known.begin())
+        throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
+                    "the oldest target is sm_75; run on the CPU with IKAT_DEVICE=emulator");
+    return fmt::format("sm_{}", *std::prev(above));
+}
+
+class Device final : public Backend {
+public:
+    Device(std::shared_ptr<const Driver> driver, int ordinal)
+        : driver_(std::move(driver)),
+          id_(device_id(*driver_, ordinal)),
+          properties_(device_properties(*driver_, ordinal)) {
+        check(driver_->cuDevicePrimaryCtxRetain(&context_, id_), "cuDevicePrimaryCtxRetain");
+    }
+    ~Device() override { driver_->cuDevicePrimaryCtxRelease_v2(id_); }
+
+    const DeviceProperties& properties() const override { return properties_; }
+
+    std::uint64_t allocate(std::size_t bytes, std::string_view name) override {
+        enter();
+        DevicePointer address = 0;
+        const Result result = driver_->cuMemAlloc_v2(&address, std::max<std::size_t>(bytes, 1));
+        if (result == Result::OutOfMemory)
+            throw Error(fmt::format("no device memory for the {} bytes of buffer '{}'", bytes, name),
+                        fmt::format("{} has {} bytes in all", properties_.name, properties_.memory_bytes));
+        check(result, "cuMemAlloc");
+        return address;
+    }
+    void release(std::uint64_t address) noexcept override {
+        if (entered()) driver_->cuMemFree_v2(address);
+    }
+    void rename(std::uint64_t, std::string_view) override {}
+
+    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle stream) override {
+        enter();
+        if (!from.empty())
+            check(driver_->cuMemcpyHtoDAsync_v2(to, from.data(), from.size(), to_stream(stream)), "cuMemcpyHtoDAsync");
+    }
+    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle stream) override {
+        enter();
+        if (!to.empty())
+            check(driver_->cuMemcpyDtoHAsync_v2(to.data(), from, to.size(), to_stream(stream)), "cuMemcpyDtoHAsync");
+        synchronize(stream);
+    }
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
+        enter();
+        if (bytes) check(driver_->cuMemcpyDtoDAsync_v2(to, from, bytes, to_stream(stream)), "cuMemcpyDtoDAsync");
+    }
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override;
+
+    ModuleHandle load(const PtxText& ptx) override;
+    void unload(ModuleHandle module) noexcept override {
+        if (entered()) driver_->cuModuleUnload(to_module(module));
+    }
+    void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
+
+    StreamHandle create_stream() override {
+        enter();
+        Stream stream = nullptr;
+        check(driver_->cuStreamCreate(&stream, 0), "cuStreamCreate");
+        return to_handle<StreamHandle>(stream);
+    }
+    void destroy_stream(StreamHandle stream) noexcept override {
+        if (entered()) driver_->cuStreamDestroy_v2(to_stream(stream));
+    }
+    void synchronize(StreamHandle stream) override {
+        enter();
+        check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
+    }
+
+    EventHandle record(StreamHandle stream) override {
+        enter();
+        Event event = nullptr;
+        check(driver_->cuEventCreate(&event, 0), "cuEventCreate");
+        const Result result = driver_->cuEventRecord(event, to_stream(stream));
+        if (result != Result::Success) driver_->cuEventDestroy_v2(event);
+        check(result, "cuEventRecord");
+        return to_handle<EventHandle>(event);
+    }
+    void destroy_event(EventHandle event) noexcept override {
+        if (entered()) driver_->cuEventDestroy_v2(to_event(event));
+    }
+    void synchronize(EventHandle event) override {
+        enter();
+        check_work(driver_->cuEventSynchronize(to_event(event)), "cuEventSynchronize");
+    }
+    double milliseconds(EventHandle start, EventHandle stop) override {
+        synchronize(stop);
+        float milliseconds = 0;
+        check(driver_->cuEventElapsedTime(&milliseconds, to_event(start), to_event(stop)), "cuEventElapsedTime");
+        return milliseconds;
+    }
+
+private:
+    /// The context must be current in each thread that calls the driver.
+    void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
+    bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_) == Result::Success; }
+    void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
+    /// As check, for what a kernel launched earlier may have broken.
+    void check_work(Result result, std::string_view doing) const;
+    void allow_dynamic_shared(Function function, const RawLaunch& launch) const;
+
+    std::shared_ptr<const Driver> driver_;
+    DeviceId id_;
+    DeviceProperties properties_;
+    Context context_ = nullptr;
+    mutable std::mutex mutex_;
+    std::string last_launch_;  // for messages: what a failure that shows up later may come from
+};
+
+void Device::check_work(Result result, std::string_view doing) const {
+    if (!is_kernel_failure(result)) return check(result, doing);
+    const std::lock_guard lock(mutex_);
+    check(result, last_launch_.empty() ? std::string(doing) : "kernel '" + last_launch_ + "', launched last,");
+}
+
+template <class Word>
+Word as_word(std::span<const std::byte> element) {
+    Word word{};
+    std::memcpy(&word, element.data(), sizeof word);
+    return word;
+}
+
+void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) {
+    enter();
+    if (count == 0) return;
+    const Stream on = to_stream(stream);
+    switch (element.size()) {
+        case 1:
+            return check(driver_->cuMemsetD8Async(to, as_word<unsigned char>(element), count, on), "cuMemsetD8Async");
+        case 2:
+            return check(driver_->cuMemsetD16Async(to, as_word<unsigned short>(element), count, on),
+                         "cuMemsetD16Async");
+        case 4: return check(driver_->cuMemsetD32Async(to, as_word<unsigned>(element), count, on), "cuMemsetD32Async");
+        default: break;
+    }
+    // There is no memset of 64-bit words: write one element, then double what is written.
+    write(to, element, stream);
+    const std::size_t bytes = element.size() * count;
+    for (std::size_t done = element.size(); done < bytes; done *= 2)
+        copy(to + done, to, std::min(done, bytes - done), stream);
+}
+
+ModuleHandle Device::load(const PtxText& ptx) {
+    enter();
+    const std::string image(ptx.text);  // the driver wants a terminating zero
+    std::string errors(16384, '\0');
+    JitOption options[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferSizeBytes};
+    void* values[] = {errors.data(), reinterpret_cast<void*>(std::uintptr_t(errors.size()))};
+    Module module = nullptr;
+    const Result result = driver_->cuModuleLoadDataEx(&module, image.c_str(), std::size(options), options, values);
+    if (result != Result::Success) throw jit_error(ptx, driver_->text(result), errors.c_str());
+    return to_handle<ModuleHandle>(module);
+}
+
+/// Dynamic memory beyond what a block gets by default has to be asked for, function by function. Always asking for all
+/// there is makes launches from several threads independent.
+void Device::allow_dynamic_shared(Function function, const RawLaunch& launch) const {
+    int fixed = 0;
+    check(driver_->cuFuncGetAttribute(&fixed, FunctionAttribute::SharedSizeBytes, function), "cuFuncGetAttribute");
+    const std::uint64_t needed = std::uint64_t(fixed) + launch.grid.dynamic_shared_bytes;
+    if (needed <= properties_.shared_bytes) return;
+    const int most = int(properties_.shared_bytes_optin) - fixed;
+    if (needed > properties_.shared_bytes_optin)
+        throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
+                                launch.entry, needed, fixed, launch.grid.dynamic_shared_bytes),
+                    fmt::format("{} has {}", properties_.name, properties_.shared_bytes_optin));
+    check(driver_->cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, most),
+          "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+}
+
+void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) {
+    enter();
+    const std::string entry(launch.entry);
+    Function function = nullptr;
+    const Result found = driver_->cuModuleGetFunction(&function, to_module(module), entry.c_str());
+    if (found == Result::NotFound) throw Error(fmt::format("the PTX has no entry '{}'", entry), {});
+    check(found, "cuModuleGetFunction");
+    allow_dynamic_shared(function, launch);
+    const auto& [blocks, threads, shared] = launch.grid;
+    std::size_t bytes = launch.parameters.size();
+    void* extra[] = {
+        reinterpret_cast<void*>(launch_param_buffer_pointer), const_cast<std::byte*>(launch.parameters.data()),
+        reinterpret_cast<void*>(launch_param_buffer_size), &bytes, reinterpret_cast<void*>(launch_param_end)};
+    check_work(driver_->cuLaunchKernel(function, blocks.x, blocks.y, blocks.z, threads.x, threads.y, threads.z, shared,
+                                       to_stream(stream), nullptr, bytes ? extra : nullptr),
+               "cuLaunchKernel");
+    const std::lock_guard lock(mutex_);
+    last_launch_ = entry;
+}
+
+}  // namespace
+
+int device_count(const Driver& driver) {
+    int count = 0;
+    driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount");
+    return count;
+}
+
+DeviceProperties device_properties(const Driver& driver, int ordinal) {
+    const DeviceId id = device_id(driver, ordinal);
+    char name[256] = {};
+    driver.check(driver.cuDeviceGetName(name, sizeof name - 1, id), "cuDeviceGetName");
+    std::size_t memory = 0;
+    driver.check(driver.cuDeviceTotalMem_v2(&memory, id), "cuDeviceTotalMem");
+    const auto get = [&](DeviceAttribute which) { return attribute(driver, id, which); };
+    DeviceProperties out{
+        .name = name,
+        .kind = DeviceKind::Cuda,
+        .compute_major = get(DeviceAttribute::ComputeCapabilityMajor),
+        .compute_minor = get(DeviceAttribute::ComputeCapabilityMinor),
+        .target = {},
+        .multiprocessors = get(DeviceAttribute::MultiprocessorCount),
+        .warp_size = get(DeviceAttribute::WarpSize),
+        .memory_bytes = memory,
+        .max_threads_per_block = get(DeviceAttribute::MaxThreadsPerBlock),
+        .max_blocks = {get(DeviceAttribute::MaxGridDimX), get(DeviceAttribute::MaxGridDimY),
+                       get(DeviceAttribute::MaxGridDimZ)},
+        .max_threads = {get(DeviceAttribute::MaxBlockDimX), get(DeviceAttribute::MaxBlockDimY),
+                        get(DeviceAttribute::MaxBlockDimZ)},
+        .shared_bytes = get(DeviceAttribute::MaxSharedMemoryPerBlock),
+        .shared_bytes_optin = get(DeviceAttribute::MaxSharedMemoryPerBlockOptin),
+    };
+    out.target = target_for(out.compute_major, out.compute_minor);
+    return out;
+}
+
+std::shared_ptr<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal) {
+    return std::make_shared<Device>(std::move(driver), ordinal);
+}
+
+}  // namespace ikat::runtime::cuda

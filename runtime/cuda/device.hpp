@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA device as a Backend.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "runtime/backend.hpp"
+#include "runtime/cuda/driver.hpp"
+
+namespace ikat::runtime::cuda {
+
+/// How many devices the driver sees.
+int device_count(const Driver& driver);
+
+/// What the driver says about a device. Makes no context.
+DeviceProperties device_properties(const Driver& driver, int ordinal);
+
+/// Opens device `ordinal` on its primary context, which it shares with other users of CUDA in the process. Throws Error
+/// when there is no such device.
+std::shared_ptr<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal);
+
+/// What the driver's compiler wrote about `ptx`, as an Error: the place of the first complaint in the PTX and, where
+/// source_lines has it, in the kernel's source; the whole log as a note.
+Error jit_error(const PtxText& ptx, const std::string& failure, const std::string& log);
+
+}  // namespace ikat::runtime::cuda

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the CUDA driver API that the runtime uses, declared here and found by dlopen: no CUDA toolkit is needed
+// to build, and a program runs where there is no driver.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/backend.hpp"
+
+namespace ikat::runtime::cuda {
+
+using DeviceId = int;
+using DevicePointer = unsigned long long;
+using Context = struct ContextObject*;
+using Module = struct ModuleObject*;
+using Function = struct FunctionObject*;
+using Stream = struct StreamObject*;
+using Event = struct EventObject*;
+
+/// CUresult, as far as the runtime tells its values apart.
+enum class Result : unsigned {
+    Success = 0,
+    InvalidValue = 1,
+    OutOfMemory = 2,
+    NoDevice = 100,
+    InvalidPtx = 218,
+    UnsupportedPtxVersion = 222,
+    NotFound = 500,
+    IllegalAddress = 700,
+    LaunchTimeout = 702,
+    Assert = 710,
+    HardwareStackError = 714,
+    IllegalInstruction = 715,
+    MisalignedAddress = 716,
+    InvalidAddressSpace = 717,
+    InvalidPc = 718,
+    LaunchFailed = 719,
+};
+
+enum class DeviceAttribute : unsigned {
+    MaxThreadsPerBlock = 1,
+    MaxBlockDimX = 2,
+    MaxBlockDimY = 3,
+    MaxBlockDimZ = 4,
+    MaxGridDimX = 5,
+    MaxGridDimY = 6,
+    MaxGridDimZ = 7,
+    MaxSharedMemoryPerBlock = 8,
+    WarpSize = 10,
+    MultiprocessorCount = 16,
+    ComputeCapabilityMajor = 75,
+    ComputeCapabilityMinor = 76,
+    MaxSharedMemoryPerBlockOptin = 97,
+};
+
+enum class FunctionAttribute : unsigned { SharedSizeBytes = 1, MaxDynamicSharedSizeBytes = 8 };
+
+enum class JitOption : unsigned {
+    ErrorLogBuffer = 5,
+    ErrorLogBufferSizeBytes = 6,
+};
+
+/// Keys of cuLaunchKernel's `extra` list.
+inline constexpr std::uintptr_t launch_param_end = 0, launch_param_buffer_pointer = 1, launch_param_buffer_size = 2;
+
+/// The driver's functions, one pointer each. Made by load_driver.
+struct Driver {
+#define FUNCTION(symbol, ...) Result (*symbol)(__VA_ARGS__) = nullptr;
+#include "runtime/cuda/driver.def"
+
+    /// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
+    std::string text(Result result) const;
+    /// Throws Error unless result is Success: "`doing` failed: CUDA_ERROR_...". KernelError where the result says that
+    /// a kernel went wrong while it ran.
+    void check(Result result, std::string_view doing) const;
+};
+
+/// Whether a result means that a kernel went wrong while it ran. The context is of no use afterwards.
+bool is_kernel_failure(Result result);
+
+/// The library that load_driver looks for: IKAT_CUDA_DRIVER, else "libcuda.so.1".
+std::string driver_path();
+
+/// Loads and initialises the driver. Throws Error when the library is not there, lacks a function or does not
+/// initialise. The library stays loaded.
+std::shared_ptr<const Driver> load_driver(const std::string& path);
+
+}  // namespace ikat::runtime::cuda

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls of the driver each operation of the CUDA device makes, and how failures are reported.
+#include "runtime/cuda/device.hpp"
+
+#include <array>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/unit/runtime/cuda_fixture.hpp"
+
+namespace ikat::tests {
+namespace {
+
+using namespace runtime;
+
+template <class T>
+std::span<const std::byte> bytes(const T& value) {
+    return std::as_bytes(std::span(&value, 1));
+}
+
+TEST_CASE("a device is opened on its primary context and released at the end") {
+    const FakeCuda fake;
+    auto device = cuda::open_device(cuda::load_driver(FAKE_CUDA), 0);
+    CHECK_THAT(fake.log(), contains("cuDevicePrimaryCtxRetain 40\n"));
+    CHECK(device->properties().name == "Fake GPU");
+    CHECK(device->properties().target == "sm_90");
+    CHECK(device->properties().multiprocessors == 132);
+    CHECK(device->properties().shared_bytes_optin == 232448);
+    device.reset();
+    CHECK(fake.log() == "cuDevicePrimaryCtxRelease 40\n");
+}
+
+TEST_CASE("a device that is not there is an error") {
+    const FakeCuda fake;
+    const auto driver = cuda::load_driver(FAKE_CUDA);
+    CHECK_THAT(message_of([&] { cuda::open_device(driver, 3); }), contains("there is no CUDA device 3"));
+    fake.devices(0);
+    CHECK_THAT(message_of([&] { cuda::open_device(driver, 0); }), contains("sees no device"));
+}
+
+TEST_CASE("memory: copies go through a stream; reading waits") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const std::array<int, 3> host{1, 2, 3};
+    const std::uint64_t address = device->allocate(12, "x");
+    device->write(address, std::as_bytes(std::span(host)), default_stream);
+    std::array<int, 3> back{};
+    device->read(address, std::as_writable_bytes(std::span(back)), default_stream);
+    device->release(address);
+    CHECK(back == host);
+    CHECK(fake.log() ==
+          "cuMemAlloc 12\ncuMemcpyHtoDAsync 12 0\ncuMemcpyDtoHAsync 12 0\ncuStreamSynchronize 0\ncuMemFree\n");
+}
+
+TEST_CASE("memory: an empty buffer is one byte that nobody copies") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const std::uint64_t address = device->allocate(0, "x");
+    device->write(address, {}, default_stream);
+    device->copy(address, address, 0, default_stream);
+    device->fill(address, bytes(1.0f), 0, default_stream);
+    CHECK(fake.log() == "cuMemAlloc 1\n");
+    device->release(address);
+}
+
+TEST_CASE("memory: elements of each size are filled") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    std::array<std::uint64_t, 5> back{};
+    const std::uint64_t address = device->allocate(sizeof back, "x");
+    fake.log();
+    const auto read = [&] { device->read(address, std::as_writable_bytes(std::span(back)), default_stream); };
+
+    device->fill(address, bytes(std::uint8_t{7}), 40, default_stream);
+    CHECK(fake.log() == "cuMemsetD8Async 7 40 0\n");
+    device->fill(address, bytes(std::uint16_t{300}), 20, default_stream);
+    CHECK(fake.log() == "cuMemsetD16Async 300 20 0\n");
+    device->fill(address, bytes(70000u), 10, default_stream);
+    CHECK(fake.log() == "cuMemsetD32Async 70000 10 0\n");
+    device->fill(address, bytes(std::uint64_t{0x123456789abcdef0}), 5, default_stream);
+    CHECK(fake.log() ==
+          "cuMemcpyHtoDAsync 8 0\ncuMemcpyDtoDAsync 8 0\ncuMemcpyDtoDAsync 16 0\ncuMemcpyDtoDAsync 8 0\n");
+    read();
+    for (const std::uint64_t word : back) CHECK(word == 0x123456789abcdef0);
+    device->release(address);
+}
+
+TEST_CASE("memory: none left is an error that names the buffer") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    fake.fail("cuMemAlloc", 2);
+    CHECK_THAT(message_of([&] { device->allocate(99, "weights"); }),
+               contains("no device memory for the 99 bytes of buffer 'weights'"));
+}
+
+TEST_CASE("launch: parameters travel as one block of bytes") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    CHECK(fake.log() == "cuModuleLoadDataEx 4 2\n");
+    const std::array<std::uint8_t, 4> parameters{1, 2, 0xab, 0};
+    device->launch(module, {"add", {{2, 3, 4}, {32, 2, 1}, 16}, std::as_bytes(std::span(parameters))}, default_stream);
+    CHECK(fake.log() == "cuModuleGetFunction add\ncuFuncGetAttribute 1\ncuLaunchKernel 2 3 4 32 2 1 16 0 0102ab00\n");
+    device->launch(module, {"add", {{1}, {1}}}, default_stream);
+    CHECK_THAT(fake.log(), contains("cuLaunchKernel 1 1 1 1 1 1 0 0\n"));
+    device->unload(module);
+    CHECK(fake.log() == "cuModuleUnload\n");
+}
+
+TEST_CASE("launch: large dynamic shared memory is asked for first, too much is refused") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    fake.log();
+    // The fake's functions have 1024 bytes of static shared memory.
+    device->launch(module, {"add", {{1}, {32}, 48128}}, default_stream);
+    CHECK_THAT(fake.log(), !contains("cuFuncSetAttribute"));
+    device->launch(module, {"add", {{1}, {32}, 48129}}, default_stream);
+    CHECK_THAT(fake.log(), contains("cuFuncSetAttribute 8 231424\ncuLaunchKernel 1 1 1 32 1 1 48129 0"));
+    CHECK_THAT(message_of([&] {
+                   device->launch(module, {"add", {{1}, {32}, 231425}}, default_stream);
+               }),
+               contains("needs 232449 bytes of shared memory per block (1024 static, 231425 dynamic)"));
+    CHECK_THAT(fake.log(), !contains("cuLaunchKernel"));
+}
+
+TEST_CASE("launch: an entry that is not there") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    fake.fail("cuModuleGetFunction", 500);
+    CHECK_THAT(message_of([&] { device->launch(module, {"add", {}}, default_stream); }), contains("no entry 'add'"));
+}
+
+TEST_CASE("launch: a kernel gone wrong is reported where the host waits, by its name") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    device->launch(module, {"add", {}}, default_stream);
+    fake.fail("cuStreamSynchronize", 700);
+    const std::string message = message_of([&] { device->synchronize(default_stream); });
+    CHECK_THAT(message, contains("kernel 'add', launched last, failed: CUDA_ERROR_ILLEGAL_ADDRESS"));
+    CHECK_THAT(message, contains("IKAT_DEVICE=emulator"));
+    CHECK_THROWS_AS(device->synchronize(default_stream), KernelError);
+}
+
+TEST_CASE("PTX that the driver refuses: its log, our line and the kernel's line") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    fake.jit_log("ptxas application ptx input, line 2; error   : Unknown symbol 'oops'\nptxas fatal   : aborted\n");
+    const PtxText text{"first\n  add oops;\nlast\n", "saxpy.ptx", {{}, {}, {"saxpy.cpp", 17}}};
+    const std::string message = message_of([&] { device->load(text); });
+    CHECK(message ==
+          "saxpy.ptx:2: error: the CUDA driver does not take this PTX: CUDA_ERROR_INVALID_PTX (the fake says so)\n"
+          "      add oops;\n"
+          "    ^\n"
+          "saxpy.cpp:17: note: the PTX comes from this line of the kernel\n"
+          "note: the driver's log:\n"
+          "ptxas application ptx input, line 2; error   : Unknown symbol 'oops'\n"
+          "ptxas fatal   : aborted");
+}
+
+TEST_CASE("PTX of a version that the driver is too old for") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    fake.fail("cuModuleLoadDataEx", 222);
+    CHECK_THAT(message_of([&] { device->load({"text", "a.ptx"}); }), contains("older than the PTX's .version"));
+}
+
+TEST_CASE("streams and events") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const StreamHandle stream = device->create_stream();
+    CHECK(fake.log() == "cuStreamCreate 0\n");
+    const EventHandle start = device->record(stream), stop = device->record(stream);
+    const std::string on = std::to_string(std::uint64_t(stream));
+    CHECK(fake.log() == "cuEventCreate 0\ncuEventRecord " + on + "\ncuEventCreate 0\ncuEventRecord " + on + "\n");
+    CHECK(device->milliseconds(start, stop) == 1.5);
+    CHECK(fake.log() == "cuEventSynchronize\ncuEventElapsedTime\n");
+    device->destroy_event(start);
+    device->destroy_event(stop);
+    device->destroy_stream(stream);
+    CHECK(fake.log() == "cuEventDestroy\ncuEventDestroy\ncuStreamDestroy\n");
+}
+
+}  // namespace
+}  // namespace ikat::tests

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the CUDA device share: the fake driver, loaded and steered.
+#pragma once
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/cuda/device.hpp"
+#include "tests/unit/runtime/fake_cuda.hpp"
+
+namespace ikat::tests {
+
+/// The fake driver, fresh for each test.
+struct FakeCuda {
+    void* library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+
+    FakeCuda() { function<FakeReset>("fake_reset")(); }
+
+    template <class F>
+    F* function(const char* name) const {
+        return reinterpret_cast<F*>(dlsym(library, name));
+    }
+    void fail(const char* symbol, unsigned result) const { function<FakeFail>("fake_fail")(symbol, result); }
+    void jit_log(const char* text) const { function<FakeJitLog>("fake_jit_log")(text); }
+    void devices(int count) const { function<FakeDevices>("fake_devices")(count); }
+    /// The calls since the last look.
+    std::string log() const {
+        std::string out = function<FakeLog>("fake_log")();
+        function<FakeReset>("fake_reset")();
+        return out;
+    }
+    std::shared_ptr<runtime::Backend> open() const {
+        auto device = runtime::cuda::open_device(runtime::cuda::load_driver(FAKE_CUDA), 0);
+        log();
+        return device;
+    }
+};
+
+/// What a call throws, as text; "" if it throws no Error.
+std::string message_of(auto&& call) {
+    try {
+        call();
+    } catch (const Error& error) { return error.what(); }
+    return {};
+}
+
+}  // namespace ikat::tests

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our declarations of the driver API against <cuda.h>, where it is installed: the values of enumerators and, for each
+// function, number, size and kind of its parameters. It is the compiler that checks; the program only says so.
+#include "tests/catch.hpp"
+#if __has_include(<cuda.h>)
+#include "runtime/cuda/driver.hpp"  // before the macros of cuda.h
+
+#include <cuda.h>
+
+#include <type_traits>
+
+// Newer headers rename this function by a macro and declare the new one alone. Drivers of all versions have the one
+// without a suffix, with the same type.
+using ElapsedTime = decltype(cuEventElapsedTime);
+#undef cuEventElapsedTime
+extern "C" ElapsedTime cuEventElapsedTime;
+
+namespace ikat::tests {
+namespace {
+
+namespace cuda = runtime::cuda;
+
+/// Whether a value of one type can be passed where the other is expected, as far as the machine is concerned.
+template <class A, class B>
+constexpr bool same_passing() {
+    if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
+        using P = std::remove_cv_t<std::remove_pointer_t<A>>;
+        using Q = std::remove_cv_t<std::remove_pointer_t<B>>;
+        constexpr bool opaque = std::is_class_v<P> && std::is_class_v<Q>;
+        if constexpr (opaque || (std::is_void_v<P> && std::is_void_v<Q>))
+            return true;
+        else
+            return same_passing<P, Q>();
+    } else {
+        return !std::is_pointer_v<A> && !std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
+               std::is_floating_point_v<A> == std::is_floating_point_v<B>;
+    }
+}
+
+template <class Ours, class Theirs>
+inline constexpr bool same_function = false;
+template <class R, class... A, class S, class... B>
+requires(sizeof...(A) ==
+         sizeof...(B)) inline constexpr bool same_function<R (*)(A...), S (*)(B...)> = same_passing<R, S>() &&
+                                                                                       (same_passing<A, B>() && ...);
+
+#define FUNCTION(symbol, ...) \
+    static_assert(same_function<decltype(cuda::Driver::symbol), decltype(&::symbol)>, #symbol);
+#include "runtime/cuda/driver.def"
+
+#define SAME(ours, theirs) static_assert(unsigned(cuda::ours) == unsigned(theirs), #theirs)
+SAME(Result::Success, CUDA_SUCCESS);
+SAME(Result::InvalidValue, CUDA_ERROR_INVALID_VALUE);
+SAME(Result::OutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(Result::NoDevice, CUDA_ERROR_NO_DEVICE);
+SAME(Result::InvalidPtx, CUDA_ERROR_INVALID_PTX);
+SAME(Result::UnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+SAME(Result::NotFound, CUDA_ERROR_NOT_FOUND);
+SAME(Result::IllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS);
+SAME(Result::LaunchTimeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+SAME(Result::Assert, CUDA_ERROR_ASSERT);
+SAME(Result::HardwareStackError, CUDA_ERROR_HARDWARE_STACK_ERROR);
+SAME(Result::IllegalInstruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+SAME(Result::MisalignedAddress, CUDA_ERROR_MISALIGNED_ADDRESS);
+SAME(Result::InvalidAddressSpace, CUDA_ERROR_INVALID_ADDRESS_SPACE);
+SAME(Result::InvalidPc, CUDA_ERROR_INVALID_PC);
+SAME(Result::LaunchFailed, CUDA_ERROR_LAUNCH_FAILED);
+
+SAME(DeviceAttribute::MaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(DeviceAttribute::MaxBlockDimX, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
+SAME(DeviceAttribute::MaxBlockDimY, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y);
+SAME(DeviceAttribute::MaxBlockDimZ, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+SAME(DeviceAttribute::MaxGridDimX, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+SAME(DeviceAttribute::MaxGridDimY, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+SAME(DeviceAttribute::MaxGridDimZ, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z);
+SAME(DeviceAttribute::MaxSharedMemoryPerBlock, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+SAME(DeviceAttribute::WarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+SAME(DeviceAttribute::MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(DeviceAttribute::ComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(DeviceAttribute::ComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(DeviceAttribute::MaxSharedMemoryPerBlockOptin, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+SAME(FunctionAttribute::SharedSizeBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(FunctionAttribute::MaxDynamicSharedSizeBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+
+SAME(JitOption::ErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
+SAME(JitOption::ErrorLogBufferSizeBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+
+SAME(launch_param_end, CU_LAUNCH_PARAM_END_AS_INT);
+SAME(launch_param_buffer_pointer, CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT);
+SAME(launch_param_buffer_size, CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT);
+#undef SAME
+
+TEST_CASE("our declarations of the driver are those of cuda.h") { SUCCEED("checked when this file was compiled"); }
+
+}  // namespace
+}  // namespace ikat::tests
+#else
+#include <cstdio>
+#include <cstdlib>
+
+TEST_CASE("our declarations of the driver are those of cuda.h") {
+    std::puts("skipped: no cuda.h");
+    std::exit(77);
+}
+#endif

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/runtime/fake_cuda.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/cuda/driver.hpp"
+
+namespace {
+
+using namespace ikat::runtime::cuda;
+
+struct State {
+    std::string log;
+    std::map<std::string, unsigned> faults;
+    std::string jit_log;
+    int devices = 1;
+    std::set<DevicePointer> allocated;
+    std::uintptr_t handles = 0x1000;
+    std::string function;
+};
+
+State& state() {
+    static State state;
+    return state;
+}
+
+/// Notes a call with its numbers and says what it returns.
+Result call(const char* symbol, std::initializer_list<unsigned long long> numbers = {}, const std::string& text = {}) {
+    State& s = state();
+    s.log += symbol;
+    for (const unsigned long long number : numbers) s.log += ' ' + std::to_string(number);
+    s.log += (text.empty() ? "" : " ") + text + '\n';
+    const auto fault = s.faults.find(symbol);
+    return fault == s.faults.end() ? Result::Success : Result(fault->second);
+}
+
+template <class Handle>
+void make(Handle* out) {
+    *out = reinterpret_cast<Handle>(state().handles += 0x10);
+}
+
+unsigned long long number(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+void* host(DevicePointer pointer) { return reinterpret_cast<void*>(pointer); }
+
+int attribute(DeviceAttribute which) {
+    switch (which) {
+        case DeviceAttribute::MaxThreadsPerBlock: return 1024;
+        case DeviceAttribute::MaxBlockDimX:
+        case DeviceAttribute::MaxBlockDimY: return 1024;
+        case DeviceAttribute::MaxBlockDimZ: return 64;
+        case DeviceAttribute::MaxGridDimX: return 0x7fffffff;
+        case DeviceAttribute::MaxGridDimY:
+        case DeviceAttribute::MaxGridDimZ: return 65535;
+        case DeviceAttribute::MaxSharedMemoryPerBlock: return 49152;
+        case DeviceAttribute::WarpSize: return 32;
+        case DeviceAttribute::MultiprocessorCount: return 132;
+        case DeviceAttribute::ComputeCapabilityMajor: return 9;
+        case DeviceAttribute::ComputeCapabilityMinor: return 0;
+        case DeviceAttribute::MaxSharedMemoryPerBlockOptin: return 232448;
+    }
+    return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* fake_log() { return state().log.c_str(); }
+void fake_reset() {
+    state().log.clear();
+    state().faults.clear();
+    state().jit_log.clear();
+    state().devices = 1;
+}
+void fake_fail(const char* symbol, unsigned result) { state().faults[symbol] = result; }
+void fake_jit_log(const char* text) { state().jit_log = text; }
+void fake_devices(int count) { state().devices = count; }
+
+Result cuInit(unsigned flags) { return call("cuInit", {flags}); }
+Result cuGetErrorName(Result result, const char** name) {
+    switch (unsigned(result)) {
+        case 2: *name = "CUDA_ERROR_OUT_OF_MEMORY"; return Result::Success;
+        case 100: *name = "CUDA_ERROR_NO_DEVICE"; return Result::Success;
+        case 218: *name = "CUDA_ERROR_INVALID_PTX"; return Result::Success;
+        case 222: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; return Result::Success;
+        case 700: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; return Result::Success;
+    }
+    *name = nullptr;
+    return Result::InvalidValue;
+}
+Result cuGetErrorString(Result, const char** text) {
+    *text = "the fake says so";
+    return Result::Success;
+}
+Result cuDriverGetVersion(int* version) {
+    *version = 13000;
+    return call("cuDriverGetVersion");
+}
+
+Result cuDeviceGetCount(int* count) {
+    *count = state().devices;
+    return call("cuDeviceGetCount");
+}
+Result cuDeviceGet(DeviceId* id, int ordinal) {
+    *id = 40 + ordinal;
+    return call("cuDeviceGet", {unsigned(ordinal)});
+}
+Result cuDeviceGetName(char* name, int length, DeviceId) {
+    std::snprintf(name, std::size_t(length), "Fake GPU");
+    return call("cuDeviceGetName");
+}
+Result cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
+    *bytes = std::size_t{1} << 34;
+    return call("cuDeviceTotalMem");
+}
+Result cuDeviceGetAttribute(int* value, DeviceAttribute which, DeviceId) {
+    *value = attribute(which);
+    const auto fault = state().faults.find("cuDeviceGetAttribute");
+    return fault == state().faults.end() ? Result::Success : Result(fault->second);
+}
+Result cuDevicePrimaryCtxRetain(Context* context, DeviceId id) {
+    make(context);
+    return call("cuDevicePrimaryCtxRetain", {unsigned(id)});
+}
+Result cuDevicePrimaryCtxRelease_v2(DeviceId id) { return call("cuDevicePrimaryCtxRelease", {unsigned(id)}); }
+Result cuCtxSetCurrent(Context context) { return context ? Result::Success : Result::InvalidValue; }
+
+Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
+    const Result result = call("cuMemAlloc", {bytes});
+    if (bytes == 0) return Result::InvalidValue;
+    if (result != Result::Success) return result;
+    *pointer = number(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+    state().allocated.insert(*pointer);
+    return result;
+}
+Result cuMemFree_v2(DevicePointer pointer) {
+    if (!state().allocated.erase(pointer)) return Result::InvalidValue;
+    std::free(host(pointer));
+    return call("cuMemFree");
+}
+Result cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes, Stream stream) {
+    std::memcpy(host(to), from, bytes);
+    return call("cuMemcpyHtoDAsync", {bytes, number(stream)});
+}
+Result cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, Stream stream) {
+    std::memcpy(to, host(from), bytes);
+    return call("cuMemcpyDtoHAsync", {bytes, number(stream)});
+}
+Result cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream) {
+    std::memcpy(host(to), host(from), bytes);
+    return call("cuMemcpyDtoDAsync", {bytes, number(stream)});
+}
+Result cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t count, Stream stream) {
+    std::memset(host(to), value, count);
+    return call("cuMemsetD8Async", {value, count, number(stream)});
+}
+Result cuMemsetD16Async(DevicePointer to, unsigned short value, std::size_t count, Stream stream) {
+    for (std::size_t i = 0; i < count; ++i) static_cast<unsigned short*>(host(to))[i] = value;
+    return call("cuMemsetD16Async", {value, count, number(stream)});
+}
+Result cuMemsetD32Async(DevicePointer to, unsigned value, std::size_t count, Stream stream) {
+    for (std::size_t i = 0; i < count; ++i) static_cast<unsigned*>(host(to))[i] = value;
+    return call("cuMemsetD32Async", {value, count, number(stream)});
+}
+
+Result cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options, void** values) {
+    const auto* text = static_cast<const char*>(image);
+    const Result result = call("cuModuleLoadDataEx", {std::strlen(text), count});
+    for (unsigned i = 0; i < count; ++i)
+        if (options[i] == JitOption::ErrorLogBuffer)
+            std::strcpy(static_cast<char*>(values[i]), state().jit_log.c_str());
+    make(module);
+    if (result != Result::Success) return result;
+    return state().jit_log.empty() ? Result::Success : Result::InvalidPtx;
+}
+Result cuModuleUnload(Module) { return call("cuModuleUnload"); }
+Result cuModuleGetFunction(Function* function, Module, const char* name) {
+    make(function);
+    return call("cuModuleGetFunction", {}, name);
+}
+Result cuFuncGetAttribute(int* value, FunctionAttribute which, Function) {
+    *value = which == FunctionAttribute::SharedSizeBytes ? 1024 : 0;
+    return call("cuFuncGetAttribute", {unsigned(which)});
+}
+Result cuFuncSetAttribute(Function, FunctionAttribute which, int value) {
+    return call("cuFuncSetAttribute", {unsigned(which), unsigned(value)});
+}
+Result cuLaunchKernel(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                      unsigned block_z, unsigned shared, Stream stream, void** parameters, void** extra) {
+    std::string bytes;
+    if (parameters) bytes = "parameters";
+    if (extra) {
+        // {BUFFER_POINTER, data, BUFFER_SIZE, &size, END}
+        if (number(extra[0]) != 1 || number(extra[2]) != 2 || extra[4]) return Result::InvalidValue;
+        const auto* data = static_cast<const unsigned char*>(extra[1]);
+        for (std::size_t i = 0; i < *static_cast<const std::size_t*>(extra[3]); ++i) {
+            char hex[3];
+            std::snprintf(hex, sizeof hex, "%02x", data[i]);
+            bytes += hex;
+        }
+    }
+    return call("cuLaunchKernel", {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, number(stream)}, bytes);
+}
+
+Result cuStreamCreate(Stream* stream, unsigned flags) {
+    make(stream);
+    return call("cuStreamCreate", {flags});
+}
+Result cuStreamDestroy_v2(Stream) { return call("cuStreamDestroy"); }
+Result cuStreamSynchronize(Stream stream) { return call("cuStreamSynchronize", {number(stream)}); }
+Result cuEventCreate(Event* event, unsigned flags) {
+    make(event);
+    return call("cuEventCreate", {flags});
+}
+Result cuEventDestroy_v2(Event) { return call("cuEventDestroy"); }
+Result cuEventRecord(Event, Stream stream) { return call("cuEventRecord", {number(stream)}); }
+Result cuEventSynchronize(Event) { return call("cuEventSynchronize"); }
+Result cuEventElapsedTime(float* milliseconds, Event, Event) {
+    *milliseconds = 1.5f;
+    return call("cuEventElapsedTime");
+}
+
+}  // extern "C"
