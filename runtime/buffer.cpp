@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/buffer.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace ikat::runtime {
+namespace {
+
+void check_size(const Allocation& memory, std::size_t bytes, std::string_view what) {
+    if (bytes > memory.bytes())
+        throw Error(
+            fmt::format("{} of {} bytes for buffer '{}', which has {}", what, bytes, memory.name(), memory.bytes()),
+            "make the buffer as large as what it is to hold");
+}
+
+}  // namespace
+
+Allocation::Allocation(std::shared_ptr<Backend> device, std::size_t bytes, std::string_view name)
+    : device_(std::move(device)), address_(device_->allocate(bytes, name)), bytes_(bytes), name_(name) {}
+
+Allocation::~Allocation() {
+    if (device_) device_->release(address_);
+}
+
+Allocation::Allocation(Allocation&& other) noexcept = default;  // leaves device_ empty
+
+Allocation& Allocation::operator=(Allocation&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(address_, other.address_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(name_, other.name_);
+    return *this;
+}
+
+void Allocation::rename(std::string_view name) {
+    name_ = name;
+    device_->rename(address_, name);
+}
+
+void Allocation::write(std::span<const std::byte> from) {
+    check_size(*this, from.size(), "an upload");
+    device_->write(address_, from, default_stream);
+    device_->synchronize(default_stream);
+}
+
+void Allocation::read(std::span<std::byte> to) const {
+    check_size(*this, to.size(), "a download");
+    device_->read(address_, to, default_stream);
+}
+
+void Allocation::copy(const Allocation& from) {
+    check_size(*this, from.bytes(), "a copy");
+    if (from.device() != device())
+        throw Error(fmt::format("buffers '{}' and '{}' are on different devices", name_, from.name()),
+                    "copy through the host: download, then upload");
+    device_->copy(address_, from.address(), from.bytes(), default_stream);
+    device_->synchronize(default_stream);
+}
+
+void Allocation::fill(std::span<const std::byte> element) {
+    device_->fill(address_, element, bytes_ / element.size(), default_stream);
+    device_->synchronize(default_stream);
+}
+
+}  // namespace ikat::runtime

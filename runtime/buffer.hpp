@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory that belongs to one owner and knows its element type.
+//
+//     Buffer<float> x = device.upload(host, "x");
+//     x.fill(0);
+//     std::vector<float> back = x.download();
+//
+// A buffer keeps its device open. Host copies and fills are done when they return, and come after all earlier work of
+// the device.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "codegen/ir/type.hpp"
+#include "runtime/backend.hpp"
+
+namespace ikat::runtime {
+
+/// The types that device memory can hold.
+template <class T>
+concept Element = ir::contains(ir::AnyNum, ir::type_of<T>);
+
+/// A piece of device memory, in bytes. Moves, does not copy.
+class Allocation {
+public:
+    Allocation(std::shared_ptr<Backend> device, std::size_t bytes, std::string_view name);
+    ~Allocation();
+    Allocation(Allocation&& other) noexcept;
+    Allocation& operator=(Allocation&& other) noexcept;
+
+    std::uint64_t address() const { return address_; }
+    std::size_t bytes() const { return bytes_; }
+    const std::string& name() const { return name_; }
+    void rename(std::string_view name);
+    Backend* device() const { return device_.get(); }
+
+    /// These throw Error when more bytes are given or asked for than there are.
+    void write(std::span<const std::byte> from);
+    void read(std::span<std::byte> to) const;
+    void copy(const Allocation& from);
+    void fill(std::span<const std::byte> element);
+
+private:
+    std::shared_ptr<Backend> device_;
+    std::uint64_t address_ = 0;
+    std::size_t bytes_ = 0;
+    std::string name_;
+};
+
+template <Element T>
+class Buffer {
+public:
+    using value_type = T;
+
+    explicit Buffer(Allocation memory) : memory_(std::move(memory)) {}
+
+    std::size_t size() const { return memory_.bytes() / sizeof(T); }
+    const Allocation& memory() const { return memory_; }
+    std::uint64_t address() const { return memory_.address(); }
+
+    /// In messages. Without one, a launch names the buffer after the kernel's parameter.
+    const std::string& name() const { return memory_.name(); }
+    void rename(std::string_view name) { memory_.rename(name); }
+
+    /// As many elements as the buffer has, or fewer: then the first ones.
+    void upload(std::span<const T> from) { memory_.write(std::as_bytes(from)); }
+    void download(std::span<T> to) const { memory_.read(std::as_writable_bytes(to)); }
+    std::vector<T> download() const {
+        std::vector<T> host(size());
+        download(host);
+        return host;
+    }
+
+    /// All elements of `from`, from the same device.
+    void copy(const Buffer& from) { memory_.copy(from.memory_); }
+    void fill(std::type_identity_t<T> value) { memory_.fill(std::as_bytes(std::span(&value, 1))); }
+
+private:
+    Allocation memory_;
+};
+
+template <class T>
+inline constexpr bool is_buffer = false;
+template <class T>
+inline constexpr bool is_buffer<Buffer<T>> = true;
+
+}  // namespace ikat::runtime

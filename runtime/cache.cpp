@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cache.hpp"
+
+namespace ikat::runtime {
+
+/// Everything that changes what compile() yields. The names are bound so that a new option does not go unnoticed here.
+ModuleCache::Key ModuleCache::key(const ast::Kernel& kernel, const CompileOptions& options) {
+    const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages] = options;
+    static_cast<void>(keep_stages);  // adds texts, changes nothing
+    return {&kernel, target, allocation, optimise, passes, verify_each, line_info};
+}
+
+const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const CompileOptions& options,
+                                     const std::shared_ptr<Backend>& device) {
+    Slot& slot = [&]() -> Slot& {
+        const std::lock_guard lock(mutex_);
+        return slots_[key(kernel.kernel, options)];
+    }();
+    const std::lock_guard lock(slot.mutex);
+    if (!slot.loaded) {
+        Compiled compiled = compile(kernel.kernel, options);
+        const PtxText text{compiled.ptx, compiled.name + ".ptx", compiled.source_lines};
+        Module module(device, device->load(text));
+        slot.loaded = std::make_unique<const LoadedKernel>(std::move(compiled), std::move(module));
+        slot.owner = kernel.owner;
+    }
+    return *slot.loaded;
+}
+
+std::size_t ModuleCache::size() const {
+    const std::lock_guard lock(mutex_);
+    return slots_.size();
+}
+
+}  // namespace ikat::runtime

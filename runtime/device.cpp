@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/compile.hpp"
+#include "runtime/cache.hpp"
+#include "runtime/cuda/device.hpp"
+#include "runtime/emulator/device.hpp"
+
+namespace ikat::runtime {
+
+struct Device::State {
+    std::shared_ptr<Backend> backend;
+    CompileOptions options;
+    ModuleCache cache;
+};
+
+namespace {
+
+std::string_view environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+}
+
+unsigned threads_from_environment() {
+    const std::string_view text = environment("IKAT_THREADS");
+    if (text.empty()) return std::max(1u, std::thread::hardware_concurrency());
+    unsigned threads = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+    if (error != std::errc{} || end != text.data() + text.size() || threads == 0)
+        throw Error(fmt::format("IKAT_THREADS is '{}'", text),
+                    "it is the number of threads of the emulator: 1, 2, ...");
+    return threads;
+}
+
+emulator::Options emulator_options(const OpenOptions& options) {
+    emulator::Options out;
+    out.threads = options.threads ? options.threads : threads_from_environment();
+    if (options.step_budget) out.step_budget = options.step_budget;
+    out.seed = options.schedule_seed;
+    if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
+    return out;
+}
+
+std::shared_ptr<Backend> make_emulator(const OpenOptions& options) {
+    const std::string_view target = options.target;
+    return open_emulator(emulator_options(options), target.empty() ? CompileOptions{}.target : std::string(target));
+}
+
+/// The driver where it is there and sees a device; else nothing.
+std::shared_ptr<const cuda::Driver> find_driver() {
+    try {
+        auto driver = cuda::load_driver(cuda::driver_path());
+        return cuda::device_count(*driver) > 0 ? driver : nullptr;
+    } catch (const Error&) { return nullptr; }
+}
+
+std::shared_ptr<Backend> open_backend(const OpenOptions& options) {
+    const bool asked = !options.device.empty();
+    const std::string_view name = asked ? options.device : environment("IKAT_DEVICE");
+    if (name == "emulator") return make_emulator(options);
+    if (name == "cuda") return cuda::open_device(cuda::load_driver(cuda::driver_path()), options.ordinal);
+    if (!name.empty())
+        throw Error(fmt::format("there is no device '{}'{}", name, asked ? "" : " (from IKAT_DEVICE)"),
+                    "a device is cuda or emulator");
+    if (auto driver = find_driver()) return cuda::open_device(std::move(driver), options.ordinal);
+    return make_emulator(options);
+}
+
+/// Buffers without a name are called what the kernel calls them.
+void name_buffers(const ast::Kernel& kernel, std::span<const Argument> arguments, Backend& backend) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (arguments[i].is_buffer() && arguments[i].memory->name().empty())
+            backend.rename(arguments[i].memory->address(), kernel.parameters[i].name);
+}
+
+}  // namespace
+
+Device Device::open(const OpenOptions& options) {
+    auto state = std::make_shared<State>();
+    state->backend = open_backend(options);
+    state->options.target = options.target.empty() ? state->backend->properties().target : options.target;
+    return Device(std::move(state));
+}
+
+Backend& Device::backend() const { return *state_->backend; }
+
+const CompileOptions& Device::compile_options() const { return state_->options; }
+void Device::set_compile_options(const CompileOptions& options) { state_->options = options; }
+
+Allocation Device::allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const {
+    if (count > std::numeric_limits<std::size_t>::max() / element_bytes)
+        throw Error(fmt::format("a buffer '{}' of {} elements", name, count), "that is more than an address can reach");
+    return Allocation(state_->backend, count * element_bytes, name);
+}
+
+Stream Device::stream() const { return Stream(*this, OwnedStream(state_->backend, backend().create_stream())); }
+Event Device::record() const { return Event(state_->backend, backend().record(default_stream)); }
+void Device::synchronize() const { backend().synchronize(default_stream); }
+
+void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
+                       std::span<const Argument> arguments) const {
+    check_launch(kernel.kernel, point, arguments, backend());
+    const LoadedKernel& loaded = state_->cache.get(kernel, state_->options, state_->backend);
+    if (point.grid.blocks.count() == 0) return;
+    name_buffers(kernel.kernel, arguments, backend());
+    const std::vector<std::byte> parameters = pack(arguments);
+    backend().launch(loaded.module.handle(), {loaded.compiled.name, point.grid, parameters}, stream);
+}
+
+void Device::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+    launch_on(default_stream, kernel, point, arguments);
+    synchronize();
+}
+
+Module Device::load(std::string_view ptx, std::string_view name) const {
+    return Module(state_->backend, backend().load({ptx, name}));
+}
+
+void Device::launch(const Module& module, std::string_view entry, const Grid& grid,
+                    std::span<const std::byte> parameters) const {
+    if (grid.blocks.count() == 0) return;
+    backend().launch(module.handle(), {entry, grid, parameters}, default_stream);
+    synchronize();
+}
+
+Event Stream::record() const { return Event(device_.state_->backend, device_.backend().record(handle_.handle())); }
+
+void Stream::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+    device_.launch_on(handle_.handle(), kernel, point, arguments);
+}
+
+void Stream::launch(const Module& module, std::string_view entry, const Grid& grid,
+                    std::span<const std::byte> parameters) const {
+    if (grid.blocks.count() != 0)
+        device_.backend().launch(module.handle(), {entry, grid, parameters}, handle_.handle());
+}
+
+double elapsed_milliseconds(const Event& start, const Event& stop) {
+    if (&start.device() != &stop.device())
+        throw Error("the time between events of different devices", "record both on one device");
+    return stop.device().milliseconds(start.handle(), stop.handle());
+}
+
+std::vector<DeviceReport> list_devices() {
+    std::vector<DeviceReport> out;
+    const auto report = [&](std::string selector, auto&& properties) {
+        try {
+            out.push_back({selector, properties(), {}});
+        } catch (const Error& error) { out.push_back({selector, {}, error.diagnostics().front().message}); }
+    };
+    std::shared_ptr<const cuda::Driver> driver;
+    int count = 0;
+    try {
+        driver = cuda::load_driver(cuda::driver_path());
+        count = cuda::device_count(*driver);
+        if (count == 0) throw Error("the CUDA driver sees no device", {});
+    } catch (const Error& error) { out.push_back({"cuda", {}, error.diagnostics().front().message}); }
+    for (int i = 0; i < count; ++i)
+        report(fmt::format("cuda:{}", i), [&] { return cuda::device_properties(*driver, i); });
+    report("emulator", [] { return emulator_properties(emulator_options({}), CompileOptions{}.target); });
+    return out;
+}
+
+}  // namespace ikat::runtime

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that runs kernels: a GPU through the CUDA driver, or the CPU emulator. Which one it is changes nothing in a
+// program but its speed and the checks.
+//
+//     Device device = Device::open();
+//     Buffer<float> x = device.upload(host_x), y = device.upload(host_y);
+//     device.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
+//     host_y = device.download(y);
+//
+// What a launch is given is checked: number and types by the C++ compiler, contracts and overlap when it is called. A
+// kernel that goes wrong while it runs is a KernelError; everything else that is wrong is an Error.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/backend.hpp"
+#include "runtime/buffer.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/stream.hpp"
+
+namespace ikat {
+struct CompileOptions;
+}
+
+namespace ikat::runtime {
+
+struct OpenOptions {
+    std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA where there is one, else emulator
+    int ordinal = 0;            // which CUDA device, from 0
+    std::string_view target{};  // compile for this target instead of the device's own
+    // The emulator's:
+    std::uint32_t threads = 0;        // host threads; 0: IKAT_THREADS, else one per core
+    std::uint64_t step_budget = 0;    // warp instructions per launch; 0: the emulator's default
+    std::uint32_t schedule_seed = 0;  // 0: warps in order; else a seeded order
+    std::string* printed = nullptr;   // what kernels print is appended here instead of going to stdout
+};
+
+class Stream;
+
+class Device {
+public:
+    /// Throws Error when the device asked for is not there.
+    static Device open(const OpenOptions& options = {});
+
+    const DeviceProperties& properties() const { return backend().properties(); }
+
+    /// How kernels are compiled when they are first launched. Changing it is for the time before: it is not
+    /// synchronized with launches of other threads.
+    const CompileOptions& compile_options() const;
+    void set_compile_options(const CompileOptions& options);
+
+    /// `size` elements of no particular value. The name is for messages.
+    template <Element T>
+    Buffer<T> buffer(std::size_t size, std::string_view name = {}) const {
+        return Buffer<T>(allocate(size, sizeof(T), name));
+    }
+    /// A buffer with the contents of a vector, an array or a span.
+    template <std::ranges::contiguous_range R>
+    auto upload(const R& host, std::string_view name = {}) const {
+        using T = std::ranges::range_value_t<R>;
+        static_assert(Element<T>, "device memory holds float, double, ikat::half and integers of fixed size");
+        Buffer<T> out = buffer<T>(std::ranges::size(host), name);
+        out.upload(std::span<const T>(std::ranges::data(host), std::ranges::size(host)));
+        return out;
+    }
+    template <Element T>
+    std::vector<T> download(const Buffer<T>& buffer) const {
+        return buffer.download();
+    }
+
+    Stream stream() const;
+    Event record() const;
+    /// Waits for all work of the device; throws what went wrong there.
+    void synchronize() const;
+
+    /// A kernel with arguments whose types are data. Done when it returns.
+    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+
+    /// PTX text from elsewhere. `name` stands for its file in messages.
+    Module load(std::string_view ptx, std::string_view name) const;
+    /// Runs an entry of it; nothing but the size of `parameters` is checked. Done when it returns.
+    void launch(const Module& module, std::string_view entry, const Grid& grid,
+                std::span<const std::byte> parameters) const;
+
+    Backend& backend() const;
+
+private:
+    friend class Stream;
+    struct State;
+    explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
+    void launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
+                   std::span<const Argument> arguments) const;
+
+    std::shared_ptr<State> state_;
+};
+
+/// Work that is done in order, while the host goes on. Errors of a kernel come at the latest with synchronize().
+class Stream {
+public:
+    Event record() const;
+    void synchronize() const { handle_.device().synchronize(handle_.handle()); }
+
+    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+    void launch(const Module& module, std::string_view entry, const Grid& grid,
+                std::span<const std::byte> parameters) const;
+
+private:
+    friend class Device;
+    Stream(Device device, OwnedStream handle) : device_(std::move(device)), handle_(std::move(handle)) {}
+    Device device_;
+    OwnedStream handle_;
+};
+
+/// One line of `ikat devices`: a device that can be opened, or why it cannot.
+struct DeviceReport {
+    std::string selector;         // "cuda:0", "emulator"
+    DeviceProperties properties;  // when problem is empty
+    std::string problem;
+};
+std::vector<DeviceReport> list_devices();
+
+}  // namespace ikat::runtime

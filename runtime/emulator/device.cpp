@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/device.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "codegen/ptx/module.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A file that is loaded, with what a launch checks before it runs.
+struct Loaded {
+    emulator::Program program;
+    std::string name;
+};
+
+class Device final : public Backend {
+public:
+    Device(emulator::Options options, std::string target)
+        : properties_(emulator_properties(options, std::move(target))), options_(std::move(options)) {}
+
+    const DeviceProperties& properties() const override { return properties_; }
+
+    std::uint64_t allocate(std::size_t bytes, std::string_view name) override { return memory_.allocate(bytes, name); }
+    void release(std::uint64_t address) noexcept override { memory_.release(address); }
+    void rename(std::uint64_t address, std::string_view name) override { memory_.name(address, name); }
+
+    void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle) override { memory_.write(to, from); }
+    void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override { memory_.read(from, to); }
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
+        std::vector<std::byte> between(bytes);
+        read(from, between, stream);
+        write(to, between, stream);
+    }
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
+        std::vector<std::byte> bytes(element.size() * count);
+        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = element[i % element.size()];
+        write(to, bytes, stream);
+    }
+
+    ModuleHandle load(const PtxText& ptx) override {
+        auto loaded = std::make_unique<Loaded>(
+            emulator::Program(ptx::parse(ptx.text, ptx.name), memory_, ptx.source_lines), std::string(ptx.name));
+        const auto handle = ModuleHandle(reinterpret_cast<std::uintptr_t>(loaded.get()));
+        const std::lock_guard lock(modules_mutex_);
+        modules_.emplace(handle, std::move(loaded));
+        return handle;
+    }
+    void unload(ModuleHandle module) noexcept override {
+        const std::lock_guard running(run_mutex_), lock(modules_mutex_);
+        modules_.erase(module);
+    }
+    void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
+
+    StreamHandle create_stream() override { return StreamHandle(++streams_); }
+    void destroy_stream(StreamHandle) noexcept override {}
+    void synchronize(StreamHandle) override {}
+
+    /// An event is the time of its making: all work before it has been done.
+    EventHandle record(StreamHandle) override {
+        return EventHandle(std::uint64_t(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1)));
+    }
+    void destroy_event(EventHandle) noexcept override {}
+    void synchronize(EventHandle) override {}
+    double milliseconds(EventHandle start, EventHandle stop) override {
+        return double(std::int64_t(std::uint64_t(stop) - std::uint64_t(start))) * 1e-6;
+    }
+
+private:
+    Loaded& find(ModuleHandle module) {
+        const std::lock_guard lock(modules_mutex_);
+        return *modules_.at(module);
+    }
+    void check(const Loaded& loaded, const RawLaunch& launch) const;
+
+    emulator::Memory memory_;  // outlives the programs
+    DeviceProperties properties_;
+    emulator::Options options_;
+    std::map<ModuleHandle, std::unique_ptr<Loaded>> modules_;
+    std::mutex modules_mutex_, run_mutex_;
+    std::atomic<std::uint64_t> streams_ = 0;
+};
+
+/// What a driver refuses before it starts anything.
+void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
+    const std::vector<std::string> entries = loaded.program.entries();
+    if (std::ranges::find(entries, launch.entry) == entries.end())
+        throw Error(fmt::format("{} has no entry '{}'", loaded.name, launch.entry),
+                    fmt::format("it has: {}", fmt::join(entries, ", ")));
+    std::size_t bytes = 0;
+    for (const auto& parameter : loaded.program.parameters(launch.entry))
+        bytes = std::max(bytes, parameter.offset + parameter.bytes);
+    if (launch.parameters.size() != bytes)
+        throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, bytes,
+                                launch.parameters.size()),
+                    {});
+    const std::uint64_t fixed = loaded.program.shared_bytes(launch.entry);
+    const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
+    if (shared > properties_.shared_bytes_optin)
+        throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
+                                launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
+                    fmt::format("{} has {}", properties_.name, properties_.shared_bytes_optin));
+}
+
+void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {
+    const std::lock_guard running(run_mutex_);
+    Loaded& loaded = find(module);
+    check(loaded, launch);
+    const auto& [blocks, threads, shared] = launch.grid;
+    const emulator::Launch work{.entry = launch.entry,
+                                .grid = {blocks.x, blocks.y, blocks.z},
+                                .block = {threads.x, threads.y, threads.z},
+                                .dynamic_shared_bytes = shared,
+                                .parameters = launch.parameters};
+    try {
+        loaded.program.run(work, options_);
+    } catch (const Error& finding) { throw KernelError(finding.diagnostics()); }
+}
+
+std::uint64_t host_memory_bytes() {
+    return std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+/// "sm_90a" → 90.
+std::uint32_t capability(std::string_view target) {
+    std::uint32_t number = 0;
+    if (target.starts_with("sm_")) std::from_chars(target.data() + 3, target.data() + target.size(), number);
+    return number;
+}
+
+}  // namespace
+
+DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
+    const std::uint32_t number = capability(target);
+    return {
+        .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
+                            options.threads == 1 ? "" : "s"),
+        .kind = DeviceKind::Emulator,
+        .compute_major = number / 10,
+        .compute_minor = number % 10,
+        .target = std::move(target),
+        .multiprocessors = options.threads,
+        .warp_size = 32,
+        .memory_bytes = host_memory_bytes(),
+        .max_threads_per_block = 1024,
+        .max_blocks = {0x7fffffff, 65535, 65535},
+        .max_threads = {1024, 1024, 64},
+        .shared_bytes = 48 * 1024,
+        .shared_bytes_optin = 227 * 1024,  // the most that any target has
+    };
+}
+
+std::shared_ptr<Backend> open_emulator(emulator::Options options, std::string target) {
+    return std::make_shared<Device>(std::move(options), std::move(target));
+}
+
+}  // namespace ikat::runtime

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "codegen/ast/ast.hpp"
+#include "runtime/buffer.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+constexpr std::string_view access_words[] = {"", "in", "out", "inout"};
+
+std::string text(const ir::Parameter& parameter) {
+    if (parameter.access == ir::Access::Value) return std::string(info(parameter.type).name);
+    return fmt::format("{} {}[]", access_words[int(parameter.access)], info(parameter.element).name);
+}
+
+std::string text(const Argument& argument) {
+    return fmt::format("{}{}", info(argument.type).name, argument.is_buffer() ? "[]" : "");
+}
+
+bool is_written(const ir::Parameter& parameter) {
+    return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
+}
+
+/// Of an integer argument.
+bool is_negative(const Argument& argument) {
+    return ir::is_signed(argument.type) && argument.bits >> (ir::bits(argument.type) - 1) & 1;
+}
+std::uint64_t magnitude(const Argument& argument) {
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - ir::bits(argument.type));
+    return is_negative(argument) ? (~argument.bits + 1) & mask : argument.bits;
+}
+
+/// Whether two buffers share a byte.
+bool overlap(const Allocation& a, const Allocation& b) {
+    return a.address() < b.address() + b.bytes() && b.address() < a.address() + a.bytes();
+}
+
+/// One launch being checked. Findings are collected and thrown together.
+struct Check {
+    const ast::Kernel& kernel;
+    const LaunchPoint& point;
+    std::span<const Argument> arguments;
+    const DeviceProperties& device;
+    std::vector<Diagnostic> findings{};
+
+    void report(std::string message, std::string hint) {
+        findings.push_back({.where = point.where,
+                            .message = fmt::format("launch of '{}': {}", kernel.name, message),
+                            .hint = std::move(hint)});
+        if (kernel.where.known()) findings.back().notes.push_back({kernel.where, "the kernel is here"});
+    }
+
+    void argument(std::size_t i);
+    void contract(std::size_t i);
+    void overlaps(std::size_t i);
+    void threads();
+    void blocks();
+    void shared_memory();
+};
+
+void Check::argument(std::size_t i) {
+    const ir::Parameter& parameter = kernel.parameters[i];
+    const bool wants_buffer = parameter.access != ir::Access::Value;
+    const ir::Type wanted = wants_buffer ? parameter.element : parameter.type;
+    if (arguments[i].is_buffer() != wants_buffer || arguments[i].type != wanted)
+        return report(
+            fmt::format("parameter '{}' is {}, the argument {}", parameter.name, text(parameter), text(arguments[i])),
+            fmt::format("argument {} (from 0) must be {}", i, text(parameter)));
+    contract(i);
+    overlaps(i);
+}
+
+void Check::contract(std::size_t i) {
+    const ir::Parameter& parameter = kernel.parameters[i];
+    const Argument& argument = arguments[i];
+    if (parameter.multiple > 1 && magnitude(argument) % parameter.multiple != 0)
+        report(fmt::format("'{}' is {}{}, which is no multiple of {}", parameter.name, is_negative(argument) ? "-" : "",
+                           magnitude(argument), parameter.multiple),
+               "the kernel requires it; pad the data or use a kernel without this contract");
+    if (argument.is_buffer() && parameter.alignment > 1 && argument.memory->address() % parameter.alignment != 0)
+        report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, parameter.alignment),
+               "the kernel requires it");
+}
+
+/// Only an `in` parameter promises that nobody writes what it reads; each pair is reported once, from its side.
+void Check::overlaps(std::size_t i) {
+    if (kernel.parameters[i].access != ir::Access::In) return;
+    for (std::size_t j = 0; j < arguments.size(); ++j) {
+        const ir::Parameter& other = kernel.parameters[j];
+        if (!is_written(other) || !arguments[j].is_buffer() || !overlap(*arguments[i].memory, *arguments[j].memory))
+            continue;
+        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name,
+                           text(kernel.parameters[i]), other.name, text(other)),
+               "the kernel reads the first through the read-only path: give them buffers of their own, or declare "
+               "one InOut parameter");
+    }
+}
+
+void Check::threads() {
+    const Dim3& block = point.grid.threads;
+    if (block.count() == 0) report("a block has no threads", "every dimension of a block is at least 1");
+    if (block.x > device.max_threads.x || block.y > device.max_threads.y || block.z > device.max_threads.z ||
+        block.count() > device.max_threads_per_block)
+        report(fmt::format("a block of {} x {} x {} threads", block.x, block.y, block.z),
+               fmt::format("{} takes at most {} threads per block and {} x {} x {} per dimension", device.name,
+                           device.max_threads_per_block, device.max_threads.x, device.max_threads.y,
+                           device.max_threads.z));
+    else if (kernel.bounds.max_threads && block.count() > kernel.bounds.max_threads)
+        report(fmt::format("a block of {} threads, but its launch bounds say at most {}", block.count(),
+                           kernel.bounds.max_threads),
+               "launch smaller blocks or raise launch_bounds()");
+}
+
+void Check::blocks() {
+    const Dim3 &grid = point.grid.blocks, &most = device.max_blocks;
+    if (grid.x > most.x || grid.y > most.y || grid.z > most.z)
+        report(fmt::format("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z),
+               fmt::format("{} takes at most {} x {} x {}", device.name, most.x, most.y, most.z));
+}
+
+void Check::shared_memory() {
+    const auto is_dynamic = [](const ir::Symbol& symbol) { return symbol.dynamic; };
+    if (point.grid.dynamic_shared_bytes == 0 && std::ranges::any_of(kernel.symbols, is_dynamic))
+        report("it uses dynamic shared memory, but the launch gives none",
+               "say how much in the grid: Grid{{blocks}, {threads}, bytes}");
+}
+
+}  // namespace
+
+std::uint64_t Argument::elements() const { return memory ? memory->bytes() / info(type).bytes : 0; }
+
+Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
+    if (threads_per_block == 0) throw Error("a grid of blocks without threads", "give at least 1 thread per block");
+    const std::uint64_t blocks = elements / threads_per_block + (elements % threads_per_block != 0);
+    if (blocks > std::numeric_limits<std::int32_t>::max())
+        throw Error(fmt::format("{} elements need {} blocks of {} threads", elements, blocks, threads_per_block),
+                    "a grid has at most 2147483647 blocks: let each thread do several elements (grid_stride)");
+    return {.blocks = {std::uint32_t(blocks)}, .threads = {threads_per_block}};
+}
+
+void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+                  const Backend& device) {
+    Check check{kernel, point, arguments, device.properties()};
+    if (arguments.size() != kernel.parameters.size())
+        check.report(fmt::format("it takes {} argument{}, not {}", kernel.parameters.size(),
+                                 kernel.parameters.size() == 1 ? "" : "s", arguments.size()),
+                     {});
+    else
+        for (std::size_t i = 0; i < arguments.size(); ++i) check.argument(i);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (arguments[i].is_buffer() && arguments[i].memory->device() != &device)
+            check.report(
+                fmt::format("the buffer '{}' (argument {}) is on another device", arguments[i].memory->name(), i),
+                "a kernel runs where its buffers are: upload the data to this device");
+    check.threads();
+    check.blocks();
+    check.shared_memory();
+    if (!check.findings.empty()) throw Error(std::move(check.findings));
+}
+
+std::vector<std::byte> pack(std::span<const Argument> arguments) {
+    std::vector<std::byte> out;
+    for (const Argument& argument : arguments) {
+        const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
+        const std::size_t offset = (out.size() + bytes - 1) / bytes * bytes;
+        const std::uint64_t bits = argument.is_buffer() ? argument.memory->address() : argument.bits;
+        out.resize(offset + bytes);
+        std::memcpy(out.data() + offset, &bits, bytes);
+    }
+    return out;
+}
+
+}  // namespace ikat::runtime

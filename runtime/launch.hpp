@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch without types: what the typed launch of Device and the command line have in common. The arguments carry
+// their types as data; what the kernel promises and demands is checked here, when it is launched.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/type.hpp"
+#include "runtime/backend.hpp"
+
+namespace ikat::ast {
+struct Kernel;
+}
+
+namespace ikat::runtime {
+
+class Allocation;
+
+/// A scalar, or a buffer.
+struct Argument {
+    ir::Type type = ir::Type::Void;      // of the scalar, or of the buffer's elements
+    std::uint64_t bits = 0;              // of the scalar, in the low bits; the others are 0
+    const Allocation* memory = nullptr;  // of the buffer
+
+    bool is_buffer() const { return memory != nullptr; }
+    std::uint64_t elements() const;  // of the buffer
+};
+
+/// A captured kernel. `owner`, if there is one, keeps it alive: a device's cache holds on to it.
+struct CapturedKernel {
+    const ast::Kernel& kernel;
+    std::shared_ptr<const void> owner{};
+};
+
+/// A grid and the place in the program that launches it. Made from a Grid where a launch is called.
+struct LaunchPoint {
+    Grid grid;
+    Location where;
+    LaunchPoint(const Grid& grid, const std::source_location& where = std::source_location::current())
+        : grid(grid), where(Location::of(where)) {}
+};
+
+/// As many blocks of `threads_per_block` threads as it takes for one thread per element.
+Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
+
+/// Throws Error with everything that is wrong with a launch: number and types of the arguments, the kernel's contracts
+/// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
+void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+                  const Backend& device);
+
+/// The arguments as a kernel takes them: each at its natural alignment.
+std::vector<std::byte> pack(std::span<const Argument> arguments);
+
+}  // namespace ikat::runtime

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device hands out besides memory: loaded PTX, streams and events. Each keeps its device open.
+#pragma once
+#include <memory>
+#include <utility>
+
+#include "runtime/backend.hpp"
+
+namespace ikat::runtime {
+
+/// Owns one handle of a device. Moves, does not copy.
+template <class Handle, void (Backend::*destroy)(Handle) noexcept>
+class Owned {
+public:
+    Owned(std::shared_ptr<Backend> device, Handle handle) : device_(std::move(device)), handle_(handle) {}
+    ~Owned() {
+        if (device_) (device_.get()->*destroy)(handle_);
+    }
+    Owned(Owned&& other) noexcept = default;  // leaves device_ empty
+    Owned& operator=(Owned&& other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    Backend& device() const { return *device_; }
+    Handle handle() const { return handle_; }
+
+private:
+    std::shared_ptr<Backend> device_;
+    Handle handle_;
+};
+
+/// PTX loaded on a device; made by Device::load.
+using Module = Owned<ModuleHandle, &Backend::unload>;
+using OwnedStream = Owned<StreamHandle, &Backend::destroy_stream>;
+
+/// A moment in the work of a device or a stream; made by their record().
+class Event : public Owned<EventHandle, &Backend::destroy_event> {
+public:
+    using Owned::Owned;
+    /// Waits until the work before it is done; throws what went wrong there.
+    void synchronize() const { device().synchronize(handle()); }
+};
+
+/// Device time between two events of one device. Waits for `stop`.
+double elapsed_milliseconds(const Event& start, const Event& stop);
+
+}  // namespace ikat::runtime
