@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPUs that PTX is made for, what they can hold, and which PTX version and target a feature needs.
+//
+// A driver refuses PTX that is newer than itself, so a module asks for the lowest version that covers what it uses:
+// lowest_version(target, features_of(module)).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+
+namespace ikat::ptx {
+
+using Version = Module::Version;
+
+constexpr bool operator<(const Version& a, const Version& b) {
+    return a.major != b.major ? a.major < b.major : a.minor < b.minor;
+}
+
+/// One architecture. Sizes are in bytes, counts are upper limits.
+struct Target {
+    std::string_view name;    // "sm_90a", as .target has it
+    std::uint32_t number;     // 90
+    bool specific;            // the "a": its code runs on this architecture alone
+    Version version;          // the first PTX that knows it
+    std::uint32_t registers;  // of 32 bits, per multiprocessor and per CTA
+    std::uint32_t registers_per_thread;
+    std::uint32_t shared_static;  // shared memory of a CTA without the opt-in
+    std::uint32_t shared_opt_in;  // ... and with it
+    std::uint32_t shared_per_multiprocessor;
+    std::uint32_t threads_per_block;
+    std::uint32_t warps_per_multiprocessor;
+    std::uint32_t blocks_per_multiprocessor;
+};
+
+/// All targets, in ascending order.
+std::span<const Target> targets();
+
+/// The target of that name; throws Error, which lists the known ones.
+const Target& target(std::string_view name);
+/// As above, or nullptr.
+const Target* find_target(std::string_view name);
+
+/// What not every version and not every target has. See target.cpp for the table.
+enum class Feature : std::uint8_t {
+    None,
+    MatrixLoad,
+    HalfMath,
+    AsyncCopy,
+    AsyncCopyIgnoreSource,
+    Barrier64,
+    BarrierParity,
+    WarpReduction,
+    Bfloat16Fma,
+    Bfloat16Load,
+    Bfloat16Math,
+    HalfMinMax,
+    NanMinMax,
+    XorSignMinMax,
+    ConvertRelu,
+    ConvertTf32,
+    ConvertPack,
+    ConvertSaturate,
+    CacheHints,
+    CachePolicy,
+    BitMask,
+    Mma,
+    MmaTuring,
+    MmaFp8,
+    MatrixStore,
+    MatrixMove,
+    CtaSpace,
+    Clusters,
+    DependentLaunch,
+    PackedInteger,
+    Elect,
+    BulkCopy,
+    ProxyFence,
+    Wgmma,
+    SetMaxRegisters,
+    VectorReduction,
+    AsyncStore,
+    Fp8,
+    LogicPredicate,
+    MemoryMappedIo,
+    Wide128,
+    Wide256,
+    PackedFloat,
+    ThreeWayMinMax,
+};
+
+struct FeatureInfo {
+    Feature feature;
+    std::string_view name;      // "cp.async", for messages
+    Version version{6, 3};      // the lowest that has it ...
+    std::uint32_t target = 75;  // ... and the lowest target
+    bool specific = false;      // only on the target's "a" form
+};
+const FeatureInfo& info(Feature feature);
+
+bool supports(const Target& target, Feature feature);
+
+/// The lowest PTX version that knows the target and has all the features. Throws Error for a feature that the target
+/// does not have.
+Version lowest_version(const Target& target, std::span<const Feature> features);
+
+/// What the module's instructions and modifiers need, each feature once, in ascending order.
+std::vector<Feature> features_of(const Module& module);
+
+}  // namespace ikat::ptx
