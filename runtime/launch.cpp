@@ -45,36 +45,44 @@ bool overlap(const Allocation& a, const Allocation& b) {
 /// One launch being checked. Findings are collected and thrown together.
 struct Check {
     const ast::Kernel& kernel;
-    const LaunchPoint& point;
     std::span<const Argument> arguments;
-    const DeviceProperties& device;
+    Location where;
     std::vector<Diagnostic> findings{};
 
     void report(std::string message, std::string hint) {
-        findings.push_back({.where = point.where,
+        findings.push_back({.where = where,
                             .message = fmt::format("launch of '{}': {}", kernel.name, message),
                             .hint = std::move(hint)});
         if (kernel.where.known()) findings.back().notes.push_back({kernel.where, "the kernel is here"});
     }
+    void finish() {
+        if (!findings.empty()) throw Error(std::move(findings));
+    }
 
-    void argument(std::size_t i);
+    void count();
+    void type(std::size_t i);
     void contract(std::size_t i);
     void overlaps(std::size_t i);
-    void threads();
-    void blocks();
-    void shared_memory();
+    void home(std::size_t i, const Backend& device);
+    void threads(const Dim3& block, const DeviceProperties& device);
+    void blocks(const Dim3& grid, const DeviceProperties& device);
+    void shared_memory(const Grid& grid);
 };
 
-void Check::argument(std::size_t i) {
+void Check::count() {
+    const std::size_t wanted = kernel.parameters.size();
+    if (arguments.size() != wanted)
+        report(fmt::format("it takes {} argument{}, not {}", wanted, wanted == 1 ? "" : "s", arguments.size()), {});
+}
+
+void Check::type(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const bool wants_buffer = parameter.access != ir::Access::Value;
     const ir::Type wanted = wants_buffer ? parameter.element : parameter.type;
     if (arguments[i].is_buffer() != wants_buffer || arguments[i].type != wanted)
-        return report(
-            fmt::format("parameter '{}' is {}, the argument {}", parameter.name, text(parameter), text(arguments[i])),
-            fmt::format("argument {} (from 0) must be {}", i, text(parameter)));
-    contract(i);
-    overlaps(i);
+        report(fmt::format("parameter '{}' is {}, the argument is {}", parameter.name, text(parameter),
+                           text(arguments[i])),
+               fmt::format("argument {} (from 0) must be {}", i, text(parameter)));
 }
 
 void Check::contract(std::size_t i) {
@@ -103,8 +111,13 @@ void Check::overlaps(std::size_t i) {
     }
 }
 
-void Check::threads() {
-    const Dim3& block = point.grid.threads;
+void Check::home(std::size_t i, const Backend& device) {
+    if (arguments[i].is_buffer() && arguments[i].memory->device() != &device)
+        report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
+               "a kernel runs where its buffers are: upload the data to this device");
+}
+
+void Check::threads(const Dim3& block, const DeviceProperties& device) {
     if (block.count() == 0) report("a block has no threads", "every dimension of a block is at least 1");
     if (block.x > device.max_threads.x || block.y > device.max_threads.y || block.z > device.max_threads.z ||
         block.count() > device.max_threads_per_block)
@@ -118,16 +131,16 @@ void Check::threads() {
                "launch smaller blocks or raise launch_bounds()");
 }
 
-void Check::blocks() {
-    const Dim3 &grid = point.grid.blocks, &most = device.max_blocks;
+void Check::blocks(const Dim3& grid, const DeviceProperties& device) {
+    const Dim3& most = device.max_blocks;
     if (grid.x > most.x || grid.y > most.y || grid.z > most.z)
         report(fmt::format("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z),
                fmt::format("{} takes at most {} x {} x {}", device.name, most.x, most.y, most.z));
 }
 
-void Check::shared_memory() {
+void Check::shared_memory(const Grid& grid) {
     const auto is_dynamic = [](const ir::Symbol& symbol) { return symbol.dynamic; };
-    if (point.grid.dynamic_shared_bytes == 0 && std::ranges::any_of(kernel.symbols, is_dynamic))
+    if (grid.dynamic_shared_bytes == 0 && std::ranges::any_of(kernel.symbols, is_dynamic))
         report("it uses dynamic shared memory, but the launch gives none",
                "say how much in the grid: Grid{{blocks}, {threads}, bytes}");
 }
@@ -145,24 +158,27 @@ Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
     return {.blocks = {std::uint32_t(blocks)}, .threads = {threads_per_block}};
 }
 
+void check_arguments(const ast::Kernel& kernel, std::span<const Argument> arguments, const Location& where) {
+    Check check{kernel, arguments, where};
+    check.count();
+    check.finish();
+    for (std::size_t i = 0; i < arguments.size(); ++i) check.type(i);
+    check.finish();
+}
+
 void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device) {
-    Check check{kernel, point, arguments, device.properties()};
-    if (arguments.size() != kernel.parameters.size())
-        check.report(fmt::format("it takes {} argument{}, not {}", kernel.parameters.size(),
-                                 kernel.parameters.size() == 1 ? "" : "s", arguments.size()),
-                     {});
-    else
-        for (std::size_t i = 0; i < arguments.size(); ++i) check.argument(i);
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        if (arguments[i].is_buffer() && arguments[i].memory->device() != &device)
-            check.report(
-                fmt::format("the buffer '{}' (argument {}) is on another device", arguments[i].memory->name(), i),
-                "a kernel runs where its buffers are: upload the data to this device");
-    check.threads();
-    check.blocks();
-    check.shared_memory();
-    if (!check.findings.empty()) throw Error(std::move(check.findings));
+    check_arguments(kernel, arguments, point.where);
+    Check check{kernel, arguments, point.where};
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        check.contract(i);
+        check.overlaps(i);
+        check.home(i, device);
+    }
+    check.threads(point.grid.threads, device.properties());
+    check.blocks(point.grid.blocks, device.properties());
+    check.shared_memory(point.grid);
+    check.finish();
 }
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {

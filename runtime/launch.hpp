@@ -44,10 +44,14 @@ struct LaunchPoint {
     Location where;
     LaunchPoint(const Grid& grid, const std::source_location& where = std::source_location::current())
         : grid(grid), where(Location::of(where)) {}
+    LaunchPoint(const Grid& grid, const Location& where) : grid(grid), where(where) {}
 };
 
 /// As many blocks of `threads_per_block` threads as it takes for one thread per element.
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
+
+/// Throws Error unless the arguments are as many as the kernel's parameters, and of their types.
+void check_arguments(const ast::Kernel& kernel, std::span<const Argument> arguments, const Location& where);
 
 /// Throws Error with everything that is wrong with a launch: number and types of the arguments, the kernel's contracts
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.

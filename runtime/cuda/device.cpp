@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <mutex>
 #include <utility>
+
+#include "codegen/ptx/target.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {
@@ -37,15 +38,16 @@ DeviceId device_id(const Driver& driver, int ordinal) {
     return id;
 }
 
-/// The newest target that runs on a device: PTX for a lower one is compiled for it by the driver.
+/// The newest target whose PTX the driver takes for a device of this capability.
 std::string target_for(std::uint32_t major, std::uint32_t minor) {
-    constexpr std::array<std::uint32_t, 7> known{75, 80, 86, 89, 90, 100, 120};
-    const std::uint32_t capability = major * 10 + minor;
-    const auto above = std::ranges::upper_bound(known, capability);
-    if (above == known.begin())
+    std::string_view newest;
+    for (const ptx::Target& target : ptx::targets())
+        if (!target.specific && target.number <= major * 10 + minor) newest = target.name;
+    if (newest.empty())
         throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
-                    "the oldest target is sm_75; run on the CPU with IKAT_DEVICE=emulator");
-    return fmt::format("sm_{}", *std::prev(above));
+                    fmt::format("the oldest target is {}; run on the CPU with IKAT_DEVICE=emulator",
+                                ptx::targets().front().name));
+    return std::string(newest);
 }
 
 class Device final : public Backend {

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "codegen/ptx/module.hpp"
+#include "codegen/ptx/target.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -132,32 +132,25 @@ std::uint64_t host_memory_bytes() {
     return std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
 }
 
-/// "sm_90a" → 90.
-std::uint32_t capability(std::string_view target) {
-    std::uint32_t number = 0;
-    if (target.starts_with("sm_")) std::from_chars(target.data() + 3, target.data() + target.size(), number);
-    return number;
-}
-
 }  // namespace
 
 DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
-    const std::uint32_t number = capability(target);
+    const ptx::Target& limits = ptx::target(target);
     return {
         .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
                             options.threads == 1 ? "" : "s"),
         .kind = DeviceKind::Emulator,
-        .compute_major = number / 10,
-        .compute_minor = number % 10,
+        .compute_major = limits.number / 10,
+        .compute_minor = limits.number % 10,
         .target = std::move(target),
         .multiprocessors = options.threads,
         .warp_size = 32,
         .memory_bytes = host_memory_bytes(),
-        .max_threads_per_block = 1024,
+        .max_threads_per_block = limits.threads_per_block,
         .max_blocks = {0x7fffffff, 65535, 65535},
         .max_threads = {1024, 1024, 64},
-        .shared_bytes = 48 * 1024,
-        .shared_bytes_optin = 227 * 1024,  // the most that any target has
+        .shared_bytes = limits.shared_static,
+        .shared_bytes_optin = limits.shared_opt_in,
     };
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/cuda/device.hpp"
+#include "tests/message.hpp"
 #include "tests/unit/runtime/fake_cuda.hpp"
 
 namespace ikat::tests {
@@ -36,13 +37,5 @@ struct FakeCuda {
         return device;
     }
 };
-
-/// What a call throws, as text; "" if it throws no Error.
-std::string message_of(auto&& call) {
-    try {
-        call();
-    } catch (const Error& error) { return error.what(); }
-    return {};
-}
 
 }  // namespace ikat::tests

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch checks before anything runs.
+#include "runtime/launch.hpp"
+
+#include <cstring>
+
+#include "codegen/ast/ast.hpp"
+#include "runtime/buffer.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/runtime/cuda_fixture.hpp"
+
+namespace ikat::tests {
+namespace {
+
+using namespace runtime;
+
+/// kernel(n: u32, a multiple of 4; x: in f32[]; y: out f32[]), at most 256 threads.
+ast::Kernel kernel() {
+    ast::Kernel out;
+    out.name = "scale";
+    out.where = {"scale.cpp", 3};
+    out.bounds.max_threads = 256;
+    out.parameters = {{.name = "n", .type = ir::Type::U32, .multiple = 4},
+                      {.name = "x", .access = ir::Access::In, .element = ir::Type::F32, .alignment = 16},
+                      {.name = "y", .access = ir::Access::Out, .element = ir::Type::F32}};
+    return out;
+}
+
+struct Launch {
+    FakeCuda fake;
+    std::shared_ptr<Backend> device = fake.open();
+    Allocation x{device, 64, "x"}, y{device, 64, "y"};
+    ast::Kernel scale = kernel();
+    Grid grid{{1}, {128}};
+
+    Argument n = {.type = ir::Type::U32, .bits = 16};
+    static Argument buffer(const Allocation& memory, ir::Type type = ir::Type::F32) {
+        return {.type = type, .memory = &memory};
+    }
+
+    std::string refused(const std::vector<Argument>& arguments) {
+        return message_of([&] { check_launch(scale, {grid, Location{"main.cpp", 9}}, arguments, *device); });
+    }
+};
+
+TEST_CASE("launch: what is right passes") {
+    Launch launch;
+    CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}).empty());
+}
+
+TEST_CASE("launch: number and types of the arguments") {
+    Launch launch;
+    CHECK_THAT(launch.refused({launch.n}),
+               contains("main.cpp:9: error: launch of 'scale': it takes 3 arguments, not 1"));
+    CHECK_THAT(launch.refused({launch.n}), contains("scale.cpp:3: note: the kernel is here"));
+    const std::string swapped = launch.refused({launch.buffer(launch.x), launch.n, launch.buffer(launch.y)});
+    CHECK_THAT(swapped, contains("parameter 'n' is u32, the argument is f32[]"));
+    CHECK_THAT(swapped, contains("parameter 'x' is in f32[], the argument is u32"));
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x, ir::Type::F64), launch.buffer(launch.y)}),
+               contains("parameter 'x' is in f32[], the argument is f64[]"));
+}
+
+TEST_CASE("launch: a promised multiple is held, also by negative numbers") {
+    Launch launch;
+    launch.n.bits = 18;
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
+               contains("'n' is 18, which is no multiple of 4"));
+    launch.scale.parameters[0].type = ir::Type::I32;
+    launch.scale.parameters[0].multiple = 6;
+    launch.n = {.type = ir::Type::I32, .bits = std::uint32_t(-12)};
+    CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}).empty());
+    launch.n.bits = std::uint32_t(-13);
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}), contains("'n' is -13"));
+}
+
+TEST_CASE("launch: what is read only must not be written through another parameter") {
+    Launch launch;
+    const std::string message = launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)});
+    CHECK_THAT(message, contains("'x' (in f32[]) and 'y' (out f32[]) are the same memory"));
+    launch.scale.parameters[1].access = ir::Access::InOut;
+    CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)}).empty());
+}
+
+TEST_CASE("launch: blocks and grids within the bounds of kernel and device") {
+    Launch launch;
+    const std::vector<Argument> arguments{launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
+    launch.grid.threads = {257};
+    CHECK_THAT(launch.refused(arguments), contains("a block of 257 threads, but its launch bounds say at most 256"));
+    launch.grid.threads = {32, 64};
+    CHECK_THAT(launch.refused(arguments), contains("at most 1024 threads per block and 1024 x 1024 x 64"));
+    launch.grid.threads = {1, 1, 65};
+    CHECK_THAT(launch.refused(arguments), contains("a block of 1 x 1 x 65 threads"));
+    launch.grid.threads = {0};
+    CHECK_THAT(launch.refused(arguments), contains("a block has no threads"));
+    launch.grid = {{1, 65536}, {32}};
+    CHECK_THAT(launch.refused(arguments), contains("a grid of 1 x 65536 x 1 blocks"));
+}
+
+TEST_CASE("launch: dynamic shared memory is not forgotten") {
+    Launch launch;
+    const std::vector<Argument> arguments{launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
+    launch.scale.symbols.push_back({.name = "tile", .dynamic = true});
+    CHECK_THAT(launch.refused(arguments), contains("uses dynamic shared memory, but the launch gives none"));
+    launch.grid.dynamic_shared_bytes = 64;
+    CHECK(launch.refused(arguments).empty());
+}
+
+TEST_CASE("launch: a buffer of another device") {
+    Launch launch;
+    const auto other = launch.fake.open();
+    const Allocation elsewhere(other, 64, "z");
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(elsewhere)}),
+               contains("the buffer of 'y' is on another device"));
+}
+
+TEST_CASE("launch: all that is wrong is told at once") {
+    Launch launch;
+    launch.n.bits = 3;
+    launch.grid.threads = {2000};
+    const std::string message = launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)});
+    CHECK_THAT(message, contains("no multiple of 4"));
+    CHECK_THAT(message, contains("same memory"));
+    CHECK_THAT(message, contains("a block of 2000"));
+}
+
+TEST_CASE("launch: parameters are packed at their natural alignment") {
+    Launch launch;
+    const std::vector<Argument> arguments{{.type = ir::Type::U8, .bits = 0xaa},
+                                          {.type = ir::Type::F16, .bits = 0x3c00},
+                                          launch.buffer(launch.x),
+                                          {.type = ir::Type::U32, .bits = 7}};
+    const std::vector<std::byte> packed = pack(arguments);
+    REQUIRE(packed.size() == 20);
+    CHECK(packed[0] == std::byte(0xaa));
+    CHECK(packed[3] == std::byte(0x3c));
+    std::uint64_t address = 0;
+    std::memcpy(&address, packed.data() + 8, 8);
+    CHECK(address == launch.x.address());
+    CHECK(packed[16] == std::byte(7));
+}
+
+TEST_CASE("grid: one thread per element, rounded up to whole blocks") {
+    CHECK(grid(1000, 256) == Grid{{4}, {256}});
+    CHECK(grid(1024, 256) == Grid{{4}, {256}});
+    CHECK(grid(1, 256) == Grid{{1}, {256}});
+    CHECK(grid(0, 256).blocks.count() == 0);
+    CHECK_THAT(message_of([] { grid(1, 0); }), contains("blocks without threads"));
+    CHECK_THAT(message_of([] { grid(1ull << 40, 32); }), contains("grid_stride"));
+}
+
+TEST_CASE("buffer: copies larger than it is are refused, with its name") {
+    Launch launch;
+    std::vector<std::byte> big(65);
+    CHECK_THAT(message_of([&] { launch.x.write(big); }),
+               contains("an upload of 65 bytes for buffer 'x', which has 64"));
+    CHECK_THAT(message_of([&] { launch.x.read(big); }), contains("a download of 65 bytes"));
+    const Allocation elsewhere(launch.fake.open(), 64, "z");
+    CHECK_THAT(message_of([&] { launch.x.copy(elsewhere); }), contains("'x' and 'z' are on different devices"));
+}
+
+TEST_CASE("buffer: typed, moved, filled and copied") {
+    Launch launch;
+    Buffer<float> a(Allocation(launch.device, 40, "a")), b(Allocation(launch.device, 40, "b"));
+    a.fill(2.5f);
+    b.copy(a);
+    CHECK(b.download() == std::vector<float>(10, 2.5f));
+    const std::vector<float> front{1, 2};
+    b.upload(front);
+    Buffer<float> moved = std::move(b);
+    CHECK(moved.size() == 10);
+    CHECK(moved.name() == "b");
+    CHECK(moved.download()[1] == 2);
+    CHECK(moved.download()[2] == 2.5f);
+    a = std::move(moved);
+    CHECK(a.name() == "b");
+}
+
+}  // namespace
+}  // namespace ikat::tests
