@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the standard library by name, for tools: `ikat kernels`, `ikat emit NAME`, `ikat run NAME`, and for
+// tests that go over all of them.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "runtime/launch.hpp"
+
+namespace ikat::stdlib {
+
+struct Entry {
+    std::string_view name;
+    std::string_view summary;  // one line
+    /// What the arguments mean: shapes, contracts, what is computed. Lines of at most 100 columns.
+    std::string_view document;
+    /// The captured kernel; the same object on each call. Throws Error for what is wrong with the kernel.
+    const ast::Kernel& (*kernel)();
+    /// The launch helper's choice for these arguments. Their number and types fit the kernel.
+    runtime::Grid (*grid)(std::span<const runtime::Argument> arguments);
+};
+
+/// All kernels, by name in alphabetical order.
+std::span<const Entry> registry();
+
+/// The entry of that name, or null.
+const Entry* find(std::string_view name);
+
+}  // namespace ikat::stdlib

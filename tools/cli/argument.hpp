@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ARG of `ikat run`: what the kernel is given for a parameter, and where the buffer goes afterwards. docs/cli.md
+// has the grammar:
+//
+//     u32:7   f32:1.5   b64:0x1f                                  a scalar
+//     f32[]:1,2,3   f32[1024]   f32[1024]:0   f32[300x250]        a buffer: its values, or uninitialised
+//     f32[1024]:rand(7)   u8[]:@file.bin   f32[]:@file.npy        ... random, from a file
+//     &0                                                          the buffer of argument 0
+//     ...=>file.npy   ...=>file.bin   ...=>-                      written or printed after the run
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/cli/number.hpp"
+
+namespace ikat::cli {
+
+struct ParsedArgument {
+    enum class Kind : std::uint8_t { Scalar, Buffer, Same };
+
+    std::string text;  // as written, for messages
+    Kind kind = Kind::Scalar;
+    NumberType type{};                                 // Scalar, Buffer
+    std::uint64_t bits = 0;                            // Scalar
+    std::vector<std::uint64_t> shape{};                // Buffer
+    std::uint64_t elements = 0;                        // Buffer: the product of its shape
+    std::optional<std::vector<std::byte>> contents{};  // Buffer: none = uninitialised
+    std::size_t same = 0;                              // Same: the number of the other argument
+    std::string output{};                              // Buffer, Same: a file, "-" to print, "" for neither
+};
+
+/// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
+ParsedArgument parse_argument(std::string_view text);
+
+/// Writes or prints a buffer as `output` says. `type` and `shape` are the buffer's.
+void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,
+                  const std::vector<std::byte>& contents);
+
+/// Numbers separated by commas, a line for each row; higher dimensions are separated by empty lines.
+std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& shape,
+                          const std::vector<std::byte>& contents);
+
+}  // namespace ikat::cli

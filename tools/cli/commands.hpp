@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of `ikat`. Each function adds one to the application; its work is done while the command line is
+// parsed, and throws Error for bad input and runtime::KernelError for a kernel that went wrong.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace ikat::cli {
+
+void add_kernels(CLI::App& app);
+void add_emit(CLI::App& app);
+void add_ptx(CLI::App& app);
+void add_run(CLI::App& app);
+void add_devices(CLI::App& app);
+
+}  // namespace ikat::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that run nothing: kernels, emit, ptx, devices.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/compile.hpp"
+#include "codegen/ptx/module.hpp"
+#include "runtime/device.hpp"
+#include "stdlib/registry.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/files.hpp"
+#include "tools/cli/kernels.hpp"
+
+namespace ikat::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct EmitOptions {
+    std::string name, target = CompileOptions{}.target, stage = "ptx", output;
+    bool time = false;
+};
+
+/// A table on standard error, so that what is emitted stays clean.
+void print_times(const Compiled& compiled, std::chrono::nanoseconds capture) {
+    std::chrono::nanoseconds total = capture;
+    const auto row = [](std::string_view stage, std::chrono::nanoseconds time) {
+        fmt::print(stderr, "{:>10} {:9.1f} us\n", stage, double(time.count()) * 1e-3);
+    };
+    row("capture", capture);
+    for (const Compiled::Stage& stage : compiled.stages) {
+        row(stage.name, stage.time);
+        total += stage.time;
+    }
+    row("total", total);
+}
+
+std::string stage_text(const Compiled& compiled, const std::string& stage) {
+    if (stage == "ptx") return compiled.ptx;
+    std::string names;
+    for (const Compiled::Stage& kept : compiled.stages) {
+        if (kept.name == stage) return kept.text;
+        names += " " + kept.name;
+    }
+    throw Error(fmt::format("there is no stage '{}'", stage), "stages are" + names);
+}
+
+void emit(const EmitOptions& options) {
+    const stdlib::Entry& entry = find_kernel(options.name);
+    const auto start = Clock::now();
+    const ast::Kernel& kernel = entry.kernel();
+    const auto captured = Clock::now();
+    const Compiled compiled = compile(kernel, {.target = options.target, .keep_stages = options.stage != "ptx"});
+    write_text(options.output, stage_text(compiled, options.stage));
+    if (options.time) print_times(compiled, captured - start);
+}
+
+void list_kernels() {
+    std::string out;
+    for (const stdlib::Entry& entry : stdlib::registry()) out += fmt::format("{:<16} {}\n", entry.name, entry.summary);
+    write_text({}, out);
+}
+
+std::string signature(const ast::Kernel& kernel) {
+    std::string out = kernel.name + "(";
+    for (const ir::Parameter& parameter : kernel.parameters) {
+        const bool scalar = parameter.access == ir::Access::Value;
+        out += fmt::format(
+            "{}{}: {}", &parameter == &kernel.parameters.front() ? "" : ", ", parameter.name,
+            scalar ? std::string(info(parameter.type).name)
+                   : fmt::format("{} {}[]", ir::access_names[int(parameter.access)], info(parameter.element).name));
+    }
+    return out + ")\n";
+}
+
+void show_kernel(const std::string& name) {
+    const stdlib::Entry& entry = find_kernel(name);
+    write_text({},
+               signature(entry.kernel()) + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n");
+}
+
+std::string describe(const runtime::DeviceReport& report) {
+    if (!report.problem.empty()) return fmt::format("{:<10} not there: {}\n", report.selector, report.problem);
+    const runtime::DeviceProperties& p = report.properties;
+    return fmt::format(
+        "{:<10} {}\n           target {}, compute capability {}.{}, {} multiprocessors, warps of {}\n"
+        "           {:.1f} GiB of memory, {} KiB of shared memory per block ({} KiB on demand), {} threads per block\n",
+        report.selector, p.name, p.target, p.compute_major, p.compute_minor, p.multiprocessors, p.warp_size,
+        double(p.memory_bytes) / double(1 << 30), p.shared_bytes / 1024, p.shared_bytes_optin / 1024,
+        p.max_threads_per_block);
+}
+
+}  // namespace
+
+const stdlib::Entry& find_kernel(const std::string& name) {
+    if (const stdlib::Entry* entry = stdlib::find(name)) return *entry;
+    throw Error(fmt::format("there is no kernel '{}'", name), "`ikat kernels` lists them; a file's name ends in .ptx");
+}
+
+void add_kernels(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("kernels", "List the kernels of the standard library, or tell about one");
+    auto name = std::make_shared<std::string>();
+    command->add_option("NAME", *name, "Tell about this kernel: parameters, shapes, contracts");
+    command->callback([name] { name->empty() ? list_kernels() : show_kernel(*name); });
+}
+
+void add_emit(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("emit", "Print what the compiler makes of a kernel");
+    auto options = std::make_shared<EmitOptions>();
+    command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
+    command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
+    command->add_option("--stage", options->stage, "ast, ssa, opt, select or ptx")->capture_default_str();
+    command->add_flag("--time", options->time, "Print what each stage took, to standard error");
+    command->add_option("-o,--output", options->output, "Write to this file");
+    command->callback([options] { emit(*options); });
+}
+
+void add_ptx(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("ptx", "Parse a PTX file and print it again");
+    auto input = std::make_shared<std::string>();
+    auto output = std::make_shared<std::string>();
+    command->add_option("FILE", *input, "A PTX file")->required();
+    command->add_option("-o,--output", *output, "Write to this file");
+    command->callback([input, output] { write_text(*output, ptx::print(ptx::parse(read_text(*input), *input))); });
+}
+
+void add_devices(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("devices", "List the devices that kernels can run on");
+    command->callback([] {
+        std::string out;
+        for (const runtime::DeviceReport& report : runtime::list_devices()) out += describe(report);
+        write_text({}, out);
+    });
+}
+
+}  // namespace ikat::cli

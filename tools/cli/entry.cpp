@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/entry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::cli {
+namespace {
+
+/// Bytes of ".u64" and its like; 0 for types that no argument can have (.texref).
+std::size_t type_bytes(std::string_view type) {
+    std::size_t bits = 0;
+    const auto digits = std::min(type.find_first_of("0123456789"), type.size());
+    std::from_chars(type.data() + digits, type.data() + type.size(), bits);
+    return digits == 2 ? bits / 8 : 0;  // a dot and one letter
+}
+
+EntryParameter describe(const ptx::Module& module, const ptx::Variable& variable, std::size_t& end) {
+    const ptx::Variable::Declarator& declarator = variable.declarators.front();
+    EntryParameter out{.name = std::string(module.text(declarator.name)),
+                       .type = std::string(module.text(variable.type))};
+    const std::size_t width = type_bytes(out.type);
+    if (width == 0)
+        throw Error(fmt::format("parameter '{}' is a {}, which no argument can be", out.name, out.type),
+                    "run an entry that takes numbers and addresses");
+    out.is_array = !declarator.extents.empty();
+    out.bytes = width;
+    for (const std::int64_t extent : declarator.extents) out.bytes *= std::size_t(extent);
+    const std::size_t alignment = std::max<std::size_t>(variable.alignment, width);
+    out.offset = (end + alignment - 1) / alignment * alignment;
+    end = out.offset + out.bytes;
+    return out;
+}
+
+std::vector<std::string_view> entry_names(const ptx::Module& module) {
+    std::vector<std::string_view> out;
+    for (const ptx::Function& function : module.functions)
+        if (function.is_entry) out.push_back(module.text(function.name));
+    return out;
+}
+
+const ptx::Function& find_function(const ptx::Module& module, std::string_view name) {
+    const std::vector<std::string_view> names = entry_names(module);
+    const std::string hint = fmt::format("it has: {}", fmt::join(names, ", "));
+    if (names.empty()) throw Error("the file has no entry", "a kernel is declared with .entry");
+    if (name.empty() && names.size() > 1)
+        throw Error(fmt::format("the file has {} entries", names.size()), "choose one with --entry; " + hint);
+    const ptx::Function* function = module.find_function(name.empty() ? names.front() : name);
+    if (!function || !function->is_entry) throw Error(fmt::format("the file has no entry '{}'", name), hint);
+    return *function;
+}
+
+[[noreturn]] void mismatch(const EntryParameter& parameter, const ParsedArgument& argument, std::string hint) {
+    throw Error(fmt::format("argument '{}' does not fit parameter '{}', which is {}", argument.text, parameter.name,
+                            parameter.type),
+                std::move(hint));
+}
+
+/// "f32" for ".f32", "u32" for ".u32", "i32" for ".s32", "b32" for ".b32".
+std::string argument_type(std::string_view type) {
+    return type.starts_with(".s") ? fmt::format("i{}", type.substr(2)) : std::string(type.substr(1));
+}
+
+}  // namespace
+
+PtxEntry find_entry(const ptx::Module& module, std::string_view name) {
+    const ptx::Function& function = find_function(module, name);
+    PtxEntry out{.name = std::string(module.text(function.name)), .parameters = {}};
+    std::size_t end = 0;
+    for (const ptx::Variable& parameter : function.parameters)
+        out.parameters.push_back(describe(module, parameter, end));
+    return out;
+}
+
+void check_argument(const EntryParameter& parameter, const ParsedArgument& argument) {
+    if (parameter.is_array)
+        mismatch(parameter, argument,
+                 fmt::format("it is a structure of {} bytes, which no argument can be", parameter.bytes));
+    if (argument.kind != ParsedArgument::Kind::Scalar) {
+        if (parameter.bytes != 8 || parameter.type == ".f64")
+            mismatch(parameter, argument,
+                     fmt::format("a buffer is an address of 8 bytes; write {}:...", argument_type(parameter.type)));
+        return;
+    }
+    const bool is_float = parameter.type.starts_with(".f");
+    const bool same_kind =
+        parameter.type.starts_with(".b") || argument.type.raw || is_float == ir::is_float(argument.type.type);
+    if (argument.type.bytes() != parameter.bytes || !same_kind)
+        mismatch(parameter, argument,
+                 fmt::format("write {}:... for a number, b{}:0x... for bits", argument_type(parameter.type),
+                             8 * parameter.bytes));
+}
+
+std::vector<std::byte> pack(const PtxEntry& entry, std::span<const std::uint64_t> bits) {
+    std::vector<std::byte> out;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+        const EntryParameter& parameter = entry.parameters[i];
+        out.resize(parameter.offset + parameter.bytes);
+        std::memcpy(out.data() + parameter.offset, &bits[i], parameter.bytes);
+    }
+    return out;
+}
+
+}  // namespace ikat::cli

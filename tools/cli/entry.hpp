@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of an entry of a PTX file, and arguments put into their places.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+#include "tools/cli/argument.hpp"
+
+namespace ikat::cli {
+
+struct EntryParameter {
+    std::string name, type;  // "x", ".u64"
+    std::size_t offset = 0, bytes = 0;
+    bool is_array = false;
+};
+
+struct PtxEntry {
+    std::string name;
+    std::vector<EntryParameter> parameters;
+};
+
+/// The entry of that name or, if the name is empty, the only one. Throws Error.
+PtxEntry find_entry(const ptx::Module& module, std::string_view name);
+
+/// Throws Error unless the argument can be passed as the parameter: a buffer as an address, a scalar as a number of its
+/// width and kind.
+void check_argument(const EntryParameter& parameter, const ParsedArgument& argument);
+
+/// The entry's parameters in memory; bits[i] is the scalar or address for parameter i.
+std::vector<std::byte> pack(const PtxEntry& entry, std::span<const std::uint64_t> bits);
+
+}  // namespace ikat::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's .npy files, as far as kernels need them: plain arrays of numbers, little-endian, in C order. Reads format
+// versions 1 to 3, writes version 1.
+// Source: the format's description in NumPy's documentation, numpy.lib.format.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/type.hpp"
+
+namespace ikat::cli {
+
+struct NpyArray {
+    ir::Type type = ir::Type::Void;
+    std::vector<std::uint64_t> shape;  // empty for a single number
+    std::vector<std::byte> data;       // rows first, as the shape says
+};
+
+/// Throws Error for a file that is not there, is no .npy file, is cut off, is in Fortran order or holds anything but
+/// little-endian numbers of a type that kernels know. `path` names it in messages.
+NpyArray read_npy(const std::string& path);
+NpyArray parse_npy(std::span<const std::byte> file, const std::string& path);
+
+void write_npy(const std::string& path, ir::Type type, std::span<const std::uint64_t> shape,
+               std::span<const std::byte> data);
+std::vector<std::byte> format_npy(ir::Type type, std::span<const std::uint64_t> shape, std::span<const std::byte> data);
+
+}  // namespace ikat::cli

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// `ikat run`: arguments to buffers, one launch, buffers to files.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/ptx/module.hpp"
+#include "runtime/device.hpp"
+#include "stdlib/registry.hpp"
+#include "tools/cli/argument.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/entry.hpp"
+#include "tools/cli/files.hpp"
+#include "tools/cli/kernels.hpp"
+
+namespace ikat::cli {
+namespace {
+
+constexpr const char* argument_help = R"(Arguments stand in the order of the kernel's parameters:
+  u32:7  f32:1.5  b64:0x1f        a scalar
+  f32[]:1,2,3                     a buffer of these values
+  f32[1024]  f32[300x250]         a buffer of this shape, uninitialised
+  f32[1024]:0                     ... filled with one value
+  f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
+  u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
+  &N                              the same buffer as argument N (from 0)
+A buffer may end in =>file.npy, =>file.bin or =>- (print): what it holds after the run.
+Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64, and b8 b16 b32 b64 for raw bits.
+Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
+
+struct RunOptions {
+    std::string what, entry, device, grid, block;
+    std::optional<std::uint32_t> shared;
+    std::vector<std::string> arguments;
+};
+
+/// X[,Y[,Z]]
+runtime::Dim3 parse_dim3(const std::string& text, std::string_view option) {
+    runtime::Dim3 out;
+    std::uint32_t* const extents[] = {&out.x, &out.y, &out.z};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (std::uint32_t* extent : extents) {
+        const auto [next, error] = std::from_chars(at, end, *extent);
+        if (error != std::errc{} || *extent == 0) break;
+        if (next == end) return out;
+        if (*next != ',') break;
+        at = next + 1;
+    }
+    throw Error(fmt::format("{} '{}' is not X[,Y[,Z]]", option, text), "one to three numbers from 1, such as 16,16");
+}
+
+using Buffer = runtime::Buffer<std::uint8_t>;
+
+/// The parsed arguments with their buffers on the device.
+class Arguments {
+public:
+    explicit Arguments(const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
+        for (const ParsedArgument& argument : parsed_) check_same(argument);
+    }
+
+    std::size_t size() const { return parsed_.size(); }
+    const ParsedArgument& operator[](std::size_t i) const { return parsed_[i]; }
+    /// Argument i, or the one that it says it is the same as.
+    std::size_t original(std::size_t i) const {
+        return parsed_[i].kind == ParsedArgument::Kind::Same ? parsed_[i].same : i;
+    }
+    const Buffer* buffer(std::size_t i) const { return buffers_[original(i)] ? &*buffers_[original(i)] : nullptr; }
+
+    /// Makes and fills the buffers; names[i] is what messages call that of argument i.
+    void upload(const runtime::Device& device, const std::vector<std::string>& names) {
+        buffers_.resize(size());
+        for (std::size_t i = 0; i < size(); ++i) {
+            const ParsedArgument& argument = parsed_[i];
+            if (argument.kind != ParsedArgument::Kind::Buffer) continue;
+            buffers_[i] = device.buffer<std::uint8_t>(argument.elements * argument.type.bytes(), names[i]);
+            if (!argument.contents) continue;
+            const auto* bytes = reinterpret_cast<const std::uint8_t*>(argument.contents->data());
+            buffers_[i]->upload({bytes, argument.contents->size()});
+        }
+    }
+
+    void write_outputs() const {
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (parsed_[i].output.empty()) continue;
+            const ParsedArgument& owner = parsed_[original(i)];
+            std::vector<std::byte> contents(buffer(i)->size());
+            buffer(i)->download({reinterpret_cast<std::uint8_t*>(contents.data()), contents.size()});
+            write_output(parsed_[i].output, owner.type, owner.shape, contents);
+        }
+    }
+
+private:
+    void check_same(const ParsedArgument& argument) const {
+        if (argument.kind != ParsedArgument::Kind::Same) return;
+        if (argument.same >= size() || parsed_[argument.same].kind != ParsedArgument::Kind::Buffer)
+            throw Error(fmt::format("argument '{}': argument {} is no buffer", argument.text, argument.same),
+                        "&N names an argument, counted from 0, that is written as a buffer");
+    }
+
+    std::vector<ParsedArgument> parsed_;
+    std::vector<std::optional<Buffer>> buffers_;
+};
+
+void check_count(const std::string& kernel, std::size_t wanted, std::size_t given, const std::string& names) {
+    if (wanted != given)
+        throw Error(fmt::format("'{}' takes {} argument{}, not {}", kernel, wanted, wanted == 1 ? "" : "s", given),
+                    wanted ? "its parameters are " + names : "it has no parameters");
+}
+
+std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+void run_file(const RunOptions& options, Arguments& arguments) {
+    if (options.grid.empty() || options.block.empty())
+        throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
+    const std::string text = read_text(options.what);
+    const PtxEntry entry = find_entry(ptx::parse(text, options.what), options.entry);
+    std::vector<std::string> names;
+    for (const EntryParameter& parameter : entry.parameters) names.push_back(parameter.name);
+    check_count(entry.name, names.size(), arguments.size(), joined(names));
+    for (std::size_t i = 0; i < arguments.size(); ++i) check_argument(entry.parameters[i], arguments[i]);
+    const runtime::Grid grid{parse_dim3(options.grid, "--grid"), parse_dim3(options.block, "--block"),
+                             options.shared.value_or(0)};
+
+    const runtime::Device device = runtime::Device::open({.device = options.device});
+    arguments.upload(device, names);
+    std::vector<std::uint64_t> bits;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        bits.push_back(arguments.buffer(i) ? arguments.buffer(i)->address() : arguments[i].bits);
+    device.launch(device.load(text, options.what), entry.name, grid, pack(entry, bits));
+    arguments.write_outputs();
+}
+
+/// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
+runtime::Argument as_argument(const Arguments& arguments, std::size_t i, const ir::Parameter& parameter) {
+    const NumberType given = arguments[arguments.original(i)].type;
+    const ir::Type wanted = parameter.access == ir::Access::Value ? parameter.type : parameter.element;
+    const ir::Type type = given.raw && info(given.type).bytes == info(wanted).bytes ? wanted : given.type;
+    const Buffer* buffer = arguments.buffer(i);
+    return {.type = type, .bits = arguments[i].bits, .memory = buffer ? &buffer->memory() : nullptr};
+}
+
+/// What the launch helper chooses, where the command line does not say.
+runtime::Grid choose_grid(const RunOptions& options, const stdlib::Entry& entry,
+                          std::span<const runtime::Argument> arguments) {
+    runtime::Grid grid = entry.grid(arguments);
+    if (!options.grid.empty()) grid.blocks = parse_dim3(options.grid, "--grid");
+    if (!options.block.empty()) grid.threads = parse_dim3(options.block, "--block");
+    grid.dynamic_shared_bytes = options.shared.value_or(grid.dynamic_shared_bytes);
+    return grid;
+}
+
+void run_kernel(const RunOptions& options, Arguments& arguments) {
+    const stdlib::Entry& entry = find_kernel(options.what);
+    if (!options.entry.empty() && options.entry != entry.name)
+        throw Error(fmt::format("'{}' has no entry '{}'", options.what, options.entry), "--entry is for PTX files");
+    const ast::Kernel& kernel = entry.kernel();
+    std::vector<std::string> names;
+    for (const ir::Parameter& parameter : kernel.parameters) names.push_back(parameter.name);
+    check_count(kernel.name, names.size(), arguments.size(), joined(names));
+
+    const runtime::Device device = runtime::Device::open({.device = options.device});
+    arguments.upload(device, names);
+    std::vector<runtime::Argument> launched;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        launched.push_back(as_argument(arguments, i, kernel.parameters[i]));
+    runtime::check_arguments(kernel, launched, {});
+    device.launch({kernel}, {choose_grid(options, entry, launched), Location{}}, launched);
+    arguments.write_outputs();
+}
+
+void run(const RunOptions& options) {
+    Arguments arguments(options.arguments);
+    options.what.ends_with(".ptx") ? run_file(options, arguments) : run_kernel(options, arguments);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("run", "Run a kernel of the standard library or of a PTX file");
+    auto options = std::make_shared<RunOptions>();
+    command->add_option("WHAT", options->what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
+        ->required();
+    command->add_option("ARG", options->arguments, "The kernel's arguments, see below")->expected(0, -1);
+    command->add_option("--entry", options->entry, "Which entry of a file that has several");
+    command->add_option("--grid", options->grid, "Blocks: X[,Y[,Z]]; required for a file");
+    command->add_option("--block", options->block, "Threads per block: X[,Y[,Z]]; required for a file");
+    command->add_option("--shared", options->shared, "Bytes of dynamic shared memory per block");
+    command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
+    command->footer(argument_help);
+    command->callback([options] { run(*options); });
+}
+
+}  // namespace ikat::cli
