@@ -70,12 +70,13 @@ const auto next_operand =
     expect(operand, "an operand of @", "a register, a literal, a name, [address], {vector}, (list) or _");
 const auto offset = (plus >> expect(integer[to<&Build::offset>], "a byte offset")) |
                     (&minus >> expect(integer[to<&Build::offset>], "a byte offset"));
-const auto element = left_bracket >> next_operand >>
+const auto index = number[to<&Build::push>] | symbol[to<&Build::push>];
+const auto element = left_bracket >> expect(index, "an index") >>
                      expect(right_bracket, "']' after the index") >> join<Operand::Kind::Element>;
 const auto named = symbol[to<&Build::push>] >> -(offset | element);
 const auto generic = Call("generic") >> open >> expect(word[to<&Build::push_word>], "a name in generic()") >>
                      expect(right_parenthesis, "')' after generic(name") >> close<Operand::Kind::Generic> >> -offset;
-const auto mask = left_parenthesis >> next_operand >>
+const auto mask = left_parenthesis >> expect(generic | named, "the name that is masked") >>
                   expect(right_parenthesis, "')' after the masked name") >> does<&Build::mask>;
 const auto literal = number[to<&Build::push>] >> -mask;
 const auto negated = bang >> expect(symbol[to<&Build::push_negated>], "a predicate after '!'");
@@ -89,9 +90,8 @@ const auto list = left_parenthesis >> open >> -(!right_parenthesis >> next_opera
 const auto address = left_bracket >> open >> next_operand >> *(comma >> next_operand) >>
                      expect(right_bracket, "',' or ']' in the address") >> close<Operand::Kind::Address>;
 
-const auto operand_def = (generic | named | literal | address | vector | list | negated | negative |
-                          quoted[to<&Build::push>]) >>
-                         -(bar >> next_operand >> join<Operand::Kind::Pair>);
+const auto single = generic | named | literal | address | vector | list | negated | negative | quoted[to<&Build::push>];
+const auto operand_def = single >> -(bar >> expect(single, "an operand of @ after '|'") >> join<Operand::Kind::Pair>);
 
 const auto operands = operand >> *(comma >> next_operand);
 
@@ -133,7 +133,7 @@ const auto declaration_end = expect(semicolon, "';' after the declaration of @")
 const auto terminated = Keyword(".pragma", ".alias", ".branchtargets", ".calltargets")[to<&Build::directive>] >>
                         next_operand >> *(comma >> next_operand) >> expect(semicolon, "';' after @");
 const auto push_integer = expect(integer[to<&Build::push>], "a number in @");
-const auto clause = expect(word[to<&Build::push_word>], "function_name or inlined_at") >>
+const auto clause = expect(word[to<&Build::location_clause>], "function_name or inlined_at") >>
                     ((symbol[to<&Build::push>] >> -offset) | +integer[to<&Build::push>]);
 const auto loc = Keyword(".loc")[to<&Build::directive>] >> push_integer >> push_integer >> push_integer >>
                  *(comma >> clause);

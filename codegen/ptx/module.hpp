@@ -78,17 +78,17 @@ struct Variable {
         Name name = no_name;
         std::uint32_t range = 0;  // %r<12>: 12 registers %r0 ... %r11; 0 = a single name
         bool has_range = false;
-        std::vector<std::int64_t> extents;  // name[4][2]; an empty bracket pair is -1
-        Span initialiser{};                 // into operands: none, or one operand (a value or a Vector)
+        std::vector<std::int64_t> extents{};  // name[4][2]; an empty bracket pair is -1
+        Span initialiser{};                   // into operands: none, or one operand (a value or a Vector)
     };
-    std::vector<Name> linkage;    // ".visible", ".extern", ".weak", ".common" as written
+    std::vector<Name> linkage{};  // ".visible", ".extern", ".weak", ".common" as written
     Name space = no_name;         // ".reg", ".shared", ".global", ".const", ".local", ".param"
     std::uint32_t alignment = 0;  // .align before the type: of the variable, in bytes; 0 = natural
     Name attribute = no_name;     // ".attribute(.managed)" in one piece
     Name vector = no_name;        // ".v2", ".v4", ".v8"
     Name type = no_name;          // ".b32", ".f32", ".pred", ".texref"
-    std::vector<Name> pointer;    // what follows the type of a pointer parameter: ".ptr" ".global" ".align" "16"
-    std::vector<Declarator> declarators;
+    std::vector<Name> pointer{};  // what follows the type of a pointer parameter: ".ptr" ".global" ".align" "16"
+    std::vector<Declarator> declarators{};
     Position where{};
 };
 
@@ -114,18 +114,18 @@ struct Statement {
 };
 
 struct Function {
-    std::vector<Name> linkage;  // ".visible", ".extern", ".weak"
+    std::vector<Name> linkage{};  // ".visible", ".extern", ".weak"
     bool is_entry = false;
     bool has_body = true;      // false: a prototype
     Name attribute = no_name;  // ".attribute(.unified(1, 2))" in one piece
     Name name = no_name;
-    std::vector<Variable> results;      // .func (.param .b32 r) f (...)
-    std::vector<Variable> parameters;   // one declarator each
-    std::vector<Directive> directives;  // .maxntid 256, 1, 1 and its like, in written order
-    std::vector<Statement> body;
-    std::vector<Instruction> instructions;
-    std::vector<Variable> variables;
-    std::vector<Directive> body_directives;
+    std::vector<Variable> results{};      // .func (.param .b32 r) f (...)
+    std::vector<Variable> parameters{};   // one declarator each
+    std::vector<Directive> directives{};  // .maxntid 256, 1, 1 and its like, in written order
+    std::vector<Statement> body{};
+    std::vector<Instruction> instructions{};
+    std::vector<Variable> variables{};
+    std::vector<Directive> body_directives{};
     Position where{};
 };
 

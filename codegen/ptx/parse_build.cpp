@@ -24,7 +24,7 @@ std::string Build::subject() const {
         }
         case Reading::Variable:
             if (!variable_.declarators.empty()) return text(variable_.declarators.back().name);
-            return text(variable_.space) + text(variable_.type);
+            return text(variable_.space) + ' ' + text(variable_.type);
         case Reading::Function: {
             const Function& function = module.functions.back();
             return function.name == no_name ? function.is_entry ? ".entry" : ".func" : text(function.name);
@@ -42,6 +42,11 @@ void Build::push_negated(Operand operand) {
 void Build::push_minus(Operand operand) {
     operand.minus = true;
     push(operand);
+}
+
+bool Build::location_clause(Name name) {
+    push_word(name);
+    return module.text(name) == "function_name" || module.text(name) == "inlined_at";
 }
 
 void Build::offset(const Operand& bytes) {

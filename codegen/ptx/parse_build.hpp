@@ -31,6 +31,8 @@ public:
     void push_negated(Operand operand);
     void push_minus(Operand operand);
     void push_word(Name name) { push({.kind = Operand::Kind::Symbol, .name = name}); }
+    /// function_name or inlined_at; false for another word.
+    bool location_clause(Name name);
     void offset(const Operand& bytes);
     /// Opens and closes brackets; false when they nest too deeply.
     bool open();

@@ -29,7 +29,7 @@ const char* Source::skip_blanks(const char* place) {
 }
 
 bool Source::on_new_line(const char* place) const {
-    return std::memchr(last_end_, '\n', std::size_t(place - last_end_)) != nullptr;
+    return place > last_end_ && std::memchr(last_end_, '\n', std::size_t(place - last_end_)) != nullptr;
 }
 
 Position Source::position(const char* place) {
@@ -49,19 +49,19 @@ Position Source::position(const char* place) {
 std::string Source::found(const char* place) const {
     if (place == end()) return "the end of the text";
     const char* stop = place + 1;
-    while (stop != end() && stop - place < 32 && characters::is(place[0], characters::Follow) &&
-           characters::is(*stop, characters::Follow))
-        ++stop;
+    const bool is_word = *place == '.' || characters::is(*place, characters::Start | characters::Follow);
+    while (is_word && stop != end() && stop - place < 32 && characters::is(*stop, characters::Follow)) ++stop;
     const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
     if (!is_printable(*place)) return "an unprintable character";
     return "'" + std::string(place, stop) + "'";
 }
 
 void Source::fail_expected(const char* place, std::string expected, std::string hint) {
-    const bool missing_before = place == end() || on_new_line(place);
+    const bool is_mark = expected.starts_with('\'');
     std::string message = "expected " + std::move(expected);
-    if (!missing_before || place == end()) message += ", found " + found(place);
-    fail(missing_before ? last_end_ : place, std::move(message), std::move(hint));
+    if (is_mark && on_new_line(place) && place != end()) fail(last_end_, std::move(message), std::move(hint));
+    message += ", found " + found(place);
+    fail(place == end() ? last_end_ : place, std::move(message), std::move(hint));
 }
 
 void Source::fail(const char* place, std::string message, std::string hint) {

@@ -53,8 +53,8 @@ public:
     /// Cheap for places that ascend.
     Position position(const char* place);
 
-    /// "expected `expected`, found 'token'". Where the fault is something missing at the end of a line, the caret
-    /// stands there and not under the next line's first token.
+    /// "expected `expected`, found 'token'". A quoted mark such as "';'" that is missing at the end of a line is
+    /// missed there, and not in front of the next line's first token.
     [[noreturn]] void fail_expected(const char* place, std::string expected, std::string hint);
     [[noreturn]] void fail(const char* place, std::string message, std::string hint);
 

@@ -228,7 +228,8 @@ struct Quoted : Token<Quoted, Operand> {
         const char* const end = build.source.end();
         const char* stop = first + 1;
         while (stop < end && *stop != '"' && *stop != '\n') stop += *stop == '\\' ? 2 : 1;
-        if (stop >= end || *stop != '"') build.source.fail(first, "this string does not end on its line", {});
+        if (stop >= end || *stop != '"')
+            build.source.fail(first, "this string does not end on its line", "close it with \"");
         operand.kind = Operand::Kind::String;
         operand.name = build.module.intern({first + 1, stop});
         first = build.source.finish(stop + 1);

@@ -103,13 +103,12 @@ void Printer::header() {
     put(".");
     number(module_.version.minor);
     end_line();
-    put(".target ");
-    for (std::string_view separator = ""; Name name : module_.target) {
+    for (std::string_view separator = ".target "; Name name : module_.target) {
         put(separator);
         put(name);
         separator = ", ";
     }
-    end_line();
+    if (!module_.target.empty()) end_line();
     put(".address_size ");
     number(module_.address_size);
     end_line();
@@ -120,14 +119,11 @@ void Printer::function(const Function& function, std::vector<std::uint32_t>* lin
     put(function.is_entry ? ".entry " : ".func ");
     if (function.attribute != no_name) put(function.attribute), put(" ");
     parameters(function);
+    if (function.has_body || !function.directives.empty()) end_line();
     for (const Directive& each : function.directives) directive(each);
-    if (!function.has_body) {
-        put(";");
-        end_line();
-        return;
-    }
-    put("{");
+    put(function.has_body ? "{" : ";");
     end_line();
+    if (!function.has_body) return;
     body(function, lines);
     put("}");
     end_line();
@@ -154,7 +150,6 @@ void Printer::parameters(const Function& function) {
     }
     if (!function.parameters.empty()) end_line();
     put(")");
-    end_line();
 }
 
 void Printer::body(const Function& function, std::vector<std::uint32_t>* lines) {

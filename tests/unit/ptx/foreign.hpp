@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX that ikat did not write, made by other compilers while the tests run, and what ptxas makes of a text.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ikat::tests {
+
+/// PTX of CUDA source by nvcc ($PATH, else /usr/local/cuda/bin); nothing where there is none.
+std::optional<std::string> nvcc_ptx(std::string_view source, std::string_view options);
+
+/// PTX of C++ source by clang++-19; nothing where there is none.
+std::optional<std::string> clang_ptx(std::string_view source, std::string_view options);
+
+/// The machine code that ptxas makes of the text, by section: ".text.saxpy". Precondition: find_ptxas(). Throws
+/// std::runtime_error with the log where it does not assemble.
+std::map<std::string, std::string> machine_code(std::string_view ptx, std::string_view target);
+
+}  // namespace ikat::tests
