@@ -67,8 +67,9 @@ void Function::keep_blocks(const std::vector<bool>& keep) {
     blocks_ = std::move(kept);
     for (BasicBlock& block : blocks_)
         for (Jump& jump : block.terminator.targets) jump.to = renamed[index(jump.to)];
-    for (Definition& definition : values_)
-        if (definition.instruction == no_inst) definition.block = renamed[index(definition.block)];
+    for (Definition& definition : values_)  // a parameter of a block dropped earlier has none already
+        if (definition.instruction == no_inst && index(definition.block) < renamed.size())
+            definition.block = renamed[index(definition.block)];
 }
 
 std::uint32_t Function::add_text(std::string_view text) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/analysis/memory.hpp"
+
+#include "codegen/ir/shape.hpp"
+
+namespace ikat::analysis {
+namespace {
+
+using namespace ir;
+
+constexpr int deepest = 16;  // how many additions we look through
+
+const Instruction* defined_by(const Function& fn, Value value) {
+    const Inst inst = fn[value].instruction;
+    return inst == no_inst ? nullptr : &fn[inst];
+}
+
+/// The object that an address computation starts from. Adding an integer stays in the object: PTX programs that leave
+/// it are wrong on the device and caught by the emulator.
+Object object_of(const Function& fn, Value value, int depth = 0) {
+    const Instruction* inst = defined_by(fn, value);
+    if (!inst || depth == deepest) return {};
+    const auto operand = [&](std::size_t i) { return fn.operands(fn[value].instruction)[i]; };
+    switch (inst->op) {
+        case Op::Param:
+            if (fn.parameters[inst->attribute].access == Access::Value) return {};
+            return {Object::Parameter, std::uint32_t(inst->attribute)};
+        case Op::Symbol: return {Object::Symbol, std::uint32_t(inst->attribute)};
+        case Op::Add: {
+            const Object left = object_of(fn, operand(0), depth + 1), right = object_of(fn, operand(1), depth + 1);
+            if (left.kind != Object::Unknown && right.kind != Object::Unknown) return {};
+            return left.kind != Object::Unknown ? left : right;
+        }
+        case Op::Sub: return object_of(fn, operand(0), depth + 1);
+        case Op::Fma:
+        case Op::MadWide: return object_of(fn, operand(2), depth + 1);
+        default: return {};
+    }
+}
+
+std::int64_t signed_constant(Type type, Word bits) {
+    return ir::bits(type) == 32 ? std::int64_t(std::int32_t(bits)) : std::int64_t(bits);
+}
+
+/// Takes constants off the sum that makes value.
+void strip(const Function& fn, Value& value, std::int64_t& offset) {
+    for (int depth = 0; depth < deepest; ++depth) {
+        const Instruction* inst = defined_by(fn, value);
+        if (!inst || (inst->op != Op::Add && inst->op != Op::Sub)) return;
+        const auto operands = fn.operands(fn[value].instruction);
+        const auto right = constant(fn, operands[1]);
+        if (!right) return;
+        const std::int64_t by = signed_constant(inst->type, *right);
+        offset += inst->op == Op::Add ? by : -by;
+        value = operands[0];
+    }
+}
+
+int bytes(const Instruction& inst) { return inst.memory.count * info(inst.type).bytes; }
+
+/// Two accesses off the same base: as far apart as their offsets, modulo the width of addresses.
+Alias at_offsets(const Instruction& a, const Instruction& b, std::int64_t distance, Type type) {
+    if (bits(type) == 32) distance = std::int32_t(distance);
+    if (distance == 0 && bytes(a) == bytes(b)) return Alias::Must;
+    return distance >= bytes(a) || distance <= -bytes(b) ? Alias::No : Alias::May;
+}
+
+bool disjoint_spaces(Space a, Space b) {
+    const auto named = [](Space space) { return space != Space::Generic && space != Space::None; };
+    return a != b && named(a) && named(b);
+}
+
+bool disjoint_objects(const Function& fn, Object a, Object b) {
+    if (a == b || a.kind == Object::Unknown || b.kind == Object::Unknown) return false;
+    if (a.kind == Object::Symbol || b.kind == Object::Symbol) {
+        // Two dynamic symbols both begin where the dynamic part does.
+        const auto dynamic = [&](Object o) { return o.kind == Object::Symbol && fn.symbols[o.number].dynamic; };
+        return !(dynamic(a) && dynamic(b));
+    }
+    return fn.parameters[a.number].access == Access::In || fn.parameters[b.number].access == Access::In;
+}
+
+}  // namespace
+
+Address address_of(const Function& fn, Inst inst) {
+    Address out;
+    out.base = fn.operands(inst)[0];
+    out.offset = fn[inst].memory.offset;
+    out.object = object_of(fn, out.base);
+    strip(fn, out.base, out.offset);
+    return out;
+}
+
+Alias alias(const Function& fn, Inst a, Inst b) {
+    const Instruction &first = fn[a], &second = fn[b];
+    if (disjoint_spaces(first.memory.space, second.memory.space)) return Alias::No;
+    const Address left = address_of(fn, a), right = address_of(fn, b);
+    if (disjoint_objects(fn, left.object, right.object)) return Alias::No;
+    if (left.base != right.base || first.memory.space != second.memory.space) return Alias::May;
+    return at_offsets(first, second, right.offset - left.offset, fn.type(left.base));
+}
+
+bool reads_constant_memory(const Function& fn, Inst load) {
+    const Instruction& inst = fn[load];
+    if (inst.op != Op::Load || inst.memory.order != Order::Weak || inst.memory.is_volatile) return false;
+    if (inst.memory.cache == CacheOperator::Nc) return true;
+    if (inst.memory.space == Space::Const || inst.memory.space == Space::Param) return true;
+    const Object object = address_of(fn, load).object;
+    return object.kind == Object::Parameter && fn.parameters[object.number].access == Access::In;
+}
+
+}  // namespace ikat::analysis

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory an access touches, and whether two may touch the same.
+//
+// An address is split into the object it points into (a parameter's buffer, a symbol), a value that varies and a
+// constant number of bytes:
+//
+//     %3 = mad_wide.u32 %i, %four, %x        (%x: param.u64 %x)
+//     %4 = add.u64 %3, %sixteen
+//     load.f32 global [%4+8]                 object %x, base %3, offset 24
+//
+// What is promised: an `in` parameter's buffer overlaps no other parameter's (the launch checks it), symbols overlap
+// nothing, spaces other than generic are disjoint.
+#pragma once
+#include "codegen/ir/function.hpp"
+
+namespace ikat::analysis {
+
+struct Object {
+    enum Kind : std::uint8_t { Unknown, Parameter, Symbol } kind = Unknown;
+    std::uint32_t number = 0;  // index into parameters or symbols
+    bool operator==(const Object&) const = default;
+};
+
+struct Address {
+    Object object;
+    ir::Value base = ir::no_value;  // what varies
+    std::int64_t offset = 0;        // bytes
+};
+
+/// Of an instruction with an address operand.
+Address address_of(const ir::Function& fn, ir::Inst inst);
+
+enum class Alias : std::uint8_t {
+    No,    // never a byte in common
+    May,   // nothing is known
+    Must,  // the same bytes
+};
+
+/// Of two instructions with address operands, as executed by one thread with the same values of their operands.
+Alias alias(const ir::Function& fn, ir::Inst a, ir::Inst b);
+
+/// Whether nothing writes what this load reads while the kernel runs: `in` parameters, .nc, const and param space.
+bool reads_constant_memory(const ir::Function& fn, ir::Inst load);
+
+}  // namespace ikat::analysis

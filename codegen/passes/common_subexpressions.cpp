@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Common subexpression elimination.
+//
+//     %3 = mul.u32 %0, %1              %3 = mul.u32 %0, %1
+//     %4 = mul.u32 %1, %0     ==>      %5 = add.u32 %3, %3
+//     %5 = add.u32 %3, %4
+//
+// Two instructions that say the same (op, types, modifiers, attribute, operands up to commuting) of which one dominates
+// the other have the same results if they are pure, or loads of memory that nothing writes while the kernel runs. We
+// walk the dominator tree in pre-order with one table. An entry stays valid as long as we are below its block: a
+// subtree is an interval of the walk, so that an entry which does not dominate never will again and may be overwritten.
+//
+// Needs: constants on the right or not, simplified or not. Keeps: blocks and edges. Removes the duplicates themselves,
+// and leaves what only they used: run dead_code after.
+#include <bit>
+
+#include "codegen/analysis/dominators.hpp"
+#include "codegen/analysis/memory.hpp"
+#include "codegen/passes/passes.hpp"
+#include "codegen/passes/replacement.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+
+class Cse {
+public:
+    explicit Cse(Function& fn)
+        : fn_(fn),
+          dominators_(fn),
+          table_(std::bit_ceil(fn.inst_count() * 2 + 2), no_inst),
+          block_of_(fn.inst_count()) {}
+
+    bool run() {
+        for (Block block : dominators_.preorder()) {
+            std::erase_if(fn_[block].instructions, [&](Inst inst) { return is_duplicate(inst, block); });
+            Function::each_use(fn_[block].terminator, [&](Value& use) { use = replacement_(use); });
+        }
+        if (replacement_.empty()) return false;
+        replacement_.apply(fn_);  // uses in blocks that the walk met before the definition: arguments of back edges
+        return true;
+    }
+
+private:
+    bool is_duplicate(Inst inst, Block block) {
+        fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
+        if (!is_pure(fn_[inst].op) && !analysis::reads_constant_memory(fn_, inst)) return false;
+        if (fn_[inst].results.count == 0) return false;
+        Inst& found = entry(inst);
+        if (found == no_inst || !dominators_.dominates(block_of_[index(found)], block)) {
+            found = inst;
+            block_of_[index(inst)] = block;
+            return false;
+        }
+        const auto results = fn_.results(inst), leaders = fn_.results(found);
+        for (std::size_t i = 0; i < results.size(); ++i) replacement_.replace(results[i], leaders[i]);
+        return true;
+    }
+
+    /// The entry of the table that holds an equal instruction, or an empty one.
+    Inst& entry(Inst inst) {
+        const std::size_t mask = table_.size() - 1;
+        std::size_t place = hash(inst) & mask;
+        while (table_[place] != no_inst && !equal(table_[place], inst)) place = (place + 1) & mask;
+        return table_[place];
+    }
+
+    std::size_t hash(Inst inst) const {
+        const Instruction& it = fn_[inst];
+        std::uint64_t out = std::uint64_t(it.op) | std::uint64_t(it.type) << 8 | std::uint64_t(it.from) << 16;
+        out = mixed(out, it.attribute);
+        out = mixed(out, std::uint32_t(it.memory.offset));
+        const auto operands = std::as_const(fn_).operands(inst);
+        std::size_t first = 0;
+        if (has(it.op, Commutes)) {  // alike for both orders
+            out = mixed(out, index(operands[0]) ^ std::uint64_t(index(operands[1])));
+            first = 2;
+        }
+        for (std::size_t i = first; i < operands.size(); ++i) out = mixed(out, index(operands[i]));
+        return std::size_t(out ^ out >> 32);
+    }
+    static std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {
+        return (std::rotl(hash, 5) ^ with) * 0x9e3779b97f4a7c15u;
+    }
+
+    bool equal(Inst a, Inst b) const {
+        const Instruction &left = fn_[a], &right = fn_[b];
+        if (left.op != right.op || left.type != right.type || left.from != right.from) return false;
+        if (left.attribute != right.attribute || left.fp != right.fp || left.memory != right.memory) return false;
+        if (left.guard != right.guard || left.guard_negated != right.guard_negated || left.tie != right.tie)
+            return false;
+        const auto x = std::as_const(fn_).operands(a), y = std::as_const(fn_).operands(b);
+        if (std::ranges::equal(x, y)) return left.results.count == right.results.count;
+        return has(left.op, Commutes) && x[0] == y[1] && x[1] == y[0] && std::ranges::equal(x.subspan(2), y.subspan(2));
+    }
+
+    Function& fn_;
+    analysis::Dominators dominators_;
+    Replacement replacement_;
+    std::vector<Inst> table_;      // open addressing
+    std::vector<Block> block_of_;  // of the instructions in the table
+};
+
+}  // namespace
+
+bool common_subexpressions(Function& fn) { return Cse(fn).run(); }
+
+}  // namespace ikat::passes

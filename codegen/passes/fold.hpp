@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction on constants: what fold_constants, simplify and its rules ask of the evaluator.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::passes {
+
+/// A pure instruction with one result and no guard: what may be replaced by another value.
+inline bool is_plain(const ir::Function& fn, ir::Inst inst) {
+    const ir::Instruction& instruction = fn[inst];
+    return is_pure(instruction.op) && instruction.results.count == 1 && instruction.guard == ir::no_value &&
+           instruction.tie.count == 0;
+}
+
+/// The bits of the result if constant_of(operand) gives the bits of every operand and the device would agree.
+std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst, auto&& constant_of) {
+    const auto operands = fn.operands(inst);
+    std::array<ir::Word, 4> words;
+    if (operands.empty() || operands.size() > words.size() || !is_plain(fn, inst)) return {};
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const std::optional<ir::Word> word = constant_of(operands[i]);
+        if (!word) return {};
+        words[i] = *word;
+    }
+    const ir::Instruction& instruction = fn[inst];
+    const std::span<const ir::Word> arguments(words.data(), operands.size());
+    if (!folds(instruction.op, instruction.type, instruction.fp, arguments)) return {};
+    return evaluate(instruction.op, instruction.type, instruction.from, instruction.fp, arguments);
+}
+
+inline std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst) {
+    return fold(fn, inst, [&](ir::Value value) { return constant(fn, value); });
+}
+
+/// Turns the instruction into a constant where it stands.
+inline void make_constant(ir::Function& fn, ir::Inst inst, ir::Word bits) {
+    const ir::Instruction old = fn[inst];
+    fn[inst] = {.op = ir::Op::Const,
+                .type = fn.type(fn.result(inst)),
+                .attribute = bits,
+                .operands = {old.operands.first, 0},
+                .results = old.results,
+                .where = old.where};
+}
+
+}  // namespace ikat::passes

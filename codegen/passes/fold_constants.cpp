@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants through the whole graph (sparse conditional constant propagation, Wegman and Zadeck).
+//
+//     ^0:                                   ^0:
+//       %0 = const.u32 4                      %0 = const.u32 4
+//       jump ^1(%0)                           jump ^1(%0)
+//     ^1(%1: u32):                          ^1(%1: u32):
+//       %2 = const.u32 2             ==>      %6 = const.u32 4           (stands for %1)
+//       %3 = mul.u32 %1, %2                   %3 = const.u32 8
+//       %4 = lt.u32 %3, %2                    %4 = const.pred false
+//       branch %4, ^2, ^3                     branch %4, ^2, ^3
+//     ^2:                                   ^2:
+//       jump ^1(%3)                           jump ^1(%3)
+//
+// Every value is assumed to be constant and every edge dead until shown otherwise, so that a loop which only ever hands
+// on the same constant is seen through. Only what the device computes bit for bit is folded (ir::folds).
+//
+// Needs: nothing. Keeps: the control flow. Leaves branches on constants and unused parameters: run
+// clean_up_control_flow and dead_code after.
+#include "codegen/passes/fold.hpp"
+#include "codegen/passes/passes.hpp"
+#include "codegen/passes/replacement.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+
+class Propagation {
+public:
+    explicit Propagation(Function& fn)
+        : fn_(fn), state_(fn.value_count()), reached_(fn.block_count()), first_use_(fn.value_count() + 1) {
+        collect_uses();
+    }
+
+    void run() {
+        reach(fn_.entry());
+        while (!blocks_.empty() || !values_.empty()) {
+            if (!values_.empty()) {
+                const Value value = values_.back();
+                values_.pop_back();
+                for (std::uint32_t i = first_use_[index(value)]; i < first_use_[index(value) + 1]; ++i) visit(uses_[i]);
+            } else {
+                const Block block = blocks_.back();
+                blocks_.pop_back();
+                for (Inst inst : fn_[block].instructions) evaluate(inst);
+                leave(block);
+            }
+        }
+    }
+
+    bool rewrite() {
+        bool changed = false;
+        Replacement replacement;
+        for (Block block : fn_.blocks()) {
+            if (!reached_[index(block)]) continue;
+            for (Inst inst : fn_[block].instructions) {
+                if (fn_[inst].op == Op::Const || fn_[inst].results.count != 1) continue;
+                if (const auto bits = known(fn_.result(inst))) make_constant(fn_, inst, *bits), changed = true;
+            }
+            std::vector<Inst> constants;
+            for (Value parameter : fn_[block].parameters)
+                if (const auto bits = known(parameter); bits && is_used(parameter)) {
+                    const Type type = fn_.type(parameter);
+                    constants.push_back(
+                        fn_.create({.op = Op::Const, .type = type, .attribute = *bits}, {}, {&type, 1}));
+                    replacement.replace(parameter, fn_.result(constants.back()));
+                }
+            changed |= !constants.empty();
+            std::vector<Inst>& list = fn_[block].instructions;
+            list.insert(list.begin(), constants.begin(), constants.end());
+        }
+        replacement.apply(fn_);
+        return changed;
+    }
+
+private:
+    struct State {
+        enum Kind : std::uint8_t { Unseen, Constant, Varying } kind = Unseen;
+        Word bits = 0;
+        bool operator==(const State&) const = default;
+    };
+    struct Use {  // an instruction, or the terminator of a block
+        Inst inst = no_inst;
+        Block block{};
+    };
+
+    void each_use_of(auto&& f) const {
+        for (Block block : fn_.blocks()) {
+            for (Inst inst : fn_[block].instructions)
+                std::as_const(fn_).each_use(inst, [&](Value value) { f(value, Use{inst, block}); });
+            Function::each_use(std::as_const(fn_[block].terminator), [&](Value value) {
+                f(value, Use{no_inst, block});
+            });
+        }
+    }
+    void collect_uses() {
+        each_use_of([&](Value value, Use) { ++first_use_[index(value) + 1]; });
+        for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
+        uses_.resize(first_use_.back());
+        std::vector<std::uint32_t> next(first_use_.begin(), first_use_.end() - 1);
+        each_use_of([&](Value value, Use use) { uses_[next[index(value)]++] = use; });
+    }
+
+    bool is_used(Value value) const { return first_use_[index(value)] != first_use_[index(value) + 1]; }
+    std::optional<Word> known(Value value) const {
+        const State& state = state_[index(value)];
+        return state.kind == State::Constant ? std::optional(state.bits) : std::nullopt;
+    }
+
+    void reach(Block block) {
+        if (reached_[index(block)]) return;
+        reached_[index(block)] = true;
+        blocks_.push_back(block);
+    }
+    void visit(const Use& use) {
+        if (!reached_[index(use.block)]) return;
+        if (use.inst == no_inst)
+            leave(use.block);
+        else
+            evaluate(use.inst);
+    }
+
+    /// Values only ever go from unseen to constant to varying.
+    void meet(Value value, State with) {
+        State& state = state_[index(value)];
+        if (with.kind == State::Unseen || state.kind == State::Varying || state == with) return;
+        state = state.kind == State::Unseen ? with : State{State::Varying};
+        values_.push_back(value);
+    }
+
+    void evaluate(Inst inst) {
+        const Instruction& instruction = fn_[inst];
+        if (instruction.op == Op::Const) return meet(fn_.result(inst), {State::Constant, instruction.attribute});
+        if (!is_plain(fn_, inst) || instruction.operands.count == 0) {
+            for (Value result : fn_.results(inst)) meet(result, {State::Varying});
+            return;
+        }
+        for (Value operand : fn_.operands(inst))
+            if (state_[index(operand)].kind == State::Unseen) return;
+        const auto bits = fold(fn_, inst, [&](Value operand) { return known(operand); });
+        meet(fn_.result(inst), bits ? State{State::Constant, *bits} : State{State::Varying});
+    }
+
+    /// Follows the edges that the block's terminator may take.
+    void leave(Block block) {
+        const Terminator& terminator = fn_[block].terminator;
+        if (terminator.condition == no_value || state_[index(terminator.condition)].kind == State::Varying) {
+            for (const Jump& jump : terminator.targets) follow(jump);
+        } else if (const auto bits = known(terminator.condition)) {
+            const std::size_t last = terminator.targets.size() - 1;
+            const bool branch = terminator.kind == Terminator::Kind::Branch;
+            follow(terminator.targets[branch ? (*bits ? 0 : 1) : std::min<std::size_t>(*bits, last)]);
+        }
+    }
+    void follow(const Jump& jump) {
+        reach(jump.to);
+        for (std::size_t i = 0; i < jump.arguments.size(); ++i)
+            meet(fn_[jump.to].parameters[i], state_[index(jump.arguments[i])]);
+    }
+
+    Function& fn_;
+    std::vector<State> state_;   // by value
+    std::vector<bool> reached_;  // by block
+    std::vector<std::uint32_t> first_use_;
+    std::vector<Use> uses_;
+    std::vector<Block> blocks_;  // to be walked
+    std::vector<Value> values_;  // whose users are to be visited
+};
+
+}  // namespace
+
+bool fold_constants(Function& fn) {
+    Propagation propagation(fn);
+    propagation.run();
+    return propagation.rewrite();
+}
+
+}  // namespace ikat::passes

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking parameters off blocks, together with the arguments that jumps give them.
+#pragma once
+#include "codegen/ir/function.hpp"
+
+namespace ikat::passes {
+
+/// Drops every block parameter for which drop(value) holds; true if there was one.
+bool drop_parameters(ir::Function& fn, auto&& drop) {
+    std::vector<bool> affected(fn.block_count());
+    bool any = false;
+    for (ir::Block block : fn.blocks())
+        for (ir::Value parameter : fn[block].parameters)
+            if (drop(parameter)) affected[index(block)] = any = true;
+    if (!any) return false;
+    for (ir::Block block : fn.blocks())
+        for (ir::Jump& jump : fn[block].terminator.targets) {
+            if (!affected[index(jump.to)]) continue;
+            const auto& parameters = fn[jump.to].parameters;
+            std::size_t to = 0;
+            for (std::size_t from = 0; from < parameters.size(); ++from)
+                if (!drop(parameters[from])) jump.arguments[to++] = jump.arguments[from];
+            jump.arguments.resize(to);
+        }
+    for (ir::Block block : fn.blocks()) {
+        if (!affected[index(block)]) continue;
+        std::vector<ir::Value> kept = fn[block].parameters;
+        std::erase_if(kept, drop);
+        fn.set_parameters(block, std::move(kept));
+    }
+    return true;
+}
+
+}  // namespace ikat::passes

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes. Each takes a well-formed function, leaves it well formed, and says whether it changed anything; a file
+// each, whose head shows what it does. pipeline.hpp runs them.
+#pragma once
+#include "codegen/ir/function.hpp"
+
+namespace ikat::passes {
+
+bool clean_up_control_flow(ir::Function& fn);
+bool fold_constants(ir::Function& fn);
+bool simplify(ir::Function& fn);
+bool common_subexpressions(ir::Function& fn);
+bool dead_code(ir::Function& fn);
+
+}  // namespace ikat::passes

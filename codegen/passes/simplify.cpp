@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algebra on single instructions, by the rules of simplify_rules.hpp and conversions.cpp.
+//
+//     %2 = const.u32 0
+//     %3 = add.u32 %2, %1                %3 = add.u32 %1, %2      (unused)
+//     %4 = mul.u32 %3, %0       ==>      %4 = mul.u32 %1, %0
+//     %5 = not.pred %6
+//     branch %5, ^1, ^2                  branch %6, ^2, ^1
+//
+// One walk in reverse postorder: operands are replaced by what already stands for them, constants go to the right, then
+// the instruction is folded or the first rule that matches replaces it; what the rule makes is simplified in turn.
+//
+// Needs: nothing. Keeps: blocks and edges. Leaves the operands of what it replaced, unused: run dead_code after.
+#include "codegen/analysis/dominators.hpp"
+#include "codegen/passes/conversions.hpp"
+#include "codegen/passes/fold.hpp"
+#include "codegen/passes/passes.hpp"
+#include "codegen/passes/replacement.hpp"
+#include "codegen/passes/simplify_rules.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+
+constexpr auto rewrites = rules::table<rules::sums, rules::products, rules::quotients, rules::bit_operations,
+                                       rules::shifts, rules::comparisons, rules::choices>();
+
+class Simplifier {
+public:
+    explicit Simplifier(Function& fn) : fn_(fn) {}
+
+    bool run() {
+        const analysis::Dominators dominators(fn_);
+        for (Block block : dominators.reverse_postorder()) {
+            kept_.clear();
+            kept_.reserve(fn_[block].instructions.size());
+            for (Inst inst : fn_[block].instructions) visit(inst);
+            std::swap(fn_[block].instructions, kept_);
+            terminator(fn_[block].terminator);
+        }
+        replacement_.apply(fn_);
+        return changed_;
+    }
+
+private:
+    void visit(Inst inst) {
+        fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
+        if (!is_plain(fn_, inst) || fn_[inst].operands.count == 0) return kept_.push_back(inst);
+        if (const auto bits = fold(fn_, inst)) {
+            make_constant(fn_, inst, *bits);
+            changed_ = true;
+            return kept_.push_back(inst);
+        }
+        constants_to_the_right(inst);
+        std::vector<Inst> made;
+        const std::optional<Value> found = rewritten(inst, made);
+        if (!found) return kept_.push_back(inst);
+        changed_ = true;
+        for (Inst part : made) visit(part);
+        replacement_.replace(fn_.result(inst), *found);
+    }
+
+    /// The value that stands for the result, by the first rule that matches.
+    std::optional<Value> rewritten(Inst inst, std::vector<Inst>& made) {
+        const Op op = fn_[inst].op;
+        if (op == Op::Convert || op == Op::Bitcast) return simplify_conversion(fn_, inst, made);
+        for (const rules::Rewrite rewrite : rewrites.of(op))
+            if (const auto found = rewrite(fn_, inst, made)) return found;
+        return {};
+    }
+
+    void constants_to_the_right(Inst inst) {
+        if (!has(fn_[inst].op, Commutes)) return;
+        const auto operands = fn_.operands(inst);
+        if (constant(fn_, operands[0]) && !constant(fn_, operands[1])) {
+            std::swap(operands[0], operands[1]);
+            changed_ = true;
+        }
+    }
+
+    /// A branch on the negation is a branch the other way.
+    void terminator(Terminator& terminator) {
+        Function::each_use(terminator, [&](Value& use) { use = replacement_(use); });
+        if (terminator.kind != Terminator::Kind::Branch) return;
+        const Inst inst = fn_[terminator.condition].instruction;
+        if (inst == no_inst || fn_[inst].op != Op::Not || !is_plain(fn_, inst)) return;
+        terminator.condition = fn_.operands(inst)[0];
+        std::swap(terminator.targets[0], terminator.targets[1]);
+        changed_ = true;
+    }
+
+    Function& fn_;
+    Replacement replacement_;
+    std::vector<Inst> kept_;  // of the block at hand, in order
+    bool changed_ = false;
+};
+
+}  // namespace
+
+bool simplify(Function& fn) { return Simplifier(fn).run(); }
+
+}  // namespace ikat::passes

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What golden files of passes may run: `opt simplify,dce` runs those passes, `opt` the whole pipeline, on each function
+// of the input, which is verified before and after each pass.
+#include "codegen/ir/parse.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/passes/pipeline.hpp"
+#include "tools/testing/golden.hpp"
+
+namespace ikat {
+namespace {
+
+std::string optimised(const golden::Case& test) {
+    ir::Module module = ir::parse(test.input, test.file);
+    ir::verify(module);
+    for (ir::Function& fn : module.functions) {
+        passes::run_pipeline(
+            fn, {.passes = test.args,
+                 .after = [](const passes::Pass&, const ir::Function& after, bool) { ir::verify(after); }});
+    }
+    return print(module);
+}
+
+const golden::Registration passes_actions({{"opt", optimised}});
+
+}  // namespace
+}  // namespace ikat
