@@ -57,14 +57,21 @@ void Function::set_parameters(Block block, std::vector<Value> parameters) {
 }
 
 void Function::keep_blocks(const std::vector<bool>& keep) {
+    std::vector<Block> order;
+    for (Block block : blocks())
+        if (keep[index(block)]) order.push_back(block);
+    order_blocks(order);
+}
+
+void Function::order_blocks(std::span<const Block> order) {
     std::vector<Block> renamed(blocks_.size(), no_id<Block>);
-    std::vector<BasicBlock> kept;
-    for (Block block : blocks()) {
-        if (!keep[index(block)]) continue;
-        renamed[index(block)] = Block(kept.size());
-        kept.push_back(std::move((*this)[block]));
+    std::vector<BasicBlock> ordered;
+    ordered.reserve(order.size());
+    for (Block block : order) {
+        renamed[index(block)] = Block(ordered.size());
+        ordered.push_back(std::move((*this)[block]));
     }
-    blocks_ = std::move(kept);
+    blocks_ = std::move(ordered);
     for (BasicBlock& block : blocks_)
         for (Jump& jump : block.terminator.targets) jump.to = renamed[index(jump.to)];
     for (Definition& definition : values_)  // a parameter of a block dropped earlier has none already

@@ -193,6 +193,8 @@ public:
     void set_parameters(Block block, std::vector<Value> parameters);
     /// Drops the blocks for which keep is false and renumbers the rest in order; none kept may jump to one dropped.
     void keep_blocks(const std::vector<bool>& keep);
+    /// Keeps the blocks of the list, in its order, and renumbers them; none of them may jump to one left out.
+    void order_blocks(std::span<const Block> order);
     std::uint32_t add_text(std::string_view text);
 
     /// Calls f(Value&) for every use in an instruction (its guard included) or a terminator (its jumps' arguments
