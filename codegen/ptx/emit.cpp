@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a PTX file: header, entry and its parameters, declarations of registers and memory. The body is
+// emit_body.cpp's.
+#include "codegen/ptx/emit.hpp"
+
+#include <algorithm>
+
+#include "codegen/ptx/emit_body.hpp"
+#include "codegen/ptx/mnemonic.hpp"
+#include "codegen/ptx/writer.hpp"
+
+namespace ikat::ptx {
+namespace {
+
+class Emitter {
+public:
+    Emitter(const ir::Function& fn, const Registers& registers, bool line_info)
+        : fn_(fn), registers_(registers), writer_(module_, function_, line_info) {}
+
+    Emitted run(const Target& target) {
+        signature();
+        for (const ir::Symbol& symbol : fn_.symbols) declare(symbol);
+        Body body(fn_, registers_, writer_);
+        body.declare_print();
+        declare_registers();
+        body.emit();
+        module_.items.push_back({Module::Item::Kind::Function, std::uint32_t(module_.functions.size())});
+        module_.functions.push_back(std::move(function_));
+        declare_files();
+        module_.target = {module_.intern(target.name)};
+        module_.version = lowest_version(target, features_of(module_));
+        return {std::move(module_), writer_.take_places()};
+    }
+
+private:
+    void signature();
+    Variable parameter(const ir::Parameter& parameter);
+    void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
+    void declare(const ir::Symbol& symbol);
+    void declare_registers();
+    void declare_files();
+
+    const ir::Function& fn_;
+    const Registers& registers_;
+    Module module_;
+    Function function_;
+    Writer writer_;
+};
+
+void Emitter::signature() {
+    function_.linkage = {module_.intern(".visible")};
+    function_.is_entry = fn_.is_entry;
+    function_.name = module_.intern(fn_.name);
+    for (const ir::Parameter& each : fn_.parameters) function_.parameters.push_back(parameter(each));
+    if (fn_.bounds.max_threads) bound(".maxntid", {fn_.bounds.max_threads, 1, 1});
+    if (fn_.bounds.min_blocks) bound(".minnctapersm", {fn_.bounds.min_blocks});
+    if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
+}
+
+/// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
+Variable Emitter::parameter(const ir::Parameter& parameter) {
+    Variable out{.space = module_.intern(".param")};
+    out.type = module_.intern("." + std::string(data_type(parameter.type)));
+    out.declarators.push_back({.name = module_.intern(parameter.name)});
+    if (parameter.alignment)
+        out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
+                       module_.intern(std::to_string(parameter.alignment))};
+    return out;
+}
+
+void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> numbers) {
+    std::vector<Operand> operands;
+    for (std::uint32_t number : numbers) operands.push_back(Writer::integer(number));
+    function_.directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
+}
+
+/// `.shared .align 16 .b8 tile[4096];` in the body; dynamic shared memory is an external array before the entry.
+void Emitter::declare(const ir::Symbol& symbol) {
+    const std::uint32_t size = ir::info(symbol.element).bytes;
+    Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
+    out.alignment = std::max({symbol.alignment, size, symbol.dynamic ? 16u : 1u});
+    out.type = module_.intern(".b8");
+    const std::int64_t bytes = symbol.dynamic ? -1 : std::int64_t(symbol.count * size);
+    out.declarators.push_back({.name = module_.intern(symbol.name), .extents = {bytes}});
+    if (!symbol.dynamic) return writer_.variable(std::move(out));
+    out.linkage = {module_.intern(".extern")};
+    module_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});
+    module_.variables.push_back(std::move(out));
+}
+
+void Emitter::declare_registers() {
+    for (std::size_t pool = 0; pool < std::size(pools); ++pool) {
+        const std::uint32_t count = registers_.allocation.used[pool];
+        if (!count) continue;
+        Variable out{.space = module_.intern(".reg"), .type = module_.intern(pools[pool].type)};
+        out.declarators.push_back({.name = module_.intern(pools[pool].prefix), .range = count, .has_range = true});
+        writer_.variable(std::move(out));
+    }
+}
+
+/// `.file 1 "saxpy.cpp"`, for the .loc directives of the body.
+void Emitter::declare_files() {
+    for (std::uint32_t number = 0; std::string_view name : writer_.files()) {
+        const Operand operands[] = {Writer::integer(++number),
+                                    {.kind = Operand::Kind::String, .name = module_.intern(name)}};
+        module_.items.push_back({Module::Item::Kind::Directive, std::uint32_t(module_.directives.size())});
+        module_.directives.push_back({.name = module_.intern(".file"), .operands = module_.add_operands(operands)});
+    }
+}
+
+}  // namespace
+
+Emitted emit(const ir::Function& fn, const Registers& registers, const Target& target, bool line_info) {
+    return Emitter(fn, registers, line_info).run(target);
+}
+
+}  // namespace ikat::ptx

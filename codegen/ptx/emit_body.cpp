@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ptx/emit_body.hpp"
+
+#include <algorithm>
+
+#include "codegen/ir/print.hpp"
+
+namespace ikat::ptx {
+
+using ir::Block, ir::Terminator;
+
+void Body::emit() {
+    find_edits();
+    find_empty();
+    find_labels();
+    for (Block block : fn_.blocks())
+        if (!empty_[index(block)]) emit(block);
+}
+
+void Body::find_edits() {
+    const auto& edits = registers_.allocation.edits;
+    std::size_t at = 0;
+    for (Block block : fn_.blocks()) {
+        edits_.push_back(at);
+        while (at < edits.size() && index(edits[at].block) == index(block)) ++at;
+    }
+    edits_.push_back(at);
+}
+
+void Body::find_empty() {
+    for (Block block : fn_.blocks()) empty_.push_back(is_empty(block));
+}
+
+bool Body::is_empty(Block block) const {
+    const bool jumps_on = fn_[block].terminator.kind == Terminator::Kind::Jump && block != fn_.entry() &&
+                          fn_[block].terminator.targets[0].to != block;
+    const bool holds_nothing =
+        std::ranges::all_of(fn_[block].instructions, [&](ir::Inst inst) { return is_immediate(fn_[inst].op); });
+    return jumps_on && holds_nothing && edits_[index(block)] == edits_[index(block) + 1];
+}
+
+/// Where a jump to the block ends up. Empty blocks in a circle, an endless loop, end at one of them.
+Block Body::destination(Block block) const {
+    for (std::size_t steps = 0; empty_[index(block)] && steps < fn_.block_count(); ++steps)
+        block = fn_[block].terminator.targets[0].to;
+    return block;
+}
+
+Block Body::next_written(Block block) const {
+    std::uint32_t next = index(block) + 1;
+    while (next < fn_.block_count() && empty_[next]) ++next;
+    return Block(next);
+}
+
+Body::BranchPlan Body::plan(const Terminator& terminator, Block next) const {
+    BranchPlan plan;
+    if (terminator.kind == Terminator::Kind::Jump) {
+        plan.unconditional = destination(terminator.targets[0].to);
+    } else if (terminator.kind == Terminator::Kind::Branch) {
+        plan.conditional = destination(terminator.targets[0].to);
+        plan.unconditional = destination(terminator.targets[1].to);
+        if (plan.conditional == plan.unconditional) {
+            plan.conditional = no_id<Block>;
+        } else if (plan.conditional == next) {
+            std::swap(plan.conditional, plan.unconditional);
+            plan.negated = true;
+        }
+    }
+    if (plan.unconditional == next) plan.unconditional = no_id<Block>;
+    return plan;
+}
+
+void Body::find_labels() {
+    std::vector<bool> wanted(fn_.block_count());
+    const auto want = [&](Block block) {
+        if (block != no_id<Block>) wanted[index(block)] = true;
+    };
+    for (Block block : fn_.blocks()) {
+        if (empty_[index(block)]) continue;
+        const Terminator& terminator = fn_[block].terminator;
+        const BranchPlan planned = plan(terminator, next_written(block));
+        want(planned.conditional), want(planned.unconditional);
+        if (terminator.kind == Terminator::Kind::Multiway)
+            for (const ir::Jump& jump : terminator.targets) want(destination(jump.to));
+    }
+    labels_.assign(fn_.block_count(), no_name);
+    for (std::uint32_t i = 0, number = 0; i < wanted.size(); ++i)
+        if (wanted[i]) labels_[i] = writer_.module().intern("$L" + std::to_string(++number));
+}
+
+void Body::emit(Block block) {
+    if (labels_[index(block)] != no_name) writer_.label(labels_[index(block)]);
+    const auto& list = fn_[block].instructions;
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+        emit_edits(block, i);
+        instructions_.emit(list[i]);
+    }
+    emit_edits(block, std::uint32_t(list.size()));
+    emit_terminator(block);
+}
+
+/// The edits that stand before instruction `before`; they come sorted, and edits_ walks over them.
+void Body::emit_edits(Block block, std::uint32_t before) {
+    const auto& edits = registers_.allocation.edits;
+    std::size_t& at = edits_[index(block)];
+    static constexpr std::string_view moves[] = {"mov.pred", "mov.b16", "mov.b32", "mov.b64"};
+    for (; at < edits.size() && index(edits[at].block) == index(block) && edits[at].before == before; ++at) {
+        const regalloc::Edit& edit = edits[at];
+        IKAT_ASSERT(edit.kind == regalloc::Edit::Kind::Move, "PTX is written without spills");
+        writer_.instruction(moves[edit.register_class], {writer_.register_operand(edit.register_class, edit.to),
+                                                         writer_.register_operand(edit.register_class, edit.from)});
+    }
+}
+
+void Body::emit_terminator(Block block) {
+    const Terminator& terminator = fn_[block].terminator;
+    writer_.set_location(terminator.where);
+    switch (terminator.kind) {
+        case Terminator::Kind::None: IKAT_ASSERT(false, "a block without an end\n" + ir::print(fn_)); break;
+        case Terminator::Kind::Jump:
+        case Terminator::Kind::Branch: emit_branch(terminator, next_written(block)); break;
+        case Terminator::Kind::Multiway: emit_multiway(terminator); break;
+        case Terminator::Kind::Return: writer_.instruction("ret", {}); break;
+        case Terminator::Kind::Trap:
+            writer_.instruction("trap", {});
+            writer_.instruction("exit", {});  // else ptxas takes what follows for reachable
+            break;
+    }
+}
+
+void Body::emit_branch(const Terminator& terminator, Block next) {
+    const BranchPlan planned = plan(terminator, next);
+    if (planned.conditional != no_id<Block>)
+        bra(planned.conditional, terminator.uniform, instructions_.register_name(terminator.condition),
+            planned.negated);
+    if (planned.unconditional != no_id<Block>) bra(planned.unconditional, terminator.kind == Terminator::Kind::Jump);
+}
+
+void Body::bra(Block to, bool uniform, Name guard, bool negated) {
+    const Operand target{.kind = Operand::Kind::Symbol, .name = label(to)};
+    // An unconditional branch is uniform by itself: .uni says more only beside a guard.
+    writer_.instruction(writer_.spelling(uniform && guard != no_name ? "bra.uni" : "bra"), {&target, 1}, guard,
+                        negated);
+}
+
+/// `table: .branchtargets $L1, $L2; brx.idx %r0, table;`: selection has clamped the index.
+void Body::emit_multiway(const Terminator& terminator) {
+    std::vector<Operand> targets;
+    for (const ir::Jump& jump : terminator.targets)
+        targets.push_back({.kind = Operand::Kind::Symbol, .name = label(jump.to)});
+    const std::string table = "$T" + std::to_string(++tables_);
+    const Operand operands[] = {instructions_.operand(terminator.condition), writer_.name(table)};
+    writer_.label(operands[1].name);
+    writer_.directive(".branchtargets", targets);
+    writer_.instruction(writer_.spelling(terminator.uniform ? "brx.idx.uni" : "brx.idx"), operands);
+}
+
+}  // namespace ikat::ptx

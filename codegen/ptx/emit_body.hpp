@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a function in their order: instructions, the allocator's moves, labels and branches.
+//
+//     ^1: branch %p, ^2, ^3   with ^2 next        @!%p0 bra $L3;
+//     ^4: jump ^1                                 bra $L1;
+//
+// A branch to the block that comes next is not written, nor is a block that only jumps on and holds nothing. Labels are
+// numbered from top to bottom, and only where somebody jumps to.
+#pragma once
+#include <vector>
+
+#include "codegen/ptx/emit_instruction.hpp"
+
+namespace ikat::ptx {
+
+class Body {
+public:
+    Body(const ir::Function& fn, const Registers& registers, Writer& writer)
+        : fn_(fn), registers_(registers), writer_(writer), instructions_(fn, registers, writer) {}
+
+    /// Declares what the print instructions need. Before emit().
+    void declare_print() { instructions_.declare_print(); }
+    void emit();
+
+private:
+    void find_edits();
+    void find_empty();
+    bool is_empty(ir::Block block) const;
+    ir::Block destination(ir::Block block) const;
+    ir::Block next_written(ir::Block block) const;
+    void find_labels();
+    Name label(ir::Block block) { return labels_[index(destination(block))]; }
+
+    void emit(ir::Block block);
+    void emit_edits(ir::Block block, std::uint32_t before);
+    void emit_terminator(ir::Block block);
+    void emit_branch(const ir::Terminator& terminator, ir::Block next);
+    void emit_multiway(const ir::Terminator& terminator);
+    void bra(ir::Block to, bool uniform, Name guard = no_name, bool negated = false);
+
+    /// What a branch needs written: a conditional jump, an unconditional one, or both.
+    struct BranchPlan {
+        ir::Block conditional = no_id<ir::Block>, unconditional = no_id<ir::Block>;
+        bool negated = false;
+    };
+    BranchPlan plan(const ir::Terminator& terminator, ir::Block next) const;
+
+    const ir::Function& fn_;
+    const Registers& registers_;
+    Writer& writer_;
+    InstructionEmitter instructions_;
+    std::vector<bool> empty_;         // by block: not written
+    std::vector<Name> labels_;        // by block; no_name where nobody jumps to
+    std::vector<std::size_t> edits_;  // by block: its next edit; one more at the end
+    std::uint32_t tables_ = 0;        // of branch targets, so far
+};
+
+}  // namespace ikat::ptx

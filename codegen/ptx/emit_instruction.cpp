@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ptx/emit_instruction.hpp"
+
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/ptx/mnemonic.hpp"
+
+namespace ikat::ptx {
+namespace {
+
+using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
+
+/// Everything the spelling depends on, in one word.
+std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
+    std::uint64_t key = 0;
+    const auto add = [&](auto field, int width) { key = key << width | std::uint64_t(field); };
+    add(inst.op, 8), add(inst.type, 4), add(inst.from, 4);
+    add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
+    const ir::MemoryInfo& memory = inst.memory;
+    add(memory.space, 4), add(memory.count, 4), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
+    add(memory.is_volatile, 1), add(read, 1), add(inst.op == Op::Shuffle ? inst.attribute : 0, 2);
+    return key;
+}
+
+std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64 - width)) >> (64 - width); }
+
+}  // namespace
+
+InstructionEmitter::InstructionEmitter(const ir::Function& fn, const Registers& registers, Writer& writer)
+    : fn_(fn), registers_(registers), writer_(writer), read_(fn.value_count()) {
+    const auto read = [&](Value value) { read_[index(value)] = true; };
+    for (ir::Block block : fn.blocks()) {
+        for (Inst inst : fn[block].instructions) fn.each_use(inst, read);
+        ir::Function::each_use(fn[block].terminator, read);
+    }
+}
+
+void InstructionEmitter::emit(Inst inst) {
+    writer_.set_location(fn_[inst].where);
+    switch (fn_[inst].op) {
+        case Op::Const:
+        case Op::Symbol: return;  // their users write them
+        case Op::Param: return emit_parameter(inst);
+        case Op::Print: return emit_print(inst);
+        case Op::Special: {
+            const auto name = ir::special_register_names[fn_[inst].attribute];
+            return put(inst, std::array{operand(fn_.result(inst)), writer_.name("%" + std::string(name))});
+        }
+        case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
+        default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
+    }
+}
+
+/// `ld d, [a]`, `st [a], v`, `atom d, [a], v…`: vectors in braces.
+void InstructionEmitter::emit_memory(Inst inst) {
+    const ir::Instruction& access = fn_[inst];
+    const auto operands = fn_.operands(inst).first(ir::operand_count(access));
+    scratch_.clear();
+    if (access.op == Op::Load)
+        scratch_.push_back(data(fn_.results(inst)));
+    else if (access.op != Op::Store && result_is_read(inst))
+        scratch_.push_back(operand(fn_.result(inst)));
+    scratch_.push_back(writer_.address(operand(operands[0]), access.memory.offset));
+    if (access.op == Op::Store)
+        scratch_.push_back(data(operands.subspan(1)));
+    else
+        for (Value value : operands.subspan(1)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+/// Pointers are passed as generic addresses of global memory.
+void InstructionEmitter::emit_parameter(Inst inst) {
+    const ir::Parameter& parameter = fn_.parameters[fn_[inst].attribute];
+    const Operand to = operand(fn_.result(inst));
+    put(inst, std::array{to, writer_.address(writer_.name(parameter.name), 0)});
+    if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
+}
+
+/// Results, then operands; those tied for a false guard are not written.
+void InstructionEmitter::emit_plain(Inst inst) {
+    scratch_.clear();
+    const auto results = fn_.results(inst);
+    if (!results.empty()) scratch_.push_back(destination(results));
+    for (Value value : fn_.operands(inst).first(ir::operand_count(fn_[inst]))) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+void InstructionEmitter::put(Inst inst, std::span<const Operand> operands) {
+    const ir::Instruction& from = fn_[inst];
+    const Name guard = from.guard == ir::no_value ? no_name : register_name(from.guard);
+    writer_.instruction(spelling(inst), operands, guard, from.guard_negated);
+}
+
+Spelling InstructionEmitter::spelling(Inst inst) {
+    const bool read = result_is_read(inst);
+    const auto [found, added] = spellings_.try_emplace(spelling_key(fn_[inst], read));
+    if (added) found->second = writer_.spelling(mnemonic(fn_[inst], read));
+    return found->second;
+}
+
+/// Atomics that nobody waits for are reductions.
+bool InstructionEmitter::result_is_read(Inst inst) const {
+    return !has_reduction(fn_[inst].op) || read_[index(fn_.result(inst))];
+}
+
+/// One register, or of a shuffle the value and the predicate: `d|p`.
+Operand InstructionEmitter::destination(std::span<const Value> results) {
+    if (results.size() == 1) return operand(results[0]);
+    return writer_.group(Operand::Kind::Pair, std::array{operand(results[0]), operand(results[1])});
+}
+
+Operand InstructionEmitter::data(std::span<const Value> values) {
+    if (values.size() == 1) return operand(values[0]);
+    std::vector<Operand> elements;
+    for (Value value : values) elements.push_back(operand(value));
+    return writer_.group(Operand::Kind::Vector, elements);
+}
+
+Operand InstructionEmitter::operand(Value value) {
+    if (registers_.ranges[index(value)] != no_id<regalloc::Value>)
+        return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
+    const ir::Instruction& definition = fn_[fn_[value].instruction];
+    if (definition.op == Op::Symbol) return writer_.name(fn_.symbols[definition.attribute].name);
+    return literal(definition.type, definition.attribute);
+}
+
+/// PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
+Operand InstructionEmitter::literal(Type type, Word bits) {
+    if (type == Type::F32) return {.kind = Operand::Kind::Float32, .value = bits};
+    if (type == Type::F64) return {.kind = Operand::Kind::Float64, .value = bits};
+    if (type == Type::F16 || (!ir::is_signed(type) && bits >> 31)) return writer_.hexadecimal(bits);
+    return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
+}
+
+}  // namespace ikat::ptx

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One selected IR instruction as PTX: usually one instruction, for pointers and print a few.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/ptx/allocation.hpp"
+#include "codegen/ptx/writer.hpp"
+
+namespace ikat::ptx {
+
+class InstructionEmitter {
+public:
+    InstructionEmitter(const ir::Function& fn, const Registers& registers, Writer& writer);
+
+    void emit(ir::Inst inst);
+    /// A register, or for a constant or a symbol what stands for it.
+    Operand operand(ir::Value value);
+    /// The register of a predicate.
+    Name register_name(ir::Value value) { return operand(value).name; }
+
+    /// Declares what the print instructions need outside the body and at its beginning. Before the first emit.
+    void declare_print();
+
+private:
+    void emit_memory(ir::Inst inst);
+    void emit_parameter(ir::Inst inst);
+    void emit_print(ir::Inst inst);
+    void emit_plain(ir::Inst inst);
+    void put(ir::Inst inst, std::span<const Operand> operands);
+    Spelling spelling(ir::Inst inst);
+    Operand destination(std::span<const ir::Value> results);
+    Operand data(std::span<const ir::Value> values);
+    Operand literal(ir::Type type, ir::Word bits);
+    bool result_is_read(ir::Inst inst) const;
+
+    const ir::Function& fn_;
+    const Registers& registers_;
+    Writer& writer_;
+    std::vector<bool> read_;  // by value: somebody uses it
+    std::unordered_map<std::uint64_t, Spelling> spellings_;
+    std::vector<Operand> scratch_;
+};
+
+/// Bytes of the buffer through which vprintf gets its arguments, and where each stands in it.
+struct PrintLayout {
+    std::vector<std::uint32_t> offsets;
+    std::uint32_t bytes = 0;
+};
+PrintLayout print_layout(const ir::Function& fn, ir::Inst inst);
+
+}  // namespace ikat::ptx
