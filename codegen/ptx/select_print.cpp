@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// print as vprintf wants it: conversions in the text, values promoted as C promotes them behind an ellipsis, and two
+// results for the addresses that the call needs (see emit_print.cpp).
+//
+//     print "x = {}\n", %f32      ==>  %0 = convert.f64.f32 %f32
+//                                      %1, %2 = print "x = %g\n", %0
+//
+// Needs: the types of the values as the kernel has them, so before legalise().
+#include <algorithm>
+
+#include "codegen/ptx/rewriter.hpp"
+#include "codegen/ptx/select_steps.hpp"
+
+namespace ikat::ptx {
+namespace {
+
+using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
+
+constexpr std::string_view conversion(Type type) {
+    switch (type) {
+        case Type::F16:
+        case Type::F32:
+        case Type::F64: return "%g";
+        case Type::I64: return "%lld";
+        case Type::U64: return "%llu";
+        default: return ir::is_signed(type) ? "%d" : "%u";
+    }
+}
+
+/// "{}" becomes the conversion of the next value; "%" is doubled.
+std::string format(const ir::Function& fn, std::string_view text, std::span<const Value> values) {
+    std::string out;
+    for (std::size_t i = 0, next = 0; i < text.size(); ++i) {
+        if (text[i] == '%') {
+            out += "%%";
+        } else if (text.substr(i, 2) == "{}" && next < values.size()) {
+            out += conversion(fn.type(values[next++]));
+            ++i;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+Value promoted(Rewriter& walk, Value value, const Location& where) {
+    const Type type = walk.fn.type(value);
+    if (type == Type::Pred) {
+        const Value one = walk.constant(Type::U32, 1, where), zero = walk.constant(Type::U32, 0, where);
+        return walk.make({.op = Op::Select, .type = Type::U32, .where = where}, {one, zero, value}, Type::U32);
+    }
+    if (type != Type::F16 && type != Type::F32) return value;
+    return walk.make({.op = Op::Convert, .type = Type::F64, .from = type, .where = where}, {value}, Type::F64);
+}
+
+void expand(Rewriter& walk, Inst inst) {
+    ir::Function& fn = walk.fn;
+    Instruction it = fn[inst];
+    std::vector<Value> values(fn.operands(inst).begin(), fn.operands(inst).end());
+    it.attribute = fn.add_text(format(fn, fn.texts[it.attribute], values));
+    for (Value& value : values) value = promoted(walk, value, it.where);
+    fn.append(walk.block(), it, values, std::array{Type::U64, Type::U64});
+}
+
+}  // namespace
+
+void expand_prints(ir::Function& fn) {
+    Rewriter walk(fn);
+    walk.run([&](Inst inst) { fn[inst].op == Op::Print ? expand(walk, inst) : walk.keep(inst); });
+}
+
+}  // namespace ikat::ptx

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of selection, one file each, in the order in which select() takes them.
+#pragma once
+#include "codegen/ptx/select.hpp"
+
+namespace ikat::ptx {
+
+/// select_layout.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable
+/// blocks go, the rest is put in the order in which it will be written.
+void lay_out(ir::Function& fn);
+
+/// select_print.cpp. Prints become vprintf's: format and promoted values.
+void expand_prints(ir::Function& fn);
+
+/// select_legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
+void legalise(ir::Function& fn, const Target& target);
+
+/// select_fuse.cpp. Pairs of instructions that PTX has in one.
+void fuse(ir::Function& fn);
+
+/// select_address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
+/// reads take the read-only path.
+void fold_addresses(ir::Function& fn);
+
+/// select_immediates.cpp. Constants get a register where PTX wants one.
+void materialise_constants(ir::Function& fn);
+
+/// select.cpp. Drops pure instructions that nobody uses.
+void sweep(ir::Function& fn);
+
+/// How often each value is used.
+std::vector<std::uint32_t> count_uses(const ir::Function& fn);
+
+}  // namespace ikat::ptx
