@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/memory.hpp"
 #include "codegen/ir/op.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
@@ -24,31 +25,6 @@ enum class Inst : std::uint32_t {};
 enum class Block : std::uint32_t {};
 inline constexpr Value no_value = no_id<Value>;
 inline constexpr Inst no_inst = no_id<Inst>;
-
-enum class Space : std::uint8_t { None, Generic, Global, Shared, Local, Const, Param };
-inline constexpr std::string_view space_names[] = {"", "generic", "global", "shared", "local", "const", "param"};
-
-/// PTX cache operators; Nc is the read-only path ld.global.nc.
-enum class CacheOperator : std::uint8_t { None, Ca, Cg, Cs, Cv, Wb, Wt, Nc };
-inline constexpr std::string_view cache_operator_names[] = {"", "ca", "cg", "cs", "cv", "wb", "wt", "nc"};
-
-enum class Order : std::uint8_t { Weak, Relaxed, Acquire, Release, AcquireRelease };
-inline constexpr std::string_view order_names[] = {"weak", "relaxed", "acquire", "release", "acq_rel"};
-
-enum class Scope : std::uint8_t { None, Cta, Cluster, Gpu, Sys };
-inline constexpr std::string_view scope_names[] = {"", "cta", "cluster", "gpu", "sys"};
-
-/// How an instruction touches memory. The element's type is the instruction's; `count` elements are adjacent (v2, v4).
-struct MemoryInfo {
-    Space space = Space::None;
-    std::uint8_t count = 1;
-    CacheOperator cache = CacheOperator::None;
-    Order order = Order::Weak;
-    Scope scope = Scope::None;
-    bool is_volatile = false;
-    std::int32_t offset = 0;  // bytes added to the address operand; selection folds constants into it
-    bool operator==(const MemoryInfo&) const = default;
-};
 
 /// Elements [first, first + count) of a pool of the Function.
 struct Range {
