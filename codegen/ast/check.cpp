@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a captured kernel as a whole. Two walks: here, which variables have a value and which code is
+// reached, by structured dataflow:
+//
+//     f32 s;                       {}
+//     if_(c, [&] { s = 1; });      {s} on one way, {} on the other
+//     y[i] = s;                    s is read with {}: a diagnostic
+//
+// and in uniformity.cpp, which operations need threads that may have gone another way.
+#include <optional>
+#include <vector>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/ast/uniformity.hpp"
+
+namespace ikat::ast {
+namespace {
+
+/// What is known where control stands: the variables with a value on all ways here. Nothing where no way leads.
+using Assigned = std::optional<std::vector<bool>>;
+
+/// Two ways meet.
+void meet(Assigned& into, const Assigned& other) {
+    if (!other) return;
+    if (!into)
+        into = other;
+    else
+        for (std::size_t v = 0; v < into->size(); ++v) (*into)[v] = (*into)[v] && (*other)[v];
+}
+
+class Walk {
+public:
+    explicit Walk(const Kernel& kernel) : kernel_(kernel), reported_(kernel.variables.size()) {}
+
+    std::vector<Diagnostic> run() {
+        now_.emplace(kernel_.variables.size());
+        walk(kernel_.body());
+        return std::move(diagnostics_);
+    }
+
+private:
+    void walk(Region region) {
+        if (region == no_region) return;
+        for (Node id : kernel_[region]) {
+            const NodeInfo& node = kernel_[id];
+            if (!now_) return unreached(node);
+            visit(node);
+        }
+    }
+
+    void visit(const NodeInfo& node) {
+        switch (node.kind) {
+            case Kind::Read: return read(node);
+            case Kind::Declare: (*now_)[index(node.variable)] = false; return;
+            case Kind::Assign: (*now_)[index(node.variable)] = true; return;
+            case Kind::Load:
+            case Kind::Store:
+            case Kind::Atomic: return access(node);
+            case Kind::If: return visit_if(node);
+            case Kind::For: return visit_for(node);
+            case Kind::While: return visit_while(node);
+            case Kind::Break: meet(*exit_, now_); return jump(node, "break_()");
+            case Kind::Continue: return jump(node, "continue_()");
+            case Kind::Return: return jump(node, "return_()");
+            case Kind::Operation:
+            case Kind::Extract: return;
+        }
+    }
+
+    void read(const NodeInfo& node) {
+        const auto v = index(node.variable);
+        if ((*now_)[v] || reported_[v]) return;
+        reported_[v] = true;
+        const VariableInfo& variable = kernel_[node.variable];
+        diagnostics_.push_back({.where = node.where,
+                                .message = "a device variable is read that may not have been assigned",
+                                .hint = "give it a value where it is declared, or on all ways that lead here",
+                                .notes = {{variable.where, "it is declared here"}}});
+    }
+
+    void access(const NodeInfo& node) {
+        if (node.place.base != Place::Base::Parameter) return;
+        const ir::Parameter& parameter = kernel_.parameters[node.place.index];
+        const bool reads = node.kind != Kind::Store, writes = node.kind != Kind::Load;
+        const auto complain = [&](const char* what) {
+            diagnostics_.push_back({.where = node.where,
+                                    .message = "`" + parameter.name + "` is " + what,
+                                    .hint = "declare the parameter as InOut"});
+        };
+        if (reads && parameter.access == ir::Access::Out) complain("Out and is read");
+        if (writes && parameter.access == ir::Access::In) complain("In and is written");
+    }
+
+    void visit_if(const NodeInfo& node) {
+        const Assigned before = now_;
+        walk(node.regions[0]);
+        const Assigned after_then = std::exchange(now_, before);
+        walk(node.regions[1]);
+        meet(now_, after_then);
+    }
+
+    /// The body of a loop, from what is known before it; what is known behind its break_()s is added to `exit`.
+    void body(Region region, Assigned& exit) {
+        Assigned* const outer = std::exchange(exit_, &exit);
+        walk(region);
+        exit_ = outer;
+    }
+
+    void visit_for(const NodeInfo& node) {
+        Assigned after = now_;  // there may be no round
+        (*now_)[index(node.variable)] = true;
+        body(node.regions[0], after);
+        now_ = std::move(after);
+    }
+
+    void visit_while(const NodeInfo& node) {
+        walk(node.regions[0]);
+        if (!now_) return;
+        Assigned after = now_;
+        body(node.regions[1], after);
+        now_ = std::move(after);
+    }
+
+    void jump(const NodeInfo& node, const char* name) {
+        now_.reset();
+        jump_ = {node.where, name};
+    }
+
+    /// Once behind each jump.
+    void unreached(const NodeInfo& node) {
+        if (!jump_.where.known()) return;
+        diagnostics_.push_back(
+            {.where = node.where,
+             .message = "code behind " + std::string(jump_.name) + " is never reached",
+             .hint = "jump under a condition: if_(condition, [&] { break_(); }), or return_if(condition)",
+             .notes = {{jump_.where, "all threads that come here leave here"}}});
+        jump_ = {};
+    }
+
+    struct Jump {
+        Location where{};
+        const char* name = "";
+    };
+
+    const Kernel& kernel_;
+    Assigned now_;
+    Assigned* exit_ = nullptr;  // of the innermost loop
+    std::vector<bool> reported_;
+    Jump jump_;
+    std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> check(const Kernel& kernel) {
+    std::vector<Diagnostic> out = Walk(kernel).run();
+    for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
+    return out;
+}
+
+}  // namespace ikat::ast

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows which values are the same for all threads of a block, or of a warp, and which threads are where.
+//
+//     u32 i = global_id().x;              i: differs between threads
+//     if_(i < n, [&] {                    from here on: some threads
+//         sync_block();                   diagnostic: with this line and that of the if_
+//     });
+//     if_(thread_id().x < 32, [&] {       whole warps, because 32 is a multiple of the warp
+//         v = v + shuffle_down(v, 1);     fine
+//     });
+//
+// The walk carries the level of each variable (flow-sensitive: a variable has the level of what it was last assigned).
+// Where ways meet that different threads have gone, variables with different definitions differ. Loops run until
+// nothing rises. Blocks are taken to be multiples of 32 threads wide.
+#include "codegen/ast/uniformity.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ikat::ast {
+namespace {
+
+using ir::Op;
+
+enum class Level : std::uint8_t { Block, Warp, Thread };  // within which a value may differ: not at all, warps, threads
+
+struct Shape {
+    Level level = Level::Block;
+    bool linear = false;           // thread_id().x plus something that is the same throughout a warp
+    std::uint32_t definition = 0;  // of a variable: where it got this value; equal ones are equal values
+    bool operator==(const Shape&) const = default;
+};
+
+/// Which threads are here: all, some warps, some threads; and which line has parted them.
+struct Control {
+    Level level = Level::Block;
+    Location parted{};
+};
+Control join(const Control& a, const Control& b) { return b.level > a.level ? b : a; }
+
+using Variables = std::vector<Shape>;
+
+class Walk {
+public:
+    explicit Walk(const Kernel& kernel) : kernel_(kernel), shapes_(kernel.nodes.size()) {
+        variables_.resize(kernel.variables.size());
+    }
+
+    std::vector<Diagnostic> run() {
+        walk(kernel_.body(), {});
+        return std::move(diagnostics_);
+    }
+
+private:
+    struct Loop {
+        Control broken, continued;       // threads that have left, or have gone on to the next round
+        std::vector<Variables> exits;    // at its break_()s
+        std::vector<Variables> latches;  // at its continue_()s
+    };
+
+    // ---- values
+
+    const Shape& shape(Node node) const { return shapes_[index(node)]; }
+
+    const NodeInfo* constant(Node node) const {
+        const NodeInfo& info = kernel_[node];
+        return info.kind == Kind::Operation && info.op == Op::Const ? &info : nullptr;
+    }
+    bool is_constant(Node node, auto&& test) const {
+        const NodeInfo* info = constant(node);
+        return info && test(info->attribute);
+    }
+    static bool whole_warps(ir::Word n) { return n % 32 == 0; }
+
+    Level highest(std::span<const Node> nodes) const {
+        Level out = Level::Block;
+        for (Node node : nodes) out = std::max(out, shape(node).level);
+        return out;
+    }
+
+    /// Whether adding this to a linear value leaves it linear.
+    bool is_offset(Node node) const {
+        return shape(node).level != Level::Thread && (!constant(node) || is_constant(node, whole_warps));
+    }
+
+    bool is_linear(const NodeInfo& node) const {
+        const auto& a = node.arguments;
+        const auto linear = [&](std::size_t i) { return shape(a[i]).linear; };
+        switch (node.op) {
+            case Op::Special:
+                return ir::SpecialRegister(node.attribute) == ir::SpecialRegister::TidX ||
+                       ir::SpecialRegister(node.attribute) == ir::SpecialRegister::LaneId;
+            case Op::Add: return (linear(0) && is_offset(a[1])) || (linear(1) && is_offset(a[0]));
+            case Op::Sub: return linear(0) && is_offset(a[1]);
+            case Op::Fma: return linear(2) && highest(std::span(a).first(2)) != Level::Thread;
+            case Op::Convert: return linear(0) && ir::contains(ir::Int, node.type);
+            default: return false;
+        }
+    }
+
+    /// Whether an operation on a linear value gives the same for all threads of a warp.
+    bool is_whole_warps(const NodeInfo& node) const {
+        if (node.arguments.size() != 2 || !shape(node.arguments[0]).linear) return false;
+        const Node right = node.arguments[1];
+        switch (node.op) {
+            case Op::Div:
+            case Op::Lt:
+            case Op::Ge: return is_constant(right, whole_warps);
+            case Op::Le:
+            case Op::Gt: return is_constant(right, [](ir::Word n) { return n % 32 == 31; });
+            case Op::Shr: return is_constant(right, [](ir::Word n) { return n >= 5; });
+            case Op::And: return is_constant(right, [](ir::Word n) { return n % 32 == 0; });
+            default: return false;
+        }
+    }
+
+    static Level level_of(ir::SpecialRegister which) {
+        switch (which) {
+            case ir::SpecialRegister::TidX:
+            case ir::SpecialRegister::LaneId: return Level::Thread;
+            case ir::SpecialRegister::TidY:
+            case ir::SpecialRegister::TidZ: return Level::Warp;
+            default: return Level::Block;
+        }
+    }
+
+    Shape operation(const NodeInfo& node) const {
+        const Level arguments = highest(node.arguments);
+        if (node.op == Op::Special) return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
+        if (node.op == Op::VoteAny || node.op == Op::VoteAll || node.op == Op::Ballot) return {Level::Warp};
+        if (node.op == Op::Shuffle) {
+            const bool one_lane = ir::ShuffleMode(node.attribute) == ir::ShuffleMode::Idx &&
+                                  shape(node.arguments[1]).level != Level::Thread;
+            return {one_lane ? Level::Warp : Level::Thread};
+        }
+        if (is_whole_warps(node)) return {Level::Warp};
+        return {arguments, is_linear(node)};
+    }
+
+    // ---- the walk
+
+    Control here(const Control& region) const {
+        Control out = join(region, returned_);
+        return loop_ ? join(join(out, loop_->broken), loop_->continued) : out;
+    }
+
+    void walk(Region region, const Control& control) {
+        if (region == no_region) return;
+        for (Node id : kernel_[region]) visit(id, kernel_[id], control);
+    }
+
+    void visit(Node id, const NodeInfo& node, const Control& control) {
+        Shape& own = shapes_[index(id)];
+        switch (node.kind) {
+            case Kind::Operation:
+                if (ir::has(node.op, ir::Convergent)) expect_together(node, here(control));
+                own = operation(node);
+                break;
+            case Kind::Read: own = variables_[index(node.variable)]; break;
+            case Kind::Load: own = load(node); break;
+            case Kind::Extract: own = {shape(node.arguments[0]).level}; break;
+            case Kind::Atomic: own = {Level::Thread}; break;
+            case Kind::Declare: variables_[index(node.variable)] = {}; break;
+            case Kind::Assign: {
+                Shape& variable = variables_[index(node.variable)];
+                variable = shape(node.arguments[0]);
+                variable.definition = index(id) + 1;
+                break;
+            }
+            case Kind::Store: break;
+            case Kind::If: visit_if(id, node, control); break;
+            case Kind::For: visit_for(id, node, control); break;
+            case Kind::While: visit_while(id, node, control); break;
+            case Kind::Break:
+                loop_->broken = join(loop_->broken, here(control));
+                loop_->exits.push_back(variables_);
+                break;
+            case Kind::Continue:
+                loop_->continued = join(loop_->continued, here(control));
+                loop_->latches.push_back(variables_);
+                break;
+            case Kind::Return: returned_ = join(returned_, here(control)); break;
+        }
+    }
+
+    Shape load(const NodeInfo& node) const {
+        Level level = std::max(highest(node.arguments), highest(node.other));
+        if (node.guard != no_node) level = std::max(level, shape(node.guard).level);
+        return {level};
+    }
+
+    /// Ways meet that threads have taken differently at `level`; `id` is where.
+    static void meet(Variables& into, const Variables& other, Level level, Node id) {
+        for (std::size_t v = 0; v < into.size(); ++v) {
+            Shape& a = into[v];
+            const Shape& b = other[v];
+            if (a.definition == b.definition && a.level == b.level) continue;
+            a = {std::max({a.level, b.level, level}), a.linear && b.linear && level != Level::Thread, index(id) + 1};
+        }
+    }
+
+    static Control inside(const Control& control, Level condition, const NodeInfo& node) {
+        return join(control, {condition, node.where});
+    }
+
+    void visit_if(Node id, const NodeInfo& node, const Control& control) {
+        const Level condition = shape(node.arguments[0]).level;
+        const Control arms = inside(control, condition, node);
+        const Variables before = variables_;
+        walk(node.regions[0], arms);
+        const Variables after_then = std::exchange(variables_, before);
+        walk(node.regions[1], arms);
+        meet(variables_, after_then, condition, id);
+    }
+
+    /// Rounds until nothing rises, and one more that reports. `round` walks the loop once and gives its control.
+    void rounds(Node id, auto&& round) {
+        Loop loop{};
+        Loop* const outer = std::exchange(loop_, &loop);
+        const bool reporting = std::exchange(reporting_, false);
+        const Variables before = variables_;
+        Control control;
+        for (bool again = true; again;) {
+            const Variables head = variables_;
+            const Control broken = loop.broken, returned = returned_;
+            loop.exits.clear(), loop.latches.clear();
+            loop.continued = {};
+            control = round();
+            for (const Variables& latch : loop.latches) meet(variables_, latch, loop.continued.level, id);
+            Variables next = head;
+            meet(next, variables_, Level::Block, id);
+            again = next != head || broken.level != loop.broken.level || returned.level != returned_.level;
+            variables_ = std::move(next);
+        }
+        if (reporting) {
+            reporting_ = true;
+            const Variables head = variables_;
+            loop.exits.clear(), loop.latches.clear();
+            loop.continued = {};
+            control = round();
+            variables_ = head;
+        }
+        const Level level = join(control, loop.broken).level;
+        for (const Variables& exit : loop.exits) meet(variables_, exit, level, id);
+        Variables after = before;
+        meet(after, variables_, level, id);
+        variables_ = std::move(after);
+        loop_ = outer;
+    }
+
+    Level trips(const NodeInfo& node) const {
+        const auto& a = node.arguments;
+        const bool whole = shape(a[0]).linear && is_constant(a[1], whole_warps) && is_offset(a[2]);
+        return whole ? Level::Warp : highest(a);
+    }
+
+    void visit_for(Node id, const NodeInfo& node, const Control& control) {
+        const auto& a = node.arguments;
+        const Control body = inside(control, trips(node), node);
+        rounds(id, [&] {
+            const bool linear = shape(a[0]).linear && is_offset(a[2]);
+            variables_[index(node.variable)] = {std::max(shape(a[0]).level, shape(a[2]).level), linear, index(id) + 1};
+            walk(node.regions[0], body);
+            return Control{trips(node), node.where};
+        });
+    }
+
+    void visit_while(Node id, const NodeInfo& node, const Control& control) {
+        const Node condition = node.arguments[0];
+        rounds(id, [&] {
+            // From the second round on, only those threads come to the condition for which it held.
+            walk(node.regions[0], inside(control, shape(condition).level, node));
+            walk(node.regions[1], inside(control, shape(condition).level, node));
+            return Control{shape(condition).level, node.where};
+        });
+    }
+
+    // ---- what has to be reached together
+
+    void expect_together(const NodeInfo& node, const Control& control) {
+        if (!reporting_) return;
+        const bool barrier = node.op == Op::Barrier;
+        if (control.level < (barrier ? Level::Warp : Level::Thread)) return;
+        if (!barrier && !is_constant(node.arguments.back(), [](ir::Word lanes) { return lanes == 0xffffffff; })) return;
+        Diagnostic out{
+            .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};
+        if (barrier) {
+            out.message = "sync_block() where not all threads of the block may come";
+            out.hint = "move it out of the divergent region, or branch on something that is the same for all threads";
+        } else {
+            out.message =
+                "an operation of all 32 lanes (" + std::string(ir::name(node.op)) + ") where not all of them may come";
+            out.hint =
+                "move it out of the divergent region, or give it the lanes that take part: the ballot() of the "
+                "condition, taken before";
+        }
+        diagnostics_.push_back(std::move(out));
+    }
+
+    const Kernel& kernel_;
+    std::vector<Shape> shapes_;  // by node
+    Variables variables_;
+    Control returned_;
+    Loop* loop_ = nullptr;
+    bool reporting_ = true;
+    std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> divergent_operations(const Kernel& kernel) {
+    const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
+        return node.kind == Kind::Operation && ir::has(node.op, ir::Convergent);
+    });
+    return any ? Walk(kernel).run() : std::vector<Diagnostic>{};
+}
+
+}  // namespace ikat::ast
