@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a user's lambda to an ast::Kernel: parameters, the run of the body, contracts, and what is left out at the end.
+#include "dsl/capture.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string_view>
+
+#include "dsl/recorder.hpp"
+
+namespace ikat::trace {
+
+using ast::Kind;
+using ast::Node;
+using ast::Region;
+
+// ---- the end: nodes that nothing uses are dropped, the others numbered in order
+
+namespace {
+
+class Finish {
+public:
+    explicit Finish(ast::Kernel& from) : from_(from), used_(from.nodes.size()), numbers_(from.nodes.size()) {
+        variables_.assign(from.variables.size(), no_id<ast::Variable>);
+    }
+
+    ast::Kernel run() {
+        mark(from_.body());
+        ast::Kernel to{.name = std::move(from_.name),
+                       .parameters = std::move(from_.parameters),
+                       .symbols = std::move(from_.symbols),
+                       .texts = std::move(from_.texts),
+                       .bounds = from_.bounds,
+                       .where = from_.where,
+                       .nodes = {},
+                       .variables = {},
+                       .regions = {}};
+        to.nodes.reserve(from_.nodes.size());
+        move(from_.body(), to);
+        return to;
+    }
+
+private:
+    static bool is_pure(const ast::NodeInfo& node) {
+        switch (node.kind) {
+            case Kind::Operation: return ir::is_pure(node.op);
+            case Kind::Read:
+            case Kind::Load:
+            case Kind::Extract: return true;
+            default: return false;
+        }
+    }
+
+    void use(Node node) {
+        if (node != ast::no_node) used_[index(node)] = true;
+    }
+
+    /// Uses come behind definitions: one walk backwards finds all that is used.
+    void mark(Region region) {
+        if (region == ast::no_region) return;
+        const auto& nodes = from_.regions[index(region)];
+        for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+            const ast::NodeInfo& node = from_[*it];
+            if (is_pure(node) && !used_[index(*it)]) continue;
+            used_[index(*it)] = true;
+            std::ranges::for_each(node.arguments, [&](Node argument) { use(argument); });
+            std::ranges::for_each(node.other, [&](Node other) { use(other); });
+            use(node.guard);
+            mark(node.regions[1]);
+            mark(node.regions[0]);
+        }
+    }
+
+    Region move(Region region, ast::Kernel& to) {
+        if (region == ast::no_region) return region;
+        const auto made = Region(to.regions.size());
+        to.regions.emplace_back();
+        for (Node old : from_[region]) {
+            if (!used_[index(old)]) continue;
+            const auto node = Node(to.nodes.size());
+            numbers_[index(old)] = node;
+            to.regions[index(made)].push_back(node);
+            to.nodes.push_back(std::move(from_[old]));
+            renumber(to.nodes.back(), to);
+            for (std::size_t r = 0; r < 2; ++r) {
+                const Region inner = move(to[node].regions[r], to);
+                to[node].regions[r] = inner;
+            }
+            if (to[node].kind == Kind::While) number(to[node].arguments[0]);
+        }
+        return made;
+    }
+
+    void number(Node& node) const {
+        if (node != ast::no_node) node = numbers_[index(node)];
+    }
+
+    void renumber(ast::NodeInfo& node, ast::Kernel& to) {
+        if (node.kind != Kind::While) std::ranges::for_each(node.arguments, [&](Node& argument) { number(argument); });
+        std::ranges::for_each(node.other, [&](Node& other) { number(other); });
+        number(node.guard);
+        const bool names_variable = node.kind == Kind::Read || node.kind == Kind::Declare ||
+                                    node.kind == Kind::Assign || node.kind == Kind::For;
+        if (!names_variable) return;
+        ast::Variable& known = variables_[index(node.variable)];
+        if (known == no_id<ast::Variable>) {
+            known = ast::Variable(to.variables.size());
+            to.variables.push_back(std::move(from_.variables[index(node.variable)]));
+        }
+        node.variable = known;
+    }
+
+    ast::Kernel& from_;
+    std::vector<bool> used_;
+    std::vector<Node> numbers_;
+    std::vector<ast::Variable> variables_;
+};
+
+}  // namespace
+
+ast::Kernel Recorder::finish() {
+    flush();
+    at(kernel.where);  // for diagnostics that no statement followed
+    return Finish(kernel).run();
+}
+
+// ---- kernels
+
+namespace {
+
+std::atomic<std::uint32_t> captures = 0;
+
+bool compares_by_default() {
+    if (const char* wish = std::getenv("IKAT_CHECK_CAPTURE")) return std::string_view(wish) != "0";
+#ifdef NDEBUG
+    return false;
+#else
+    return true;
+#endif
+}
+
+std::atomic<bool>& compares() {
+    static std::atomic<bool> on = compares_by_default();
+    return on;
+}
+
+/// Makes a recorder the thread's own for the time of a capture; captures may nest.
+class Active {
+public:
+    explicit Active(Recorder& recorder) : outer_(Recorder::exchange(&recorder)) {}
+    ~Active() { Recorder::exchange(outer_); }
+    Active(const Active&) = delete;
+
+private:
+    Recorder* outer_;
+};
+
+bool is_identifier(std::string_view name) {
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
+    return !name.empty() && letter(name[0]) &&
+           std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
+
+void check_capture(bool on) { compares() = on; }
+
+struct KernelHandle::State {
+    std::atomic<std::uint32_t> references = 1;
+    std::string name;
+    std::vector<std::string> names;  // of parameters
+    std::vector<ParameterType> types;
+    std::vector<Contract> contracts;
+    ir::LaunchBounds bounds;
+    Code code;
+    Location where;
+
+    std::once_flag once;
+    std::optional<ast::Kernel> kernel;
+    std::vector<Diagnostic> diagnostics;
+    std::exception_ptr thrown;  // something of the user's own
+
+    ~State() { code.destroy(code.object); }
+
+    void capture();
+    void check_names(Recorder& recorder) const;
+    std::vector<Argument> add_parameters(Recorder& recorder) const;
+    void apply_contracts(Recorder& recorder) const;
+    ir::Parameter* promised(Recorder& recorder, const Contract& contract) const;
+};
+
+void KernelHandle::State::check_names(Recorder& recorder) const {
+    const auto bad = [&](const std::string& what, const std::string& given) {
+        recorder.complain("`" + given + "` cannot be the name of a " + what,
+                          "PTX names are letters, digits, _ and $, and do not begin with a digit", where);
+    };
+    if (!is_identifier(name)) bad("kernel", name);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!is_identifier(names[i])) bad("parameter", names[i]);
+        if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
+            recorder.complain("two parameters are called `" + names[i] + "`", "give each a name of its own", where);
+    }
+}
+
+std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) const {
+    std::vector<Argument> out;
+    for (std::uint32_t i = 0; i < types.size(); ++i) {
+        const ParameterType& type = types[i];
+        constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
+        ir::Parameter parameter{.name = names[i], .type = type.type};
+        Argument argument;
+        if (type.pointer) {
+            parameter.type = ir::Type::U64;
+            parameter.access = accesses[int(type.direction)];
+            parameter.element = type.type;
+            argument.array = {
+                .index = i, .capture = recorder.capture(), .direction = type.direction, .element = type.type};
+            recorder.kernel.parameters.push_back(std::move(parameter));
+        } else {
+            recorder.kernel.parameters.push_back(std::move(parameter));
+            argument.variable = recorder.define_parameter(i);
+        }
+        out.push_back(argument);
+    }
+    return out;
+}
+
+ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const Contract& contract) const {
+    auto& parameters = recorder.kernel.parameters;
+    if (!contract.name && contract.position < parameters.size()) return &parameters[contract.position];
+    if (contract.name)
+        for (ir::Parameter& parameter : parameters)
+            if (parameter.name == contract.name) return &parameter;
+    const std::string which =
+        contract.name ? "`" + std::string(contract.name) + "`" : "number " + std::to_string(contract.position);
+    recorder.complain("a contract is about parameter " + which + ", which the kernel does not have",
+                      "contracts name parameters as params(...) does, or by position, from 0", where);
+    return nullptr;
+}
+
+void KernelHandle::State::apply_contracts(Recorder& recorder) const {
+    for (const Contract& contract : contracts) {
+        ir::Parameter* parameter = promised(recorder, contract);
+        if (!parameter) continue;
+        const bool pointer = parameter->access != ir::Access::Value;
+        if (contract.kind == Contract::Kind::Aligned && pointer)
+            parameter->alignment = std::uint32_t(contract.value);
+        else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer)
+            parameter->multiple = contract.value;
+        else
+            recorder.complain(contract.kind == Contract::Kind::Aligned
+                                  ? "aligned<> is about `" + parameter->name + "`, which is no pointer"
+                                  : "multiple_of<> is about `" + parameter->name + "`, which is no integer",
+                              "aligned<N> is for In, Out and InOut; multiple_of<N> for i32, u32, i64 and u64", where);
+    }
+    recorder.kernel.bounds = bounds;
+}
+
+void KernelHandle::State::capture() {
+    Recorder recorder(++captures, compares());
+    const Active active(recorder);
+    recorder.kernel.name = name;
+    recorder.kernel.where = where;
+    check_names(recorder);
+    try {
+        const std::vector<Argument> arguments = add_parameters(recorder);
+        code.run(code.object, arguments.data());
+    } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (...) {
+        thrown = std::current_exception();
+        return;
+    }
+    apply_contracts(recorder);
+    kernel = recorder.finish();
+    diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
+    // What is wrong with the recording makes the checks of the whole say more than is true.
+    if (diagnostics.empty()) diagnostics = ast::check(*kernel);
+}
+
+KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterType* types, std::uint32_t count,
+                           Code code, const Where& where)
+    : state_(new State) {
+    state_->name = name;
+    for (std::uint32_t i = 0; i < count; ++i) state_->names.push_back(names ? names[i] : "p" + std::to_string(i));
+    state_->types.assign(types, types + count);
+    state_->code = code;
+    state_->where = Location::of(where);
+}
+
+KernelHandle::KernelHandle(const KernelHandle& other) noexcept : state_(other.state_) {
+    if (state_) ++state_->references;
+}
+
+KernelHandle::~KernelHandle() {
+    if (state_ && --state_->references == 0) delete state_;
+}
+
+const char* KernelHandle::name() const { return state_->name.c_str(); }
+
+const ast::Kernel& KernelHandle::ast() const {
+    std::call_once(state_->once, [this] { state_->capture(); });
+    if (state_->thrown) std::rethrow_exception(state_->thrown);
+    if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);
+    return *state_->kernel;
+}
+
+void KernelHandle::require(const Contract& contract) { state_->contracts.push_back(contract); }
+void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks) {
+    state_->bounds.max_threads = max_threads;
+    state_->bounds.min_blocks = min_blocks;
+}
+void KernelHandle::max_registers(std::uint32_t count) { state_->bounds.max_registers = count; }
+
+}  // namespace ikat::trace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel before and after its capture, without its types: what dsl/kernel.hpp stores.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "dsl/trace.hpp"
+
+namespace ikat::ast {
+struct Kernel;
+}
+
+namespace ikat::trace {
+
+struct ParameterType {
+    ir::Type type = ir::Type::Void;  // of a scalar, or of a pointer's elements
+    bool pointer = false;
+    Direction direction = Direction::ReadWrite;
+};
+
+/// What a parameter is inside the kernel.
+struct Argument {
+    Variable variable;  // of a scalar
+    Array array;        // of a pointer
+};
+
+/// The user's lambda, owned by whoever holds the Code last.
+struct Code {
+    void* object = nullptr;
+    void (*run)(void* object, const Argument* arguments) = nullptr;
+    void (*destroy)(void* object) = nullptr;
+};
+
+/// A promise about an argument, named by parameter or by position.
+struct Contract {
+    enum class Kind : std::uint8_t { MultipleOf, Aligned };
+    Kind kind{};
+    std::uint64_t value = 1;
+    const char* name = nullptr;
+    std::uint32_t position = 0;
+};
+
+/// Shares one kernel: its body, its contracts and, from the first use on, its captured form.
+class KernelHandle {
+public:
+    KernelHandle(const char* name, const char* const* names, const ParameterType* types, std::uint32_t count, Code code,
+                 const Where& where);
+    KernelHandle(const KernelHandle& other) noexcept;
+    KernelHandle(KernelHandle&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    KernelHandle& operator=(KernelHandle other) noexcept {
+        std::swap(state_, other.state_);
+        return *this;
+    }
+    ~KernelHandle();
+
+    const char* name() const;
+    /// Captures and checks the kernel at the first call, in whichever thread that is. Throws Error with all that is
+    /// wrong with it; the reference is valid as long as a handle is.
+    const ast::Kernel& ast() const;
+
+    void require(const Contract& contract);
+    void launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks);
+    void max_registers(std::uint32_t count);
+
+private:
+    struct State;
+    State* state_;
+};
+
+/// Whether the regions of kernels that are captured from now on are recorded twice and compared. It begins as the
+/// environment variable IKAT_CHECK_CAPTURE (0 or 1) says, else as 1 in builds without NDEBUG.
+void check_capture(bool on);
+
+}  // namespace ikat::trace

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow on the device. The lambdas run once, at capture, and record what all threads and rounds do.
+//
+//     if_(i < n, [&] { y[i] = 0; }).else_([&] { ... });
+//     for (auto k : range(0, n, 4).unroll(2)) sum += x[k];
+//     while_([&] { return i < n; }, [&] { i = i * 2; });
+//
+// C++'s own if and for over host values choose what is recorded: a host loop is an unrolled one.
+#pragma once
+#include "dsl/memory.hpp"
+
+namespace ikat {
+namespace detail {
+
+template <class F>
+trace::Body body_of(F& f) {
+    return {[](void* object) { (*static_cast<F*>(object))(); }, const_cast<void*>(static_cast<const void*>(&f))};
+}
+template <class F>
+trace::Condition condition_of(F& f) {
+    return {[](void* object) -> trace::Value { return Incoming<bool>((*static_cast<F*>(object))()).value(); },
+            const_cast<void*>(static_cast<const void*>(&f))};
+}
+
+}  // namespace detail
+
+/// An if_ that may be continued, in the same expression.
+class If {
+public:
+    explicit If(const trace::If& open) : open_(open) {}
+    template <class F>
+    void else_(F&& f, const trace::Where& where = trace::Where::current()) && {
+        trace::else_(open_, detail::body_of(f), where);
+    }
+    /// The condition is a lambda: it is computed only where the earlier ones are false.
+    template <class C, class F>
+    If else_if(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) && {
+        static_assert(
+            requires { condition(); },
+            "the condition of else_if is a lambda, so that it is computed only where it is needed: else_if([&] { "
+            "return "
+            "a < b; }, [&] { ... })");
+        if constexpr (requires { condition(); })
+            return If(trace::else_if(open_, detail::condition_of(condition), detail::body_of(f), where));
+        else
+            return If(open_);
+    }
+
+private:
+    trace::If open_;
+};
+
+template <class C, class F>
+If if_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<C>, bool>) {
+        static_assert(always_false<C>, "this condition is known on the host: write if, which chooses what is recorded");
+        return If({});
+    } else {
+        return If(trace::if_(Incoming<bool>(std::forward<C>(condition)).value(), detail::body_of(f), where));
+    }
+}
+
+template <class C, class F>
+void while_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) {
+    static_assert(
+        requires { condition(); },
+        "the condition of while_ is a lambda, because it is computed in each round: while_([&] { return i < n; }, [&] "
+        "{ "
+        "... })");
+    if constexpr (requires { condition(); }) trace::while_(detail::condition_of(condition), detail::body_of(f), where);
+}
+
+/// Leaves the innermost loop, goes on with its next round, ends the thread.
+inline void break_(const trace::Where& where = trace::Where::current()) { trace::break_(where); }
+inline void continue_(const trace::Where& where = trace::Where::current()) { trace::continue_(where); }
+inline void return_(const trace::Where& where = trace::Where::current()) { trace::return_(where); }
+/// Ends the threads for which the condition holds. In a function, too, this leaves the kernel.
+template <class C>
+void return_if(C&& condition, const trace::Where& where = trace::Where::current()) {
+    auto leave = [&] { trace::return_(where); };
+    if_(std::forward<C>(condition), leave, where);
+}
+
+/// begin, begin + step, ... below end. The bounds are read once, the loop never wraps.
+template <class T>
+class [[nodiscard]] Range {
+public:
+    Range(const trace::Value& begin, const trace::Value& end, const trace::Value& step, const trace::Where& where)
+        : begin_(begin), end_(end), step_(step), where_(where) {}
+
+    /// How many rounds one trip through the compiled loop makes; the result is the same.
+    Range unroll(std::uint32_t factor) const {
+        Range out = *this;
+        out.unroll_ = factor;
+        return out;
+    }
+
+    class Iterator {
+    public:
+        explicit Iterator(const Range& range)
+            : loop_(ir::type_of<T>, range.begin_, range.end_, range.step_, range.unroll_, range.where_) {}
+        Leaf<T> operator*() { return Leaf<T>(loop_.open()); }
+        void operator++() { done_ = loop_.close(); }
+        bool operator!=(std::nullptr_t) const { return !done_; }
+
+    private:
+        trace::Loop loop_;
+        bool done_ = false;
+    };
+    Iterator begin() const { return Iterator(*this); }
+    std::nullptr_t end() const { return nullptr; }
+
+private:
+    trace::Value begin_, end_, step_;
+    std::uint32_t unroll_ = 0;
+    trace::Where where_;
+};
+
+namespace detail {
+
+/// The loop variable's type: that of the bounds on the device, else u32, the type of indices.
+template <class... V>
+using RangeType = std::conditional_t<(DeviceValue<V> || ...), CommonType<V...>, std::uint32_t>;
+
+template <class A, class B, class S>
+auto make_range(A&& begin, B&& end, S&& step, const trace::Where& where) {
+    using T = RangeType<A, B, S>;
+    static_assert(ir::contains(ir::Int, ir::type_of<T>), "a range counts in i32, u32, i64 or u64");
+    if constexpr (!DeviceValue<S>) trace::check_step(static_cast<double>(step), where);
+    const trace::Value values[] = {Incoming<T>(std::forward<A>(begin), where).value(),
+                                   Incoming<T>(std::forward<B>(end), where).value(),
+                                   Incoming<T>(std::forward<S>(step), where).value()};
+    return Range<T>(values[0], values[1], values[2], where);
+}
+
+}  // namespace detail
+
+template <Operand E>
+auto range(E&& end, const trace::Where& where = trace::Where::current()) {
+    return detail::make_range(0, std::forward<E>(end), 1, where);
+}
+template <Operand B, Operand E>
+auto range(B&& begin, E&& end, const trace::Where& where = trace::Where::current()) {
+    return detail::make_range(std::forward<B>(begin), std::forward<E>(end), 1, where);
+}
+template <Operand B, Operand E, Operand S>
+auto range(B&& begin, E&& end, S&& step, const trace::Where& where = trace::Where::current()) {
+    return detail::make_range(std::forward<B>(begin), std::forward<E>(end), std::forward<S>(step), where);
+}
+
+}  // namespace ikat

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions: a * x[i] + y[i] is the type
+//
+//     Expr<Add, float, Expr<Mul, float, Leaf<float>, Leaf<float>>, Leaf<float>>
+//
+// The type is the whole tree; the object is a small handle (trace::Value), so that expressions copy for free however
+// large they are. A Leaf is a value whose moment has passed (a variable as it was, a load, a literal's home is
+// Literal); arithmetic is recorded when the expression is assigned, stored, used as an index or given to a statement.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "codegen/support/half.hpp"
+#include "dsl/mixing.hpp"
+#include "dsl/trace.hpp"
+
+namespace ikat {
+
+template <class>
+inline constexpr bool always_false = false;
+
+/// The host type that models what a value of an array's element type computes in: 8- and 16-bit integers load as
+/// std::int32_t or std::uint32_t.
+template <class T>
+struct ComputingType {
+    using type = T;
+};
+template <class T>
+requires(ir::contains(ir::NarrowInt, ir::type_of<T>)) struct ComputingType<T> {
+    using type = std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>;
+};
+template <class T>
+using Computing = typename ComputingType<T>::type;
+
+/// Whatever stands for a value on the device: variables, expressions, subscripts.
+template <class V>
+concept DeviceValue = requires {
+    typename std::remove_cvref_t<V>::device_type;
+};
+/// A number of the host's, which adapts to the device value beside it.
+template <class V>
+concept HostNumber = std::is_arithmetic_v<std::remove_cvref_t<V>> || std::same_as<std::remove_cvref_t<V>, half>;
+template <class V>
+concept Operand = DeviceValue<V> || HostNumber<V>;
+
+namespace detail {
+
+template <class V>
+struct DeviceType {
+    using type = void;
+};
+template <DeviceValue V>
+struct DeviceType<V> {
+    using type = typename std::remove_cvref_t<V>::device_type;
+};
+
+}  // namespace detail
+
+/// float for f32, In<float>'s elements, any expression of that type, and for float itself.
+template <class V>
+using DeviceTypeOf = std::conditional_t<DeviceValue<V>, typename detail::DeviceType<V>::type, std::remove_cvref_t<V>>;
+
+/// A device value; with a type, of that type: template <Value V>, Value<f32> auto x, Value<float> auto x.
+template <class V, class T = void>
+concept Value = DeviceValue<V> &&(std::is_void_v<T> || std::same_as<DeviceTypeOf<V>, DeviceTypeOf<T>>);
+
+/// What all device values have in common: they have no value on the host, and say so.
+struct HostGuard {
+    template <class Host>
+    requires std::is_arithmetic_v<Host>
+    constexpr operator Host() const {
+        if constexpr (std::is_same_v<Host, bool>)
+            static_assert(
+                always_false<Host>,
+                "a device condition is not known on the host: write if_(condition, [&] { ... }) for if, while_ "
+                "for while, select(condition, a, b) for ?:");
+        else
+            static_assert(always_false<Host>,
+                          "a device value has no value on the host: declare the variable as f32, u32, i32 ... instead "
+                          "of float, unsigned, int");
+        return {};
+    }
+};
+
+/// The part of every expression that is not its tree.
+template <class T>
+class Computed : public HostGuard {
+public:
+    using device_type = T;
+    explicit Computed(const trace::Value& value) : value_(value) {}
+    trace::Value recorded() const { return value_; }
+
+private:
+    trace::Value value_;
+};
+
+template <class T>
+struct Leaf : Computed<T> {
+    using Computed<T>::Computed;
+};
+template <class T>
+struct Literal {};
+template <ir::Op op, class T, class... Arguments>
+struct Expr : Computed<T> {
+    using Computed<T>::Computed;
+};
+
+namespace detail {
+
+/// How an operand appears in the type of a tree.
+template <class T, class V>
+struct TreeOf {
+    using type = std::conditional_t<HostNumber<V>, Literal<T>, Leaf<T>>;
+};
+template <class T, ir::Op op, class R, class... Arguments>
+struct TreeOf<T, Expr<op, R, Arguments...>> {
+    using type = Expr<op, R, Arguments...>;
+};
+
+template <class T, class H>
+trace::Value literal(H number) {
+    constexpr ir::Type type = ir::type_of<T>;
+    if constexpr (std::is_same_v<H, half>)
+        return literal<T>(static_cast<float>(number));
+    else if constexpr (std::is_same_v<H, bool> || std::is_same_v<T, bool>) {
+        static_assert(std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
+        return trace::literal(type, static_cast<bool>(number));
+    } else if constexpr (std::is_floating_point_v<H>) {
+        static_assert(
+            ir::is_float(type),
+            "a floating number does not become a device integer: write an integer, or convert with cast<T>()");
+        return trace::literal(type, static_cast<double>(number));
+    } else if constexpr (std::is_signed_v<H>) {
+        return trace::literal(type, static_cast<std::int64_t>(number));
+    } else {
+        return trace::literal(type, static_cast<std::uint64_t>(number));
+    }
+}
+
+/// An operand as a value of type T, or, if it is a device value of another type, as it is: whoever calls has said so.
+template <class T, class V>
+trace::Value operand(V&& v) {
+    using Plain = std::remove_cvref_t<V>;
+    if constexpr (DeviceValue<V>) {
+        if constexpr (std::is_lvalue_reference_v<V>)
+            return trace::settled(v.recorded());
+        else
+            return v.recorded();
+    } else {
+        return literal<T, Plain>(v);
+    }
+}
+
+template <class V, class... Rest>
+struct FirstDevice {
+    using type = typename FirstDevice<Rest...>::type;
+};
+template <DeviceValue V, class... Rest>
+struct FirstDevice<V, Rest...> {
+    using type = DeviceTypeOf<V>;
+};
+template <class V>
+struct FirstDevice<V> {
+    using type = DeviceTypeOf<V>;
+};
+
+template <class T, class V>
+constexpr bool must_match() {
+    if constexpr (DeviceValue<V>) return types_match<T, DeviceTypeOf<V>>();
+    return true;
+}
+
+}  // namespace detail
+
+/// The type that operands have in common: that of the first device value among them. If they differ, one static_assert
+/// says so.
+template <class... V>
+using CommonType = typename detail::FirstDevice<V...>::type;
+
+/// One operation on operands of the type T.
+template <ir::Op op, class R, class T, class... V>
+auto make_expression(V&&... v) {
+    (void)(true && ... && detail::must_match<T, V>());
+    const trace::Value operands[] = {detail::operand<T>(std::forward<V>(v))...};
+    return Expr<op, R, typename detail::TreeOf<T, std::remove_cvref_t<V>>::type...>(
+        trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
+}
+
+/// A value of type T on its way into a statement, and the place of the statement in the source. Assignments and stores
+/// take one, because an operator has no other way to learn where it is called.
+template <class T>
+class Incoming {
+public:
+    template <class V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Incoming>)
+        Incoming(V&& v, const trace::Where& where = trace::Where::current())
+        : value_(take(std::forward<V>(v))), where_(where) {}
+
+    const trace::Value& value() const { return value_; }
+    const trace::Where& where() const { return where_; }
+
+private:
+    template <class V>
+    static trace::Value take(V&& v) {
+        if constexpr (Operand<V>) {
+            (void)detail::must_match<T, V>();
+            return detail::operand<T>(std::forward<V>(v));
+        } else {
+            static_assert(always_false<V>, "this is no value that a device can hold");
+            return {};
+        }
+    }
+
+    trace::Value value_;
+    trace::Where where_;
+};
+
+/// Records an expression here and now; the result is a leaf.
+template <Operand V>
+auto value(V&& v) {
+    return Leaf<DeviceTypeOf<V>>(trace::committed(detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))));
+}
+
+}  // namespace ikat

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel("name", params("a", "b"), [](f32 a, In<float> b) { ... }): a lambda and the typed list of its parameters.
+//
+// Nothing runs until the kernel is used for the first time (a launch, .ast(), .check()): then the lambda is called
+// once, and what it records is kept. Kernels may stand at namespace scope.
+#pragma once
+#include <boost/hana/length.hpp>
+#include <boost/hana/tuple.hpp>
+#include <boost/hana/type.hpp>
+#include <boost/hana/unpack.hpp>
+
+#include "dsl/capture.hpp"
+#include "dsl/memory.hpp"
+
+namespace ikat {
+
+/// What a type means as a kernel's parameter. `host_type` is the scalar or the element that the launch passes.
+template <class P>
+struct ParameterTraits {
+    static constexpr bool valid = false;
+};
+template <class T>
+struct ParameterTraits<Var<T>> {
+    static constexpr bool valid = !std::is_same_v<T, bool>, pointer = false, reads = true, writes = false;
+    using host_type = T;
+    static constexpr trace::ParameterType type{.type = ir::type_of<T>};
+    static Var<T> make(const trace::Argument& argument) { return Var<T>(argument.variable); }
+};
+template <class T, trace::Direction direction>
+struct ParameterTraits<Pointer<T, direction>> {
+    static constexpr bool valid = true, pointer = true, reads = direction != trace::Direction::Write,
+                          writes = direction != trace::Direction::Read;
+    using host_type = T;
+    static constexpr trace::ParameterType type{.type = ir::type_of<T>, .pointer = true, .direction = direction};
+    static Pointer<T, direction> make(const trace::Argument& argument) { return Pointer<T, direction>(argument.array); }
+};
+
+/// The names of a kernel's parameters, as messages, contracts and PTX show them.
+template <std::size_t count>
+struct ParameterNames {
+    const char* names[count == 0 ? 1 : count];
+};
+template <class... Name>
+ParameterNames<sizeof...(Name)> params(const Name&... names) {
+    return {{names...}};
+}
+
+// Contracts: promises about arguments that every launch checks and the optimiser may use. A parameter is named as
+// params() does, or by its position, from 0.
+template <std::uint64_t n>
+trace::Contract multiple_of(const char* name) {
+    static_assert(n > 0, "a divisor is at least 1");
+    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .name = name};
+}
+template <std::uint64_t n>
+trace::Contract multiple_of(std::uint32_t position) {
+    static_assert(n > 0, "a divisor is at least 1");
+    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .position = position};
+}
+template <std::uint64_t bytes>
+trace::Contract aligned(const char* name) {
+    static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
+    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .name = name};
+}
+template <std::uint64_t bytes>
+trace::Contract aligned(std::uint32_t position) {
+    static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
+    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .position = position};
+}
+
+/// A kernel with parameters of the types P. Copies share it.
+template <class... P>
+class Kernel {
+public:
+    /// The parameters' types as the lambda has them: decltype(hana::tuple_t<f32, In<float>, ...>).
+    using parameters = decltype(boost::hana::tuple_t<P...>);
+    static constexpr std::size_t arity = sizeof...(P);
+
+    explicit Kernel(trace::KernelHandle handle) : handle_(std::move(handle)) {}
+
+    const char* name() const { return handle_.name(); }
+    /// The captured kernel. Throws Error with everything that is wrong with it.
+    const ast::Kernel& ast() const { return handle_.ast(); }
+    /// Captures the kernel if that has not happened yet. Throws Error with everything that is wrong with it.
+    void check() const { handle_.ast(); }
+    /// What keeps ast() alive.
+    const trace::KernelHandle& handle() const { return handle_; }
+
+    // Said when the kernel is made, before its first use. (`requires` is a keyword.)
+
+    /// Promises about the arguments: require(multiple_of<8>("k"), aligned<16>("x")).
+    template <class... Contract>
+    Kernel&& require(const Contract&... contracts) && {
+        (handle_.require(contracts), ...);
+        return std::move(*this);
+    }
+    /// Launches have at most `max_threads` threads a block; `min_blocks` blocks should fit on a multiprocessor at once.
+    Kernel&& launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks = 0) && {
+        handle_.launch_bounds(max_threads, min_blocks);
+        return std::move(*this);
+    }
+    Kernel&& max_registers(std::uint32_t count) && {
+        handle_.max_registers(count);
+        return std::move(*this);
+    }
+
+private:
+    trace::KernelHandle handle_;
+};
+
+namespace detail {
+
+namespace hana = boost::hana;
+
+/// The parameter types of a lambda or function as a Hana tuple of types.
+template <class F>
+struct Signature {
+    static constexpr bool found = false, returns_void = true;
+    static constexpr auto types = hana::tuple_t<>;
+};
+template <class R, class... A>
+struct SignatureOf {
+    static constexpr bool found = true, returns_void = std::is_void_v<R>;
+    static constexpr auto types = hana::tuple_t<std::remove_cvref_t<A>...>;
+};
+template <class F, class R, class... A>
+struct Signature<R (F::*)(A...) const> : SignatureOf<R, A...> {};
+template <class F, class R, class... A>
+struct Signature<R (F::*)(A...)> : SignatureOf<R, A...> {};
+template <class R, class... A>
+struct Signature<R (*)(A...)> : SignatureOf<R, A...> {};
+
+template <class F>
+constexpr auto signature_of() {
+    if constexpr (requires { &F::operator(); })
+        return Signature<decltype(&F::operator())>{};
+    else
+        return Signature<F>{};
+}
+
+/// Calls the body with its parameters, each made of the argument of its number. Braces evaluate left to right.
+template <class... P>
+struct Call {
+    template <class F, std::size_t... i>
+    static void run(F& body, const trace::Argument* arguments, std::index_sequence<i...>) {
+        [[maybe_unused]] const Made<F> made{body, ParameterTraits<P>::make(arguments[i])...};
+    }
+
+private:
+    template <class F>
+    struct Made {
+        Made(F& body, P... parameters) { body(std::move(parameters)...); }
+    };
+};
+
+template <class... P, class F>
+trace::Code code_of(F body) {
+    return {.object = new F(std::move(body)),
+            .run =
+                [](void* object, const trace::Argument* arguments) {
+                    Call<P...>::run(*static_cast<F*>(object), arguments, std::index_sequence_for<P...>{});
+                },
+            .destroy = [](void* object) { delete static_cast<F*>(object); }};
+}
+
+template <class... P, class F>
+auto make_kernel(const char* name, const char* const* names, F body, const trace::Where& where) {
+    if constexpr ((ParameterTraits<P>::valid && ...)) {
+        const trace::ParameterType list[] = {ParameterTraits<P>::type..., {}};
+        return Kernel<P...>(
+            trace::KernelHandle(name, names, list, sizeof...(P), code_of<P...>(std::move(body)), where));
+    } else {
+        static_assert(always_false<F>,
+                      "a kernel's parameters are i32, u32, i64, u64, f16, f32, f64, In<T>, Out<T> and InOut<T>");
+        return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
+    }
+}
+
+template <class F>
+auto kernel(const char* name, const char* const* names, F body, const trace::Where& where) {
+    constexpr auto signature = signature_of<F>();
+    if constexpr (!signature.found) {
+        static_assert(always_false<F>,
+                      "a kernel's body is a lambda with all parameter types written out: [](f32 a, In<float> x), not "
+                      "[](auto a, auto x)");
+        return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
+    } else {
+        static_assert(signature.returns_void, "a kernel returns nothing: store its results through Out or InOut");
+        return hana::unpack(signature.types, [&](auto... type) {
+            return make_kernel<typename decltype(type)::type...>(name, names, std::move(body), where);
+        });
+    }
+}
+
+}  // namespace detail
+
+template <class F>
+auto kernel(const char* name, F body, const trace::Where& where = trace::Where::current()) {
+    return detail::kernel(name, nullptr, std::move(body), where);
+}
+template <std::size_t count, class F>
+auto kernel(const char* name, const ParameterNames<count>& names, F body,
+            const trace::Where& where = trace::Where::current()) {
+    constexpr auto signature = detail::signature_of<F>();
+    static_assert(!signature.found || decltype(boost::hana::length(signature.types))::value == count,
+                  "params(...) names as many parameters as the kernel's lambda has");
+    return detail::kernel(name, names.names, std::move(body), where);
+}
+
+}  // namespace ikat

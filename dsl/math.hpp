@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of device values. Each is one instruction, or PTX's own sequence for it. Unqualified names are correctly
+// rounded; approx:: names are PTX's approximations, within the error that docs/language.md states.
+#pragma once
+#include "dsl/operators.hpp"
+
+namespace ikat {
+namespace detail {
+
+template <ir::Op op, class A>
+auto make_approximate(A&& a) {
+    using T = DeviceTypeOf<A>;
+    const trace::Value operand = detail::operand<T>(std::forward<A>(a));
+    return Expr<op, T, typename TreeOf<T, std::remove_cvref_t<A>>::type>(trace::operation(
+        {.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .fp = {.approx = true}}, {&operand, 1}));
+}
+
+/// The device type that a type names: float for f32 and for float.
+template <class T>
+struct Named {
+    using type = T;
+};
+template <class T>
+struct Named<Var<T>> {
+    using type = T;
+};
+
+template <class T>
+Leaf<T> constant(std::int64_t number) {
+    return Leaf<T>(trace::literal(ir::type_of<T>, number));
+}
+
+/// Float to integer goes toward zero, as in C++; all else to nearest.
+template <class To, class From>
+inline constexpr Rounding usual_rounding = ir::is_float(ir::type_of<From>) && !ir::is_float(ir::type_of<To>)
+                                               ? Rounding::Zero
+                                               : Rounding::Nearest;
+
+}  // namespace detail
+
+// Arithmetic
+
+#define IKAT_FUNCTION2(name, Row, domain_text)                                               \
+    template <class A, class B>                                                              \
+    requires detail::SomeDevice<A, B>                                                        \
+    auto name(A&& a, B&& b) {                                                                \
+        using T = CommonType<A, B>;                                                          \
+        static_assert(detail::in_domain<ir::Op::Row, A, B>, #name "() is for " domain_text); \
+        return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b));   \
+    }
+/// Of a NaN and a number, the number; -0 is below +0.
+IKAT_FUNCTION2(min, Min, "i32, u32, i64, u64, f16, f32 and f64")
+IKAT_FUNCTION2(max, Max, "i32, u32, i64, u64, f16, f32 and f64")
+/// The upper half of the product.
+IKAT_FUNCTION2(mul_hi, MulHi, "i32, u32, i64 and u64")
+#undef IKAT_FUNCTION2
+
+/// a * b + c, rounded once. Integers wrap.
+template <class A, class B, class C>
+requires detail::SomeDevice<A, B, C>
+auto fma(A&& a, B&& b, C&& c) {
+    using T = CommonType<A, B, C>;
+    static_assert(detail::in_domain<ir::Op::Fma, A, B, C>, "fma() is for i32, u32, i64, u64, f16, f32 and f64");
+    return make_expression<ir::Op::Fma, T, T>(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
+}
+
+#define IKAT_FUNCTION1(name, Row, domain_text)                                            \
+    template <DeviceValue A>                                                              \
+    auto name(A&& a) {                                                                    \
+        using T = DeviceTypeOf<A>;                                                        \
+        static_assert(detail::in_domain<ir::Op::Row, A>, #name "() is for " domain_text); \
+        return make_expression<ir::Op::Row, T, T>(std::forward<A>(a));                    \
+    }
+IKAT_FUNCTION1(abs, Abs, "i32, i64, f16, f32 and f64")
+IKAT_FUNCTION1(sqrt, Sqrt, "f32 and f64")
+/// 1 / a.
+IKAT_FUNCTION1(rcp, Rcp, "f32 and f64")
+#undef IKAT_FUNCTION1
+
+namespace approx {
+
+#define IKAT_FUNCTION1(name, Row)                                                                \
+    template <DeviceValue A>                                                                     \
+    auto name(A&& a) {                                                                           \
+        static_assert(std::is_same_v<DeviceTypeOf<A>, float>, "approx::" #name "() is for f32"); \
+        return detail::make_approximate<ir::Op::Row>(std::forward<A>(a));                        \
+    }
+IKAT_FUNCTION1(sqrt, Sqrt)
+IKAT_FUNCTION1(rcp, Rcp)
+/// 1 / sqrt(a). PTX has no correctly rounded form.
+IKAT_FUNCTION1(rsqrt, Rsqrt)
+/// 2 to the power of a. PTX has no correctly rounded form.
+IKAT_FUNCTION1(exp2, Exp2)
+/// The logarithm to base 2. PTX has no correctly rounded form.
+IKAT_FUNCTION1(log2, Log2)
+#undef IKAT_FUNCTION1
+
+template <class A, class B>
+requires ikat::detail::SomeDevice<A, B>
+auto div(A&& a, B&& b) {
+    static_assert(std::is_same_v<CommonType<A, B>, float>, "approx::div() is for f32");
+    (void)(ikat::detail::must_match<float, A>() && ikat::detail::must_match<float, B>());
+    const trace::Value operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
+                                     ikat::detail::operand<float>(std::forward<B>(b))};
+    return Expr<ir::Op::Div, float, typename ikat::detail::TreeOf<float, std::remove_cvref_t<A>>::type,
+                typename ikat::detail::TreeOf<float, std::remove_cvref_t<B>>::type>(trace::operation(
+        {.op = ir::Op::Div, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.approx = true}},
+        {operands, 2}));
+}
+
+}  // namespace approx
+
+// Choice
+
+/// condition ? a : b, where both are computed.
+template <class C, class A, class B>
+requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&& a, B&& b) {
+    using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B>,
+                                 std::common_type_t<DeviceTypeOf<A>, DeviceTypeOf<B>>>;
+    (void)(detail::must_match<bool, C>() && detail::must_match<T, A>() && detail::must_match<T, B>());
+    const trace::Value p = detail::operand<bool>(std::forward<C>(condition));
+    const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)), p};
+    return Expr<ir::Op::Select, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,
+                typename detail::TreeOf<T, std::remove_cvref_t<B>>::type,
+                typename detail::TreeOf<bool, std::remove_cvref_t<C>>::type>(
+        trace::choice({.op = ir::Op::Select, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 3}));
+}
+
+// Conversion
+
+/// The value as another type: cast<i32>(x), cast<f16>(x, Rounding::Zero). Without a rounding, floats become integers
+/// toward zero and everything else rounds to nearest; integers wrap. A pred becomes 1 or 0; a pred of a number is
+/// whether it is not 0. cast<u8> and the like wrap or clamp to that width, and give the u32 or i32 that holds it.
+template <class To, DeviceValue V>
+auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Named<To>::type, DeviceTypeOf<V>>) {
+    using T = typename detail::Named<To>::type;
+    using From = DeviceTypeOf<V>;
+    static_assert(ir::type_of<T> != ir::Type::Void, "cast<T>() converts to f32, u32, i32 ...");
+    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    if constexpr (std::is_same_v<T, From>) {
+        return Leaf<T>(operand);
+    } else if constexpr (std::is_same_v<From, bool>) {
+        return select(Leaf<bool>(operand), detail::constant<Computing<T>>(1), detail::constant<Computing<T>>(0));
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return Leaf<From>(operand) != detail::constant<From>(0);
+    } else {
+        const trace::Value converted =
+            trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
+        return Expr<ir::Op::Convert, Computing<T>, Leaf<From>>(converted);
+    }
+}
+
+/// The same bits as another type of the same width.
+template <class To, DeviceValue V>
+auto bit_cast(V&& v) {
+    using T = typename detail::Named<To>::type;
+    using From = DeviceTypeOf<V>;
+    constexpr bool numbers = ir::contains(ir::Num, ir::type_of<T>) && ir::contains(ir::Num, ir::type_of<From>);
+    static_assert(numbers && ir::bits(ir::type_of<T>) == ir::bits(ir::type_of<From>),
+                  "bit_cast<T>() is between i32, u32 and f32, or between i64, u64 and f64");
+    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    return Expr<ir::Op::Bitcast, T, Leaf<From>>(trace::operation(
+        {.op = ir::Op::Bitcast, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .from = ir::type_of<From>},
+        {&operand, 1}));
+}
+
+}  // namespace ikat

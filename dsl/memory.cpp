@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays, subscripts, stores, atomics; what other threads and the host see.
+#include <array>
+#include <string>
+
+#include "dsl/recorder.hpp"
+
+namespace ikat::trace {
+
+using ast::Kind;
+using ast::Node;
+using ast::NodeInfo;
+using ir::Op;
+using ir::Type;
+
+namespace {
+
+ast::Place place(const Array& array) {
+    return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index};
+}
+
+ir::Space space(const Recorder& recorder, const Array& array) {
+    return array.symbol ? recorder.kernel.symbols[array.index].space : ir::Space::Global;
+}
+
+/// To a type of any width.
+Value resized(Type to, Type from, Value value) {
+    if (to == from) return value;
+    return operation({.op = Op::Convert, .type = to, .operand_type = to, .from = from}, {&value, 1});
+}
+
+Value binary(Op op, Type type, Value a, Value b) {
+    const Value operands[] = {a, b};
+    return operation({.op = op, .type = type, .operand_type = type}, {operands, 2});
+}
+
+Type type_of(const Position& position) { return position.wide ? Type::U64 : Type::U32; }
+
+/// Element number of the first element of vector `position`.
+Position scaled(const Position& position, std::uint8_t count) {
+    if (count == 1) return position;
+    const Value factor = literal(type_of(position), std::uint64_t{count});
+    return {binary(Op::Mul, type_of(position), position.value, factor), position.wide, position.where};
+}
+
+/// The committed index of a slot, with what has happened in its expression.
+Value committed_index(Recorder& recorder, const Position& position) {
+    recorder.at(position.where);
+    return committed(position.value);
+}
+
+NodeInfo load_node(const Recorder& recorder, const Array& array, Node index, std::uint8_t count) {
+    NodeInfo node{.kind = Kind::Load,
+                  .type = array.element,
+                  .place = place(array),
+                  .arguments = {index},
+                  .where = recorder.here()};
+    node.memory.count = count;
+    if (array.direction == Direction::Read) node.memory.cache = ir::CacheOperator::Nc;
+    return node;
+}
+
+/// The lanes of a load as values of the type that they compute in.
+void unpack(Recorder& recorder, Slot& slot, Node load, const Value& history, bool unguarded) {
+    for (std::uint8_t lane = 0; lane < slot.count; ++lane) {
+        Node value = load;
+        if (slot.count > 1)
+            value = recorder.append({.kind = Kind::Extract,
+                                     .type = slot.array.element,
+                                     .attribute = lane,
+                                     .arguments = {load},
+                                     .where = recorder.here()});
+        const Type type = computing(slot.array.element);
+        if (type != slot.array.element)
+            value = recorder.append({.kind = Kind::Operation,
+                                     .op = Op::Convert,
+                                     .type = type,
+                                     .operand_type = type,
+                                     .from = slot.array.element,
+                                     .arguments = {value},
+                                     .where = recorder.here()});
+        slot.lanes[lane] = recorder.leaf(value);
+        slot.lanes[lane].effects = history.effects, slot.lanes[lane].atomic = history.atomic;
+        slot.lanes[lane].loads = true;
+        slot.lanes[lane].unguarded = unguarded;
+    }
+}
+
+}  // namespace
+
+// ---- arrays
+
+Array declare_array(ir::Space space, Type element, std::uint64_t count, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    auto& symbols = recorder.kernel.symbols;
+    std::uint32_t number = 0;
+    for (const ir::Symbol& symbol : symbols) number += symbol.space == space && !symbol.dynamic;
+    symbols.push_back({.name = std::string(ir::space_names[int(space)]) + std::to_string(number),
+                       .space = space,
+                       .element = element,
+                       .count = count,
+                       .alignment = 16});
+    return {
+        .index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element};
+}
+
+DynamicArray declare_dynamic(Type element, Position count) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(count.where);
+    auto& symbols = recorder.kernel.symbols;
+    std::uint32_t number = 0;
+    for (const ir::Symbol& symbol : symbols) number += symbol.dynamic;
+    symbols.push_back({.name = "dynamic" + std::to_string(number),
+                       .space = ir::Space::Shared,
+                       .element = element,
+                       .alignment = 16,
+                       .dynamic = true});
+    const Value size = literal(Type::U32, std::uint64_t{ir::info(element).bytes});
+    const Value elements = resized(Type::U32, type_of(count), settled(count.value));
+    Value base = literal(Type::U32, std::uint64_t{0}), bytes = binary(Op::Mul, Type::U32, elements, size);
+    if (number > 0) {
+        base = binary(Op::Div, Type::U32, recorder.dynamic_end, size);
+        bytes = binary(Op::Add, Type::U32, recorder.dynamic_end, bytes);
+    }
+    const Value above = binary(Op::Add, Type::U32, bytes, literal(Type::U32, std::uint64_t{15}));
+    recorder.dynamic_end = binary(Op::And, Type::U32, above, literal(Type::U32, std::uint64_t{~15u}));
+    return {
+        {.index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element},
+        base};
+}
+
+// ---- subscripts
+
+Slot subscript(const Array& array, const Position& index, std::uint8_t count) {
+    Recorder& recorder = Recorder::active();
+    Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
+    recorder.owns(array.capture);
+    slot.index = committed_index(recorder, scaled(index, count));
+    if (array.direction != Direction::Write && array.capture == recorder.capture())
+        unpack(recorder, slot, recorder.append(load_node(recorder, array, recorder.commit(slot.index), count)),
+               slot.index, true);
+    return slot;
+}
+
+Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank) {
+    bool wide = false;
+    for (std::uint8_t r = 0; r < rank; ++r) wide |= indices[r].wide;
+    const Type type = wide ? Type::U64 : Type::U32;
+    Value flat = resized(type, type_of(indices[0]), indices[0].value);
+    for (std::uint8_t r = 1; r < rank; ++r) {
+        flat = binary(Op::Mul, type, flat, literal(type, extents[r]));
+        flat = binary(Op::Add, type, flat, resized(type, type_of(indices[r]), indices[r].value));
+    }
+    return subscript(array, Position{flat, wide, indices[0].where});
+}
+
+Position offset(Value base, const Position& position) {
+    const Value wide = resized(type_of(position), Type::U32, base);
+    return {binary(Op::Add, type_of(position), wide, position.value), position.wide, position.where};
+}
+
+Slot load_if(const Array& array, Value condition, const Position& index, Values other) {
+    Recorder& recorder = Recorder::active();
+    const auto count = std::uint8_t(other.count);
+    Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
+    if (!recorder.owns(array.capture)) return slot;
+    const Position position = scaled(index, count);
+    recorder.at(index.where);
+    std::uint32_t roots[6] = {recorder.adopt(condition), recorder.adopt(position.value)};
+    Value operands[6] = {condition, position.value};
+    for (std::uint8_t lane = 0; lane < count; ++lane) {
+        operands[2 + lane] = other[lane];
+        roots[2 + lane] = recorder.adopt(other[lane]);
+    }
+    const Value history = recorder.together({operands, std::uint32_t(2 + count)});
+    recorder.arrange(roots, 2 + count);
+    const Node guard = recorder.commit(roots[0]);
+    slot.index = committed_index(recorder, position);
+    NodeInfo node = load_node(recorder, array, recorder.commit(slot.index), count);
+    node.guard = guard;
+    for (std::uint8_t lane = 0; lane < count; ++lane)
+        node.other.push_back(recorder.commit(resized(array.element, computing(array.element), other[lane])));
+    unpack(recorder, slot, recorder.append(std::move(node)), history, history.unguarded);
+    return slot;
+}
+
+// ---- changes of memory
+
+namespace {
+
+/// The index and the values of a statement on memory, committed in tree order.
+std::vector<Node> committed_in_order(Recorder& recorder, Value index, Values values, Type from, Type to) {
+    Value operands[5] = {index};
+    std::uint32_t roots[5] = {recorder.adopt(index)};
+    for (std::uint32_t i = 0; i < values.count; ++i) {
+        operands[i + 1] = values[i];
+        roots[i + 1] = recorder.adopt(values[i]);
+    }
+    // The right side of an assignment comes before its left side; loads and atomics are in a defined order.
+    for (std::uint32_t i = 0; i <= values.count; ++i) operands[i].loads = operands[i].unguarded = false;
+    recorder.together({operands, values.count + 1});
+    recorder.arrange(roots, values.count + 1);
+    std::vector<Node> out;
+    for (std::uint32_t i = 0; i < values.count; ++i) out.push_back(recorder.commit(resized(to, from, values[i])));
+    out.insert(out.begin(), recorder.commit(roots[0]));
+    return out;
+}
+
+void store(Recorder& recorder, const Array& array, Value index, Node guard, Values values) {
+    if (!recorder.owns(array.capture)) return;
+    const Type from = computing(array.element);
+    NodeInfo node{.kind = Kind::Store,
+                  .type = array.element,
+                  .place = place(array),
+                  .arguments = committed_in_order(recorder, index, values, from, array.element),
+                  .guard = guard,
+                  .where = recorder.here()};
+    node.memory.count = std::uint8_t(values.count);
+    recorder.statement(std::move(node));
+}
+
+}  // namespace
+
+void store(const Slot& slot, Values values, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    store(recorder, slot.array, slot.index, ast::no_node, values);
+}
+
+void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const Node guard = recorder.commit(condition);
+    store(recorder, array, scaled(index, std::uint8_t(values.count)).value, guard, values);
+}
+
+Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
+    const Type type = slot.array.element;
+    NodeInfo node{.kind = Kind::Atomic,
+                  .op = op,
+                  .type = type,
+                  .operand_type = type,
+                  .place = place(slot.array),
+                  .arguments = committed_in_order(recorder, slot.index, arguments, type, type),
+                  .where = recorder.here()};
+    node.memory.order = order;
+    node.memory.scope = scope != ir::Scope::None                           ? scope
+                        : space(recorder, slot.array) == ir::Space::Shared ? ir::Scope::Cta
+                                                                           : ir::Scope::Gpu;
+    Value out = recorder.leaf(recorder.append(std::move(node)));
+    out.effects = 1;
+    out.atomic = true;
+    return out;
+}
+
+// ---- other threads, and the host
+
+namespace {
+
+NodeInfo operation_node(Recorder& recorder, const Operation& what, Values arguments) {
+    NodeInfo node{.kind = Kind::Operation,
+                  .op = what.op,
+                  .type = what.type,
+                  .operand_type = what.operand_type,
+                  .from = what.from,
+                  .fp = what.fp,
+                  .attribute = what.attribute,
+                  .where = recorder.here()};
+    std::vector<std::uint32_t> roots;
+    for (const Value& argument : arguments) roots.push_back(recorder.adopt(argument));
+    recorder.together(arguments);
+    recorder.arrange(roots.data(), roots.size());
+    for (std::uint32_t root : roots) node.arguments.push_back(recorder.commit(root));
+    return node;
+}
+
+ir::Word text_index(Recorder& recorder, const char* text) {
+    auto& texts = recorder.kernel.texts;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        if (texts[i] == text) return i;
+    texts.emplace_back(text);
+    return texts.size() - 1;
+}
+
+/// How many values a text of print() takes: its {}; "{{" and "}}" stand for braces. Nothing if it is malformed.
+std::optional<std::uint32_t> holes(std::string_view text) {
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '{' && text[i] != '}') continue;
+        const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+        if (next != text[i] && (text[i] == '}' || next != '}')) return {};
+        count += next != text[i];
+        ++i;
+    }
+    return count;
+}
+
+}  // namespace
+
+Value exchange(const Operation& what, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    Value out = recorder.leaf(recorder.append(operation_node(recorder, what, arguments)));
+    out.effects = 1;
+    return out;
+}
+
+void barrier(const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.statement({.kind = Kind::Operation, .op = Op::Barrier, .where = recorder.here()});
+}
+
+void sync_warp(Value members, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.statement(operation_node(recorder, {.op = Op::SyncWarp}, {&members, 1}));
+}
+
+void print(const char* text, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const std::optional<std::uint32_t> expected = holes(text);
+    if (!expected)
+        recorder.complain("the text of print() has a single { or }",
+                          "{} stands for the next value, {{ and }} for braces", recorder.here());
+    else if (*expected != arguments.count)
+        recorder.complain("the text of print() has " + std::to_string(*expected) + " {}, but " +
+                              std::to_string(arguments.count) + " values follow",
+                          "write one {} for each value", recorder.here());
+    recorder.statement(operation_node(recorder, {.op = Op::Print, .attribute = text_index(recorder, text)}, arguments));
+}
+
+void check(Value condition, const char* text, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.statement(
+        operation_node(recorder, {.op = Op::Check, .attribute = text_index(recorder, text)}, {&condition, 1}));
+}
+
+}  // namespace ikat::trace

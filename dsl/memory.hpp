@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: In, Out and InOut parameters, shared and local arrays, register arrays, and what a subscript is.
+//
+// x[i] fixes address and moment: if it is read, then with the value of this place, wherever the name is used later.
+//
+//     auto t = s[i];  s[i] = s[j];  s[j] = t;      swaps
+#pragma once
+#include <cstddef>
+
+#include "dsl/operators.hpp"
+
+namespace ikat {
+
+/// An index of type u32 or u64, and where it is written. Host integers become u32 where they fit.
+class Index {
+public:
+    template <class V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Index>)
+        Index(V&& v, const trace::Where& where = trace::Where::current())
+        : position_(take(std::forward<V>(v), where)) {}
+
+    const trace::Position& position() const { return position_; }
+
+private:
+    template <class V>
+    static trace::Position take(V&& v, const trace::Where& where) {
+        using T = DeviceTypeOf<V>;
+        if constexpr (DeviceValue<V>) {
+            static_assert(std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>,
+                          "an index is a u32 or a u64: convert it with cast<u32>()");
+            return {detail::operand<T>(std::forward<V>(v)), sizeof(T) == 8, where};
+        } else {
+            static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>, "an index is a whole number");
+            if (std::is_unsigned_v<T> && std::uint64_t(v) >> 32 != 0)
+                return {detail::literal<std::uint64_t>(v), true, where};
+            return {detail::literal<std::uint32_t>(v), false, where};
+        }
+    }
+
+    trace::Position position_;
+};
+
+/// N values that were loaded together, or are to be stored together.
+template <class T, int N>
+class Vec {
+    static_assert(N == 2 || N == 4, "vectors have 2 or 4 elements");
+
+public:
+    static constexpr int size = N;
+    template <class... V>
+    requires(sizeof...(V) == N && (Operand<V> && ...)) Vec(V&&... v)
+        : lanes_{Incoming<T>(std::forward<V>(v)).value()...} {}
+    explicit Vec(const trace::Slot& slot) {
+        for (int lane = 0; lane < N; ++lane) lanes_[lane] = slot.lanes[lane];
+    }
+
+    /// Lane number `lane`, which the host knows.
+    Leaf<T> operator[](int lane) const {
+        static_assert(sizeof(T) > 0);
+        return Leaf<T>(trace::settled(lanes_[lane]));
+    }
+    trace::Values recorded() const { return {lanes_, N}; }
+
+private:
+    trace::Value lanes_[N];
+};
+
+/// x[i]. A value to read; x[i] = v stores. Which of both an array allows is its direction.
+template <class E, trace::Direction direction>
+class Subscript : public HostGuard {
+public:
+    using device_type = Computing<E>;
+    explicit Subscript(const trace::Slot& slot) : slot_(slot) {}
+    Subscript(const Subscript&) = default;
+
+    trace::Value recorded() const {
+        static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
+        return slot_.lanes[0];
+    }
+    const trace::Slot& slot() const { return slot_; }
+
+    Subscript& operator=(const Subscript&) requires(false);
+    void operator=(const Incoming<device_type>& v) && { store(v); }
+    /// t = v, where auto t = x[i].
+    template <class V>
+    void operator=(V&&) & {
+        static_assert(always_false<V>,
+                      "this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to "
+                      "change it, or write x[i] = ... to store");
+    }
+
+private:
+    template <class V>
+    friend void store_to(Subscript&& to, V&& v) {
+        to.store(std::forward<V>(v));
+    }
+    void store(const Incoming<device_type>& v) const {
+        static_assert(direction != trace::Direction::Read,
+                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+        trace::store(slot_, {&v.value(), 1}, v.where());
+    }
+
+    trace::Slot slot_;
+};
+
+#define IKAT_COMPOUND(symbol)                                        \
+    template <class E, trace::Direction direction, class V>          \
+    requires Operand<V>                                              \
+    void operator symbol##=(Subscript<E, direction>&& a, V&& v) {    \
+        auto old = Leaf<Computing<E>>(trace::settled(a.recorded())); \
+        std::move(a) = old symbol std::forward<V>(v);                \
+    }                                                                \
+    template <class E, trace::Direction direction, class V>          \
+    requires Operand<V>                                              \
+    void operator symbol##=(Subscript<E, direction>& a, V&& v) { a = v; }
+IKAT_COMPOUND(+)
+IKAT_COMPOUND(-)
+IKAT_COMPOUND(*)
+IKAT_COMPOUND(/)
+IKAT_COMPOUND(%)
+IKAT_COMPOUND(&)
+IKAT_COMPOUND(|)
+IKAT_COMPOUND(^)
+IKAT_COMPOUND(<<)
+IKAT_COMPOUND(>>)
+#undef IKAT_COMPOUND
+
+/// x.vec<4>(i): a Vec to read; y.vec<4>(i) = {a, b, c, d} stores.
+template <class E, int N, trace::Direction direction>
+class VecSubscript : public Vec<Computing<E>, N> {
+public:
+    explicit VecSubscript(const trace::Slot& slot) : Vec<Computing<E>, N>(slot), slot_(slot) {}
+    VecSubscript(const VecSubscript&) = default;
+
+    Leaf<Computing<E>> operator[](int lane) const {
+        static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
+        return Vec<Computing<E>, N>::operator[](lane);
+    }
+    VecSubscript& operator=(const VecSubscript& other) && {
+        std::move(*this) = static_cast<const Vec<Computing<E>, N>&>(other);
+        return *this;
+    }
+    void operator=(const Vec<Computing<E>, N>& v) && {
+        static_assert(direction != trace::Direction::Read,
+                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+        trace::store(slot_, v.recorded(), slot_.where);
+    }
+
+private:
+    trace::Slot slot_;
+};
+
+/// A one-dimensional array that the kernel can index: what pointers and arrays have in common.
+template <class E, trace::Direction direction>
+class Indexable {
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+    using T = Computing<E>;
+
+public:
+    using element_type = E;
+    explicit Indexable(const trace::Array& array) : array_(array) {}
+
+    const trace::Array& array() const { return array_; }
+
+    Subscript<E, direction> operator[](const Index& i) const {
+        return Subscript<E, direction>(trace::subscript(array_, i.position()));
+    }
+    /// Elements N * i ... N * i + N - 1 in one access of N * sizeof(E) bytes, which the array must be aligned to.
+    template <int N>
+    VecSubscript<E, N, direction> vec(const Index& i) const {
+        check_width<N>();
+        return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
+    }
+
+    /// The element, or `other` where the condition is false: there, nothing is accessed.
+    template <class Condition, class V>
+    Leaf<T> load_if(Condition&& condition, const Index& i, V&& other) const {
+        check_readable();
+        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        const trace::Value instead = Incoming<T>(std::forward<V>(other)).value();
+        return Leaf<T>(trace::load_if(array_, guard, i.position(), {&instead, 1}).lanes[0]);
+    }
+    /// The same for vec<N>(i); `other` is a Vec, or one value for all.
+    template <int N, class Condition, class V>
+    Vec<T, N> load_if(Condition&& condition, const Index& i, V&& other) const {
+        check_readable();
+        check_width<N>();
+        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        trace::Value instead[N];
+        if constexpr (Operand<V>) {
+            const trace::Value all = Incoming<T>(std::forward<V>(other)).value();
+            for (int lane = 0; lane < N; ++lane) instead[lane] = all;
+        } else {
+            const Vec<T, N> each(std::forward<V>(other));
+            for (int lane = 0; lane < N; ++lane) instead[lane] = each.recorded()[std::uint32_t(lane)];
+        }
+        return Vec<T, N>(trace::load_if(array_, guard, i.position(), {instead, N}));
+    }
+    /// Stores where the condition is true.
+    template <class Condition, class V>
+    void store_if(Condition&& condition, const Index& i, V&& v,
+                  const trace::Where& where = trace::Where::current()) const {
+        check_writable();
+        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        const trace::Value stored = Incoming<T>(std::forward<V>(v)).value();
+        trace::store_if(array_, guard, i.position(), {&stored, 1}, where);
+    }
+    template <int N, class Condition>
+    void store_if(Condition&& condition, const Index& i, const Vec<T, N>& v,
+                  const trace::Where& where = trace::Where::current()) const {
+        check_writable();
+        check_width<N>();
+        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        trace::store_if(array_, guard, i.position(), v.recorded(), where);
+    }
+
+private:
+    template <int N>
+    static void check_width() {
+        static_assert(N == 2 || N == 4, "vec<N>: N is 2 or 4");
+        static_assert(N * sizeof(E) <= 16, "vec<N>: one access is at most 128 bits wide");
+    }
+    static void check_readable() {
+        static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
+    }
+    static void check_writable() {
+        static_assert(direction != trace::Direction::Read,
+                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+    }
+
+    trace::Array array_;
+};
+
+/// A pointer parameter. In must not overlap what the same launch writes, so that its loads may take the read-only path.
+template <class E, trace::Direction direction>
+class Pointer : public Indexable<E, direction> {
+public:
+    using Indexable<E, direction>::Indexable;
+};
+template <class E>
+using In = Pointer<E, trace::Direction::Read>;
+template <class E>
+using Out = Pointer<E, trace::Direction::Write>;
+template <class E>
+using InOut = Pointer<E, trace::Direction::ReadWrite>;
+
+namespace detail {
+
+template <ir::Space space, class E, std::size_t... N>
+class Array {
+    static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
+    static_assert(((N > 0) && ...), "an extent is at least 1");
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+
+public:
+    using element_type = E;
+    static constexpr std::size_t rank = sizeof...(N), size = (N * ...);
+    static constexpr std::uint64_t extents[] = {N...};
+
+    explicit Array(const trace::Where& where = trace::Where::current())
+        : array_(trace::declare_array(space, ir::type_of<E>, size, where)) {}
+    Array(const Array&) = default;
+    Array& operator=(const Array&) = delete;
+
+    auto operator[](const Index& i) const requires(rank == 1) { return at(i); }
+    auto operator[](const Index& i, const Index& j) const requires(rank == 2) { return at(i, j); }
+    auto operator[](const Index& i, const Index& j, const Index& k) const requires(rank == 3) { return at(i, j, k); }
+    auto operator[](const Index& i, const Index& j, const Index& k, const Index& l) const requires(rank == 4) {
+        return at(i, j, k, l);
+    }
+    /// All elements in a row, the last extent running fastest: vec<4>(i), load_if, passing on to a function.
+    Indexable<E, trace::Direction::ReadWrite> flat() const { return Indexable<E, trace::Direction::ReadWrite>(array_); }
+
+private:
+    auto at(const auto&... i) const {
+        const trace::Position indices[] = {i.position()...};
+        return Subscript<E, trace::Direction::ReadWrite>(trace::subscript(array_, indices, extents, rank));
+    }
+
+    trace::Array array_;
+};
+
+}  // namespace detail
+
+/// Memory that the threads of a block share. Each declaration that is executed is an array of its own.
+template <class E, std::size_t... N>
+class Shared : public detail::Array<ir::Space::Shared, E, N...> {
+public:
+    explicit Shared(const trace::Where& where = trace::Where::current())
+        : detail::Array<ir::Space::Shared, E, N...>(where) {}
+};
+/// Memory of one thread, for indices that only the device knows. Where the host knows them, Regs is the faster one.
+template <class E, std::size_t... N>
+class Local : public detail::Array<ir::Space::Local, E, N...> {
+public:
+    explicit Local(const trace::Where& where = trace::Where::current())
+        : detail::Array<ir::Space::Local, E, N...>(where) {}
+};
+
+/// Shared memory whose size the launch gives.
+template <class E>
+class DynamicShared {
+public:
+    using element_type = E;
+    explicit DynamicShared(const trace::DynamicArray& array) : array_(array) {}
+    Subscript<E, trace::Direction::ReadWrite> operator[](const Index& i) const {
+        return Subscript<E, trace::Direction::ReadWrite>(
+            trace::subscript(array_.array, trace::offset(array_.base, i.position())));
+    }
+
+private:
+    trace::DynamicArray array_;
+};
+/// `count` elements of dynamic shared memory, behind those of earlier calls; each part begins at a multiple of 16
+/// bytes.
+template <class E>
+DynamicShared<E> dynamic_shared(const Index& count) {
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+    return DynamicShared<E>(trace::declare_dynamic(ir::type_of<E>, count.position()));
+}
+
+/// N device variables with numbers that the host knows: r[k] in a host loop.
+template <class T, std::size_t N>
+class Regs {
+    using Device = DeviceTypeOf<T>;
+
+public:
+    static constexpr std::size_t size = N;
+    /// Declared, not assigned.
+    explicit Regs(const trace::Where& where = trace::Where::current()) : Regs(std::make_index_sequence<N>{}, where) {}
+    /// All assigned the same value.
+    template <Operand V>
+    explicit Regs(V&& v, const trace::Where& where = trace::Where::current())
+        : Regs(std::make_index_sequence<N>{}, where) {
+        const Leaf<Device> all(trace::committed(Incoming<Device>(std::forward<V>(v), where).value()));
+        for (Var<Device>& r : vars_) r = Incoming<Device>(all, where);
+    }
+
+    template <class I>
+    Var<Device>& operator[](const I& i) {
+        return vars_[number(i)];
+    }
+    template <class I>
+    const Var<Device>& operator[](const I& i) const {
+        return vars_[number(i)];
+    }
+    Var<Device>* begin() { return vars_; }
+    Var<Device>* end() { return vars_ + N; }
+    const Var<Device>* begin() const { return vars_; }
+    const Var<Device>* end() const { return vars_ + N; }
+
+private:
+    template <std::size_t... i>
+    Regs(std::index_sequence<i...>, const trace::Where& where) : vars_{((void)i, Var<Device>(where))...} {}
+
+    template <class I>
+    static std::size_t number(const I& i) {
+        if constexpr (DeviceValue<I>) {
+            static_assert(
+                always_false<I>,
+                "Regs are registers, which have no addresses: index them by host integers in an unrolled host "
+                "loop, or use Local<T, N>");
+            return 0;
+        } else {
+            return trace::checked_index(std::int64_t(i), N);
+        }
+    }
+
+    Var<Device> vars_[N];
+};
+
+}  // namespace ikat

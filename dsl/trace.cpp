@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values: literals, trees and how they are committed; variables.
+#include "dsl/trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "codegen/ir/semantics.hpp"
+#include "dsl/recorder.hpp"
+
+namespace ikat::trace {
+namespace {
+
+using ast::Kind;
+using ir::Type;
+
+constexpr std::string_view no_capture = "a device value outside of a kernel";
+constexpr std::string_view no_capture_hint =
+    "device values and statements belong in the lambda that is given to kernel(); they record what the device does";
+
+std::string name_of(Type type) { return std::string(ir::info(type).name); }
+
+Value constant(Type type, ir::Word bits) {
+    return Recorder::active().tree({.op = ir::Op::Const, .type = type, .operand_type = type, .attribute = bits}, {});
+}
+
+Value unfit(Type type, const std::string& number) {
+    Recorder::active().complain(
+        "the number " + number + " has no exact value of type " + name_of(type),
+        "write a number that fits, or convert a device value with cast<" + name_of(type) + ">()");
+    return constant(type, 0);
+}
+
+/// An integer as a value of an integer or floating type that holds it exactly.
+template <class I>
+Value integer(Type type, I number) {
+    return ir::with_type(type, [&]<class T>() {
+        if constexpr (std::is_same_v<T, bool>) {
+            return unfit(type, std::to_string(number));
+        } else if constexpr (ir::sem::is_float<T>) {
+            const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
+            const double exact = double(ir::sem::wide(rounded));
+            const bool same = std::abs(exact) < 0x1p63 && exact == std::floor(exact) &&
+                              std::cmp_equal(static_cast<std::int64_t>(exact), number);
+            return same ? constant(type, ir::to_word(rounded)) : unfit(type, std::to_string(number));
+        } else {
+            return std::in_range<T>(number) ? constant(type, ir::to_word(T(number)))
+                                            : unfit(type, std::to_string(number));
+        }
+    });
+}
+
+}  // namespace
+
+// ---- literals
+
+Value literal(Type type, std::int64_t number) { return integer(type, number); }
+Value literal(Type type, std::uint64_t number) { return integer(type, number); }
+Value literal(Type type, bool truth) { return constant(type, truth); }
+
+Value literal(Type type, double number) {
+    return ir::with_type(type, [&]<class T>() {
+        if constexpr (ir::sem::is_float<T>) {
+            const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
+            const bool fits = std::isfinite(double(ir::sem::wide(rounded))) == std::isfinite(number);
+            return fits ? constant(type, ir::to_word(rounded)) : unfit(type, std::to_string(number));
+        } else {
+            return unfit(type, std::to_string(number));
+        }
+    });
+}
+
+Value special(ir::SpecialRegister which) {
+    return Recorder::active().tree(
+        {.op = ir::Op::Special, .type = Type::U32, .operand_type = Type::U32, .attribute = ir::Word(which)}, {});
+}
+
+// ---- operations
+
+Value operation(const Operation& what, Values arguments) { return Recorder::active().tree(what, arguments); }
+
+Value choice(const Operation& what, Values arguments) {
+    Recorder& recorder = Recorder::active();
+    for (const Value& argument : arguments) {
+        if (!argument.unguarded) continue;
+        const ast::Node load = recorder.find_load(recorder.adopt(argument));
+        if (load == ast::no_node) continue;
+        const ast::NodeInfo& node = recorder.kernel[load];
+        const bool selects = what.op == ir::Op::Select;
+        const std::string array = node.place.base == ast::Place::Base::Parameter
+                                      ? "`" + recorder.kernel.parameters[node.place.index].name + "`"
+                                      : "a shared or local array";
+        recorder.complain(
+            "the load from " + array + " inside " +
+                (selects                  ? "select()"
+                 : what.op == ir::Op::And ? "&"
+                                          : "|") +
+                " happens whatever the condition says",
+            "load under the condition with .load_if(condition, index, other) or inside if_(); or name the "
+            "load first (auto v = ...), if it is always in bounds",
+            node.where);
+        break;
+    }
+    return recorder.tree(what, arguments);
+}
+
+Value convert(Type to, Type from, Value value, ir::FloatInfo fp) {
+    const Value narrow =
+        operation({.op = ir::Op::Convert, .type = to, .operand_type = to, .from = from, .fp = fp}, {&value, 1});
+    const Type wide = computing(to);
+    if (wide == to) return narrow;
+    return operation({.op = ir::Op::Convert, .type = wide, .operand_type = wide, .from = to}, {&narrow, 1});
+}
+
+Value committed(Value value) {
+    Recorder& recorder = Recorder::active();
+    Value out = recorder.leaf(recorder.commit(value));
+    out.effects = value.effects, out.atomic = value.atomic;
+    out.loads = value.loads, out.unguarded = value.unguarded;
+    return out;
+}
+
+// ---- variables
+
+namespace {
+
+ast::Variable id(Variable variable) { return ast::Variable(variable.index); }
+
+bool usable(Recorder& recorder, Variable variable) {
+    if (variable.index == moved_from) {
+        recorder.complain("a device variable is used after it was moved from",
+                          "std::move hands a device variable over; copy it instead");
+        return false;
+    }
+    return recorder.owns(variable.capture);
+}
+
+}  // namespace
+
+Variable declare(Type type, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const auto variable = ast::Variable(recorder.kernel.variables.size());
+    recorder.kernel.variables.push_back({.type = type, .name = {}, .where = recorder.here()});
+    recorder.statement({.kind = Kind::Declare, .variable = variable, .where = recorder.here()});
+    return {index(variable), recorder.capture()};
+}
+
+Variable define(Type type, Value value, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const ast::Node node = recorder.commit(value);
+    const Variable variable = declare(type, where);
+    recorder.statement({.kind = Kind::Assign, .variable = id(variable), .arguments = {node}, .where = recorder.here()});
+    return variable;
+}
+
+void assign(Variable variable, Value value, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!usable(recorder, variable)) return;
+    const ast::Node node = recorder.commit(value);
+    recorder.statement({.kind = Kind::Assign, .variable = id(variable), .arguments = {node}, .where = recorder.here()});
+}
+
+Value read(Variable variable) {
+    Recorder& recorder = Recorder::active();
+    if (!usable(recorder, variable)) return constant(Type::U32, 0);
+    return recorder.leaf(recorder.append({.kind = Kind::Read,
+                                          .type = recorder.kernel[id(variable)].type,
+                                          .variable = id(variable),
+                                          .where = recorder.here()}));
+}
+
+std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
+    if (index >= 0 && std::uint64_t(index) < size) return std::uint64_t(index);
+    Recorder::active().complain("register " + std::to_string(index) + " of Regs, which has " + std::to_string(size),
+                                "registers are numbered from 0");
+    return 0;
+}
+
+Variable Recorder::define_parameter(std::uint32_t parameter) {
+    const ir::Parameter& info = kernel.parameters[parameter];
+    at(kernel.where);
+    const auto variable = ast::Variable(kernel.variables.size());
+    kernel.variables.push_back({.type = info.type, .name = info.name, .where = here_});
+    statement({.kind = Kind::Declare, .variable = variable, .where = here_});
+    const Operation value{.op = ir::Op::Param, .type = info.type, .operand_type = info.type, .attribute = parameter};
+    const ast::Node node = commit(tree(value, {}));
+    statement({.kind = Kind::Assign, .variable = variable, .arguments = {node}, .where = here_});
+    return {index(variable), capture_};
+}
+
+// ---- the recorder: whose values these are
+
+namespace {
+thread_local Recorder* current_recorder = nullptr;
+}
+
+Recorder* Recorder::current() { return current_recorder; }
+Recorder* Recorder::exchange(Recorder* recorder) { return std::exchange(current_recorder, recorder); }
+
+Recorder& Recorder::active() {
+    if (!current_recorder) throw Error(std::string(no_capture), std::string(no_capture_hint));
+    return *current_recorder;
+}
+
+Recorder::Recorder(std::uint32_t capture, bool compare_regions) : capture_(capture), compare_regions_(compare_regions) {
+    kernel.nodes.reserve(64);
+    trees_.reserve(64);
+    stack_.push_back(add_region());
+    open_[0] = true;
+}
+
+void Recorder::complain(std::string message, std::string hint, Location where) {
+    diagnostics.push_back({.where = where, .message = std::move(message), .hint = std::move(hint)});
+}
+
+bool Recorder::owns(std::uint32_t capture) {
+    if (capture == capture_) return true;
+    complain("a device value of another kernel, or of an earlier capture, is used here",
+             "device values live as long as the capture of their kernel: do not keep them in globals, statics or "
+             "members");
+    return false;
+}
+
+void Recorder::at(const Location& where) {
+    here_ = where;
+    for (; placed_ < diagnostics.size(); ++placed_)
+        if (!diagnostics[placed_].where.known()) diagnostics[placed_].where = here_;
+}
+
+// ---- trees
+
+std::uint32_t Recorder::adopt(const Value& value) {
+    return owns(value.capture) ? value.tree : constant(Type::U32, 0).tree;
+}
+
+Value Recorder::together(Values operands) {
+    Value out{.capture = capture_};
+    const Value* atomic = nullptr;
+    const Value* load = nullptr;
+    unsigned effects = 0;
+    for (const Value& operand : operands) {
+        effects += operand.effects;
+        if (operand.atomic) atomic = &operand;
+        if (operand.loads) load = &operand;
+        out.loads |= operand.loads, out.unguarded |= operand.unguarded, out.atomic |= operand.atomic;
+    }
+    // The load may be another operand than the last one found.
+    if (atomic && load == atomic)
+        for (const Value& operand : operands)
+            if (operand.loads && &operand != atomic) load = &operand;
+    if (effects > 1)
+        complain("two atomics, shuffles or votes in one expression: C++ leaves open which one comes first",
+                 "name the first (auto a = ...;) and use the name");
+    else if (atomic && load && load != atomic)
+        complain("an atomic and a load in one expression: C++ leaves open which one comes first",
+                 "name the first (auto a = ...;) and use the name");
+    out.effects = effects ? 1 : 0;
+    return out;
+}
+
+Value Recorder::tree(const Operation& what, Values arguments) {
+    IKAT_ASSERT(arguments.count <= 4, "a tree has at most four arguments");
+    Tree tree{.what = what, .count = std::uint8_t(arguments.count)};
+    for (std::uint32_t i = 0; i < arguments.count; ++i) tree.arguments[i] = adopt(arguments[i]);
+    Value out = together(arguments);
+    out.tree = std::uint32_t(trees_.size());
+    trees_.push_back(tree);
+    if (arguments.count > 1) arrange(tree.arguments, tree.count);
+    return out;
+}
+
+Value Recorder::leaf(ast::Node node) {
+    trees_.push_back({.node = node, .leaf = true});
+    return {.tree = std::uint32_t(trees_.size() - 1), .capture = capture_};
+}
+
+ast::Node Recorder::commit(std::uint32_t tree) {
+    const ast::Node known = trees_[tree].node;
+    if (known != ast::no_node && is_open(region_of(known))) return known;
+    if (trees_[tree].leaf) {
+        complain("a value that belongs to a device region is used outside of it",
+                 "the region may not have run: assign the value to a device variable declared before the region");
+        return commit(constant(kernel[known].type, 0).tree);
+    }
+    const Operation what = trees_[tree].what;
+    ast::NodeInfo node{.kind = Kind::Operation,
+                       .op = what.op,
+                       .type = what.type,
+                       .operand_type = what.operand_type,
+                       .from = what.from,
+                       .fp = what.fp,
+                       .attribute = what.attribute,
+                       .where = here_};
+    node.arguments.reserve(trees_[tree].count);
+    for (std::uint32_t i = 0; i < trees_[tree].count; ++i) node.arguments.push_back(commit(trees_[tree].arguments[i]));
+    return trees_[tree].node = append(std::move(node));
+}
+
+ast::Node Recorder::find_load(std::uint32_t tree) const {
+    const Tree& at = trees_[tree];
+    if (!at.leaf) {
+        for (std::uint32_t i = 0; i < at.count; ++i)
+            if (const ast::Node found = find_load(at.arguments[i]); found != ast::no_node) return found;
+        return ast::no_node;
+    }
+    const ast::NodeInfo& node = kernel[at.node];
+    if (node.kind == Kind::Load && node.guard == ast::no_node) return at.node;
+    const bool inner = node.kind == Kind::Extract || (node.kind == Kind::Operation && node.op == ir::Op::Convert);
+    return inner && kernel[node.arguments[0]].kind == Kind::Load ? node.arguments[0] : ast::no_node;
+}
+
+}  // namespace ikat::trace

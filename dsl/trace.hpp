@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the language's templates call to record a kernel. Nothing here is a template, so that a kernel file compiles
+// only what is its own; trace.cpp and its neighbours do the work.
+//
+// While a kernel is captured, one recorder per thread builds its ast::Kernel. Expressions are trees that the recorder
+// keeps; a Value names one. An operation becomes a node of the AST when its tree is committed: assigned, stored, used
+// as an index or handed to another thread. Reads of variables and loads are nodes at once, because they belong to the
+// place where they are written.
+//
+//     a * x[i] + y[i]          trees            nodes so far
+//     x[i]                     load             read i, load x
+//     a * x[i]                 mul(read, load)  read a
+//     y[i] = ...               -                ..., mul, add, store
+//
+// A call outside of any capture, or with a value of another capture, throws Error.
+#pragma once
+#include <cstdint>
+#include <source_location>
+
+#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/memory.hpp"
+#include "codegen/ir/op.hpp"
+
+namespace ikat::trace {
+
+using Where = std::source_location;
+
+/// A tree of the capture that is going on. What has happened in the full expression that it is part of is counted in
+/// `effects` and `loads` (atomics and shuffles; loads): C++ leaves open in which order operands are evaluated.
+struct Value {
+    std::uint32_t tree = 0;
+    std::uint32_t capture = 0;
+    std::uint8_t effects = 0;
+    bool atomic = false;  // one of the effects is a change of memory
+    bool loads = false;
+    bool unguarded = false;  // one of the loads is not a load_if
+};
+
+/// The same value, named: what it has done was done in an earlier full expression.
+inline Value settled(Value value) { return {.tree = value.tree, .capture = value.capture}; }
+
+struct Operation {
+    ir::Op op{};
+    ir::Type type = ir::Type::Void;          // of the result
+    ir::Type operand_type = ir::Type::Void;  // which the operation is written at
+    ir::Type from = ir::Type::Void;          // conversions
+    ir::FloatInfo fp{};
+    ir::Word attribute = 0;
+};
+
+struct Values {
+    const Value* first = nullptr;
+    std::uint32_t count = 0;
+    const Value* begin() const { return first; }
+    const Value* end() const { return first + count; }
+    const Value& operator[](std::uint32_t i) const { return first[i]; }
+};
+
+// ---- values
+
+/// A host number as a value of `type`. A number that does not fit is a diagnostic.
+Value literal(ir::Type type, std::int64_t number);
+Value literal(ir::Type type, std::uint64_t number);
+Value literal(ir::Type type, double number);
+Value literal(ir::Type type, bool truth);
+Value special(ir::SpecialRegister which);
+/// A pure operation.
+Value operation(const Operation& what, Values arguments);
+/// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
+/// a diagnostic that names it, because it would be made whatever the condition says.
+Value choice(const Operation& what, Values arguments);
+/// A conversion; to an 8- or 16-bit integer, it gives the i32 or u32 that holds it.
+Value convert(ir::Type to, ir::Type from, Value value, ir::FloatInfo fp);
+/// The value as one node, recorded here.
+Value committed(Value value);
+
+// ---- variables
+
+inline constexpr std::uint32_t moved_from = ~0u;
+struct Variable {
+    std::uint32_t index = moved_from;
+    std::uint32_t capture = 0;
+};
+
+Variable declare(ir::Type type, const Where& where);
+/// declare and assign.
+Variable define(ir::Type type, Value value, const Where& where);
+void assign(Variable variable, Value value, const Where& where);
+Value read(Variable variable);
+/// A host index into `size` registers; a diagnostic and 0 if it is out of bounds.
+std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
+
+// ---- memory
+
+enum class Direction : std::uint8_t { Read, Write, ReadWrite };
+
+/// What subscripts are relative to: a pointer parameter, or a shared or local array.
+struct Array {
+    std::uint32_t index = 0;
+    std::uint32_t capture = 0;
+    bool symbol = false;  // index into the kernel's symbols, else into its parameters
+    Direction direction = Direction::ReadWrite;
+    ir::Type element = ir::Type::Void;
+};
+
+/// The type that elements of a type compute in: 8- and 16-bit integers load as i32 or u32.
+constexpr ir::Type computing(ir::Type element) {
+    if (!ir::contains(ir::NarrowInt, element)) return element;
+    return ir::is_signed(element) ? ir::Type::I32 : ir::Type::U32;
+}
+
+/// A u32 or u64 index and the place where it is written.
+struct Position {
+    Value value;
+    bool wide = false;  // u64
+    Where where{};
+};
+
+/// `count` elements of an array, at a fixed index; for arrays that may be read, their values at the moment of the
+/// subscript.
+struct Slot {
+    Array array;
+    Value index;
+    Value lanes[4]{};
+    std::uint8_t count = 1;
+    Where where{};
+};
+
+Array declare_array(ir::Space space, ir::Type element, std::uint64_t count, const Where& where);
+/// Dynamic shared memory for `count` elements behind what has been asked for before; `base` is its first index.
+struct DynamicArray {
+    Array array;
+    Value base;
+};
+DynamicArray declare_dynamic(ir::Type element, Position count);
+
+/// array[index]; with `count` = 2 or 4, elements index * count and the next.
+Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1);
+/// array[i, j, ...] of an array with extents, row-major.
+Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
+/// The position `offset` elements further: base + position.
+Position offset(Value base, const Position& position);
+Slot load_if(const Array& array, Value condition, const Position& index, Values other);
+void store(const Slot& slot, Values values, const Where& where);
+void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where);
+/// Gives the old element.
+Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where);
+
+// ---- other threads, and the host
+
+Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
+void barrier(const Where& where);
+void sync_warp(Value members, const Where& where);
+void print(const char* text, Values arguments, const Where& where);
+void check(Value condition, const char* text, const Where& where);
+
+// ---- control flow
+
+/// A lambda of the user's that records a region.
+struct Body {
+    void (*call)(void* object) = nullptr;
+    void* object = nullptr;
+};
+struct Condition {
+    Value (*call)(void* object) = nullptr;
+    void* object = nullptr;
+};
+
+struct If {
+    std::uint32_t node = 0;
+    std::uint32_t capture = 0;
+};
+If if_(Value condition, Body body, const Where& where);
+/// Both return the If whose else is still open.
+If else_if(If open, Condition condition, Body body, const Where& where);
+void else_(If open, Body body, const Where& where);
+void while_(Condition condition, Body body, const Where& where);
+void break_(const Where& where);
+void continue_(const Where& where);
+void return_(const Where& where);
+
+/// The step of a range, where the host knows it, must be positive.
+void check_step(double step, const Where& where);
+
+/// A device loop around the body of a host range-for: begin() opens it, the end of a round closes it.
+class Loop {
+public:
+    Loop(ir::Type type, Value begin, Value end, Value step, std::uint32_t unroll, const Where& where);
+    Loop(const Loop&) = delete;
+    ~Loop();
+    /// Begins the body; gives the loop's variable.
+    Value open();
+    /// Ends the body. False if it is to run once more, to be compared with the first time.
+    bool close();
+
+private:
+    ir::Type type_;
+    Value begin_, end_, step_;
+    std::uint32_t unroll_;
+    Where where_;
+    std::uint32_t node_ = 0, exceptions_ = 0;
+    enum class State : std::uint8_t { Unused, Open, Done } state_ = State::Unused;
+};
+
+}  // namespace ikat::trace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device variables: f32, u32, pred ... Construction and assignment are recorded; reading one gives its value as it is
+// at that place.
+//
+//     f32 sum = 0;            // declares and assigns
+//     sum = sum + x[i];       // reads, loads, adds, assigns
+//     Var t = a * b;          // the type is deduced
+#pragma once
+#include "dsl/expr.hpp"
+
+namespace ikat {
+
+template <class T>
+class Var : public HostGuard {
+    static_assert(!ir::contains(ir::NarrowInt, ir::type_of<T>),
+                  "8- and 16-bit integers live in memory only (In<std::uint8_t>): compute in i32 or u32");
+    static_assert(ir::contains(ir::Any, ir::type_of<T>),
+                  "a device variable holds bool, integers, half, float or double");
+
+public:
+    using device_type = T;
+
+    /// Declared and not assigned yet.
+    Var(const trace::Where& where = trace::Where::current()) : variable_(trace::declare(ir::type_of<T>, where)) {}
+    template <class V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Var>) Var(V&& v, const trace::Where& where = trace::Where::current())
+        : variable_(trace::define(ir::type_of<T>, Incoming<T>(std::forward<V>(v), where).value(), where)) {}
+    Var(const Var& other, const trace::Where& where = trace::Where::current())
+        : variable_(trace::define(ir::type_of<T>, other.recorded(), where)) {}
+    /// Takes the variable over: what a function returns is the variable that the function declared.
+    Var(Var&& other) noexcept : variable_(std::exchange(other.variable_, {})) {}
+    explicit Var(trace::Variable variable) : variable_(variable) {}
+
+    /// Never chosen: x = y goes the way of all assignments, through Incoming, which knows the place of the statement.
+    /// Were it not declared here, the compiler's own would copy the handle and record nothing.
+    Var& operator=(const Var&) requires(false);
+    Var& operator=(const Incoming<T>& v) {
+        trace::assign(variable_, v.value(), v.where());
+        return *this;
+    }
+
+    trace::Value recorded() const { return trace::read(variable_); }
+
+private:
+    trace::Variable variable_;
+};
+
+template <class V>
+Var(V&&) -> Var<DeviceTypeOf<V>>;
+
+using pred = Var<bool>;
+using i32 = Var<std::int32_t>;
+using u32 = Var<std::uint32_t>;
+using i64 = Var<std::int64_t>;
+using u64 = Var<std::uint64_t>;
+using f16 = Var<half>;
+using f32 = Var<float>;
+using f64 = Var<double>;
+// Not for declarations (Var says why), but for conversions: cast<u8>.
+using i8 = Var<std::int8_t>;
+using u8 = Var<std::uint8_t>;
+using i16 = Var<std::int16_t>;
+using u16 = Var<std::uint16_t>;
+
+}  // namespace ikat

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The window: nodes that wait for the next statement, and the order in which they will stand.
+//
+//     x[i] + y[i]      g++ evaluates right to left     in the window         arranged
+//                                                      read i, load y        read i, load x
+//                                                      read i, load x        read i, load y
+//
+// The nodes that a tree needs, left to right, take the places that they have in the window together; the other nodes
+// stay. What must not change then decides: a node comes behind what it uses, operations of several lanes keep their
+// order, and loads stay on their side of an atomic.
+#include <algorithm>
+
+#include "dsl/recorder.hpp"
+
+namespace ikat::trace {
+
+using ast::Kind;
+using ast::Node;
+
+namespace {
+
+bool is_effect(const ast::NodeInfo& node) {
+    return node.kind == Kind::Atomic || (node.kind == Kind::Operation && !ir::is_pure(node.op));
+}
+
+}  // namespace
+
+Node Recorder::append(ast::NodeInfo node) {
+    const auto id = Node(kernel.nodes.size());
+    window_effects_ += is_effect(node);
+    kernel.nodes.push_back(std::move(node));
+    homes_.push_back(region());
+    positions_.push_back(std::uint32_t(window_.size()));
+    window_.push_back(id);
+    return id;
+}
+
+Node Recorder::statement(ast::NodeInfo node) {
+    const Node id = append(std::move(node));
+    flush();
+    return id;
+}
+
+void Recorder::flush() {
+    auto& nodes = kernel.regions[index(region())];
+    nodes.insert(nodes.end(), window_.begin(), window_.end());
+    for (Node node : window_) positions_[index(node)] = settled_position;
+    window_.clear();
+    window_effects_ = 0;
+}
+
+void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
+    if (window_.size() < 2) return;
+    tree_marks_.resize(trees_.size());
+    node_marks_.resize(kernel.nodes.size());
+    ++walk_;
+    order_.clear();
+    for (std::size_t i = 0; i < count; ++i) collect_tree(roots[i]);
+    const auto position = [&](Node node) { return positions_[index(node)]; };
+    if (std::ranges::is_sorted(order_, {}, position)) return;
+
+    std::vector<std::uint32_t> places;
+    for (Node node : order_) places.push_back(position(node));
+    std::ranges::sort(places);
+    const std::vector<Node> before = window_;
+    for (std::size_t i = 0; i < order_.size(); ++i) window_[places[i]] = order_[i];
+    legalise(before);
+}
+
+void Recorder::collect_tree(std::uint32_t tree) {
+    if (tree_marks_[tree] == walk_) return;
+    tree_marks_[tree] = walk_;
+    const Tree& at = trees_[tree];
+    if (at.node != ast::no_node && is_open(region_of(at.node))) return collect_node(at.node);
+    for (std::uint32_t i = 0; i < at.count; ++i) collect_tree(at.arguments[i]);
+}
+
+void Recorder::collect_node(Node node) {
+    if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
+    node_marks_[index(node)] = walk_;
+    const ast::NodeInfo& at = kernel[node];
+    for (Node argument : at.arguments) collect_node(argument);
+    if (at.guard != ast::no_node) collect_node(at.guard);
+    for (Node other : at.other) collect_node(other);
+    order_.push_back(node);
+}
+
+/// Takes the window as a wish and gives the legal order nearest to it; `before` is the order of recording, which is
+/// legal.
+void Recorder::legalise(std::span<const Node> before) {
+    const std::vector<Node> wished = std::move(window_);
+    window_.clear();
+    ++walk_;
+    for (Node node : wished) place(node, before);
+    for (std::size_t i = 0; i < window_.size(); ++i) positions_[index(window_[i])] = std::uint32_t(i);
+}
+
+void Recorder::place(Node node, std::span<const Node> before) {
+    if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
+    node_marks_[index(node)] = walk_;
+    const ast::NodeInfo& at = kernel[node];
+    for (Node argument : at.arguments) place(argument, before);
+    if (at.guard != ast::no_node) place(at.guard, before);
+    for (Node other : at.other) place(other, before);
+    if (window_effects_ > 0 && (is_effect(at) || at.kind == Kind::Load)) {
+        for (Node earlier : before) {
+            if (earlier == node) break;
+            const ast::NodeInfo& other = kernel[earlier];
+            const bool both_effects = is_effect(at) && is_effect(other);
+            const bool load_and_atomic = (at.kind == Kind::Load && other.kind == Kind::Atomic) ||
+                                         (at.kind == Kind::Atomic && other.kind == Kind::Load);
+            if (both_effects || load_and_atomic) place(earlier, before);
+        }
+    }
+    window_.push_back(node);
+}
+
+}  // namespace ikat::trace

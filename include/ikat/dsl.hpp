@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// The language alone: device values, control flow, memory, threads, kernels. See docs/language.md.
+#pragma once
+#include "dsl/kernel.hpp"
+#include "dsl/simt.hpp"
