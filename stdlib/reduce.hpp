@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions inside a kernel: over the lanes of a warp, over the threads of a block. Building blocks for any kernel.
+//
+//     f32 sum = 0;
+//     for (auto i : grid_stride(n)) sum += x[i];
+//     sum = block_sum(sum);                        // every thread of the block now has the block's sum
+//
+// The order of combination is fixed (a butterfly over lanes, then over warps), so results are the same in every run.
+// Every thread of the block must get here: the reductions are full-warp and full-block operations.
+#pragma once
+#include <limits>
+
+#include "dsl/dsl.hpp"
+
+namespace ikat::stdlib {
+
+/// The lowest value of T for which max(lowest, x) = x: -infinity for floats.
+template <class T>
+constexpr T lowest() {
+    if constexpr (std::numeric_limits<T>::has_infinity)
+        return -std::numeric_limits<T>::infinity();
+    else
+        return std::numeric_limits<T>::lowest();
+}
+
+/// Combines a value of each of the 32 lanes; every lane gets the result. `combine` is associative: (a, b) → a value.
+/// Source: the butterfly exchange of the CUDA C++ Programming Guide, "Warp Shuffle Functions".
+template <Value V>
+auto warp_reduce(const V& mine, auto&& combine) {
+    Var total = value(mine);
+    for (unsigned distance = 16; distance > 0; distance /= 2) total = combine(total, shuffle_xor(total, distance));
+    return total;
+}
+
+/// Combines a value of each thread of the block; every thread gets the result. `neutral` leaves the other operand of
+/// `combine` as it is. Uses 32 elements of shared memory and one barrier. Blocks are a multiple of 32 threads.
+template <Value V>
+auto block_reduce(const V& mine, auto neutral, auto&& combine) {
+    using T = value_type<V>;
+    Shared<T, 32> of_warp;
+    Var total = warp_reduce(mine, combine);
+    if_(lane_id() == 0, [&] { of_warp[warp_id()] = total; });
+    sync_block();
+    total = neutral;
+    if_(lane_id() < block_dim().x / 32, [&] { total = of_warp[lane_id()]; });
+    return warp_reduce(total, combine);
+}
+
+inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
+inline constexpr auto maximum = [](const auto& a, const auto& b) { return max(a, b); };
+inline constexpr auto minimum = [](const auto& a, const auto& b) { return min(a, b); };
+
+template <Value V>
+auto warp_sum(const V& mine) {
+    return warp_reduce(mine, plus);
+}
+template <Value V>
+auto warp_max(const V& mine) {
+    return warp_reduce(mine, maximum);
+}
+template <Value V>
+auto warp_min(const V& mine) {
+    return warp_reduce(mine, minimum);
+}
+template <Value V>
+auto block_sum(const V& mine) {
+    return block_reduce(mine, value_type<V>(0), plus);
+}
+template <Value V>
+auto block_max(const V& mine) {
+    return block_reduce(mine, lowest<value_type<V>>(), maximum);
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of the library compute, on the host and in double: plain loops that one can check by eye. Tests and
+// users compare with them.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codegen/support/half.hpp"
+
+namespace ikat::stdlib::reference {
+
+/// a x + y, element by element.
+std::vector<double> saxpy(double a, std::span<const float> x, std::span<const float> y);
+
+double sum(std::span<const float> x);
+double sum(std::span<const half> x);
+/// -infinity for no elements; NaNs are ignored.
+double max(std::span<const float> x);
+double max(std::span<const half> x);
+
+/// C[m×n] = A[m×k] · B[k×n], row-major.
+std::vector<double> gemm(std::span<const float> A, std::span<const float> B, std::uint32_t m, std::uint32_t n,
+                         std::uint32_t k);
+
+}  // namespace ikat::stdlib::reference
