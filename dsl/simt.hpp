@@ -93,7 +93,7 @@ Leaf<R> vote(ir::Op op, P&& p, M&& members, const trace::Where& where) {
 }  // namespace detail
 
 #define IKAT_SHUFFLE(name, mode)                                                                            \
-    template <DeviceValue V, Operand N, Operand M = std::uint32_t>                                          \
+    template <DeviceValue V, Operand N, Operand M = const std::uint32_t&>                                          \
     auto name(V&& v, N&& n, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) { \
         return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), 32,           \
                                std::forward<M>(members), where);                                            \
@@ -109,15 +109,15 @@ IKAT_SHUFFLE(shuffle_idx, Idx)
 #undef IKAT_SHUFFLE
 
 /// Whether p holds in any lane, in all lanes; the lanes in which it holds as bits.
-template <DeviceValue P, Operand M = std::uint32_t>
+template <DeviceValue P, Operand M = const std::uint32_t&>
 Leaf<bool> any(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
     return detail::vote<bool>(ir::Op::VoteAny, std::forward<P>(p), std::forward<M>(members), where);
 }
-template <DeviceValue P, Operand M = std::uint32_t>
+template <DeviceValue P, Operand M = const std::uint32_t&>
 Leaf<bool> all(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
     return detail::vote<bool>(ir::Op::VoteAll, std::forward<P>(p), std::forward<M>(members), where);
 }
-template <DeviceValue P, Operand M = std::uint32_t>
+template <DeviceValue P, Operand M = const std::uint32_t&>
 Leaf<std::uint32_t> ballot(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
     return detail::vote<std::uint32_t>(ir::Op::Ballot, std::forward<P>(p), std::forward<M>(members), where);
 }
