@@ -23,6 +23,8 @@ inline constexpr Register no_register = ~0u;
 inline constexpr std::uint32_t unlimited = ~0u;
 
 /// Definition `definition` must get the register of use `use`: an accumulator, the pass-through of a predicated load.
+/// The instruction reads that use in the definition's register. Where the used value lives on, a move before the
+/// instruction copies it there.
 struct Tied {
     std::uint16_t definition, use;
 };
@@ -75,7 +77,7 @@ struct Edit {
 /// The use of a spilled value at one instruction reads this register instead of the value's own.
 struct Reassigned {
     Block block;
-    std::uint32_t instruction;
+    std::uint32_t instruction;  // instructions.size() = the terminator
     std::uint32_t use;
     Register to;
 };
@@ -97,7 +99,9 @@ enum class Method : std::uint8_t {
 
 struct Options {
     Method method = Method::Colouring;
-    bool spill = false;  // obey Problem::limits by spilling; otherwise limits are ignored
+    // Obey Problem::limits by spilling (Colouring only); else limits are ignored. What one place alone needs is not cut
+    // down: the operands of an instruction, the parameters of the entry, a branch's condition and one register more.
+    bool spill = false;
 };
 
 /// Solves the problem. The answer is deterministic. Throws nothing; a malformed problem is an assertion.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The allocator, read aloud.
+#include <algorithm>
+
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+/// What insert_moves may use: any number of registers when spilling is off.
+std::vector<std::uint32_t> limits_of(const Problem& problem, const Options& options) {
+    if (options.spill && options.method == Method::Colouring) return problem.limits;
+    return {};
+}
+
+Allocation allocate_registers(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                              const Options& options) {
+    Allocation answer;
+    answer.max_live = max_live(problem, flow, liveness);
+    answer.registers = options.method == Method::Simplest ? simplest(problem, flow, liveness)
+                                                          : colour(problem, flow, liveness, answer.max_live);
+    insert_moves(problem, flow, liveness, limits_of(problem, options), answer);
+    return answer;
+}
+
+Allocation allocate_with_spills(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                                const Bitset& chosen, const Options& options) {
+    const Spilled spilled = spill(problem, flow, liveness, chosen);
+    const Liveness pieces = liveness_of(spilled.problem, flow);
+    Allocation answer = translate(problem, spilled, allocate_registers(spilled.problem, flow, pieces, options));
+    answer.max_live = max_live(problem, flow, liveness);
+    return answer;
+}
+
+}  // namespace
+
+Allocation allocate(const Problem& problem, const Options& options) {
+    const Flow flow = flow_of(problem);
+    validate(problem, flow);
+    const Liveness liveness = liveness_of(problem, flow);
+    if (options.spill && options.method == Method::Colouring)
+        if (const Bitset chosen = choose_spilled(problem, flow, liveness); chosen.count() > 0)
+            return allocate_with_spills(problem, flow, liveness, chosen, options);
+    return allocate_registers(problem, flow, liveness, options);
+}
+
+}  // namespace ikat::regalloc

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values to keep in memory, so that at every place what must be in registers fits the limits.
+//
+//     limit 2
+//         v0, v1, v2 live                 one too many before i
+//     i:  = v1                            v1 must stay; of v0 and v2 the one that is used later goes to memory
+//
+// At each place some values must be in a register: what the instruction reads, or what it writes, or what an edge
+// passes on. They are its operands. The rest of what is live can wait in memory, and the one whose next use is farthest
+// goes first (Belady's rule); of equals, one that can be computed again, then the one with the lowest number.
+//
+// A chosen value is in a register only around its definition and its uses (spill.cpp keeps it longer where there is
+// room). At its uses it was counted already, so choosing never raises the need elsewhere, with one exception: an
+// argument in memory for a parameter in memory passes through a register at the end of the block. We therefore go over
+// all blocks until nothing more is chosen.
+//
+// The limit cannot be kept where the operands of one place alone exceed it.
+#include <algorithm>
+
+#include "regalloc/next_use.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+struct Chooser {
+    const Problem& problem;
+    const Flow& flow;
+    const Liveness& liveness;
+    NextUse next_use{problem, flow, liveness};
+    Bitset chosen{problem.values.size()};
+    Bitset operands{problem.values.size()};  // of the place at hand
+    Bitset live{problem.values.size()};      // there
+    std::vector<std::uint32_t> extra =
+        std::vector<std::uint32_t>(class_count(problem));  // registers beside the operands
+
+    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    std::uint32_t limit(std::size_t c) const { return c < problem.limits.size() ? problem.limits[c] : unlimited; }
+    bool in_memory(Block b, Value parameter) const { return b != Block{0} && chosen.test(index(parameter)); }
+
+    void add_operands(std::span<const Value> values) {
+        for (Value v : values) operands.set(index(v));
+    }
+    void new_place() {
+        operands.clear();
+        std::ranges::fill(extra, 0);
+    }
+
+    std::vector<std::uint32_t> needed() const {
+        std::vector<std::uint32_t> count = extra;
+        operands.each([&](std::size_t v) { ++count[class_of(Value(v))]; });
+        live.each([&](std::size_t v) { count[class_of(Value(v))] += !operands.test(v) && !chosen.test(v); });
+        return count;
+    }
+
+    bool goes_before(Value a, Value b) const {
+        if (next_use.at(a) != next_use.at(b)) return next_use.at(a) > next_use.at(b);
+        return problem.values[index(a)].rematerialisable && !problem.values[index(b)].rematerialisable;
+    }
+
+    /// The value of class c that can wait longest; no_id if all that is live is an operand or in memory already.
+    Value farthest(std::size_t c) const {
+        Value best = no_id<Value>;
+        live.each([&](std::size_t i) {
+            const Value v{std::uint32_t(i)};
+            if (class_of(v) != c || operands.test(i) || chosen.test(i)) return;
+            if (best == no_id<Value> || goes_before(v, best)) best = v;
+        });
+        return best;
+    }
+
+    /// Returns what is still needed too much, by class.
+    std::vector<std::uint32_t> relieve() {
+        std::vector<std::uint32_t> excess = needed();
+        for (std::size_t c = 0; c < excess.size(); ++c) {
+            excess[c] -= std::min(excess[c], limit(c));
+            for (; excess[c] > 0; --excess[c]) {
+                const Value v = farthest(c);
+                if (v == no_id<Value>) break;
+                chosen.set(index(v));
+            }
+        }
+        return excess;
+    }
+
+    /// Arguments that must be in registers at the end of b, and a register through which memory is copied to memory.
+    void add_edges(Block b) {
+        const BasicBlock& block = problem.blocks[index(b)];
+        for (const Edge& edge : block.edges) {
+            const auto& parameters = problem.blocks[index(edge.to)].parameters;
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                const Value argument = edge.arguments[i];
+                if (in_memory(edge.to, parameters[i])) {
+                    if (chosen.test(index(argument))) extra[class_of(argument)] = 1;
+                } else if (block.edges.size() == 1) {
+                    operands.set(index(argument));
+                }
+            }
+        }
+    }
+
+    void relieve_end(Block b) {
+        for (std::vector<std::uint32_t> excess;;) {
+            new_place();
+            add_operands(problem.blocks[index(b)].terminator_uses);
+            add_edges(b);
+            excess = relieve();
+            const Value parameter = parameter_in_excess(b, excess);
+            if (parameter == no_id<Value>) return;
+            chosen.set(index(parameter));
+        }
+    }
+
+    /// Arguments alone can fill the registers, and memory to be copied wants one more: one of the parameters gives way.
+    Value parameter_in_excess(Block b, const std::vector<std::uint32_t>& excess) const {
+        if (const Edge* edge = edge_at_end(problem, b); edge && edge->to != Block{0})
+            for (Value v : problem.blocks[index(edge->to)].parameters)
+                if (excess[class_of(v)] > 0 && !chosen.test(index(v))) return v;
+        return no_id<Value>;
+    }
+
+    /// A tied use needs a copy if it lives on; not if it is in memory, for then the register read is spent on it alone.
+    void relieve_before(Block b, std::size_t i, const Bitset& live_after) {
+        const Instruction& instruction = problem.blocks[index(b)].instructions[i];
+        const auto copied = liveness.copied(b, i);
+        new_place();
+        add_operands(instruction.uses);
+        std::vector<Value> avoidable;
+        for (std::size_t t = 0; t < copied.size(); ++t) {
+            const Value use = instruction.uses[instruction.tied[t].use];
+            const bool first = std::none_of(instruction.tied.begin(), instruction.tied.begin() + std::ptrdiff_t(t),
+                                            [&](const Tied& other) { return instruction.uses[other.use] == use; });
+            if (!copied[t] || (first && chosen.test(index(use)))) continue;
+            ++extra[class_of(use)];
+            if (first && live_after.test(index(use))) avoidable.push_back(use);
+        }
+        std::vector<std::uint32_t> excess = relieve();
+        for (Value v : avoidable)
+            if (std::uint32_t& left = excess[class_of(v)]; left > 0) --left, chosen.set(index(v));
+    }
+
+    void relieve_block(Block b) {
+        const BasicBlock& block = problem.blocks[index(b)];
+        next_use.enter_from_below(b);
+        live = liveness.out[index(b)];
+        relieve_end(b);
+        for (std::size_t i = block.instructions.size(); i-- > 0;) {
+            const Instruction& instruction = block.instructions[i];
+            new_place();
+            add_operands(instruction.definitions);
+            relieve();
+            const Bitset live_after = live;
+            for (Value v : instruction.definitions) live.reset(index(v));
+            for (Value v : instruction.uses) live.set(index(v));
+            next_use.step_over(b, i);
+            relieve_before(b, i, live_after);
+        }
+        new_place();
+        for (Value v : block.parameters) live.set(index(v));
+        if (b == Block{0}) add_operands(block.parameters);
+        relieve();
+    }
+
+    Bitset run() {
+        for (std::size_t before = 0, after = 1; before != after; after = chosen.count()) {
+            before = chosen.count();
+            for (Block b : flow.order) relieve_block(b);
+        }
+        return chosen;
+    }
+};
+
+}  // namespace
+
+Bitset choose_spilled(const Problem& problem, const Flow& flow, const Liveness& liveness) {
+    const std::vector<std::uint32_t> highest = max_live(problem, flow, liveness);
+    bool fits = true;
+    for (std::size_t c = 0; c < problem.limits.size(); ++c) fits &= highest[c] <= problem.limits[c];
+    if (fits) return Bitset(problem.values.size());
+    return Chooser{problem, flow, liveness}.run();
+}
+
+}  // namespace ikat::regalloc

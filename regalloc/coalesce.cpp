@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coalescing by preference.
+//
+// A move on an edge vanishes when argument and parameter have one register. We do not merge live ranges to get there
+// (a merged range may need more registers than its parts); we only choose, among the registers that are free anyway,
+// the one that saves most moves. The number of registers stays the least possible.
+//
+//     b1(p):                   p is coloured first, r0; from now on y waits for r0
+//       x = f(p)               p dies, r0 is free. x is dead when y is defined: r0 is fine
+//       z = f(x)               z is not: it keeps out of y's way, r1
+//       y = g(x)               y is an argument for p: r0 wins the vote
+//       goto b1(y), z          no move
+//
+// Values bound through tied pairs share a register by law; they vote as one, under the name of their first (the
+// leader). A pair that interferes can never share and has no say. A pair counts once per time its move would run: ten
+// times more in each loop around it.
+//
+//   1. votes: each partner of v that has chosen votes for its register. One that has not votes, with a quarter of its
+//      weight, for the register that another partner of its own has chosen.
+//   2. else the lowest free register that others wait for, if v is dead when they are defined: the rest is left to
+//      values that are more in the way.
+//   3. else the lowest free register that nobody waits for.
+//   4. else the lowest free register: there is one, for no place needs more than the pool has.
+#include "regalloc/coalesce.hpp"
+
+#include <algorithm>
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+/// How much a move at a block counts. A multiple of four: a hint is a quarter.
+std::uint32_t weight_at(const Flow& flow, Block b) {
+    std::uint32_t weight = 4;
+    for (std::uint32_t depth = std::min(4u, flow.depth[index(b)]); depth > 0; --depth) weight *= 10;
+    return weight;
+}
+
+}  // namespace
+
+std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const Liveness& liveness) {
+    const auto all = ids<Value>(problem.values.size());
+    std::vector<Value> leaders(all.begin(), all.end());
+    for (Block b : flow.order) {
+        const auto& instructions = problem.blocks[index(b)].instructions;
+        for (std::size_t i = 0; i < instructions.size(); ++i) {
+            const Instruction& instruction = instructions[i];
+            const auto copied = liveness.copied(b, i);
+            for (std::size_t t = 0; t < copied.size(); ++t)
+                if (const auto [definition, use] = instruction.tied[t]; !copied[t])
+                    leaders[index(instruction.definitions[definition])] = leaders[index(instruction.uses[use])];
+        }
+    }
+    return leaders;
+}
+
+Preferences::Preferences(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                         const std::vector<Value>& leaders, std::vector<RegisterPool>& pools)
+    : problem_(problem),
+      liveness_(liveness),
+      leaders_(leaders),
+      pools_(pools),
+      chosen_(problem.values.size(), no_register),
+      hints_(problem.values.size(), no_register) {
+    collect_affinities(flow);
+    std::uint32_t widest = 0;
+    for (const RegisterPool& pool : pools) {
+        waiting_.emplace_back(pool.size());
+        widest = std::max(widest, pool.size());
+    }
+    votes_.resize(widest);
+}
+
+void Preferences::each_pair(const Flow& flow, auto&& visit) const {
+    for (Block b : flow.order) {
+        const auto& edges = problem_.blocks[index(b)].edges;
+        for (const Edge& edge : edges) {
+            const auto& parameters = problem_.blocks[index(edge.to)].parameters;
+            const std::uint32_t weight = weight_at(flow, edges.size() == 1 ? b : edge.to);
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                const Value argument = leaders_[index(edge.arguments[i])], parameter = leaders_[index(parameters[i])];
+                if (argument == parameter || liveness_.interfere(argument, parameter) ||
+                    liveness_.interfere(edge.arguments[i], parameters[i]))
+                    continue;
+                visit(argument, parameter, weight);
+            }
+        }
+    }
+}
+
+void Preferences::collect_affinities(const Flow& flow) {
+    struct Pair {
+        Value argument, parameter;
+        std::uint32_t weight;
+    };
+    std::vector<Pair> pairs;
+    each_pair(flow, [&](Value a, Value p, std::uint32_t weight) { pairs.push_back({a, p, weight}); });
+    first_.assign(problem_.values.size() + 1, 0);
+    for (const Pair& pair : pairs) ++first_[index(pair.argument) + 1], ++first_[index(pair.parameter) + 1];
+    for (std::size_t v = 0; v + 1 < first_.size(); ++v) first_[v + 1] += first_[v];
+    affinities_.resize(first_.back());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (const auto [argument, parameter, weight] : pairs) {
+        affinities_[next[index(argument)]++] = {parameter, weight};
+        affinities_[next[index(parameter)]++] = {argument, weight};
+    }
+}
+
+void Preferences::vote(Register r, std::uint32_t weight) {
+    if (votes_[r] == 0) candidates_.push_back(r);
+    votes_[r] += weight;
+}
+
+/// The free register with most votes, the lowest of several; no_register without a vote for a free one.
+Register Preferences::most_wanted(Value v) {
+    for (const auto [other, weight] : affinities(v)) {
+        if (chosen_[index(other)] != no_register)
+            vote(chosen_[index(other)], weight);
+        else if (hints_[index(other)] != no_register)
+            vote(hints_[index(other)], weight / 4);
+    }
+    const RegisterPool& pool = pools_[problem_.values[index(v)].register_class];
+    Register best = no_register;
+    std::uint32_t most = 0;
+    for (Register r : candidates_) {
+        if (pool.is_free(r) && (votes_[r] > most || (votes_[r] == most && r < best))) best = r, most = votes_[r];
+        votes_[r] = 0;
+    }
+    candidates_.clear();
+    return best;
+}
+
+Register Preferences::out_of_the_way(Value v) const {
+    const Class c = problem_.values[index(v)].register_class;
+    const auto disturbs_nobody = [&](Register r) {
+        return std::ranges::none_of(waiting_[c][r], [&](Value other) { return liveness_.interfere(v, other); });
+    };
+    if (const Register r = pools_[c].lowest_reserved(disturbs_nobody); r != no_register) return r;
+    if (const Register r = pools_[c].lowest_unreserved(); r != no_register) return r;
+    return pools_[c].lowest_reserved([](Register) { return true; });
+}
+
+void Preferences::remember(Value v, Register chosen) {
+    const Class c = problem_.values[index(v)].register_class;
+    chosen_[index(v)] = chosen;
+    for (const Affinity& affinity : affinities(v)) {
+        const std::uint32_t other = index(affinity.other);
+        if (const Register r = chosen_[other]; r != no_register) {
+            std::vector<Value>& waiting = waiting_[c][r];
+            if (const auto found = std::ranges::find(waiting, v); found != waiting.end()) waiting.erase(found);
+            pools_[c].reserve(r, !waiting.empty());
+        } else {
+            if (hints_[other] == no_register) hints_[other] = chosen;
+            waiting_[c][chosen].push_back(affinity.other);
+            pools_[c].reserve(chosen, true);
+        }
+    }
+}
+
+Register Preferences::choose(Value v) {
+    Register r = most_wanted(v);
+    if (r == no_register) r = out_of_the_way(v);
+    IKAT_ASSERT(r != no_register, "no register is free for v" + std::to_string(index(v)));
+    remember(v, r);
+    return r;
+}
+
+}  // namespace ikat::regalloc

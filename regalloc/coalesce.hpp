@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which free register a value should take, so that the moves on edges vanish. See coalesce.cpp.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+
+/// The registers of one class while colouring: taken now, and wanted later by a value that has no register yet.
+class RegisterPool {
+public:
+    explicit RegisterPool(std::uint32_t size) : size_(size), taken_(size / 64 + 1), reserved_(size / 64 + 1) {}
+
+    std::uint32_t size() const { return size_; }
+    bool is_free(Register r) const { return !(taken_[r / 64] >> (r % 64) & 1); }
+    void take(Register r) { taken_[r / 64] |= std::uint64_t{1} << (r % 64); }
+    void release(Register r) { taken_[r / 64] &= ~(std::uint64_t{1} << (r % 64)); }
+    void release_all() { std::ranges::fill(taken_, 0); }
+    void reserve(Register r, bool on) {
+        const std::uint64_t bit = std::uint64_t{1} << (r % 64);
+        reserved_[r / 64] = on ? reserved_[r / 64] | bit : reserved_[r / 64] & ~bit;
+    }
+
+    /// The lowest register that is free and not reserved; no_register if there is none.
+    Register lowest_unreserved() const {
+        return lowest([&](std::size_t w) { return ~(taken_[w] | reserved_[w]); }, [](Register) { return true; });
+    }
+    /// The lowest register that is free and reserved, and that accept(r) agrees to.
+    Register lowest_reserved(auto&& accept) const {
+        return lowest([&](std::size_t w) { return ~taken_[w] & reserved_[w]; }, accept);
+    }
+
+private:
+    Register lowest(auto&& candidates, auto&& accept) const {
+        for (std::size_t w = 0; w < taken_.size(); ++w)
+            for (std::uint64_t word = candidates(w); word != 0; word &= word - 1)
+                if (const auto r = Register(w * 64 + std::size_t(std::countr_zero(word))); r < size_ && accept(r))
+                    return r;
+        return no_register;
+    }
+
+    std::uint32_t size_;
+    std::vector<std::uint64_t> taken_, reserved_;
+};
+
+/// Remembers what has been chosen, and chooses the next.
+class Preferences {
+public:
+    Preferences(const Problem& problem, const Flow& flow, const Liveness& liveness, const std::vector<Value>& leaders,
+                std::vector<RegisterPool>& pools);
+
+    /// A free register of v's pool; v is the leader of its tied values.
+    Register choose(Value v);
+
+private:
+    struct Affinity {
+        Value other;
+        std::uint32_t weight;  // moves saved, counted as often as they would be executed
+    };
+
+    std::span<const Affinity> affinities(Value v) const {
+        const std::uint32_t first = first_[index(v)];
+        return std::span(affinities_).subspan(first, first_[index(v) + 1] - first);
+    }
+    void each_pair(const Flow& flow, auto&& visit) const;
+    void collect_affinities(const Flow& flow);
+    Register most_wanted(Value v);
+    Register out_of_the_way(Value v) const;
+    void vote(Register r, std::uint32_t weight);
+    void remember(Value v, Register chosen);
+
+    const Problem& problem_;
+    const Liveness& liveness_;
+    const std::vector<Value>& leaders_;
+    std::vector<RegisterPool>& pools_;
+    std::vector<std::uint32_t> first_;  // by Value, into affinities_
+    std::vector<Affinity> affinities_;
+    std::vector<Register> chosen_, hints_;                  // by Value
+    std::vector<std::vector<std::vector<Value>>> waiting_;  // by class and register: who would like it later
+    std::vector<std::uint32_t> votes_;                      // by register; zero between elections
+    std::vector<Register> candidates_;
+};
+
+}  // namespace ikat::regalloc

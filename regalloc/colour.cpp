@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colouring in dominance order with as few registers as are ever needed at once.
+//
+// In SSA form the values that are live where v is defined are exactly the values coloured before v that v must avoid:
+// the interference graph is chordal, and this order eliminates it perfectly. If the place needs n registers in all,
+// at most n - 1 are taken when v comes to choose. So no graph is built; a set of taken registers is carried along.
+//
+//     d = f(a, b)          taken: {a, b, c}
+//                          copies of tied uses that live on choose now, while a and b still hold their registers
+//                          a dies: its register is released
+//                          definitions tied to a dying use take over its register
+//                          the other definitions choose; those nobody reads release again
+//
+// Needs: dominance order (Flow::order). Blocks that cannot be reached get registers too, distinct within an
+// instruction, so that what is printed from them is well formed.
+#include <algorithm>
+
+#include "regalloc/coalesce.hpp"
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+struct Colouring {
+    const Problem& problem;
+    const Flow& flow;
+    const Liveness& liveness;
+    std::vector<RegisterPool> pools;
+    std::vector<Value> leaders = tied_leaders(problem, flow, liveness);
+    Preferences preferences{problem, flow, liveness, leaders, pools};
+    std::vector<Register> registers = std::vector<Register>(problem.values.size(), no_register);
+
+    RegisterPool& pool(Value v) { return pools[problem.values[index(v)].register_class]; }
+
+    void choose(Value v) {
+        registers[index(v)] = preferences.choose(v);
+        pool(v).take(registers[index(v)]);
+    }
+    void release(std::span<const Value> values) {
+        for (Value v : values) pool(v).release(registers[index(v)]);
+    }
+
+    void colour_tied(Block b, std::size_t i, bool copies) {
+        const Instruction& instruction = problem.blocks[index(b)].instructions[i];
+        const auto copied = liveness.copied(b, i);
+        for (std::size_t t = 0; t < copied.size(); ++t) {
+            if (bool(copied[t]) != copies) continue;
+            const Value definition = instruction.definitions[instruction.tied[t].definition];
+            if (copies) {
+                choose(definition);
+            } else {
+                registers[index(definition)] = registers[index(instruction.uses[instruction.tied[t].use])];
+                pool(definition).take(registers[index(definition)]);
+            }
+        }
+    }
+
+    void colour_block(Block b) {
+        for (RegisterPool& each : pools) each.release_all();
+        liveness.in[index(b)].each([&](std::size_t v) { pool(Value(v)).take(registers[v]); });
+        for (Value v : problem.blocks[index(b)].parameters) choose(v);
+        release(liveness.dead_parameters(b));
+
+        const auto& instructions = problem.blocks[index(b)].instructions;
+        for (std::size_t i = 0; i < instructions.size(); ++i) {
+            colour_tied(b, i, true);
+            release(liveness.dying(b, i));
+            colour_tied(b, i, false);
+            for (Value v : instructions[i].definitions)
+                if (registers[index(v)] == no_register) choose(v);
+            release(liveness.dead(b, i));
+        }
+    }
+
+    void number_unreachable(const std::vector<Value>& definitions) {
+        std::vector<Register> next(pools.size());
+        for (Value v : definitions) registers[index(v)] = next[problem.values[index(v)].register_class]++;
+    }
+
+    std::vector<Register> run() {
+        for (Block b : flow.order) colour_block(b);
+        for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
+            if (flow.reachable[b]) continue;
+            number_unreachable(problem.blocks[b].parameters);
+            for (const Instruction& each : problem.blocks[b].instructions) number_unreachable(each.definitions);
+        }
+        return registers;
+    }
+};
+
+}  // namespace
+
+std::vector<Register> colour(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                             const std::vector<std::uint32_t>& available) {
+    std::vector<RegisterPool> pools(available.begin(), available.end());
+    return Colouring{problem, flow, liveness, std::move(pools)}.run();
+}
+
+}  // namespace ikat::regalloc

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values live, and where they die.
+//
+// In SSA form a value lives from its definition, along every path, to its uses. So we start from each use and walk
+// against the edges until we meet the definition, marking the blocks on the way. That costs the length of the live
+// ranges and needs no fixed point.
+//
+//     b0:  v = …            out[b0] ∋ v
+//          │  ┌───┐
+//          ▼  ▼   │
+//     b1:  …      │         in[b1], out[b1] ∋ v       (the walk from b2 passes the loop once)
+//          │  └───┘
+//          ▼
+//     b2:  … = v            in[b2] ∋ v
+//
+// A second walk, backwards through each block, notes what dies at each instruction and which tied uses need a copy.
+#include "codegen/support/diagnostic.hpp"
+#include "regalloc/stages.hpp"
+#include "regalloc/text.hpp"
+
+namespace ikat::regalloc {
+
+struct LivenessBuilder {
+    const Problem& problem;
+    const Flow& flow;
+    Liveness result{};
+    std::vector<Block> pending{};  // blocks at whose start the value being walked is live
+
+    const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
+
+    void find_definitions() {
+        result.definitions_.resize(problem.values.size());
+        for (Block b : flow.order) {
+            std::uint32_t place = 0;
+            for (Value v : block(b).parameters) result.definitions_[index(v)] = {b, place};
+            for (const Instruction& instruction : block(b).instructions) {
+                ++place;
+                for (Value v : instruction.definitions) result.definitions_[index(v)] = {b, place};
+            }
+        }
+    }
+
+    void live_at_start(Value v, Block b) {
+        if (result.definitions_[index(v)].block == b || !result.in[index(b)].insert(index(v))) return;
+        IKAT_ASSERT(b != Block{0},
+                    "v" + std::to_string(index(v)) + " is used where no definition reaches\n" + to_string(problem));
+        pending.push_back(b);
+    }
+
+    void live_before_use(Value v, Block b) {
+        live_at_start(v, b);
+        while (!pending.empty()) {
+            const Block reached = pending.back();
+            pending.pop_back();
+            for (Block source : flow.sources(reached))
+                if (result.out[index(source)].insert(index(v))) live_at_start(v, source);
+        }
+    }
+
+    void live_before_terminator(Value v, Block b) {
+        if (result.out[index(b)].insert(index(v))) live_before_use(v, b);
+    }
+
+    void find_live_ranges() {
+        result.in.assign(problem.blocks.size(), Bitset(problem.values.size()));
+        result.out = result.in;
+        for (Block b : flow.order) {
+            for (const Instruction& instruction : block(b).instructions)
+                for (Value v : instruction.uses) live_before_use(v, b);
+            for (Value v : block(b).terminator_uses) live_before_terminator(v, b);
+            for (const Edge& edge : block(b).edges)
+                for (Value v : edge.arguments) live_before_terminator(v, b);
+        }
+    }
+
+    /// `live` goes from after the instruction to before it.
+    void step(const Instruction& instruction, Bitset& live, Bitset& claimed, Liveness::Place& place) {
+        place = {.begin = end(), .tied = std::uint32_t(result.copied_.size())};
+        place.tied_count = std::uint32_t(instruction.tied.size());
+        for (const Tied& tied : instruction.tied) {
+            const std::uint32_t used = index(instruction.uses[tied.use]);
+            result.copied_.push_back(live.test(used) || !claimed.insert(used));
+        }
+        for (const Tied& tied : instruction.tied) claimed.reset(index(instruction.uses[tied.use]));
+
+        std::vector<Value>& values = result.values_;
+        for (Value v : instruction.uses)
+            if (!live.test(index(v)) && claimed.insert(index(v))) values.push_back(v);
+        place.middle = end();
+        for (Value v : instruction.definitions)
+            if (!live.test(index(v))) values.push_back(v);
+        place.end = end();
+
+        for (Value v : instruction.definitions) live.reset(index(v));
+        for (Value v : instruction.uses) live.set(index(v)), claimed.reset(index(v));
+    }
+
+    std::uint32_t end() const { return std::uint32_t(result.values_.size()); }
+
+    void find_deaths(Block b, Bitset& live, Bitset& claimed) {
+        const auto& instructions = block(b).instructions;
+        Liveness::Place* places = &result.places_[result.first_[index(b)]];
+        live = result.out[index(b)];
+        for (std::size_t i = instructions.size(); i-- > 0;) step(instructions[i], live, claimed, places[1 + i]);
+
+        places->begin = places->middle = end();
+        for (Value v : block(b).parameters)
+            if (!live.test(index(v))) result.values_.push_back(v);
+        places->end = end();
+        for (Value v : block(b).parameters) live.reset(index(v));
+        IKAT_ASSERT(live == result.in[index(b)], "a value is used above its definition in block" +
+                                                     std::to_string(index(b)) + '\n' + to_string(problem));
+    }
+
+    /// Turns the lists of what dies at each instruction into lists of where each value dies.
+    void index_deaths() {
+        result.first_death_.assign(problem.values.size() + 1, 0);
+        const auto each_death = [&](auto&& visit) {
+            for (Block b : flow.order)
+                for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i)
+                    for (Value v : result.dying(b, i)) visit(v, Liveness::Point{b, i + 1});
+        };
+        each_death([&](Value v, Liveness::Point) { ++result.first_death_[index(v) + 1]; });
+        for (std::size_t v = 0; v < problem.values.size(); ++v) result.first_death_[v + 1] += result.first_death_[v];
+        result.deaths_.resize(result.first_death_.back());
+        std::vector<std::uint32_t> next = result.first_death_;
+        each_death([&](Value v, Liveness::Point point) { result.deaths_[next[index(v)]++] = point; });
+    }
+
+    Liveness run() {
+        find_definitions();
+        find_live_ranges();
+        std::uint32_t places = 0;
+        for (const BasicBlock& each : problem.blocks) {
+            result.first_.push_back(places);
+            places += 1 + std::uint32_t(each.instructions.size());
+        }
+        result.places_.resize(places);
+        Bitset live, claimed(problem.values.size());
+        for (Block b : flow.order) find_deaths(b, live, claimed);
+        index_deaths();
+        return std::move(result);
+    }
+};
+
+bool Liveness::live_after_definition(Value v, Value other) const {
+    const Point from = definitions_[index(v)], at = definitions_[index(other)];
+    if (at.block == no_id<Block> || from.block == no_id<Block>) return false;
+    if (from.block != at.block && !in[index(at.block)].test(index(v))) return false;
+    if (from.block == at.block && from.place >= at.place) return from.place == at.place && v != other;
+    if (out[index(at.block)].test(index(v))) return true;
+    for (std::uint32_t i = first_death_[index(v)]; i < first_death_[index(v) + 1]; ++i)
+        if (deaths_[i].block == at.block) return deaths_[i].place > at.place;
+    return false;
+}
+
+Liveness liveness_of(const Problem& problem, const Flow& flow) { return LivenessBuilder{problem, flow}.run(); }
+
+}  // namespace ikat::regalloc

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many registers are needed at each place.
+//
+//     v2, v3 = v0            just after: everything live across, v2 and v3, also if nobody reads v3
+//          ◀── the place     the larger of the two
+//     v4 = v2 (tied v4 v2)   just before: everything live, and a copy of v2 for v4 to overwrite if v2 lives on
+//
+// At the start of a block all parameters count, read or not: the edges write them. What is live before the terminator
+// includes the arguments, and what is live on an edge never exceeds the start of the block it enters.
+#include <algorithm>
+
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+struct Counter {
+    const Problem& problem;
+    std::vector<std::uint32_t> live = std::vector<std::uint32_t>(class_count(problem));
+
+    std::uint32_t& of(Value v) { return live[problem.values[index(v)].register_class]; }
+    void add(std::span<const Value> values) {
+        for (Value v : values) ++of(v);
+    }
+    void remove(std::span<const Value> values) {
+        for (Value v : values) --of(v);
+    }
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b) {
+    const BasicBlock& block = problem.blocks[index(b)];
+    Counter counter{problem};
+    const std::size_t classes = counter.live.size(), count = block.instructions.size();
+    std::vector<std::uint32_t> rows((count + 1) * classes);
+    const auto raise = [&](std::size_t place) {
+        for (std::size_t c = 0; c < classes; ++c)
+            rows[place * classes + c] = std::max(rows[place * classes + c], counter.live[c]);
+    };
+
+    liveness.in[index(b)].each([&](std::size_t v) { ++counter.of(Value(v)); });
+    counter.add(block.parameters);
+    raise(0);
+    counter.remove(liveness.dead_parameters(b));
+    for (std::size_t i = 0; i < count; ++i) {
+        const Instruction& instruction = block.instructions[i];
+        const auto copied = liveness.copied(b, i);
+        const auto add_copies = [&](std::uint32_t change) {
+            for (std::size_t t = 0; t < copied.size(); ++t)
+                if (copied[t]) counter.of(instruction.uses[instruction.tied[t].use]) += change;
+        };
+        add_copies(1);
+        raise(i);
+        add_copies(~0u);
+        counter.remove(liveness.dying(b, i));
+        counter.add(instruction.definitions);
+        raise(i + 1);
+        counter.remove(liveness.dead(b, i));
+    }
+    return rows;
+}
+
+std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness) {
+    std::vector<std::uint32_t> highest(class_count(problem));
+    if (highest.empty()) return highest;
+    for (Block b : flow.order) {
+        const auto rows = block_pressure(problem, liveness, b);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            highest[i % highest.size()] = std::max(highest[i % highest.size()], rows[i]);
+    }
+    return highest;
+}
+
+std::vector<std::vector<std::vector<std::uint32_t>>> pressure(const Problem& problem) {
+    const Flow flow = flow_of(problem);
+    validate(problem, flow);
+    const Liveness liveness = liveness_of(problem, flow);
+    const std::size_t classes = class_count(problem);
+    std::vector<std::vector<std::vector<std::uint32_t>>> table(problem.blocks.size());
+    for (std::size_t b = 0; b < table.size(); ++b) {
+        table[b].assign(problem.blocks[b].instructions.size() + 1, std::vector<std::uint32_t>(classes));
+        if (!flow.reachable[b]) continue;
+        const auto rows = block_pressure(problem, liveness, Block(b));
+        for (std::size_t i = 0; i < rows.size(); ++i) table[b][i / classes][i % classes] = rows[i];
+    }
+    return table;
+}
+
+}  // namespace ikat::regalloc

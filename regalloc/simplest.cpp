@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One register per value, numbered in the order of the definitions, per class.
+//
+// For bisecting (an error that stays is not the allocator's) and for golden files: a new value shifts the numbers after
+// it and changes nothing else. Only values bound through a tied pair share a register; the first of them numbers it.
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+
+std::vector<Register> simplest(const Problem& problem, const Flow& flow, const Liveness& liveness) {
+    const std::vector<Value> leaders = tied_leaders(problem, flow, liveness);
+    std::vector<Register> registers(problem.values.size(), no_register), next(class_count(problem));
+    const auto number = [&](const std::vector<Value>& definitions) {
+        for (Value v : definitions)
+            if (leaders[index(v)] == v) registers[index(v)] = next[problem.values[index(v)].register_class]++;
+    };
+    for (const BasicBlock& block : problem.blocks) {
+        number(block.parameters);
+        for (const Instruction& instruction : block.instructions) number(instruction.definitions);
+    }
+    for (std::size_t v = 0; v < registers.size(); ++v) registers[v] = registers[index(leaders[v])];
+    return registers;
+}
+
+}  // namespace ikat::regalloc

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rewrites a problem so that the chosen values live in memory, in short pieces that fit between the others.
+//
+//     v0 =                            v0 =            ; stored to its slot at once
+//     = v0                            = v0
+//     …                     ==>       …
+//     = v0                            v9 = reload v0
+//     = v0                            = v9
+//                                     = v9            ; kept while there is room, the farthest next use leaves first
+//
+// At the borders of blocks every chosen value is in its slot, so paths need not agree on anything and loops need no
+// care. A rematerialisable value has no slot; it is computed again where it would be reloaded. A chosen parameter is
+// written to its slot at the end of each block that passes it an argument:
+//
+//     first    arguments in memory for parameters in registers are reloaded
+//     then     slots are copied to slots, one after the other through one register, in an order that sequentialise
+//     finds last     arguments in registers for parameters in memory are stored
+//
+// A block with several successors stores before it knows which one is next. That is harmless: the parameter belongs to
+// a block that only this one enters, so nobody can read its slot without coming from here.
+//
+// Needs: limits obeyed around the pieces (choose_spilled). The result has the blocks of the problem, and its values;
+// pieces are new values after them. translate() reads its answer back.
+#include <algorithm>
+
+#include "codegen/support/diagnostic.hpp"
+#include "regalloc/stages.hpp"
+
+namespace ikat::regalloc {
+namespace {
+
+using Kind = Spilled::Origin::Kind;
+
+struct Spiller {
+    const Problem& problem;
+    const Flow& flow;
+    const Liveness& liveness;
+    const Bitset& chosen;
+    Spilled result{};
+    std::vector<std::uint32_t> slot{};                  // by Value
+    std::vector<Value> owner{};                         // by slot
+    std::uint32_t cycle_slot = unlimited;               // for cycles among slots; unlimited = not needed yet
+    std::vector<Value> piece{};                         // by Value: what holds it now; no_id = only memory does
+    std::vector<Value> resident{};                      // chosen values with a piece, as they came
+    std::vector<std::pair<Value, std::size_t>> uses{};  // of chosen values in this block, ascending
+    std::vector<std::uint32_t> live{};                  // by class: other values in registers
+    BasicBlock* block = nullptr;                        // being written
+    std::vector<Spilled::Origin>* origins = nullptr;
+
+    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    bool is_chosen(Value v) const { return chosen.test(index(v)); }
+    bool has_slot(Value v) const { return is_chosen(v) && !problem.values[index(v)].rematerialisable; }
+    std::int64_t room(std::size_t c) const {
+        const std::uint32_t limit = c < problem.limits.size() ? problem.limits[c] : unlimited;
+        return std::int64_t(limit) - live[c];
+    }
+    /// Whether the parameter is not passed in a register: it is in memory, or reloaded at the start of its block.
+    bool is_dropped(Block b, std::size_t parameter, const Edge* at_start) const {
+        if (b == Block{0}) return false;
+        return is_chosen(problem.blocks[index(b)].parameters[parameter]) ||
+               (at_start && is_chosen(at_start->arguments[parameter]));
+    }
+
+    // ---- writing --------------------------------------------------------------------------------------------------
+
+    Value new_piece(Value v) {
+        result.problem.values.push_back({class_of(v)});
+        result.original.push_back(v);
+        return Value(result.problem.values.size() - 1);
+    }
+    void write(Instruction instruction, Spilled::Origin origin) {
+        block->instructions.push_back(std::move(instruction));
+        origins->push_back(origin);
+    }
+    void write_load(Value target, Value v) {
+        const bool again = problem.values[index(v)].rematerialisable;
+        write({.uses = {}, .definitions = {target}},
+              {again ? Kind::Rematerialise : Kind::Reload, v, again ? 0 : slot[index(v)]});
+    }
+    void write_store(std::uint32_t to, Value source, Value v) {
+        write({.uses = {source}, .definitions = {}}, {Kind::Spill, v, to});
+    }
+
+    // ---- pieces in registers --------------------------------------------------------------------------------------
+
+    std::size_t next_use(Value v, std::size_t from) const {
+        const auto found = std::ranges::lower_bound(uses, std::pair(v, from));
+        return found != uses.end() && found->first == v ? found->second : no_use;
+    }
+    static constexpr std::size_t no_use = ~std::size_t{0};
+
+    void leave(Value v) {
+        piece[index(v)] = no_id<Value>;
+        std::erase(resident, v);
+    }
+    /// Lets residents leave, farthest next use first, until they and `needed` new pieces of class c fit. `kept` stay.
+    void make_room(std::size_t c, std::int64_t needed, std::size_t from, const std::vector<Value>& kept) {
+        const auto in_class = [&](Value v) { return class_of(v) == c; };
+        for (std::int64_t count = std::ranges::count_if(resident, in_class); count + needed > room(c); --count) {
+            Value farthest = no_id<Value>;
+            for (Value v : resident)
+                if (in_class(v) && std::ranges::find(kept, v) == kept.end() &&
+                    (farthest == no_id<Value> || next_use(v, from) > next_use(farthest, from)))
+                    farthest = v;
+            if (farthest == no_id<Value>) return;
+            leave(farthest);
+        }
+    }
+    void make_room_for(const std::vector<Value>& operands, std::size_t from, const std::vector<std::uint32_t>& extra) {
+        for (std::size_t c = 0; c < live.size(); ++c) {
+            const auto missing = std::ranges::count_if(
+                operands, [&](Value v) { return class_of(v) == c && piece[index(v)] == no_id<Value>; });
+            make_room(c, missing + extra[c], from, operands);
+        }
+    }
+    void load_missing(const std::vector<Value>& operands) {
+        for (Value v : operands) {
+            if (piece[index(v)] != no_id<Value>) continue;
+            piece[index(v)] = new_piece(v);
+            resident.push_back(v);
+            write_load(piece[index(v)], v);
+        }
+    }
+    static void add_once(std::vector<Value>& values, Value v) {
+        if (std::ranges::find(values, v) == values.end()) values.push_back(v);
+    }
+    std::vector<Value> renamed(std::vector<Value> values) const {
+        for (Value& v : values)
+            if (is_chosen(v)) v = piece[index(v)];
+        return values;
+    }
+
+    void count(std::span<const Value> values, std::uint32_t change) {
+        for (Value v : values)
+            if (!is_chosen(v)) live[class_of(v)] += change;
+    }
+
+    // ---- one instruction ------------------------------------------------------------------------------------------
+
+    std::vector<std::uint32_t> copies(Block b, std::size_t i) const {
+        const Instruction& instruction = problem.blocks[index(b)].instructions[i];
+        const auto copied = liveness.copied(b, i);
+        std::vector<std::uint32_t> count(live.size());
+        std::vector<Value> spent;  // chosen values whose piece a definition takes over
+        for (std::size_t t = 0; t < copied.size(); ++t) {
+            const Value use = instruction.uses[instruction.tied[t].use];
+            const bool takes_over = is_chosen(use) && std::ranges::find(spent, use) == spent.end();
+            if (takes_over)
+                spent.push_back(use);
+            else
+                count[class_of(use)] += is_chosen(use) || copied[t];
+        }
+        return count;
+    }
+
+    void rewrite(Block b, std::size_t i) {
+        const Instruction& instruction = problem.blocks[index(b)].instructions[i];
+        std::vector<Value> operands;
+        for (Value v : instruction.uses)
+            if (is_chosen(v)) add_once(operands, v);
+        make_room_for(operands, i, copies(b, i));
+        load_missing(operands);
+        write({renamed(instruction.uses), instruction.definitions, instruction.tied}, {.kind = Kind::Instruction});
+
+        count(liveness.dying(b, i), ~0u);
+        for (const Tied& tied : instruction.tied)
+            if (const Value v = instruction.uses[tied.use]; is_chosen(v)) leave(v);
+        for (Value v : operands)
+            if (next_use(v, i + 1) == no_use) leave(v);
+
+        count(instruction.definitions, 1);
+        std::vector<std::uint32_t> defined(live.size());
+        for (Value v : instruction.definitions) defined[class_of(v)] += is_chosen(v);
+        for (std::size_t c = 0; c < live.size(); ++c) make_room(c, defined[c], i + 1, {});
+        count(liveness.dead(b, i), ~0u);
+        keep(instruction.definitions, i + 1);
+    }
+
+    /// Stores what has just been defined, and keeps it at hand if this block reads it.
+    void keep(const std::vector<Value>& definitions, std::size_t from) {
+        for (Value v : definitions) {
+            if (has_slot(v)) write_store(slot[index(v)], v, v);
+            if (!is_chosen(v) || next_use(v, from) == no_use) continue;
+            piece[index(v)] = v;
+            resident.push_back(v);
+        }
+    }
+
+    // ---- the borders of a block -----------------------------------------------------------------------------------
+
+    void rewrite_start(Block b) {
+        const Edge* at_start = edge_at_start(problem, flow, b);
+        const auto& parameters = problem.blocks[index(b)].parameters;
+        std::ranges::fill(live, 0);
+        liveness.in[index(b)].each([&](std::size_t v) { count({{Value(v)}}, 1); });
+        count(parameters, 1);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            if (!is_dropped(b, i, at_start))
+                block->parameters.push_back(parameters[i]);
+            else if (!is_chosen(parameters[i]))
+                write_load(parameters[i], at_start->arguments[i]);
+        }
+        count(liveness.dead_parameters(b), ~0u);
+        if (b == Block{0}) keep(parameters, 0);
+    }
+
+    std::vector<Value> operands_at_end(Block b) const {
+        const BasicBlock& from = problem.blocks[index(b)];
+        std::vector<Value> operands;
+        for (Value v : from.terminator_uses)
+            if (is_chosen(v)) add_once(operands, v);
+        if (const Edge* edge = edge_at_end(problem, b))
+            for (std::size_t i = 0; i < edge->arguments.size(); ++i)
+                if (is_chosen(edge->arguments[i]) && !is_dropped(edge->to, i, nullptr))
+                    add_once(operands, edge->arguments[i]);
+        return operands;
+    }
+
+    /// Calls visit(parameter, argument) for the parameters in memory that b passes on.
+    void each_stored(Block b, auto&& visit) const {
+        for (const Edge& edge : problem.blocks[index(b)].edges) {
+            const auto& parameters = problem.blocks[index(edge.to)].parameters;
+            for (std::size_t i = 0; edge.to != Block{0} && i < parameters.size(); ++i)
+                if (has_slot(parameters[i])) visit(parameters[i], edge.arguments[i]);
+        }
+    }
+
+    void copy_slots(Block b) {
+        std::vector<Move> parallel;
+        each_stored(b, [&](Value parameter, Value argument) {
+            if (has_slot(argument)) parallel.push_back({slot[index(parameter)], slot[index(argument)]});
+        });
+        std::vector<Value> holds = owner;  // by slot; at the end: the slot for cycles
+        holds.push_back(no_id<Value>);
+        for (const Move& move : sequentialise(parallel, Register(owner.size()))) {
+            if (move.to == owner.size()) cycle_slot = move.to;
+            const Value v = holds[move.from], through = new_piece(v);
+            write({.uses = {}, .definitions = {through}}, {Kind::Reload, v, move.from});
+            write_store(move.to, through, v);
+            holds[move.to] = v;
+        }
+    }
+
+    void store_arguments(Block b) {
+        each_stored(b, [&](Value parameter, Value argument) {
+            if (has_slot(argument)) return;
+            Value source = argument;
+            if (is_chosen(argument)) write_load(source = new_piece(argument), argument);
+            write_store(slot[index(parameter)], source, argument);
+        });
+    }
+
+    void rewrite_end(Block b) {
+        const BasicBlock& from = problem.blocks[index(b)];
+        std::vector<std::uint32_t> through_register(live.size());
+        each_stored(b, [&](Value, Value argument) { through_register[class_of(argument)] |= is_chosen(argument); });
+        const std::vector<Value> operands = operands_at_end(b);
+        make_room_for(operands, from.instructions.size(), through_register);
+        load_missing(operands);
+        copy_slots(b);
+        store_arguments(b);
+
+        block->terminator_uses = renamed(from.terminator_uses);
+        for (const Edge& edge : from.edges) {
+            const Edge* at_start = from.edges.size() == 1 ? nullptr : &edge;
+            Edge& written = block->edges.emplace_back(edge.to, std::vector<Value>{});
+            for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+                if (!is_dropped(edge.to, i, at_start)) written.arguments.push_back(renamed({edge.arguments[i]})[0]);
+        }
+    }
+
+    void collect_uses(Block b) {
+        const BasicBlock& from = problem.blocks[index(b)];
+        const std::size_t end = from.instructions.size();
+        uses.clear();
+        const auto add = [&](std::size_t i, const std::vector<Value>& values) {
+            for (Value v : values)
+                if (is_chosen(v)) uses.emplace_back(v, i);
+        };
+        for (std::size_t i = 0; i < end; ++i) add(i, from.instructions[i].uses);
+        add(end, operands_at_end(b));
+        std::ranges::sort(uses);
+    }
+
+    void rewrite_block(Block b) {
+        collect_uses(b);
+        rewrite_start(b);
+        for (std::size_t i = 0; i < problem.blocks[index(b)].instructions.size(); ++i) rewrite(b, i);
+        rewrite_end(b);
+        while (!resident.empty()) leave(resident.back());
+    }
+
+    void number_slots() {
+        slot.assign(problem.values.size(), 0);
+        for (Value v : ids<Value>(problem.values.size())) {
+            if (!has_slot(v)) continue;
+            slot[index(v)] = std::uint32_t(owner.size());
+            owner.push_back(v);
+        }
+    }
+
+    Spilled run() {
+        number_slots();
+        piece.assign(problem.values.size(), no_id<Value>);
+        live.assign(class_count(problem), 0);
+        result.problem.values = problem.values;
+        result.problem.limits = problem.limits;
+        result.problem.blocks.resize(problem.blocks.size());
+        result.origins.resize(problem.blocks.size());
+        for (Value v : ids<Value>(problem.values.size())) result.original.push_back(v);
+        for (std::uint32_t b = 0; b < problem.blocks.size(); ++b) {
+            block = &result.problem.blocks[b];
+            origins = &result.origins[b];
+            if (flow.reachable[b])
+                rewrite_block(Block{b});
+            else
+                *block = problem.blocks[b], origins->resize(block->instructions.size());
+        }
+        result.stack_slots = std::uint32_t(owner.size()) + (cycle_slot != unlimited);
+        return std::move(result);
+    }
+};
+
+}  // namespace
+
+Spilled spill(const Problem& problem, const Flow& flow, const Liveness& liveness, const Bitset& chosen) {
+    return Spiller{problem, flow, liveness, chosen}.run();
+}
+
+}  // namespace ikat::regalloc

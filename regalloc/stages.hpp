@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stages of the allocator hand to each other. Not for users of regalloc: they need regalloc.hpp alone.
+//
+//     Problem ─▶ Flow ─▶ Liveness ─▶ max_live ─▶ registers (colour | simplest) ─▶ edits ─▶ Allocation
+//         ▲                                                                                   │
+//         └── spill rewrites the problem first, where that is asked for, and translates ◀─────┘
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/support/bitset.hpp"
+#include "regalloc/regalloc.hpp"
+
+namespace ikat::regalloc {
+
+std::size_t class_count(const Problem& problem);
+
+/// The control-flow graph as the stages want it. Blocks that cannot be reached take no part in anything.
+struct Flow {
+    std::vector<Block> order;                 // reachable blocks in reverse postorder: each after all its dominators
+    std::vector<std::uint32_t> predecessors;  // by Block: reachable edges into it; the launch counts as one of block 0
+    std::vector<Block> source;                // by Block: where the first of these edges comes from
+    std::vector<std::uint32_t> depth;         // by Block: loops around it
+    std::vector<bool> reachable;              // by Block
+
+    // Predecessors of each block, with repetitions: all_sources[first_source[b] .. first_source[b + 1]).
+    std::vector<std::uint32_t> first_source;
+    std::vector<Block> all_sources;
+
+    std::span<const Block> sources(Block b) const {
+        const std::uint32_t first = first_source[index(b)];
+        return std::span(all_sources).subspan(first, first_source[index(b) + 1] - first);
+    }
+};
+
+Flow flow_of(const Problem& problem);
+
+/// Asserts what regalloc.hpp promises about a problem: ids in range, one definition per value, classes that agree, no
+/// critical edge with arguments. Dominance is asserted by liveness.
+void validate(const Problem& problem, const Flow& flow);
+
+/// The edge whose moves stand at the end of b, before its terminator: the only one that leaves b. Else null.
+const Edge* edge_at_end(const Problem& problem, Block b);
+
+/// The edge whose moves stand at the start of b: the only one that enters b, from a block that has others. Else null.
+const Edge* edge_at_start(const Problem& problem, const Flow& flow, Block b);
+
+/// Where values live and where they die.
+struct Liveness {
+    std::vector<Bitset> in;   // by Block: live at its start, its parameters left out
+    std::vector<Bitset> out;  // by Block: live before its terminator: what it reads, passes on, or leaves alone
+
+    std::span<const Value> dead_parameters(Block b) const { return slice(first_[index(b)], 1); }
+    /// The uses of instruction i that nobody reads afterwards, each once.
+    std::span<const Value> dying(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 0); }
+    /// The definitions of instruction i that nobody reads.
+    std::span<const Value> dead(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 1); }
+    /// By position in Instruction::tied: the used value lives on (or is claimed by an earlier pair), so the definition
+    /// gets a register of its own and a copy is made before the instruction.
+    std::span<const std::uint8_t> copied(Block b, std::size_t i) const {
+        const Place& place = places_[first_[index(b)] + 1 + i];
+        return std::span(copied_).subspan(place.tied, place.tied_count);
+    }
+
+    /// Whether the two are live at once, defined by one instruction, or one is live where the other is defined.
+    bool interfere(Value a, Value b) const { return live_after_definition(a, b) || live_after_definition(b, a); }
+    /// Whether v is live just after the definition of `other`.
+    bool live_after_definition(Value v, Value other) const;
+
+private:
+    friend struct LivenessBuilder;
+    struct Point {
+        Block block = no_id<Block>;
+        std::uint32_t place = 0;  // 0 = the parameters, i + 1 = instruction i
+    };
+    struct Place {
+        std::uint32_t begin = 0, middle = 0, end = 0;  // in values_: dying, then dead
+        std::uint32_t tied = 0, tied_count = 0;        // in copied_
+    };
+    std::span<const Value> slice(std::size_t place, int which) const {
+        const Place& p = places_[place];
+        return which == 0 ? std::span(values_).subspan(p.begin, p.middle - p.begin)
+                          : std::span(values_).subspan(p.middle, p.end - p.middle);
+    }
+
+    std::vector<std::uint32_t> first_;  // by Block: its first place; one for the parameters, then one per instruction
+    std::vector<Place> places_;
+    std::vector<Value> values_;
+    std::vector<std::uint8_t> copied_;
+    std::vector<Point> definitions_;          // by Value; no block for one that no reachable block defines
+    std::vector<std::uint32_t> first_death_;  // by Value, into deaths_
+    std::vector<Point> deaths_;               // last uses, at most one per block
+};
+
+Liveness liveness_of(const Problem& problem, const Flow& flow);
+
+/// Registers needed at every place of block b, row after row, a column per class: the values live there, and with them
+/// the larger of what the instruction above defines for nobody and what the one below copies.
+std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b);
+
+std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness);
+
+/// By Value: the first of the values that are bound to share its register through tied pairs (itself, mostly).
+std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const Liveness& liveness);
+
+/// A register for every value that a reachable block defines. `available` is max_live.
+std::vector<Register> colour(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                             const std::vector<std::uint32_t>& available);
+std::vector<Register> simplest(const Problem& problem, const Flow& flow, const Liveness& liveness);
+
+/// Adds to an answer whose registers are chosen the copies of tied uses and the moves on edges, and fills in `used`.
+/// A cycle of moves takes a free register, else a new one within `limits`, else a stack slot.
+void insert_moves(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                  const std::vector<std::uint32_t>& limits, Allocation& answer);
+
+/// A problem in which the values that did not fit have been cut into short pieces, and how to read its answer.
+struct Spilled {
+    struct Origin {
+        enum class Kind : std::uint8_t { Instruction, Spill, Reload, Rematerialise } kind;
+        Value value = no_id<Value>;  // of the original problem
+        std::uint32_t slot = 0;
+    };
+    Problem problem;                           // a value of the original keeps its number; pieces follow
+    std::vector<Value> original;               // by Value of `problem`
+    std::vector<std::vector<Origin>> origins;  // by Block, by instruction of `problem`
+    std::uint32_t stack_slots = 0;
+};
+
+/// The values to keep in memory so that `limits` are obeyed; none if they are anyway.
+Bitset choose_spilled(const Problem& problem, const Flow& flow, const Liveness& liveness);
+Spilled spill(const Problem& problem, const Flow& flow, const Liveness& liveness, const Bitset& chosen);
+
+/// The answer to `original`, given the answer to the rewritten problem.
+Allocation translate(const Problem& original, const Spilled& spilled, Allocation answer);
+
+}  // namespace ikat::regalloc
