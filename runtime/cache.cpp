@@ -22,7 +22,7 @@ const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const Compile
         const PtxText text{compiled.ptx, compiled.name + ".ptx", compiled.source_lines};
         Module module(device, device->load(text));
         slot.loaded = std::make_unique<const LoadedKernel>(std::move(compiled), std::move(module));
-        slot.owner = kernel.owner;
+        if (kernel.handle) slot.owner = *kernel.handle;
     }
     return *slot.loaded;
 }

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "codegen/compile.hpp"
+#include "dsl/capture.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"
 
@@ -33,7 +35,7 @@ private:
     using Key = std::tuple<const ast::Kernel*, std::string, regalloc::Method, bool, std::string, bool, bool>;
     struct Slot {
         std::mutex mutex;
-        std::shared_ptr<const void> owner;  // while it is held, no other kernel has this key's address
+        std::optional<trace::KernelHandle> owner;  // while it is held, no other kernel has this key's address
         std::unique_ptr<const LoadedKernel> loaded;
     };
     static Key key(const ast::Kernel& kernel, const CompileOptions& options);

@@ -125,10 +125,14 @@ Module Device::load(std::string_view ptx, std::string_view name) const {
     return Module(state_->backend, backend().load({ptx, name}));
 }
 
+void Device::launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const {
+    check_limits(launch.entry, launch.grid, properties());
+    if (launch.grid.blocks.count() != 0) backend().launch(module.handle(), launch, stream);
+}
+
 void Device::launch(const Module& module, std::string_view entry, const Grid& grid,
                     std::span<const std::byte> parameters) const {
-    if (grid.blocks.count() == 0) return;
-    backend().launch(module.handle(), {entry, grid, parameters}, default_stream);
+    launch_on(default_stream, module, {entry, grid, parameters});
     synchronize();
 }
 
@@ -140,8 +144,7 @@ void Stream::launch(const CapturedKernel& kernel, const LaunchPoint& point, std:
 
 void Stream::launch(const Module& module, std::string_view entry, const Grid& grid,
                     std::span<const std::byte> parameters) const {
-    if (grid.blocks.count() != 0)
-        device_.backend().launch(module.handle(), {entry, grid, parameters}, handle_.handle());
+    device_.launch_on(handle_.handle(), module, {entry, grid, parameters});
 }
 
 double elapsed_milliseconds(const Event& start, const Event& stop) {

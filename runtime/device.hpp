@@ -23,6 +23,7 @@
 #include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"
+#include "runtime/typed_launch.hpp"
 
 namespace ikat {
 struct CompileOptions;
@@ -79,12 +80,24 @@ public:
     /// Waits for all work of the device; throws what went wrong there.
     void synchronize() const;
 
+    /// Runs a kernel and waits for its end. A parameter In, Out or InOut takes a Buffer of its element type, a scalar
+    /// takes a number of the host that fits it.
+    template <class... P, class... A>
+    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
+        with_arguments(
+            kernel, point,
+            [&](std::span<const Argument> list) {
+                launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
+            },
+            arguments...);
+    }
     /// A kernel with arguments whose types are data. Done when it returns.
     void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
 
     /// PTX text from elsewhere. `name` stands for its file in messages.
     Module load(std::string_view ptx, std::string_view name) const;
-    /// Runs an entry of it; nothing but the size of `parameters` is checked. Done when it returns.
+    /// Runs an entry of it; checked are the device's limits and the size of
+    /// `parameters`. Done when it returns.
     void launch(const Module& module, std::string_view entry, const Grid& grid,
                 std::span<const std::byte> parameters) const;
 
@@ -92,11 +105,24 @@ public:
 
 private:
     friend class Stream;
+    /// Calls launch(arguments) with the arguments as data.
+    template <class... P, class Launch, class... A>
+    static void with_arguments(const Kernel<P...>& kernel, const LaunchPoint& point, Launch&& launch, A&... arguments) {
+        static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
+        if constexpr (sizeof...(A) == sizeof...(P)) {
+            [[maybe_unused]] std::size_t position = 0;
+            // Braces evaluate left to right.
+            const Argument list[] = {detail::typed_argument<P>(arguments, kernel.ast(), position++, point.where)...,
+                                     Argument{}};
+            launch(std::span<const Argument>(list, sizeof...(P)));
+        }
+    }
     struct State;
     explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
     void launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
                    std::span<const Argument> arguments) const;
+    void launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const;
 
     std::shared_ptr<State> state_;
 };
@@ -107,6 +133,16 @@ public:
     Event record() const;
     void synchronize() const { handle_.device().synchronize(handle_.handle()); }
 
+    /// As Device::launch, but does not wait. The buffers must live until the kernel has ended.
+    template <class... P, class... A>
+    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
+        Device::with_arguments(
+            kernel, point,
+            [&](std::span<const Argument> list) {
+                launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
+            },
+            arguments...);
+    }
     void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
     void launch(const Module& module, std::string_view entry, const Grid& grid,
                 std::span<const std::byte> parameters) const;

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/typed_launch.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -42,6 +45,22 @@ bool overlap(const Allocation& a, const Allocation& b) {
     return a.address() < b.address() + b.bytes() && b.address() < a.address() + a.bytes();
 }
 
+/// Calls report(message, hint) for each limit of the device that a grid exceeds.
+void each_exceeded_limit(const Grid& grid, const DeviceProperties& device, auto&& report) {
+    const auto& [blocks, threads, shared] = grid;
+    if (threads.count() == 0) report("a block has no threads", "every dimension of a block is at least 1");
+    const Dim3& widest = device.max_threads;
+    if (threads.x > widest.x || threads.y > widest.y || threads.z > widest.z ||
+        threads.count() > device.max_threads_per_block)
+        report(fmt::format("a block of {} x {} x {} threads", threads.x, threads.y, threads.z),
+               fmt::format("{} takes at most {} threads per block and {} x {} x {} per dimension", device.name,
+                           device.max_threads_per_block, widest.x, widest.y, widest.z));
+    const Dim3& most = device.max_blocks;
+    if (blocks.x > most.x || blocks.y > most.y || blocks.z > most.z)
+        report(fmt::format("a grid of {} x {} x {} blocks", blocks.x, blocks.y, blocks.z),
+               fmt::format("{} takes at most {} x {} x {}", device.name, most.x, most.y, most.z));
+}
+
 /// One launch being checked. Findings are collected and thrown together.
 struct Check {
     const ast::Kernel& kernel;
@@ -64,8 +83,10 @@ struct Check {
     void contract(std::size_t i);
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
-    void threads(const Dim3& block, const DeviceProperties& device);
-    void blocks(const Dim3& grid, const DeviceProperties& device);
+    void limits(const Grid& grid, const DeviceProperties& device) {
+        each_exceeded_limit(grid, device, [this](std::string message, std::string hint) { report(message, hint); });
+    }
+    void bounds(const Dim3& block);
     void shared_memory(const Grid& grid);
 };
 
@@ -117,25 +138,11 @@ void Check::home(std::size_t i, const Backend& device) {
                "a kernel runs where its buffers are: upload the data to this device");
 }
 
-void Check::threads(const Dim3& block, const DeviceProperties& device) {
-    if (block.count() == 0) report("a block has no threads", "every dimension of a block is at least 1");
-    if (block.x > device.max_threads.x || block.y > device.max_threads.y || block.z > device.max_threads.z ||
-        block.count() > device.max_threads_per_block)
-        report(fmt::format("a block of {} x {} x {} threads", block.x, block.y, block.z),
-               fmt::format("{} takes at most {} threads per block and {} x {} x {} per dimension", device.name,
-                           device.max_threads_per_block, device.max_threads.x, device.max_threads.y,
-                           device.max_threads.z));
-    else if (kernel.bounds.max_threads && block.count() > kernel.bounds.max_threads)
+void Check::bounds(const Dim3& block) {
+    if (kernel.bounds.max_threads && block.count() > kernel.bounds.max_threads)
         report(fmt::format("a block of {} threads, but its launch bounds say at most {}", block.count(),
                            kernel.bounds.max_threads),
                "launch smaller blocks or raise launch_bounds()");
-}
-
-void Check::blocks(const Dim3& grid, const DeviceProperties& device) {
-    const Dim3& most = device.max_blocks;
-    if (grid.x > most.x || grid.y > most.y || grid.z > most.z)
-        report(fmt::format("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z),
-               fmt::format("{} takes at most {} x {} x {}", device.name, most.x, most.y, most.z));
 }
 
 void Check::shared_memory(const Grid& grid) {
@@ -175,10 +182,61 @@ void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span
         check.overlaps(i);
         check.home(i, device);
     }
-    check.threads(point.grid.threads, device.properties());
-    check.blocks(point.grid.blocks, device.properties());
+    check.limits(point.grid, device.properties());
+    check.bounds(point.grid.threads);
     check.shared_memory(point.grid);
     check.finish();
+}
+
+void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device) {
+    std::vector<Diagnostic> findings;
+    each_exceeded_limit(grid, device, [&](const std::string& message, std::string hint) {
+        findings.push_back({.message = fmt::format("launch of '{}': {}", entry, message), .hint = std::move(hint)});
+    });
+    if (!findings.empty()) throw Error(std::move(findings));
+}
+
+namespace {
+
+/// The bits of a floating number rounded to `type`; nothing if a finite number becomes infinite.
+std::optional<std::uint64_t> rounded(double number, ir::Type type) {
+    const FloatFormat format = type == ir::Type::F16 ? binary16 : type == ir::Type::F32 ? binary32 : binary64;
+    const std::uint64_t bits = encode(number, format, Rounding::Nearest);
+    const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1);
+    if (std::isfinite(number) && (bits & ~sign) == format.infinity()) return {};
+    return bits;
+}
+
+/// The bits of an integer in `type`; nothing if the type cannot hold its value.
+std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::Type type) {
+    if (ir::is_float(type)) {
+        const FloatFormat format = type == ir::Type::F16 ? binary16 : type == ir::Type::F32 ? binary32 : binary64;
+        const std::uint64_t down = encode(negative, {magnitude, 0}, format, Rounding::Down);
+        const std::uint64_t up = encode(negative, {magnitude, 0}, format, Rounding::Up);
+        return down == up ? std::optional(down) : std::nullopt;
+    }
+    const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1), mask = sign | (sign - 1);
+    const std::uint64_t most = negative ? (ir::is_signed(type) ? sign : 0) : ir::is_signed(type) ? sign - 1 : mask;
+    if (magnitude > most) return {};
+    return (negative ? 0 - magnitude : magnitude) & mask;
+}
+
+}  // namespace
+
+Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kernel, std::size_t position,
+               const Location& where) {
+    const bool floating = number.kind == HostScalar::Kind::Floating;
+    const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
+    const std::uint64_t magnitude = negative ? 0 - number.integer : number.integer;
+    const auto bits = floating ? rounded(number.floating, type) : exact(negative, magnitude, type);
+    if (bits) return {.type = type, .bits = *bits};
+    const std::string text =
+        floating ? fmt::format("{}", number.floating) : fmt::format("{}{}", negative ? "-" : "", magnitude);
+    throw Error(
+        Diagnostic{.where = where,
+                   .message = fmt::format("launch of '{}': {} does not fit parameter '{}', which is {}", kernel.name,
+                                          text, kernel.parameters[position].name, info(type).name),
+                   .hint = "pass a number that the parameter's type can hold, or give the parameter a wider type"});
 }
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {

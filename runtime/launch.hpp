@@ -4,7 +4,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <source_location>
 #include <span>
 #include <string>
@@ -16,6 +15,9 @@
 
 namespace ikat::ast {
 struct Kernel;
+}
+namespace ikat::trace {
+class KernelHandle;
 }
 
 namespace ikat::runtime {
@@ -32,10 +34,11 @@ struct Argument {
     std::uint64_t elements() const;  // of the buffer
 };
 
-/// A captured kernel. `owner`, if there is one, keeps it alive: a device's cache holds on to it.
+/// A captured kernel. A device's cache holds on to the handle, which keeps the kernel alive; without one, the kernel
+/// must outlive the device.
 struct CapturedKernel {
     const ast::Kernel& kernel;
-    std::shared_ptr<const void> owner{};
+    const trace::KernelHandle* handle = nullptr;
 };
 
 /// A grid and the place in the program that launches it. Made from a Grid where a launch is called.
@@ -57,6 +60,9 @@ void check_arguments(const ast::Kernel& kernel, std::span<const Argument> argume
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
 void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device);
+
+/// Throws Error for a grid that the device cannot run, whatever the kernel.
+void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
 /// The arguments as a kernel takes them: each at its natural alignment.
 std::vector<std::byte> pack(std::span<const Argument> arguments);

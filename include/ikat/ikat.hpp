@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The language and the runtime: write a kernel, open a device, launch.
+#pragma once
+#include "ikat/dsl.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat {
+
+using runtime::Buffer;
+using runtime::Device;
+using runtime::DeviceKind;
+using runtime::DeviceProperties;
+using runtime::Dim3;
+using runtime::elapsed_milliseconds;
+using runtime::Event;
+using runtime::grid;
+using runtime::Grid;
+using runtime::KernelError;
+using runtime::Stream;
+
+}  // namespace ikat

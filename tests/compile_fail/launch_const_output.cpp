@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A const buffer that the kernel writes.
+// expect: launch: the kernel writes this buffer (Out, InOut), but it is const
+#include <ikat/ikat.hpp>
+
+using namespace ikat;
+const auto scale = kernel("scale", params("a", "x", "y", "n"), [](f32 a, In<float> x, Out<float> y, u32 n) {
+    u32 i = global_id().x;
+    if_(i < n, [&] { y[i] = a * x[i]; });
+});
+
+void run(const Device& device, const Buffer<float>& x, Buffer<float>& y, const Buffer<double>& wide) {
+    static_cast<void>(wide);
+    device.stream().launch(scale, grid(4, 32), 2.0f, x, x, 4);
+}
