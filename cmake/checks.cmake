@@ -3,16 +3,33 @@
 find_program(IKAT_CLANG_FORMAT NAMES clang-format-14 clang-format)
 find_program(IKAT_CLANG_TIDY NAMES clang-tidy-19 clang-tidy)
 
-set(library_sources include dsl codegen regalloc runtime stdlib tools)
-set(all_files ${library_sources} bench tests examples)
-list(TRANSFORM all_files APPEND "/*.[ch]pp")
-list(TRANSFORM library_sources APPEND "/*.cpp")
+set(folders include dsl codegen regalloc runtime stdlib tools bench tests examples)
+list(TRANSFORM folders APPEND "/*.[ch]pp" OUTPUT_VARIABLE all_files)
 
 set(run_on_sources ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/run_on_sources.cmake --)
 if(IKAT_CLANG_FORMAT)
   add_custom_target(format-check COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} --dry-run --Werror VERBATIM)
   add_custom_target(format COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} -i VERBATIM)
 endif()
+
+# clang-tidy takes seconds per file, so each has a rule of its own: they run in parallel, and again only after a change
+# of the file or of any header. Tests are left out, whose macros it does not understand.
 if(IKAT_CLANG_TIDY)
-  add_custom_target(tidy COMMAND ${run_on_sources} ${library_sources} -- ${IKAT_CLANG_TIDY} --quiet -p ${CMAKE_BINARY_DIR} VERBATIM)
+  list(REMOVE_ITEM folders bench tests examples)
+  list(TRANSFORM folders PREPEND ${PROJECT_SOURCE_DIR}/)
+  list(TRANSFORM folders APPEND /*.hpp OUTPUT_VARIABLE header_patterns)
+  list(TRANSFORM folders APPEND /*.cpp OUTPUT_VARIABLE source_patterns)
+  file(GLOB_RECURSE headers ${header_patterns})
+  file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} ${source_patterns})
+  set(stamps)
+  foreach(source IN LISTS sources)
+    set(stamp ${PROJECT_BINARY_DIR}/tidy/${source}.stamp)
+    cmake_path(GET stamp PARENT_PATH folder)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(OUTPUT ${stamp} DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${headers} ${PROJECT_SOURCE_DIR}/.clang-tidy
+      COMMAND ${IKAT_CLANG_TIDY} --quiet -p ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/${source}
+      COMMAND ${CMAKE_COMMAND} -E touch ${stamp} COMMENT "tidy ${source}" VERBATIM)
+    list(APPEND stamps ${stamp})
+  endforeach()
+  add_custom_target(tidy DEPENDS ${stamps})
 endif()
