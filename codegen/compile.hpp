@@ -51,4 +51,7 @@ struct Compiled {
 /// Captured kernel in, PTX out. Throws Error for what the user got wrong (ast::check, an unknown target or pass).
 Compiled compile(const ast::Kernel& kernel, const CompileOptions& options = {});
 
+/// The same from the IR on, for a function that came as text: verified, so that findings are the user's.
+Compiled compile(ir::Function fn, const CompileOptions& options = {});
+
 }  // namespace ikat

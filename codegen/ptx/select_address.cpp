@@ -13,6 +13,7 @@
 // A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
 #include <map>
 
+#include "codegen/analysis/memory.hpp"
 #include "codegen/ir/cfg.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/ptx/rewriter.hpp"
@@ -109,7 +110,7 @@ std::optional<std::int64_t> AddressFolding::constant(Value value) const {
 /// The result as rest + constant; nothing if the constant is 0.
 std::optional<Sum> AddressFolding::split(Inst inst) {
     const Instruction it = fn_[inst];
-    const Instruction base{.op = it.op, .type = it.type, .where = it.where};
+    Instruction base{.op = it.op, .type = it.type, .where = it.where};
     const std::vector<Value> x(fn_.operands(inst).begin(), fn_.operands(inst).end());
     const Type type = fn_.type(fn_.result(inst));
     const auto wrapped = [&](std::uint64_t number) {
@@ -137,12 +138,16 @@ std::optional<Sum> AddressFolding::split(Inst inst) {
             if (!factor || a.constant == 0 || std::uint64_t(*factor) >= std::uint64_t(bits(type))) return {};
             return Sum{find_or_make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
         case Op::Fma: {
-            const Sum c = sum(x[2]);
             const bool scaled = factor && a.constant != 0;
-            if (!scaled && c.constant == 0) return {};
             const std::uint64_t product = scaled ? std::uint64_t(a.constant) * std::uint64_t(*factor) : 0;
-            return Sum{find_or_make(base, {scaled ? a.rest : x[0], x[1], c.rest}, type),
-                       wrapped(product + std::uint64_t(c.constant))};
+            const Value first = scaled ? a.rest : x[0];
+            if (const auto addend = constant(x[2])) {
+                base.op = Op::Mul;
+                return Sum{find_or_make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
+            }
+            const Sum c = sum(x[2]);
+            if (!scaled && c.constant == 0) return {};
+            return Sum{find_or_make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
         }
         case Op::MadWide: {
             const Sum c = sum(x[2]);
@@ -165,68 +170,13 @@ void AddressFolding::rewrite_access(Inst inst) {
     walk_.keep(inst);
 }
 
-// ---- the read-only path
-
-/// Which pointer parameter each address comes from.
-class Origins {
-public:
-    explicit Origins(const ir::Function& fn) : fn_(fn), of_(fn.value_count(), unknown) {
-        for (bool changed = true; std::exchange(changed, false);)
-            for (Block block : fn.blocks()) changed |= visit(block);
-    }
-    /// An index into the parameters, or nothing.
-    std::optional<std::uint32_t> of(Value value) const {
-        const std::uint32_t origin = of_[index(value)];
-        return origin < several ? std::optional(origin) : std::nullopt;
-    }
-
-private:
-    static constexpr std::uint32_t unknown = ~0u, several = unknown - 1;
-
-    bool visit(Block block) {
-        bool changed = false;
-        for (Inst inst : fn_[block].instructions)
-            if (fn_.results(inst).size() == 1) changed |= meet(fn_.result(inst), origin(inst));
-        for (const ir::Jump& jump : fn_[block].terminator.targets)
-            for (std::size_t i = 0; i < jump.arguments.size(); ++i)
-                changed |= meet(fn_[jump.to].parameters[i], of_[index(jump.arguments[i])]);
-        return changed;
-    }
-    bool meet(Value value, std::uint32_t origin) {
-        std::uint32_t& now = of_[index(value)];
-        if (origin == unknown || origin == now || now == several) return false;
-        now = now == unknown ? origin : several;
-        return true;
-    }
-    /// A sum of a pointer and something that is none comes from that pointer.
-    std::uint32_t origin(Inst inst) const {
-        const Instruction& it = fn_[inst];
-        if (it.op == Op::Param && fn_.parameters[it.attribute].access != ir::Access::Value)
-            return std::uint32_t(it.attribute);
-        if (fn_.type(fn_.result(inst)) != Type::U64) return several;
-        const auto operands = fn_.operands(inst);
-        if (it.op == Op::MadWide) return of_[index(operands[2])];
-        if (it.op == Op::Sub) return of_[index(operands[0])];
-        if (it.op != Op::Add) return several;
-        const std::uint32_t a = of_[index(operands[0])], b = of_[index(operands[1])];
-        if (a == unknown || b == unknown) return unknown;
-        return a == several ? b : b == several ? a : several;
-    }
-
-    const ir::Function& fn_;
-    std::vector<std::uint32_t> of_;  // by value: a parameter, several (or none), or unknown so far
-};
-
 void use_read_only_path(ir::Function& fn) {
-    const Origins origins(fn);
     for (Block block : fn.blocks())
         for (Inst inst : fn[block].instructions) {
             ir::MemoryInfo& memory = fn[inst].memory;
-            const bool plain = memory.space == ir::Space::Global && memory.cache == ir::CacheOperator::None &&
-                               memory.order == ir::Order::Weak && !memory.is_volatile;
-            if (fn[inst].op != Op::Load || !plain) continue;
-            const auto parameter = origins.of(fn.operands(inst)[0]);
-            if (parameter && fn.parameters[*parameter].access == ir::Access::In) memory.cache = ir::CacheOperator::Nc;
+            if (memory.space == ir::Space::Global && memory.cache == ir::CacheOperator::None &&
+                analysis::reads_constant_memory(fn, inst))
+                memory.cache = ir::CacheOperator::Nc;
         }
 }
 

@@ -30,11 +30,11 @@ bool takes_immediate(const Instruction& inst, std::uint32_t position, const Inst
 
 class Materialisation {
 public:
-    explicit Materialisation(ir::Function& fn) : fn_(fn), moved_(fn.value_count(), ir::no_value), needed_(fn.value_count()) {}
+    explicit Materialisation(ir::Function& fn)
+        : fn_(fn), moved_(fn.value_count(), ir::no_value), needed_(fn.value_count()) {}
 
     void run() {
-        for (Block block : fn_.blocks())
-            each_needed(block, [&](Value& value) { needed_[index(value)] = true; });
+        for (Block block : fn_.blocks()) each_needed(block, [&](Value& value) { needed_[index(value)] = true; });
         for (Value value : ids<Value>(needed_.size()))
             if (needed_[index(value)]) moved_[index(value)] = create(value);
         for (Block block : fn_.blocks()) rewrite(block);

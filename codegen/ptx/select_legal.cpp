@@ -52,6 +52,7 @@ private:
     void constant(Inst inst);
     void convert(Inst inst);
     void convert_integer(Inst inst);
+    void extend_anew(Inst inst);
     void bitcast(Inst inst);
     void same_bits(Inst inst);
     void become_convert(Inst inst, Type to, Type from);
@@ -98,11 +99,22 @@ void Legaliser::convert(Inst inst) {
 
 void Legaliser::convert_integer(Inst inst) {
     const Type to = fn_[inst].type, from = fn_[inst].from;
-    if (is_narrow(to)) return extended_alike(from, to) ? same_bits(inst) : become_convert(inst, widened(to), to);
+    if (is_narrow(to)) return extended_alike(from, to) ? same_bits(inst) : extend_anew(inst);
     if (bits(to) == bits(widened(from))) return same_bits(inst);
     if (bits(to) == 32) return become_convert(inst, Type::U32, Type::U64);
     const bool is_signed = ir::is_signed(from);
     become_convert(inst, is_signed ? Type::I64 : Type::U64, is_signed ? Type::I32 : Type::U32);
+}
+
+/// To an integer of 8 or 16 bits: truncated and extended in one conversion, of 64 bits in two.
+void Legaliser::extend_anew(Inst inst) {
+    const Instruction it = fn_[inst];
+    if (bits(it.from) == 64) {
+        const Instruction half{.op = Op::Convert, .type = Type::U32, .from = Type::U64, .where = it.where};
+        const Value low = walk_.make(half, {walk_.operand(fn_.result(inst), 0)}, Type::U32);
+        fn_.operands(inst)[0] = low;
+    }
+    become_convert(inst, widened(it.type), it.type);
 }
 
 void Legaliser::bitcast(Inst inst) {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/compile.hpp"
+
+#include <algorithm>
+
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/lower/lower.hpp"
+#include "codegen/passes/pipeline.hpp"
+#include "codegen/ptx/emit.hpp"
+#include "codegen/ptx/select.hpp"
+
+namespace ikat {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Notes the end of each stage: its time, and on request its text and whether it left well-formed IR.
+class Stages {
+public:
+    Stages(const CompileOptions& options, std::vector<Compiled::Stage>& out) : options_(options), out_(out) {}
+
+    void done(std::string_view name, auto&& text) {
+        const auto time = Clock::now() - start_;
+        out_.push_back({std::string(name), options_.keep_stages ? text() : "", time});
+        start_ = Clock::now();
+    }
+    void done(std::string_view name, const ir::Function& fn, ir::Level level) {
+        done(name, [&] { return ir::print(fn); });
+        if (!options_.verify_each) return;
+        const std::string findings = ir::report(fn, level);
+        IKAT_ASSERT(findings.empty(), "after stage " + std::string(name) + ":\n" + findings);
+        start_ = Clock::now();
+    }
+
+private:
+    const CompileOptions& options_;
+    std::vector<Compiled::Stage>& out_;
+    Clock::time_point start_ = Clock::now();
+};
+
+/// Bytes of the static symbols in shared memory, laid out one after the other.
+std::uint32_t static_shared_bytes(const ir::Function& fn) {
+    std::uint64_t bytes = 0;
+    for (const ir::Symbol& symbol : fn.symbols) {
+        if (symbol.space != ir::Space::Shared || symbol.dynamic) continue;
+        const std::uint64_t size = ir::info(symbol.element).bytes;
+        const std::uint64_t alignment = std::max<std::uint64_t>(symbol.alignment, size);
+        bytes = (bytes + alignment - 1) / alignment * alignment + symbol.count * size;
+    }
+    return std::uint32_t(bytes);
+}
+
+/// What the launch and the reports need to know of the kernel.
+void describe(const ir::Function& fn, Compiled& out) {
+    out.name = fn.name;
+    out.parameters = fn.parameters;
+    out.symbols = fn.symbols;
+    out.bounds = fn.bounds;
+    out.static_shared_bytes = static_shared_bytes(fn);
+    out.dynamic_shared = std::ranges::any_of(fn.symbols, &ir::Symbol::dynamic);
+}
+
+std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
+    std::vector<RegisterUse> out;
+    for (std::size_t pool = 0; pool < std::size(ptx::pools); ++pool)
+        out.push_back({std::string(ptx::pools[pool].name), allocation.used[pool], allocation.max_live[pool]});
+    return out;
+}
+
+/// From places by instruction to places by line.
+std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
+    std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
+    for (std::size_t i = 0; i < lines.size(); ++i) out[lines[i]] = places[i];
+    return out;
+}
+
+/// The compiler from the IR on.
+void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Compiled& out) {
+    const ptx::Target& target = ptx::target(options.target);
+    describe(fn, out);
+    passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
+                              .passes = options.passes,
+                              .verify_each = options.verify_each});
+    stages.done("opt", fn, ir::Level::Typed);
+    ptx::select(fn, target);
+    stages.done("select", fn, ir::Level::Selected);
+    const ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
+    out.registers = register_use(registers.allocation);
+    const ptx::Emitted emitted = ptx::emit(fn, registers, target, options.line_info);
+    std::vector<std::vector<std::uint32_t>> lines;
+    out.ptx = ptx::print(emitted.module, lines);
+    out.source_lines = by_line(emitted.places, lines.back());
+    stages.done("ptx", [&] { return out.ptx; });
+}
+
+}  // namespace
+
+Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
+    Compiled out;
+    Stages stages(options, out.stages);
+    if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
+    stages.done("ast", [&] { return ast::print(kernel); });
+    ir::Function fn = lower::ast_to_ssa(kernel);
+    stages.done("ssa", fn, ir::Level::Typed);
+    finish(std::move(fn), options, stages, out);
+    return out;
+}
+
+Compiled compile(ir::Function fn, const CompileOptions& options) {
+    Compiled out;
+    Stages stages(options, out.stages);
+    ir::verify(fn);
+    finish(std::move(fn), options, stages, out);
+    return out;
+}
+
+}  // namespace ikat

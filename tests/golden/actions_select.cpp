@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What golden files of selection may run: `select sm_80` shows the selected function.
+#include "codegen/ir/parse.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/ptx/select.hpp"
+#include "tools/testing/golden.hpp"
+
+namespace ikat {
+namespace {
+
+std::string selected(const golden::Case& test) {
+    ir::Function fn = ir::parse_function(test.input, test.file);
+    ir::verify(fn);
+    ptx::select(fn, ptx::target(test.args));
+    const std::string text = print(fn);
+    const std::string findings = ir::report(fn, ir::Level::Selected);
+    return findings.empty() ? text : findings;
+}
+
+const golden::Registration select_actions({{"select", selected}});
+
+}  // namespace
+}  // namespace ikat
