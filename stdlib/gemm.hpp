@@ -11,7 +11,9 @@
 //
 // Tails are masked loads of zero and guarded stores: any m, n, k, also 0.
 #pragma once
-#include "ikat/ikat.hpp"
+#include "dsl/kernel.hpp"
+#include "dsl/simt.hpp"
+#include "runtime/device.hpp"
 
 namespace ikat::stdlib {
 
@@ -24,6 +26,11 @@ struct GemmTile {
 
 using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
 
+/// registers[first ... first + 3] = the four values.
+void load4(auto& registers, std::uint32_t first, const auto& four) {
+    for (int lane = 0; lane < 4; ++lane) registers[first + std::uint32_t(lane)] = four[lane];
+}
+
 /// C[m×n] = A[m×k] · B[k×n], f32, row-major. m·k, k·n and m·n must be below 2^32. k = 0 gives zeros.
 template <GemmTile tile>
 GemmKernel make_gemm_tiled(const char* name) {
@@ -33,51 +40,53 @@ GemmKernel make_gemm_tiled(const char* name) {
                   "a slice is a whole number of elements per thread");
     static_assert(tile.thread_m % 4 == 0 && tile.thread_n % 4 == 0,
                   "a thread reads its rows and columns four at a time");
-    return kernel(name, params("A", "B", "C", "m", "n", "k"),
-                  [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
-                      constexpr std::uint32_t threads = tile.threads();
-                      Shared<float, tile.k, tile.m> As;  // transposed
-                      Shared<float, tile.k, tile.n> Bs;
-                      Regs<float, tile.thread_m * tile.thread_n> sum;
-                      for (std::uint32_t i = 0; i < tile.thread_m * tile.thread_n; ++i) sum[i] = 0;
+    const auto body = [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
+        constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
+        Shared<float, tile.k, tile.m> As;  // transposed
+        Shared<float, tile.k, tile.n> Bs;
+        Regs<float, tile.thread_m * tile.thread_n> sum(0);
 
-                      u32 thread = thread_id().x;
-                      u32 tile_row = block_id().y * tile.m, tile_column = block_id().x * tile.n;
-                      u32 row = thread / (tile.n / tile.thread_n) * tile.thread_m;
-                      u32 column = thread % (tile.n / tile.thread_n) * tile.thread_n;
+        u32 thread = thread_id().x;
+        u32 first_row = block_id().y * tile.m, first_column = block_id().x * tile.n;  // of the block's tile
+        u32 row_group = thread / threads_n * (tile.thread_m / 4);                     // of the thread's, in fours
+        u32 column_group = thread % threads_n * (tile.thread_n / 4);
 
-                      for (auto depth : range(0u, k, tile.k)) {
-                          for (std::uint32_t i = 0; i < tile.m * tile.k / threads; ++i) {
-                              u32 element = thread + i * threads;
-                              u32 r = element / tile.k, c = element % tile.k;
-                              As[c, r] =
-                                  A.load_if((tile_row + r < m) & (depth + c < k), (tile_row + r) * k + depth + c, 0.0f);
-                          }
-                          for (std::uint32_t i = 0; i < tile.k * tile.n / threads; ++i) {
-                              u32 element = thread + i * threads;
-                              u32 r = element / tile.n, c = element % tile.n;
-                              Bs[r, c] = B.load_if((depth + r < k) & (tile_column + c < n),
-                                                   (depth + r) * n + tile_column + c, 0.0f);
-                          }
-                          sync_block();
-                          for (std::uint32_t kk = 0; kk < tile.k; ++kk) {
-                              Regs<float, tile.thread_m> a;
-                              Regs<float, tile.thread_n> b;
-                              for (std::uint32_t i = 0; i < tile.thread_m; ++i) a[i] = As[kk, row + i];
-                              for (std::uint32_t j = 0; j < tile.thread_n; ++j) b[j] = Bs[kk, column + j];
-                              for (std::uint32_t i = 0; i < tile.thread_m; ++i)
-                                  for (std::uint32_t j = 0; j < tile.thread_n; ++j)
-                                      sum[i * tile.thread_n + j] = fma(a[i], b[j], sum[i * tile.thread_n + j]);
-                          }
-                          sync_block();
-                      }
-                      for (std::uint32_t i = 0; i < tile.thread_m; ++i)
-                          for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
-                              u32 r = tile_row + row + i, c = tile_column + column + j;
-                              if_((r < m) & (c < n), [&] { C[r * n + c] = sum[i * tile.thread_n + j]; });
-                          }
-                  })
-        .launch_bounds(tile.threads());
+        for (auto depth : range(0u, k, tile.k)) {
+            for (std::uint32_t element = 0; element < tile.m * tile.k; element += threads) {
+                u32 r = (thread + element) / tile.k, c = (thread + element) % tile.k;
+                u32 row = first_row + r, column = depth + c;
+                As[c, r] = A.load_if((row < m) & (column < k), row * k + column, 0.0f);
+            }
+            for (std::uint32_t element = 0; element < tile.k * tile.n; element += threads) {
+                u32 r = (thread + element) / tile.n, c = (thread + element) % tile.n;
+                u32 row = depth + r, column = first_column + c;
+                Bs[r, c] = B.load_if((row < k) & (column < n), row * n + column, 0.0f);
+            }
+            sync_block();
+            for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
+                Regs<float, tile.thread_m> a;
+                Regs<float, tile.thread_n> b;
+                for (std::uint32_t i = 0; i < tile.thread_m; i += 4)
+                    load4(a, i, As.flat().template vec<4>(row_group + (slice * tile.m + i) / 4));
+                for (std::uint32_t j = 0; j < tile.thread_n; j += 4)
+                    load4(b, j, Bs.flat().template vec<4>(column_group + (slice * tile.n + j) / 4));
+                for (std::uint32_t i = 0; i < tile.thread_m; ++i)
+                    for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
+                        auto& s = sum[i * tile.thread_n + j];
+                        s = fma(a[i], b[j], s);
+                    }
+            }
+            sync_block();
+        }
+        for (std::uint32_t i = 0; i < tile.thread_m; ++i) {
+            u32 row = first_row + row_group * 4 + i;
+            for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
+                u32 column = first_column + column_group * 4 + j;
+                C.store_if((row < m) & (column < n), row * n + column, sum[i * tile.thread_n + j]);
+            }
+        }
+    };
+    return kernel(name, params("A", "B", "C", "m", "n", "k"), body).launch_bounds(tile.threads());
 }
 
 /// With the default tile.

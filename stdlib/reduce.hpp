@@ -10,7 +10,7 @@
 #pragma once
 #include <limits>
 
-#include "dsl/dsl.hpp"
+#include "dsl/simt.hpp"
 
 namespace ikat::stdlib {
 
@@ -25,7 +25,7 @@ constexpr T lowest() {
 
 /// Combines a value of each of the 32 lanes; every lane gets the result. `combine` is associative: (a, b) → a value.
 /// Source: the butterfly exchange of the CUDA C++ Programming Guide, "Warp Shuffle Functions".
-template <Value V>
+template <DeviceValue V>
 auto warp_reduce(const V& mine, auto&& combine) {
     Var total = value(mine);
     for (unsigned distance = 16; distance > 0; distance /= 2) total = combine(total, shuffle_xor(total, distance));
@@ -34,9 +34,9 @@ auto warp_reduce(const V& mine, auto&& combine) {
 
 /// Combines a value of each thread of the block; every thread gets the result. `neutral` leaves the other operand of
 /// `combine` as it is. Uses 32 elements of shared memory and one barrier. Blocks are a multiple of 32 threads.
-template <Value V>
+template <DeviceValue V>
 auto block_reduce(const V& mine, auto neutral, auto&& combine) {
-    using T = value_type<V>;
+    using T = DeviceTypeOf<V>;
     Shared<T, 32> of_warp;
     Var total = warp_reduce(mine, combine);
     if_(lane_id() == 0, [&] { of_warp[warp_id()] = total; });
@@ -50,25 +50,25 @@ inline constexpr auto plus = [](const auto& a, const auto& b) { return a + b; };
 inline constexpr auto maximum = [](const auto& a, const auto& b) { return max(a, b); };
 inline constexpr auto minimum = [](const auto& a, const auto& b) { return min(a, b); };
 
-template <Value V>
+template <DeviceValue V>
 auto warp_sum(const V& mine) {
     return warp_reduce(mine, plus);
 }
-template <Value V>
+template <DeviceValue V>
 auto warp_max(const V& mine) {
     return warp_reduce(mine, maximum);
 }
-template <Value V>
+template <DeviceValue V>
 auto warp_min(const V& mine) {
     return warp_reduce(mine, minimum);
 }
-template <Value V>
+template <DeviceValue V>
 auto block_sum(const V& mine) {
-    return block_reduce(mine, value_type<V>(0), plus);
+    return block_reduce(mine, DeviceTypeOf<V>(0), plus);
 }
-template <Value V>
+template <DeviceValue V>
 auto block_max(const V& mine) {
-    return block_reduce(mine, lowest<value_type<V>>(), maximum);
+    return block_reduce(mine, lowest<DeviceTypeOf<V>>(), maximum);
 }
 
 }  // namespace ikat::stdlib

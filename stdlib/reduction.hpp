@@ -4,7 +4,9 @@
 // Each block reduces a grid-stride share of x to one partial result; a second launch of one block reduces those. Which
 // elements meet in which order depends on n alone, and no atomics are used. Sums are made in f32, also of f16.
 #pragma once
-#include "ikat/ikat.hpp"
+#include "dsl/kernel.hpp"
+#include "dsl/simt.hpp"
+#include "runtime/device.hpp"
 
 namespace ikat::stdlib {
 

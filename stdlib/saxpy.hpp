@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // saxpy: y ← a x + y, the first routine of the BLAS.
 #pragma once
-#include "ikat/ikat.hpp"
+#include "dsl/kernel.hpp"
+#include "dsl/simt.hpp"
+#include "runtime/device.hpp"
 
 namespace ikat::stdlib {
 
