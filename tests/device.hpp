@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device that a test runs on: the emulator, or with IKAT_DEVICE=cuda the GPU. Without one, such a test is skipped
+// and says so: it ends with status 77.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "codegen/support/diagnostic.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::test {
+
+inline runtime::Device open_device() {
+    const char* wanted = std::getenv("IKAT_DEVICE");
+    if (!wanted || std::string_view(wanted) != "cuda") return runtime::Device::open({.device = "emulator"});
+    try {
+        return runtime::Device::open({.device = "cuda"});
+    } catch (const Error& error) {
+        std::printf("skipped: no GPU (%s)\n", error.what());
+        std::exit(77);
+    }
+}
+
+}  // namespace ikat::test
