@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays, subscripts, stores, atomics; what other threads and the host see.
-#include <array>
+#include <bit>
+#include <optional>
 #include <string>
 
 #include "dsl/recorder.hpp"
@@ -120,7 +121,8 @@ DynamicArray declare_dynamic(Type element, Position count) {
     const Value elements = resized(Type::U32, type_of(count), settled(count.value));
     Value base = literal(Type::U32, std::uint64_t{0}), bytes = binary(Op::Mul, Type::U32, elements, size);
     if (number > 0) {
-        base = binary(Op::Div, Type::U32, recorder.dynamic_end, size);
+        const int shift = std::countr_zero(ir::info(element).bytes);
+        base = binary(Op::Shr, Type::U32, recorder.dynamic_end, literal(Type::U32, std::uint64_t(shift)));
         bytes = binary(Op::Add, Type::U32, recorder.dynamic_end, bytes);
     }
     const Value above = binary(Op::Add, Type::U32, bytes, literal(Type::U32, std::uint64_t{15}));
@@ -189,32 +191,38 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
 
 namespace {
 
-/// The index and the values of a statement on memory, committed in tree order.
-std::vector<Node> committed_in_order(Recorder& recorder, Value index, Values values, Type from, Type to) {
-    Value operands[5] = {index};
-    std::uint32_t roots[5] = {recorder.adopt(index)};
-    for (std::uint32_t i = 0; i < values.count; ++i) {
-        operands[i + 1] = values[i];
-        roots[i + 1] = recorder.adopt(values[i]);
+/// Puts what a statement on memory needs in order: the index, the values, the guard if there is one.
+void arrange(Recorder& recorder, Value index, Values values, const Value* guard) {
+    Value operands[6] = {index};
+    std::uint32_t count = 1;
+    for (const Value& value : values) operands[count++] = value;
+    if (guard) operands[count++] = *guard;
+    std::uint32_t roots[6];
+    for (std::uint32_t i = 0; i < count; ++i) {
+        roots[i] = recorder.adopt(operands[i]);
+        // The right side of an assignment comes before its left side: loads and atomics are in a defined order.
+        operands[i].loads = operands[i].unguarded = false;
     }
-    // The right side of an assignment comes before its left side; loads and atomics are in a defined order.
-    for (std::uint32_t i = 0; i <= values.count; ++i) operands[i].loads = operands[i].unguarded = false;
-    recorder.together({operands, values.count + 1});
-    recorder.arrange(roots, values.count + 1);
-    std::vector<Node> out;
-    for (std::uint32_t i = 0; i < values.count; ++i) out.push_back(recorder.commit(resized(to, from, values[i])));
-    out.insert(out.begin(), recorder.commit(roots[0]));
+    recorder.together({operands, count});
+    recorder.arrange(roots, count);
+}
+
+/// The index and the values, the latter converted to the type of the elements.
+std::vector<Node> commit_all(Recorder& recorder, Value index, Values values, Type from, Type to) {
+    std::vector<Node> out{ast::no_node};
+    for (const Value& value : values) out.push_back(recorder.commit(resized(to, from, value)));
+    out[0] = recorder.commit(index);
     return out;
 }
 
-void store(Recorder& recorder, const Array& array, Value index, Node guard, Values values) {
+void store(Recorder& recorder, const Array& array, Value index, const Value* guard, Values values) {
     if (!recorder.owns(array.capture)) return;
-    const Type from = computing(array.element);
+    arrange(recorder, index, values, guard);
     NodeInfo node{.kind = Kind::Store,
                   .type = array.element,
                   .place = place(array),
-                  .arguments = committed_in_order(recorder, index, values, from, array.element),
-                  .guard = guard,
+                  .arguments = commit_all(recorder, index, values, computing(array.element), array.element),
+                  .guard = guard ? recorder.commit(*guard) : ast::no_node,
                   .where = recorder.here()};
     node.memory.count = std::uint8_t(values.count);
     recorder.statement(std::move(node));
@@ -225,14 +233,13 @@ void store(Recorder& recorder, const Array& array, Value index, Node guard, Valu
 void store(const Slot& slot, Values values, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    store(recorder, slot.array, slot.index, ast::no_node, values);
+    store(recorder, slot.array, slot.index, nullptr, values);
 }
 
 void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    const Node guard = recorder.commit(condition);
-    store(recorder, array, scaled(index, std::uint8_t(values.count)).value, guard, values);
+    store(recorder, array, scaled(index, std::uint8_t(values.count)).value, &condition, values);
 }
 
 Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where) {
@@ -240,12 +247,13 @@ Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Sco
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
     const Type type = slot.array.element;
+    arrange(recorder, slot.index, arguments, nullptr);
     NodeInfo node{.kind = Kind::Atomic,
                   .op = op,
                   .type = type,
                   .operand_type = type,
                   .place = place(slot.array),
-                  .arguments = committed_in_order(recorder, slot.index, arguments, type, type),
+                  .arguments = commit_all(recorder, slot.index, arguments, type, type),
                   .where = recorder.here()};
     node.memory.order = order;
     node.memory.scope = scope != ir::Scope::None                           ? scope
@@ -326,12 +334,12 @@ void print(const char* text, Values arguments, const Where& where) {
     recorder.at(where);
     const std::optional<std::uint32_t> expected = holes(text);
     if (!expected)
-        recorder.complain("the text of print() has a single { or }",
+        recorder.complain("a single { or } in the text of print()",
                           "{} stands for the next value, {{ and }} for braces", recorder.here());
     else if (*expected != arguments.count)
-        recorder.complain("the text of print() has " + std::to_string(*expected) + " {}, but " +
-                              std::to_string(arguments.count) + " values follow",
-                          "write one {} for each value", recorder.here());
+        recorder.complain("print() has as many {} in its text as values behind it: here " + std::to_string(*expected) +
+                              " and " + std::to_string(arguments.count),
+                          "{{ and }} stand for braces", recorder.here());
     recorder.statement(operation_node(recorder, {.op = Op::Print, .attribute = text_index(recorder, text)}, arguments));
 }
 

@@ -31,8 +31,7 @@ private:
             return {detail::operand<T>(std::forward<V>(v)), sizeof(T) == 8, where};
         } else {
             static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>, "an index is a whole number");
-            if (std::is_unsigned_v<T> && std::uint64_t(v) >> 32 != 0)
-                return {detail::literal<std::uint64_t>(v), true, where};
+            if (v > 0 && std::uint64_t(v) >> 32 != 0) return {detail::literal<std::uint64_t>(v), true, where};
             return {detail::literal<std::uint32_t>(v), false, where};
         }
     }

@@ -50,7 +50,7 @@ public:
     void complain(std::string message, std::string hint, Location where = {});
     /// Whether something belongs to this capture; if not, that is a diagnostic.
     bool owns(std::uint32_t capture);
-    /// A statement begins at `where`.
+    /// A statement or a subscript begins at `where`; its operands have been recorded already.
     void at(const Where& where) { at(Location::of(where)); }
     void at(const Location& where);
     const Location& here() const { return here_; }
@@ -76,6 +76,8 @@ public:
     ast::Node append(ast::NodeInfo node);
     /// Ends the window and adds a statement behind it.
     ast::Node statement(ast::NodeInfo node);
+    /// Declares a variable and, if there is a value, assigns it.
+    Variable define(ir::Type type, std::string name, ast::Node value);
     void flush();
     /// Puts the nodes that the trees need in tree order, left to right.
     void arrange(const std::uint32_t* roots, std::size_t count);
@@ -109,6 +111,8 @@ public:
     ast::Kernel finish();
 
 private:
+    void locate();
+
     struct Sizes {
         std::size_t nodes, variables, regions, symbols, texts, trees, diagnostics;
         Value dynamic_end;
@@ -126,6 +130,8 @@ private:
     void roll_back(ast::Region region);
     void compare(ast::Region region);
 
+    template <class F>
+    void each_earlier(ast::Node node, F&& f) const;
     void collect_tree(std::uint32_t tree);
     void collect_node(ast::Node node);
     void legalise(std::span<const ast::Node> before);
@@ -137,7 +143,8 @@ private:
     std::uint32_t capture_;
     bool compare_regions_;
     Location here_{};
-    std::size_t placed_ = 0;  // diagnostics that have their place
+    std::size_t located_ = 0;       // diagnostics that have their place
+    bool unlocated_nodes_ = false;  // in the window
 
     std::vector<Tree> trees_;
     std::vector<ast::Region> homes_;        // by node

@@ -109,7 +109,7 @@ void Recorder::roll_back(Region region) {
     for (Tree& tree : trees_)
         if (!tree.leaf && tree.node != ast::no_node && index(tree.node) >= to.nodes) tree.node = ast::no_node;
     diagnostics.resize(to.diagnostics);
-    placed_ = std::min(placed_, to.diagnostics);
+    located_ = std::min(located_, to.diagnostics);
     dynamic_end = to.dynamic_end;
     kernel.regions[index(region)].clear();
 }

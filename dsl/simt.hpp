@@ -55,48 +55,53 @@ auto grid_stride(N&& n, const trace::Where& where = trace::Where::current()) {
 
 /// All threads of the block wait for each other, and see what the others have written.
 inline void sync_block(const trace::Where& where = trace::Where::current()) { trace::barrier(where); }
+/// The lanes of a warp that take part: bit i is lane i. A u32, or a number.
+class Members {
+public:
+    template <Operand V>
+    Members(V&& v) : value_(Incoming<std::uint32_t>(std::forward<V>(v)).value()) {}
+    const trace::Value& value() const { return value_; }
+
+private:
+    trace::Value value_;
+};
 inline constexpr std::uint32_t all_lanes = 0xffffffff;
-/// The lanes of a warp that are in `members` (bit i is lane i) wait for each other.
-template <Operand M>
-void sync_warp(M&& members, const trace::Where& where = trace::Where::current()) {
-    trace::sync_warp(Incoming<std::uint32_t>(std::forward<M>(members)).value(), where);
+/// The lanes of a warp wait for each other.
+inline void sync_warp(const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {
+    trace::sync_warp(members.value(), where);
 }
-inline void sync_warp(const trace::Where& where = trace::Where::current()) { sync_warp(all_lanes, where); }
 
 // ---- exchanging values within a warp
 
 namespace detail {
 
-/// `segment` lanes, a power of two, exchange among themselves.
-template <class V, class N, class M>
-auto shuffle(ir::ShuffleMode mode, V&& v, N&& lane, int segment, M&& members, const trace::Where& where) {
+template <class V, class N>
+auto shuffle(ir::ShuffleMode mode, V&& v, N&& lane, const Members& members, const trace::Where& where) {
     using T = DeviceTypeOf<V>;
     static_assert(ir::contains(ir::info(ir::Op::Shuffle).domain, ir::type_of<T>),
                   "shuffles exchange i32, u32 and f32: convert narrower values, send wider ones in two halves");
-    const std::uint32_t clamp = (32u - std::uint32_t(segment)) << 8 | (mode == ir::ShuffleMode::Up ? 0u : 0x1fu);
-    const trace::Value arguments[] = {
-        operand<T>(std::forward<V>(v)), Incoming<std::uint32_t>(std::forward<N>(lane)).value(),
-        trace::literal(ir::Type::U32, std::uint64_t{clamp}), Incoming<std::uint32_t>(std::forward<M>(members)).value()};
+    const std::uint64_t clamp = mode == ir::ShuffleMode::Up ? 0 : 31;  // the last lane that a value comes from
+    const trace::Value arguments[] = {operand<T>(std::forward<V>(v)),
+                                      Incoming<std::uint32_t>(std::forward<N>(lane)).value(),
+                                      trace::literal(ir::Type::U32, clamp), members.value()};
     return Leaf<T>(trace::exchange(
         {.op = ir::Op::Shuffle, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = ir::Word(mode)},
         {arguments, 4}, where));
 }
 
-template <class R, class P, class M>
-Leaf<R> vote(ir::Op op, P&& p, M&& members, const trace::Where& where) {
-    const trace::Value arguments[] = {Incoming<bool>(std::forward<P>(p)).value(),
-                                      Incoming<std::uint32_t>(std::forward<M>(members)).value()};
+template <class R, class P>
+Leaf<R> vote(ir::Op op, P&& p, const Members& members, const trace::Where& where) {
+    const trace::Value arguments[] = {Incoming<bool>(std::forward<P>(p)).value(), members.value()};
     return Leaf<R>(
         trace::exchange({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<R>}, {arguments, 2}, where));
 }
 
 }  // namespace detail
 
-#define IKAT_SHUFFLE(name, mode)                                                                            \
-    template <DeviceValue V, Operand N, Operand M = const std::uint32_t&>                                          \
-    auto name(V&& v, N&& n, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) { \
-        return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), 32,           \
-                               std::forward<M>(members), where);                                            \
+#define IKAT_SHUFFLE(name, mode)                                                                                       \
+    template <DeviceValue V, Operand N>                                                                                \
+    auto name(V&& v, N&& n, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) { \
+        return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), members, where);         \
     }
 /// The value of the lane n above; of this lane where there is none.
 IKAT_SHUFFLE(shuffle_down, Down)
@@ -109,17 +114,18 @@ IKAT_SHUFFLE(shuffle_idx, Idx)
 #undef IKAT_SHUFFLE
 
 /// Whether p holds in any lane, in all lanes; the lanes in which it holds as bits.
-template <DeviceValue P, Operand M = const std::uint32_t&>
-Leaf<bool> any(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
-    return detail::vote<bool>(ir::Op::VoteAny, std::forward<P>(p), std::forward<M>(members), where);
+template <DeviceValue P>
+Leaf<bool> any(P&& p, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {
+    return detail::vote<bool>(ir::Op::VoteAny, std::forward<P>(p), members, where);
 }
-template <DeviceValue P, Operand M = const std::uint32_t&>
-Leaf<bool> all(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
-    return detail::vote<bool>(ir::Op::VoteAll, std::forward<P>(p), std::forward<M>(members), where);
+template <DeviceValue P>
+Leaf<bool> all(P&& p, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {
+    return detail::vote<bool>(ir::Op::VoteAll, std::forward<P>(p), members, where);
 }
-template <DeviceValue P, Operand M = const std::uint32_t&>
-Leaf<std::uint32_t> ballot(P&& p, M&& members = all_lanes, const trace::Where& where = trace::Where::current()) {
-    return detail::vote<std::uint32_t>(ir::Op::Ballot, std::forward<P>(p), std::forward<M>(members), where);
+template <DeviceValue P>
+Leaf<std::uint32_t> ballot(P&& p, const Members& members = all_lanes,
+                           const trace::Where& where = trace::Where::current()) {
+    return detail::vote<std::uint32_t>(ir::Op::Ballot, std::forward<P>(p), members, where);
 }
 
 // ---- changing memory together

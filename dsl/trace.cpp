@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "codegen/ir/semantics.hpp"
@@ -25,10 +26,15 @@ Value constant(Type type, ir::Word bits) {
     return Recorder::active().tree({.op = ir::Op::Const, .type = type, .operand_type = type, .attribute = bits}, {});
 }
 
+std::string text_of(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", number);
+    return text;
+}
+
 Value unfit(Type type, const std::string& number) {
-    Recorder::active().complain(
-        "the number " + number + " has no exact value of type " + name_of(type),
-        "write a number that fits, or convert a device value with cast<" + name_of(type) + ">()");
+    Recorder::active().complain("the number " + number + " does not fit " + name_of(type),
+                                "write a number that " + name_of(type) + " holds, or compute in a wider type");
     return constant(type, 0);
 }
 
@@ -64,9 +70,9 @@ Value literal(Type type, double number) {
         if constexpr (ir::sem::is_float<T>) {
             const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
             const bool fits = std::isfinite(double(ir::sem::wide(rounded))) == std::isfinite(number);
-            return fits ? constant(type, ir::to_word(rounded)) : unfit(type, std::to_string(number));
+            return fits ? constant(type, ir::to_word(rounded)) : unfit(type, text_of(number));
         } else {
-            return unfit(type, std::to_string(number));
+            return unfit(type, text_of(number));
         }
     });
 }
@@ -141,19 +147,13 @@ bool usable(Recorder& recorder, Variable variable) {
 Variable declare(Type type, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    const auto variable = ast::Variable(recorder.kernel.variables.size());
-    recorder.kernel.variables.push_back({.type = type, .name = {}, .where = recorder.here()});
-    recorder.statement({.kind = Kind::Declare, .variable = variable, .where = recorder.here()});
-    return {index(variable), recorder.capture()};
+    return recorder.define(type, {}, ast::no_node);
 }
 
 Variable define(Type type, Value value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    const ast::Node node = recorder.commit(value);
-    const Variable variable = declare(type, where);
-    recorder.statement({.kind = Kind::Assign, .variable = id(variable), .arguments = {node}, .where = recorder.here()});
-    return variable;
+    return recorder.define(type, {}, recorder.commit(value));
 }
 
 void assign(Variable variable, Value value, const Where& where) {
@@ -167,10 +167,9 @@ void assign(Variable variable, Value value, const Where& where) {
 Value read(Variable variable) {
     Recorder& recorder = Recorder::active();
     if (!usable(recorder, variable)) return constant(Type::U32, 0);
-    return recorder.leaf(recorder.append({.kind = Kind::Read,
-                                          .type = recorder.kernel[id(variable)].type,
-                                          .variable = id(variable),
-                                          .where = recorder.here()}));
+    // Its place is that of the statement or subscript that follows: a read has no other.
+    return recorder.leaf(
+        recorder.append({.kind = Kind::Read, .type = recorder.kernel[id(variable)].type, .variable = id(variable)}));
 }
 
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
@@ -183,13 +182,8 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
 Variable Recorder::define_parameter(std::uint32_t parameter) {
     const ir::Parameter& info = kernel.parameters[parameter];
     at(kernel.where);
-    const auto variable = ast::Variable(kernel.variables.size());
-    kernel.variables.push_back({.type = info.type, .name = info.name, .where = here_});
-    statement({.kind = Kind::Declare, .variable = variable, .where = here_});
     const Operation value{.op = ir::Op::Param, .type = info.type, .operand_type = info.type, .attribute = parameter};
-    const ast::Node node = commit(tree(value, {}));
-    statement({.kind = Kind::Assign, .variable = variable, .arguments = {node}, .where = here_});
-    return {index(variable), capture_};
+    return define(info.type, info.name, commit(tree(value, {})));
 }
 
 // ---- the recorder: whose values these are
@@ -227,8 +221,16 @@ bool Recorder::owns(std::uint32_t capture) {
 
 void Recorder::at(const Location& where) {
     here_ = where;
-    for (; placed_ < diagnostics.size(); ++placed_)
-        if (!diagnostics[placed_].where.known()) diagnostics[placed_].where = here_;
+    locate();
+}
+
+void Recorder::locate() {
+    for (; located_ < diagnostics.size(); ++located_)
+        if (!diagnostics[located_].where.known()) diagnostics[located_].where = here_;
+    if (!unlocated_nodes_) return;
+    for (ast::Node node : window_)
+        if (!kernel[node].where.known()) kernel[node].where = here_;
+    unlocated_nodes_ = false;
 }
 
 // ---- trees

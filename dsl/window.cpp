@@ -28,6 +28,7 @@ bool is_effect(const ast::NodeInfo& node) {
 Node Recorder::append(ast::NodeInfo node) {
     const auto id = Node(kernel.nodes.size());
     window_effects_ += is_effect(node);
+    unlocated_nodes_ |= !node.where.known();
     kernel.nodes.push_back(std::move(node));
     homes_.push_back(region());
     positions_.push_back(std::uint32_t(window_.size()));
@@ -35,8 +36,27 @@ Node Recorder::append(ast::NodeInfo node) {
     return id;
 }
 
+Variable Recorder::define(ir::Type type, std::string name, Node value) {
+    const auto variable = ast::Variable(kernel.variables.size());
+    kernel.variables.push_back({.type = type, .name = std::move(name), .where = here_});
+    statement({.kind = Kind::Declare, .variable = variable, .where = here_});
+    if (value != ast::no_node)
+        statement({.kind = Kind::Assign, .variable = variable, .arguments = {value}, .where = here_});
+    return {index(variable), capture_};
+}
+
+/// Calls f with the nodes that a node comes behind in any order.
+template <class F>
+void Recorder::each_earlier(Node node, F&& f) const {
+    const ast::NodeInfo& info = kernel[node];
+    for (Node argument : info.arguments) f(argument);
+    for (Node other : info.other) f(other);
+    if (info.guard != ast::no_node) f(info.guard);
+}
+
 Node Recorder::statement(ast::NodeInfo node) {
     const Node id = append(std::move(node));
+    locate();
     flush();
     return id;
 }
@@ -78,10 +98,7 @@ void Recorder::collect_tree(std::uint32_t tree) {
 void Recorder::collect_node(Node node) {
     if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
     node_marks_[index(node)] = walk_;
-    const ast::NodeInfo& at = kernel[node];
-    for (Node argument : at.arguments) collect_node(argument);
-    if (at.guard != ast::no_node) collect_node(at.guard);
-    for (Node other : at.other) collect_node(other);
+    each_earlier(node, [&](Node earlier) { collect_node(earlier); });
     order_.push_back(node);
 }
 
@@ -99,9 +116,7 @@ void Recorder::place(Node node, std::span<const Node> before) {
     if (!is_pending(node) || node_marks_[index(node)] == walk_) return;
     node_marks_[index(node)] = walk_;
     const ast::NodeInfo& at = kernel[node];
-    for (Node argument : at.arguments) place(argument, before);
-    if (at.guard != ast::no_node) place(at.guard, before);
-    for (Node other : at.other) place(other, before);
+    each_earlier(node, [&](Node earlier) { place(earlier, before); });
     if (window_effects_ > 0 && (is_effect(at) || at.kind == Kind::Load)) {
         for (Node earlier : before) {
             if (earlier == node) break;
