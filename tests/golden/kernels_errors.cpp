@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels with one mistake each, and some that look like mistakes and are none, for tests/golden/dsl_errors.
+#include <optional>
+
+#include "tests/golden/kernels.hpp"
+
+namespace ikat::tests {
+namespace {
+
+// clang-format off: places are shown as lines
+
+// ---- values
+
+const auto unassigned = kernel("unassigned", params("y", "n"), [](Out<float> y, u32 n) {
+    f32 s;
+    if_(n > 3, [&] { s = 1; });
+    y[0] = s;
+    y[1] = s;
+});
+
+const auto unassigned_in_loop = kernel("unassigned_in_loop", params("y", "n"), [](Out<float> y, u32 n) {
+    f32 s;
+    for (auto i : range(n)) s = cast<f32>(i);
+    y[0] = s;
+});
+
+const auto assigned_on_all_ways = kernel("assigned_on_all_ways", params("y", "n"), [](Out<float> y, u32 n) {
+    f32 s, t;
+    if_(n > 3, [&] { s = 1; }).else_([&] { s = 2; });
+    y[0] = s;
+    while_(
+        [&] {
+            t = 1;
+            return n > 0;
+        },
+        [&] { n -= 1; });
+    y[1] = t;
+    if_(n > 4, [&] { return_(); }).else_([&] { t = 2; });
+});
+
+const auto numbers =
+    kernel("numbers", params("i", "u", "f"), [](Out<std::int32_t> i, Out<std::uint32_t> u, Out<float> f) {
+        i[0] = 3000000000;
+        u[0] = -1;
+        f[0] = 16777217;
+        f[1] = 1e300;
+        u[1] = 1u << 31;
+    });
+
+std::optional<f32> kept;
+const auto keeps = kernel("keeps", params("x"), [](InOut<float> x) {
+    kept.emplace(x[0]);
+    x[1] = *kept;
+});
+const auto kept_value = kernel("kept_value", params("y"), [](Out<float> y) {
+    keeps.ast();
+    y[0] = *kept + 1;
+});
+
+const auto moved_from = kernel("moved_from", params("y"), [](Out<float> y) {
+    f32 a = 1;
+    f32 b = std::move(a);
+    y[0] = b;
+    y[1] = a;
+});
+
+const auto leaves_region = kernel("leaves_region", params("x", "y"), [](In<float> x, Out<float> y) {
+    std::optional<Leaf<float>> inner;
+    if_(x[0] > 0, [&] { inner.emplace(value(x[1] * 2)); });
+    y[0] = *inner;
+});
+
+const auto register_index = kernel("register_index", params("y"), [](Out<float> y) {
+    Regs<f32, 4> r(0);
+    y[0] = r[4];
+    y[1] = r[-1];
+});
+
+// ---- order within an expression
+
+const auto two_effects = kernel("two_effects", params("c", "y"), [](InOut<std::uint32_t> c, Out<std::uint32_t> y) {
+    y[0] = atomic_add(c[0], 1) - atomic_add(c[1], 1);
+    y[1] = shuffle_xor(c[2], 1) + ballot(c[3] > 0);
+    y[2] = 2 * atomic_add(c[0], 1) + shuffle_xor(c[2], 1) * 3;
+    auto named = atomic_add(c[0], 1);
+    y[3] = named + atomic_add(c[0], 1);
+    y[4] = shuffle_xor(atomic_add(c[0], 1), 1);
+});
+
+const auto atomic_and_load =
+    kernel("atomic_and_load", params("c", "y"), [](InOut<std::uint32_t> c, Out<std::uint32_t> y) {
+        y[0] = c[0] + atomic_add(c[0], 1);
+        y[1] = (atomic_add(c[0], c[1]) ^ 1) - c[2] * 2;
+        y[2] = atomic_add(c[0], c[1]);
+        auto before = c[0];
+        y[3] = before + atomic_add(c[0], 1);
+    });
+
+const auto select_load = kernel("select_load", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
+    y[0] = select(n < 4, x[n] * 2, 0);
+    if_((n < 4) & (x[n] > 0), [&] { y[1] = 1; });
+    if_((n >= 4) | (x[n + 1] > 0), [&] { y[1] = 1; });
+    auto named = x[0];
+    y[2] = select(n < 4, named, 0);
+    y[3] = select(n < 4, x.load_if(n < 4, n, 0), 1);
+});
+
+const auto shared_select_load = kernel("shared_select_load", params("y", "n"), [](Out<float> y, u32 n) {
+    Shared<float, 8> s;
+    y[0] = select(n < 8, s[n], 0);
+});
+
+// ---- control flow
+
+const auto empty_regions = kernel("empty_regions", params("y", "n"), [](Out<float> y, u32 n) {
+    if_(n > 3, [&] { return; });
+    if_(n > 4, [&] { y[0] = 1; }).else_([&] {});
+    for (auto i : range(n)) { (void)i; }
+    while_([&] { return n > 0; }, [&] {});
+});
+
+const auto native_break = kernel("native_break", params("y", "n"), [](Out<float> y, u32 n) {
+    for (auto i : range(n)) {
+        y[i] = 1;
+        break;
+    }
+    y[0] = 2;
+});
+
+const auto native_return = kernel("native_return", params("y", "n"), [](Out<float> y, u32 n) {
+    for (auto i : range(n))
+        for (auto k : range(i)) {
+            y[k] = 1;
+            return;
+        }
+});
+
+const auto behind_jumps = kernel("behind_jumps", params("y", "n"), [](Out<float> y, u32 n) {
+    for (auto i : range(n)) {
+        break_();
+        y[i] = 1;
+    }
+    for (auto i : range(n)) {
+        if_(i > 3, [&] { continue_(); }).else_([&] { return_(); });
+        y[i] = 2;
+    }
+    return_();
+    y[0] = 3;
+});
+
+const auto jumps_outside = kernel("jumps_outside", params("y"), [](Out<float> y) {
+    y[0] = 1;
+    break_();
+    continue_();
+});
+
+const auto constant_condition = kernel("constant_condition", params("y", "n"), [](Out<float> y, u32 n) {
+    auto outside = n > 0;
+    while_([&] { return outside; },
+           [&] {
+               y[0] = 1;
+               n -= 1;
+           });
+});
+
+const auto host_state = kernel("host_state", params("y", "n"), [](Out<float> y, u32 n) {
+    int k = 0;
+    if_(n > 3, [&] {
+        y[0] = 1;
+        y[k++] = 2;
+    });
+    for (auto i : range(n)) { y[i] = k++; }
+});
+
+const auto host_state_of_templates = kernel("host_state_of_templates", params("y", "n"), [](Out<float> y, u32 n) {
+    for (int k = 0; k < 3; ++k) if_(n > 3, [&] { y[k] = k; });
+});
+
+const auto late_else = kernel("late_else", params("y", "n"), [](Out<float> y, u32 n) {
+    auto branch = if_(n > 3, [&] { y[0] = 1; });
+    y[1] = 2;
+    std::move(branch).else_([&] { y[0] = 3; });
+});
+
+const auto steps = kernel("steps", params("y", "n"), [](Out<float> y, u32 n) {
+    for (auto i : range(0, n, 0)) y[i] = 1;
+});
+
+// ---- threads
+
+const auto divergent_barrier = kernel("divergent_barrier", params("x", "n"), [](InOut<float> x, u32 n) {
+    u32 i = global_id().x;
+    if_(i < n, [&] {
+        x[i] = 1;
+        sync_block();
+    });
+    sync_block();
+});
+
+const auto barrier_behind_return = kernel("barrier_behind_return", params("x", "n"), [](InOut<float> x, u32 n) {
+    u32 i = global_id().x;
+    return_if(i >= n);
+    x[i] = 1;
+    sync_block();
+});
+
+const auto barrier_in_loops = kernel("barrier_in_loops", params("x", "n"), [](InOut<float> x, u32 n) {
+    for (auto i : range(thread_id().x, n, block_dim().x)) {
+        x[i] = 1;
+        sync_block();
+    }
+    for (auto k : range(n)) {
+        if_(x[thread_id().x] > 3, [&] { break_(); });
+        x[k] = 2;
+        sync_block();
+    }
+    u32 steps = 0;
+    while_([&] { return steps < n; },
+           [&] {
+               steps = steps + thread_id().x;
+               sync_block();
+           });
+});
+
+const auto divergent_warp = kernel("divergent_warp", params("x", "n"), [](InOut<float> x, u32 n) {
+    u32 t = thread_id().x;
+    f32 v = x[t];
+    if_(t < n, [&] { v += shuffle_down(v, 1); });
+    if_(t % 2 == 0, [&] { sync_warp(); });
+    if_(v > 0, [&] { x[0] = select(any(v > 1), 1.0f, 2.0f); });
+    x[t] = v;
+});
+
+/// None of these diverges where it matters.
+const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](InOut<float> x, Out<float> y, u32 n) {
+    Shared<float, 32> s;
+    u32 t = thread_id().x;
+    f32 v = x[t];
+    if_(n > 3, [&] { sync_block(); });     // a parameter
+    if_(x[0] > 3, [&] { sync_block(); });  // one address
+    if_(block_id().x == 0, [&] { sync_block(); });
+    if_(t < 64, [&] { v += shuffle_down(v, 1); });  // whole warps
+    if_(warp_id() == 0, [&] { v += shuffle_down(v, 1); });
+    if_(global_id().x / 32 < n, [&] { v += shuffle_down(v, 1); });
+    if_(shuffle_idx(v, 0) > 3, [&] { v += shuffle_down(v, 1); });
+    if_(any(v > 3), [&] { v += shuffle_down(v, 1); });
+    for (auto i : range(lane_id(), 128, 32)) v += shuffle_down(x[i], 1);
+    u32 lanes = ballot(t < n);
+    if_(t < n, [&] { v += shuffle_down(v, 1, lanes); });  // its lanes, said so
+    u32 reused = t;
+    y[reused] = v;
+    reused = n;
+    if_(reused > 3, [&] { sync_block(); });  // a variable is what it was last assigned
+    for (auto k : range(n)) {
+        s[t % 32] = v;
+        sync_block();
+        y[k] = s[0];
+        sync_block();
+    }
+});
+
+// ---- names, contracts, texts
+
+const auto bad_names = kernel("bad names", params("x", "x", "3"), [](InOut<float> x, u32 a, u32 b) {
+    x[a] = 0;
+    x[b] = 1;
+});
+const auto bad_contracts = kernel("bad_contracts", params("x", "n"), [](InOut<float> x, u32 n) {
+                               x[n] = 0;
+                           }).require(multiple_of<8>("x"), aligned<16>("n"), aligned<16>("z"), multiple_of<4>(2));
+
+const auto bad_texts = kernel("bad_texts", params("n"), [](u32 n) {
+    print("{} {}\n", n);
+    print("{\n");
+    print("{{}}\n");
+    check(n > 0, "n is {}");
+});
+
+const auto several = kernel("several", params("y", "n"), [](Out<float> y, u32 n) {
+    y[0] = 1e300;
+    if_(n > 3, [&] {});
+    break_();
+});
+
+// clang-format on
+
+#define ENTRY(kernel) \
+    { #kernel, kernel }
+const KernelRegistration registered[] = {
+    ENTRY(unassigned),
+    ENTRY(unassigned_in_loop),
+    ENTRY(assigned_on_all_ways),
+    ENTRY(numbers),
+    ENTRY(kept_value),
+    ENTRY(moved_from),
+    ENTRY(leaves_region),
+    ENTRY(register_index),
+    ENTRY(two_effects),
+    ENTRY(atomic_and_load),
+    ENTRY(select_load),
+    ENTRY(shared_select_load),
+    ENTRY(empty_regions),
+    ENTRY(native_break),
+    ENTRY(native_return),
+    ENTRY(behind_jumps),
+    ENTRY(jumps_outside),
+    ENTRY(constant_condition),
+    ENTRY(host_state),
+    ENTRY(host_state_of_templates),
+    ENTRY(late_else),
+    ENTRY(steps),
+    ENTRY(divergent_barrier),
+    ENTRY(barrier_behind_return),
+    ENTRY(barrier_in_loops),
+    ENTRY(divergent_warp),
+    ENTRY(uniform_enough),
+    ENTRY(bad_names),
+    ENTRY(bad_contracts),
+    ENTRY(bad_texts),
+    ENTRY(several),
+};
+#undef ENTRY
+
+}  // namespace
+}  // namespace ikat::tests
