@@ -202,6 +202,4 @@ Function parse_function(std::string_view text, std::string_view file) {
     return std::move(module.functions[0]);
 }
 
-Function renumbered(const Function& fn) { return parse_function(print(fn, {.locations = true})); }
-
 }  // namespace ikat::ir

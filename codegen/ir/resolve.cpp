@@ -142,13 +142,11 @@ private:
     }
     static Space space(Token token) { return Space(find(space_names, token.text()).value_or(0)); }  // "none" is 0
 
-    // The first walk: blocks, instructions, values.
+    // The first walk: blocks, then their values and instructions.
     void declare(const Block& tree, std::size_t place) {
         if (number<std::uint64_t>({tree.name.begin + 1, tree.name.size - 1}) != place)
             fail(tree.name, "expected block ^" + std::to_string(place), "blocks are numbered in the order of the text");
-        const ir::Block block = fn_.add_block();
-        for (const TypedValue& parameter : tree.parameters)
-            name_value(parameter.name, fn_.add_parameter(block, type(parameter.type)));
+        fn_.add_block();
     }
     void name_value(Token name, Value value) {
         if (!values_.emplace(name.text(), value).second)
@@ -156,6 +154,8 @@ private:
     }
     void define(const Block& tree) {
         const ir::Block block{std::uint32_t(&tree - tree_.blocks.data())};
+        for (const TypedValue& parameter : tree.parameters)
+            name_value(parameter.name, fn_.add_parameter(block, type(parameter.type)));
         for (const Line& line : tree.lines) {
             const Instruction inst = instruction(line);
             std::vector<Type> types;

@@ -38,7 +38,7 @@ public:
             Function::each_use(fn_[block].terminator, [&](Value& use) { use = replacement_(use); });
         }
         if (replacement_.empty()) return false;
-        replacement_.apply(fn_);  // uses in blocks that the walk met before the definition: arguments of back edges
+        replacement_.apply(fn_);  // the walk has rewritten all uses but those in blocks that nothing reaches
         return true;
     }
 

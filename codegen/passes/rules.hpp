@@ -30,6 +30,7 @@ using namespace ir;
 struct Match {
     Function& fn;
     std::vector<Inst>& made;  // instructions of the replacement, in order
+    Type type = Type::Void;   // what the outermost instruction is written at
     Location where{};
     bool contract = false;
     std::array<Value, 4> values{no_value, no_value, no_value, no_value};
@@ -99,10 +100,13 @@ struct Literal : Pattern {
 
 struct NegativeZero : Pattern {
     bool match(Match& m, Value value) const {
-        const auto bits = constant(m.fn, value);
+        const auto found = constant(m.fn, value);
         const Type type = m.fn.type(value);
-        return bits && *bits == Word{1} << (ir::bits(type) - 1);
+        return found && *found == word(m, type);
     }
+    Word word(const Match&, Type type) const { return Word{1} << (bits(type) - 1); }
+    Value build(Match& m, Type type) const { return m.make_constant(type, word(m, type)); }
+    Type type(const Match&) const { return Type::Void; }
 };
 
 template <Op op, class... Args>
@@ -170,7 +174,7 @@ private:
     }
     static Type slot_type(std::size_t i, Type type) { return at(info(op).shape.arguments[i], type); }
     /// The type the instruction is written at: that of its result, or for a comparison or widening product that of the
-    /// operands whose wildcards tell.
+    /// operands whose wildcards tell; where none does, that of the outermost instruction.
     Type at_type(const Match& m, Type wanted) const {
         if (info(op).shape.result == Slot::T && wanted != Type::Void) return wanted;
         Type found = Type::Void;
@@ -180,7 +184,7 @@ private:
                 ((found = info(op).shape.arguments[i++] == Slot::T && found == Type::Void ? args.type(m) : found), ...);
             },
             arguments);
-        return found;
+        return found == Type::Void ? m.type : found;
     }
 };
 
@@ -300,7 +304,8 @@ template <const auto& list, std::size_t i>
 std::optional<Value> apply(Function& fn, Inst inst, std::vector<Inst>& made) {
     constexpr auto& rule = std::get<i>(list);
     if (!contains(rule.types, fn[inst].type)) return {};
-    Match m{.fn = fn, .made = made, .where = fn[inst].where, .contract = fn[inst].fp.contract};
+    const Instruction& root = fn[inst];
+    Match m{.fn = fn, .made = made, .type = root.type, .where = root.where, .contract = root.fp.contract};
     if (!rule.from.match(m, inst) || !rule.condition(m)) return {};
     return rule.to.build(m, fn.type(fn.result(inst)));
 }

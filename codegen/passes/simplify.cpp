@@ -39,7 +39,7 @@ public:
             std::swap(fn_[block].instructions, kept_);
             terminator(fn_[block].terminator);
         }
-        replacement_.apply(fn_);
+        replacement_.apply(fn_);  // the walk has rewritten all uses but those in blocks that nothing reaches
         return changed_;
     }
 

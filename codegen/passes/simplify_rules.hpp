@@ -9,6 +9,8 @@
 
 namespace ikat::passes::rules {
 
+inline constexpr TypeSet Logic = set(Type::Pred);
+
 // Conditions.
 template <int I>
 inline constexpr auto power_of_two = [](const Match& m) { return std::has_single_bit(m.word(I)); };
@@ -155,12 +157,12 @@ inline constexpr std::tuple comparisons{
     rule(select(1, 0, x) == 0, ~x, Int),
     rule(select(1, 0, x) != 0, x, Int),
     rule(select(1, 0, x) == 1, x, Int),
-    rule(~(x == y), x != y),
-    rule(~(x != y), x == y),
-    rule(~(x < y), x >= y).where(on_integers),
-    rule(~(x <= y), x > y).where(on_integers),
-    rule(~(x > y), x <= y).where(on_integers),
-    rule(~(x >= y), x < y).where(on_integers),
+    rule(~(x == y), x != y, Logic),
+    rule(~(x != y), x == y, Logic),
+    rule(~(x < y), x >= y, Logic).where(on_integers),
+    rule(~(x <= y), x > y, Logic).where(on_integers),
+    rule(~(x > y), x <= y, Logic).where(on_integers),
+    rule(~(x >= y), x < y, Logic).where(on_integers),
 };
 
 inline constexpr std::tuple choices{

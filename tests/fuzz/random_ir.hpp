@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random well-formed kernels with structured control flow, for properties that must hold for any IR: what is printed
+// parses back, a pass changes no result, two ways to run a kernel agree.
+//
+//     kernel @random(%in: in u32*, %out: inout u32*, %a: u32, %b: f32, …)
+//
+// Every pure op of the table at every type of its domain, constants at the edges of their types, if/else and loops of
+// bounded trip count with values carried in block arguments, selects, loads and stores (vector and guarded, too). Each
+// thread works in a slice of %out of its own: slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end
+// a sample of all values is stored.
+#pragma once
+#include <random>
+#include <vector>
+
+#include "codegen/ir/builder.hpp"
+
+namespace ikat::test {
+
+struct RandomIrOptions {
+    int statements = 60;    // about
+    int depth = 3;          // of nested control flow
+    bool modifiers = true;  // rounding, ftz, sat, approx on some instructions
+    bool float64 = true, half = true;
+    bool convergent = false;  // shuffles and votes of a full warp, outside divergent control flow
+};
+
+class RandomIr {
+public:
+    static constexpr std::uint32_t slots = 32, slot_bytes = 16, slice_bytes = slots * slot_bytes;
+    static constexpr std::uint32_t in_bytes = slice_bytes;
+
+    RandomIr(std::uint32_t seed, RandomIrOptions options = {})
+        : random_(seed), options_(options), build_(fn_, fn_.add_block()) {}
+
+    ir::Function operator()() {
+        signature();
+        values_.resize(ir::type_count);
+        favourite_ = type_in(ir::Num);
+        for (int i = 0; i < 4; ++i) palette_.push_back(computing_op());
+        prologue();
+        budget_ = options_.statements;
+        while (budget_ > 0) region(options_.depth);
+        epilogue();
+        return std::move(fn_);
+    }
+
+private:
+    using Op = ir::Op;
+    using Type = ir::Type;
+    using Value = ir::Value;
+    using Block = ir::Block;
+    using Word = ir::Word;
+
+    std::uint32_t pick(std::uint32_t below) {
+        return std::uniform_int_distribution<std::uint32_t>(0, below - 1)(random_);
+    }
+    bool one_in(std::uint32_t n) { return pick(n) == 0; }
+    const auto& any_of(const auto& list) { return list[pick(std::uint32_t(std::size(list)))]; }
+
+    bool allowed(Type type) const {
+        return (type != Type::F64 || options_.float64) && (type != Type::F16 || options_.half);
+    }
+    /// A type of the set; mostly the one this kernel favours, so that its operations meet each other.
+    Type type_in(ir::TypeSet set) {
+        if (ir::contains(set, favourite_) && !one_in(3)) return favourite_;
+        std::vector<Type> types;
+        for (int t = 1; t < ir::type_count; ++t)
+            if (ir::contains(set, Type(t)) && allowed(Type(t))) types.push_back(Type(t));
+        return types.empty() ? Type::Void : any_of(types);
+    }
+
+    void signature() {
+        fn_.name = "random";
+        fn_.parameters = {{.name = "in", .access = ir::Access::In, .element = Type::U32},
+                          {.name = "out", .access = ir::Access::InOut, .element = Type::U32},
+                          {.name = "a", .type = Type::U32},
+                          {.name = "b", .type = Type::F32},
+                          {.name = "c", .type = Type::I64}};
+    }
+    void prologue() {
+        in_ = build_.leaf(Op::Param, Type::U64, 0);
+        const Value out = build_.leaf(Op::Param, Type::U64, 1);
+        const Value thread = build_.leaf(Op::Special, Type::U32, Word(ir::SpecialRegister::TidX));
+        slice_ = build_.make(Op::MadWide, Type::U32, {thread, build_.constant(Type::U32, slice_bytes), out});
+        add(thread);
+        for (std::uint32_t p = 2; p < fn_.parameters.size(); ++p)
+            add(build_.leaf(Op::Param, fn_.parameters[p].type, p));
+        for (int t = 1; t < ir::type_count; ++t)
+            if (ir::contains(ir::AnyNum, Type(t)) && allowed(Type(t)))
+                for (int n = 0; n < 2; ++n) {
+                    ir::Instruction inst = access(Op::Load, Type(t));
+                    inst.memory.offset = std::int32_t(slot_bytes * pick(slots));
+                    add(build_.make(inst, std::array{in_}));
+                }
+    }
+    void epilogue() {
+        for (std::uint32_t slot = 0; slot < slots; ++slot) {
+            const Type type = type_in(ir::AnyNum);
+            if (has(type)) store(type, some(type), slot * slot_bytes);
+        }
+        build_.terminate(ir::Terminator::Kind::Return);
+    }
+
+    // Values in scope, by type.
+    void add(Value value) { values_[std::size_t(fn_.type(value))].push_back(value); }
+    bool has(Type type) const { return !values_[std::size_t(type)].empty(); }
+    /// A value of the type: one in scope, the latest the likeliest, or a constant.
+    Value some(Type type) {
+        const auto& list = values_[std::size_t(type)];
+        const auto count = std::uint32_t(list.size());
+        if (list.empty() || one_in(5)) return build_.constant(type, edge(type));
+        return one_in(2) ? list[count - 1 - pick(std::min(count, 3u))] : any_of(list);
+    }
+    Word edge(Type type) {
+        const int bits = ir::bits(type);
+        const Word all = bits == 64 ? ~Word{0} : (Word{1} << bits) - 1, top = Word{1} << (bits - 1);
+        if (type == Type::Pred) return pick(2);
+        if (ir::is_float(type)) return float_edge(type, all);
+        const Word edges[] = {
+            0, 1, 2, 3, 4, 8, 31, 32, all, all - 1, top, top - 1, Word{1} << pick(std::uint32_t(bits))};
+        return one_in(4) ? (Word(random_()) << 32 | random_()) & all : any_of(edges) & all;
+    }
+    Word float_edge(Type type, Word all) {
+        const double numbers[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 4.0, -8.0, 3.0, 1e-3, 100.0, 65504.0};
+        if (one_in(4)) return (Word(random_()) << 32 | random_()) & all;
+        const double x = one_in(5) ? std::numeric_limits<double>::infinity() : any_of(numbers);
+        return ir::with_type(type, [&]<class T>() {
+            if constexpr (std::is_same_v<T, half> || std::is_floating_point_v<T>)
+                return one_in(10) ? ir::to_word(T(std::numeric_limits<float>::quiet_NaN())) : ir::to_word(T(x));
+            else
+                return Word{0};
+        });
+    }
+
+    // Statements.
+    void region(int depth) {
+        for (int n = 2 + int(pick(8)); n > 0 && budget_ > 0; --n) statement(depth);
+    }
+    void statement(int depth) {
+        --budget_;
+        switch (pick(depth > 0 ? 12 : 9)) {
+            case 0: return load();
+            case 1: return store_somewhere();
+            case 9: return if_else(depth);
+            case 10: return if_else(depth);
+            case 11: return loop(depth);
+            default: return pure();
+        }
+    }
+
+    Op computing_op() {
+        Op op{};
+        do op = Op(pick(ir::op_count));
+        while (!ir::is_pure(op) || ir::info(op).shape.arity() == 0);
+        return op;
+    }
+    void pure() {
+        if (options_.convergent && one_in(8)) return convergent();
+        const Op op = one_in(3) ? computing_op() : any_of(palette_);
+        const ir::OpInfo& row = ir::info(op);
+        ir::Instruction inst{.op = op, .type = type_in(row.domain)};
+        if (ir::info(op).shape.arguments[0] == ir::Slot::From && !conversion(inst)) return;
+        if (options_.modifiers && one_in(6)) modify(inst);
+        std::vector<Value> operands;
+        for (int i = 0; i < row.shape.arity(); ++i)
+            operands.push_back(some(ir::at(row.shape.arguments[std::size_t(i)], inst.type, inst.from)));
+        if (operands.size() > 1 && fn_.type(operands[0]) == fn_.type(operands[1]) && one_in(8))
+            operands[1] = operands[0];
+        add(build_.make(inst, operands));
+    }
+    bool conversion(ir::Instruction& inst) {
+        inst.from = type_in(ir::info(inst.op).from);
+        if (inst.op == Op::Convert) {
+            if (ir::is_float(inst.from) && !ir::is_float(inst.type)) inst.fp.rounding = Rounding::Zero;
+            return true;
+        }
+        return ir::bits(inst.from) == ir::bits(inst.type);
+    }
+    void modify(ir::Instruction& inst) {
+        const ir::Modifier allowed = ir::info(inst.op).modifiers;
+        const bool narrow = inst.type == Type::F32;
+        if (inst.op == Op::Convert || !(narrow || inst.type == Type::F64)) return;
+        switch (pick(4)) {
+            case 0:
+                if (allowed & ir::Rounds) inst.fp.rounding = Rounding(pick(4));
+                break;
+            case 1: inst.fp.ftz = (allowed & ir::Ftz) && narrow; break;
+            case 2: inst.fp.sat = (allowed & ir::Sat) && narrow; break;
+            default: inst.fp.approx = (allowed & ir::Approx) && narrow;
+        }
+        if (inst.fp.approx) inst.fp.rounding = Rounding::Nearest;
+    }
+
+    void convergent() {
+        if (divergent_ > 0) return;
+        const Value members = build_.constant(Type::U32, 0xffffffff);
+        const Type type = type_in(ir::info(Op::Shuffle).domain);
+        if (one_in(2))
+            return add(build_.make({.op = Op::Ballot, .type = Type::U32}, std::array{some(Type::Pred), members}));
+        const std::array operands{some(type), build_.constant(Type::U32, pick(32)), build_.constant(Type::U32, 31),
+                                  members};
+        add(build_.make({.op = Op::Shuffle, .type = type, .attribute = Word(ir::ShuffleMode::Xor)}, operands));
+    }
+
+    // Memory: slots of 16 bytes in the slice, by a constant or a computed index.
+    Value address(Value base) {
+        const Value index = build_.make(Op::And, Type::U32, {some(Type::U32), build_.constant(Type::U32, slots - 1)});
+        return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
+    }
+    ir::Instruction access(Op op, Type type) {
+        return {.op = op, .type = type, .memory = {.space = ir::Space::Global, .offset = std::int32_t(8 * pick(2))}};
+    }
+    void load() {
+        const Type type = type_in(ir::AnyNum);
+        const bool from_in = one_in(3);
+        ir::Instruction inst = access(Op::Load, type);
+        std::vector<Value> operands{address(from_in ? in_ : slice_)};
+        if (one_in(4) && ir::bits(type) <= 32) inst.memory.count = 2;
+        if (one_in(4)) {
+            inst.guard = some(Type::Pred);
+            inst.guard_negated = one_in(2);
+            inst.tie = {0, 1, inst.memory.count};
+            for (int i = 0; i < inst.memory.count; ++i) operands.push_back(some(type));
+        }
+        const std::vector<Type> types(inst.memory.count, type);
+        const ir::Inst made = build_.append(inst, operands, types);
+        for (std::uint32_t i = 0; i < types.size(); ++i) add(std::as_const(fn_).results(made)[i]);
+    }
+    void store_somewhere() {
+        const Type type = type_in(ir::AnyNum);
+        ir::Instruction inst = access(Op::Store, type);
+        std::vector<Value> operands{address(slice_), some(type)};
+        if (one_in(4) && ir::bits(type) <= 32) {
+            inst.memory.count = 2;
+            operands.push_back(some(type));
+        }
+        if (one_in(4)) {
+            inst.guard = some(Type::Pred);
+            inst.guard_negated = one_in(2);
+        }
+        build_.append(inst, operands, {});
+    }
+    void store(Type type, Value value, std::uint32_t offset) {
+        ir::Instruction inst{.op = Op::Store, .type = type, .memory = {.space = ir::Space::Global}};
+        inst.memory.offset = std::int32_t(offset);
+        build_.append(inst, std::array{slice_, value}, {});
+    }
+
+    // Control flow. What is defined inside is out of scope behind it, but for block arguments.
+    void if_else(int depth) {
+        const Block then = fn_.add_block(), otherwise = fn_.add_block(), join = fn_.add_block();
+        const Value condition = some(Type::Pred);
+        build_.branch(condition, then, otherwise);
+        std::vector<Type> types;
+        for (std::uint32_t n = pick(4); n > 0; --n) types.push_back(type_in(ir::Any));
+        const auto scope = values_;
+        ++divergent_;
+        for (Block side : {then, otherwise}) {
+            build_.set_block(side);
+            if (!one_in(3)) region(depth - 1);
+            std::vector<Value> arguments;
+            for (Type type : types) arguments.push_back(some(type));
+            build_.jump(join, arguments);
+            values_ = scope;
+        }
+        --divergent_;
+        for (Type type : types) add(fn_.add_parameter(join, type));
+        build_.set_block(join);
+    }
+
+    /// do { … } while (++i < trips), with a few values carried round; sometimes guarded by a test before.
+    void loop(int depth) {
+        const Block body = fn_.add_block(), exit = fn_.add_block();
+        std::vector<Value> carried{build_.constant(Type::U32, 0)};
+        for (std::uint32_t n = pick(4); n > 0; --n) carried.push_back(some(type_in(ir::Any)));
+        build_.jump(body, carried);
+        const auto scope = values_;
+        std::vector<Value> parameters;
+        for (Value value : carried) parameters.push_back(fn_.add_parameter(body, fn_.type(value)));
+        for (Value value : parameters) add(value);
+        build_.set_block(body);
+        ++divergent_;
+        region(depth - 1);
+        --divergent_;
+        const Value next = build_.make(Op::Add, Type::U32, {parameters[0], build_.constant(Type::U32, 1)});
+        const Value trips = build_.constant(Type::U32, 1 + pick(3));
+        std::vector<Value> again{next}, left;
+        for (std::size_t i = 1; i < carried.size(); ++i) again.push_back(some(fn_.type(carried[i])));
+        for (std::size_t i = 1; i < carried.size(); ++i) left.push_back(some(fn_.type(carried[i])));
+        const Value more = build_.make(Op::Lt, Type::U32, {next, trips});
+        build_.branch(more, body, exit);
+        auto& targets = fn_[build_.block()].terminator.targets;
+        targets[0].arguments = again;
+        targets[1].arguments = left;
+        values_ = scope;
+        for (Value value : left) add(fn_.add_parameter(exit, fn_.type(value)));
+        build_.set_block(exit);
+    }
+
+    std::mt19937 random_;
+    RandomIrOptions options_;
+    ir::Function fn_;
+    ir::Builder build_;
+    std::vector<std::vector<Value>> values_;
+    Value in_ = ir::no_value, slice_ = ir::no_value;
+    Type favourite_ = Type::U32;
+    std::vector<Op> palette_;  // what this kernel computes with, mostly
+    int budget_ = 0, divergent_ = 0;
+};
+
+}  // namespace ikat::test
