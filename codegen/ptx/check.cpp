@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ptx/check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "codegen/ptx/check_operand.hpp"
+#include "codegen/ptx/check_scopes.hpp"
+#include "codegen/ptx/opcodes.hpp"
+#include "codegen/ptx/special_registers.hpp"
+#include "codegen/ptx/target.hpp"
+
+namespace ikat::ptx {
+namespace {
+
+std::string to_text(Version version) { return std::to_string(version.major) + '.' + std::to_string(version.minor); }
+
+class Checker {
+public:
+    Checker(const Module& module, const CheckOptions& options) : module_(module), options_(options), scopes_(module) {}
+
+    std::vector<Diagnostic> run() {
+        head();
+        for (const Module::Item& item : module_.items) {
+            if (item.kind == Module::Item::Kind::Variable) declare(module_.variables[item.index]);
+            if (item.kind == Module::Item::Kind::Function) function(module_.functions[item.index]);
+        }
+        return std::move(findings_);
+    }
+
+private:
+    void report(Severity severity, Position where, std::string message, std::string hint) {
+        findings_.push_back({.severity = severity,
+                             .where = {module_.file, where.line, where.column},
+                             .message = std::move(message),
+                             .hint = std::move(hint),
+                             .notes = {},
+                             .excerpt = current_ ? "    " + print(module_, *current_) : ""});
+    }
+    void error(Position where, std::string message, std::string hint = {}) {
+        report(Severity::Error, where, std::move(message), std::move(hint));
+    }
+    std::string text(Name name) const { return std::string(module_.text(name)); }
+
+    void head();
+    void function(const Function& function);
+    void body(const Function& function);
+    void labels(const Function& function);
+    void declare(const Variable& variable);
+    void add(Name name, const Symbol& symbol);
+
+    void instruction(const Instruction& instruction);
+    void guard(const Instruction& instruction);
+    void features(const Instruction& instruction, const Match& match);
+    bool modifiers(const Instruction& instruction, const Match& match);
+    void operands(const Instruction& instruction, const Match& match);
+    bool names(Position where, Span operands);
+    void undeclared(Position where, Name name);
+    bool has_short_addresses(const Instruction& instruction) const;
+    std::string mnemonic(const Instruction& instruction) const;
+
+    const Module& module_;
+    const CheckOptions& options_;
+    Scopes scopes_;
+    std::vector<Diagnostic> findings_;
+    const Target* target_ = nullptr;
+    const Instruction* current_ = nullptr;                      // for excerpts
+    std::vector<std::vector<std::pair<Name, Symbol>>> labels_;  // by the scopes of the function, in order
+};
+
+void Checker::head() {
+    if (module_.version.major == 0) error({}, "the module has no .version", "begin with .version and .target");
+    if (module_.target.empty()) return error({}, "the module has no .target", "begin with .version and .target");
+    target_ = find_target(module_.text(module_.target[0]));
+    if (!target_) {
+        std::string known;
+        for (const Target& each : targets()) known += (known.empty() ? "" : ", ") + std::string(each.name);
+        report(Severity::Warning, {}, "what .target " + text(module_.target[0]) + " has is not known",
+               "known targets: " + known);
+    } else if (module_.version < target_->version) {
+        error({}, ".version " + to_text(module_.version) + " does not know .target " + std::string(target_->name),
+              "it needs .version " + to_text(target_->version));
+    }
+    if (module_.address_size != 32 && module_.address_size != 64)
+        error({}, ".address_size is " + std::to_string(module_.address_size), "it is 32 or 64");
+}
+
+void Checker::add(Name name, const Symbol& symbol) {
+    if (module_.text(name) == "_") return;
+    const Symbol* earlier = scopes_.declare(name, symbol);
+    if (!earlier) return;
+    const bool is_prototype = earlier->function && symbol.function && !earlier->function->has_body;
+    if (is_prototype) return;
+    error(symbol.where, text(name) + " is declared twice in one scope");
+    findings_.back().notes.push_back(
+        {.where = {module_.file, earlier->where.line, earlier->where.column}, .message = "it was declared here"});
+}
+
+void Checker::declare(const Variable& variable) {
+    const bool is_register = module_.text(variable.space) == ".reg";
+    const std::string_view vector = module_.text(variable.vector);
+    const Symbol symbol{.kind = is_register ? Symbol::Kind::Register : Symbol::Kind::Variable,
+                        .type = find_type(module_.text(variable.type)),
+                        .lanes = vector.empty() ? 1u : std::uint32_t(vector[2] - '0'),
+                        .where = variable.where};
+    if (!symbol.type)
+        error(variable.where,
+              variable.type == no_name ? "a declaration without a type" : text(variable.type) + " is not a type");
+    for (const Variable::Declarator& each : variable.declarators) {
+        if (each.has_range)
+            scopes_.declare_range(each.name, each.range, symbol);
+        else
+            add(each.name, symbol);
+    }
+}
+
+void Checker::function(const Function& function) {
+    add(function.name, {.kind = Symbol::Kind::Function, .where = function.where, .function = &function});
+    if (!function.has_body) return;
+    scopes_.enter();
+    for (const Variable& each : function.results) declare(each);
+    for (const Variable& each : function.parameters) declare(each);
+    labels(function);
+    body(function);
+    scopes_.leave();
+}
+
+/// Labels may be used before their place: they are collected first, for each scope of the function.
+void Checker::labels(const Function& function) {
+    labels_.assign(1, {});
+    std::vector<std::size_t> open{0};
+    for (std::size_t i = 0; i < function.body.size(); ++i) {
+        const Statement& statement = function.body[i];
+        if (statement.kind == Statement::Kind::ScopeBegin) {
+            open.push_back(labels_.size());
+            labels_.emplace_back();
+        } else if (statement.kind == Statement::Kind::ScopeEnd) {
+            open.pop_back();
+        } else if (statement.kind == Statement::Kind::Label) {
+            Symbol symbol{.kind = Symbol::Kind::Label, .where = statement.where};
+            if (i + 1 < function.body.size() && function.body[i + 1].kind == Statement::Kind::Directive) {
+                const Directive& next = function.body_directives[function.body[i + 1].index];
+                if (module_.text(next.name) == ".branchtargets") symbol.kind = Symbol::Kind::Targets;
+                if (module_.text(next.name) == ".callprototype") symbol.kind = Symbol::Kind::Prototype;
+            }
+            labels_[open.back()].emplace_back(Name(statement.index), symbol);
+        }
+    }
+}
+
+void Checker::body(const Function& function) {
+    std::size_t scope = 0;
+    const auto declare_labels = [&] {
+        for (const auto& [name, symbol] : labels_[scope]) add(name, symbol);
+        ++scope;
+    };
+    scopes_.enter();
+    declare_labels();
+    for (const Statement& statement : function.body) {
+        switch (statement.kind) {
+            case Statement::Kind::Instruction: instruction(function.instructions[statement.index]); break;
+            case Statement::Kind::Variable: declare(function.variables[statement.index]); break;
+            case Statement::Kind::Directive: {
+                const Directive& directive = function.body_directives[statement.index];
+                if (module_.text(directive.name) == ".branchtargets") names(directive.where, directive.operands);
+                break;
+            }
+            case Statement::Kind::ScopeBegin:
+                scopes_.enter();
+                declare_labels();
+                break;
+            case Statement::Kind::ScopeEnd: scopes_.leave(); break;
+            case Statement::Kind::Label: break;
+        }
+    }
+    scopes_.leave();
+}
+
+std::string Checker::mnemonic(const Instruction& instruction) const {
+    std::string out = text(instruction.opcode);
+    for (Name modifier : module_.modifiers(instruction.modifiers)) out += module_.text(modifier);
+    return out;
+}
+
+void Checker::instruction(const Instruction& instruction) {
+    current_ = &instruction;
+    guard(instruction);
+    const bool names_known = names(instruction.where, instruction.operands);
+    const Match found = match(module_, instruction);
+    if (!found.form) {
+        if (options_.unknown_opcodes)
+            report(*options_.unknown_opcodes, instruction.where,
+                   "the opcode " + text(instruction.opcode) + " is not known",
+                   "its modifiers and operands were not checked");
+    } else if (modifiers(instruction, found)) {
+        features(instruction, found);
+        if (names_known) operands(instruction, found);
+    }
+    current_ = nullptr;
+}
+
+void Checker::guard(const Instruction& instruction) {
+    if (instruction.guard == no_name) return;
+    const Symbol* symbol = scopes_.find(instruction.guard);
+    if (!symbol) return undeclared(instruction.where, instruction.guard);
+    if (symbol->kind != Symbol::Kind::Register || symbol->type.kind != Type::Kind::Predicate)
+        error(instruction.where, "the guard " + text(instruction.guard) + " is not a predicate",
+              "set a .pred register with setp");
+}
+
+void Checker::undeclared(Position where, Name name) {
+    const std::string range = scopes_.past_the_end(name);
+    const bool is_register = module_.text(name).starts_with('%');
+    std::string hint = "declare it before its use, in this scope or around it";
+    if (is_register) hint = "declare it with .reg";
+    if (!range.empty()) hint = range;
+    error(where, text(name) + " is not declared here", std::move(hint));
+}
+
+/// All names among the operands are known; reports those that are not.
+bool Checker::names(Position where, Span operands) {
+    bool known = true;
+    for (const Operand& operand : module_.operands(operands)) {
+        if (operand.kind == Operand::Kind::Symbol && !scopes_.find(operand.name) &&
+            !find_special_register(module_.text(operand.name)) && module_.text(operand.name) != "WARP_SZ") {
+            undeclared(where, operand.name);
+            known = false;
+        }
+        known &= names(where, operand.children);
+    }
+    return known;
+}
+
+bool Checker::modifiers(const Instruction& instruction, const Match& match) {
+    const std::string opcode = text(instruction.opcode);
+    const std::string hint = "one form is " + syntax(*match.form);
+    if (match.unexpected != no_name && match.is_duplicate) {
+        error(instruction.where, text(match.unexpected) + " is one too many for " + opcode, hint);
+    } else if (match.unexpected != no_name) {
+        error(instruction.where, opcode + " does not take " + text(match.unexpected) + " here", hint);
+    } else if (match.missing) {
+        std::string wanted;
+        for (std::string_view each : match.missing->alternatives)
+            wanted += (wanted.empty() ? "." : ", .") + std::string(each);
+        const bool one = match.missing->alternatives.size() == 1;
+        error(instruction.where, mnemonic(instruction) + (one ? " lacks " : " lacks one of ") + wanted, hint);
+    }
+    return match.problems == 0;
+}
+
+void Checker::features(const Instruction& instruction, const Match& match) {
+    if (!target_) return;
+    std::vector<Feature> needed;
+    add_features(module_, instruction, match, needed);
+    for (const Operand& operand : module_.operands(instruction.operands))
+        if (operand.kind == Operand::Kind::Symbol && !scopes_.find(operand.name))
+            if (const SpecialRegister* special = find_special_register(module_.text(operand.name)))
+                needed.push_back(special->feature);
+    for (Feature each : needed) {
+        const FeatureInfo& wanted = info(each);
+        const std::string name(wanted.name);
+        if (!supports(*target_, each))
+            error(instruction.where, name + " is not available on " + std::string(target_->name),
+                  "it needs .target sm_" + std::to_string(wanted.target) + (wanted.specific ? "a" : " or higher"));
+        else if (module_.version < wanted.version)
+            error(instruction.where, name + " is newer than .version " + to_text(module_.version),
+                  "it needs .version " + to_text(wanted.version));
+    }
+}
+
+bool Checker::has_short_addresses(const Instruction& instruction) const {
+    return std::ranges::any_of(module_.modifiers(instruction.modifiers), [this](Name modifier) {
+        const std::string_view space = module_.text(modifier);
+        return space.starts_with(".shared") || space.starts_with(".param") || space == ".local";
+    });
+}
+
+void Checker::operands(const Instruction& instruction, const Match& match) {
+    const std::vector<OperandRule>& rules = match.form->operands;
+    const std::span<const Operand> given = module_.operands(instruction.operands);
+    const std::size_t fewest = match.form->fewest_operands();
+    if (!match.form->takes_any_operands() && (given.size() < fewest || given.size() > rules.size())) {
+        const std::string wanted = fewest == rules.size()
+                                       ? std::to_string(fewest)
+                                       : std::to_string(fewest) + " to " + std::to_string(rules.size());
+        return error(instruction.where, mnemonic(instruction) + " takes " + wanted +
+                                            (wanted == "1" ? " operand, not " : " operands, not ") +
+                                            std::to_string(given.size()));
+    }
+    const OperandContext context{module_, scopes_, match, has_short_addresses(instruction)};
+    for (std::size_t i = 0; i < std::min(given.size(), rules.size()); ++i) {
+        if (rules[i].letter == '*') return;
+        const std::string wrong = misfit(context, given[i], rules[i]);
+        if (!wrong.empty())
+            error(instruction.where, "operand " + std::to_string(i + 1) + " of " + mnemonic(instruction) + ", " +
+                                         print(module_, given[i]) + ", " + wrong);
+    }
+}
+
+}  // namespace
+
+std::vector<Diagnostic> check(const Module& module, const CheckOptions& options) {
+    return Checker(module, options).run();
+}
+
+void check_or_throw(const Module& module, const CheckOptions& options) {
+    std::vector<Diagnostic> findings = check(module, options);
+    if (std::ranges::any_of(findings, [](const Diagnostic& each) { return each.severity == Severity::Error; }))
+        throw Error(std::move(findings));
+}
+
+}  // namespace ikat::ptx

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a module PTX that its target takes? The parser knows the shape of the language alone; this looks at names, types
+// and what each opcode takes:
+//
+//   - a .version that knows the .target, and both high enough for what is used;
+//   - names: declared before their use, in the scope or around it, once; labels in reach; predicates as guards;
+//   - each instruction: a known opcode, modifiers that go together, the number and the classes of operands, registers
+//     of the right width and kind.
+//
+// It is no proof: addresses are not followed, and opcodes whose row in opcodes.cpp takes anything are not looked into.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::ptx {
+
+struct CheckOptions {
+    /// How to report an opcode that the table does not have; nothing: not at all.
+    std::optional<Severity> unknown_opcodes = Severity::Note;
+};
+
+/// What is wrong, in the order of the text. Empty if nothing is.
+std::vector<Diagnostic> check(const Module& module, const CheckOptions& options = {});
+
+/// Throws Error with the findings if one of them is an error.
+void check_or_throw(const Module& module, const CheckOptions& options = {});
+
+}  // namespace ikat::ptx

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ptx/check_operand.hpp"
+
+#include "codegen/ptx/special_registers.hpp"
+
+namespace ikat::ptx {
+namespace {
+
+using Kind = Operand::Kind;
+
+/// What an operand slot may hold besides a register.
+struct Allowed {
+    bool wider = false, literal = false, special = false, address = false, sink = false, parts = false, lanes = false;
+};
+
+Allowed allowed(char letter) {
+    switch (letter) {
+        case 'o': return {.sink = true};
+        case 'w': return {.wider = true};
+        case 'D': return {.wider = true, .lanes = true};
+        case 'M': return {.parts = true};
+        case 's': return {.literal = true};
+        case 'c': return {.wider = true, .literal = true};
+        case 'C': return {.wider = true, .literal = true, .special = true};
+        case 'S': return {.wider = true, .literal = true, .lanes = true};
+        case 'A': return {.literal = true, .special = true, .address = true, .parts = true};
+        default: return {};
+    }
+}
+
+class Judge {
+public:
+    Judge(const OperandContext& context, const OperandRule& rule) : context_(context), rule_(rule) {}
+
+    std::string operator()(const Operand& operand) const {
+        if (operand.kind == Kind::Pair) return pair(operand);
+        return single(operand, rule_.letter);
+    }
+
+private:
+    std::string pair(const Operand& operand) const {
+        if (!rule_.second) return "is a pair, and this instruction has one destination";
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        const std::string first = parts[0].kind == Kind::Sink ? "" : single(parts[0], rule_.letter);
+        return first.empty() ? single(parts[1], rule_.second) : first;
+    }
+
+    std::string single(const Operand& operand, char letter) const {
+        switch (letter) {
+            case '*': return {};
+            case 'm': return address(operand);
+            case 'l': return label(operand, Symbol::Kind::Label, "is not a label");
+            case 'L': return label(operand, Symbol::Kind::Targets, "is not the label of a .branchtargets directive");
+            case 'i': return operand.kind == Kind::Integer ? "" : "must be an integer";
+            case 'p': return predicate(operand, true);
+            case 'q': return operand.kind == Kind::Sink ? "" : predicate(operand, false);
+            case 'v': return operand.kind == Kind::Vector || operand.kind == Kind::Symbol ? "" : "must be a vector";
+            default: return value(operand, allowed(letter), wanted());
+        }
+    }
+
+    Type wanted() const {
+        if (rule_.type == "t") return context_.match.t;
+        if (rule_.type == "u") return context_.match.u;
+        if (rule_.type == "wide") return {context_.match.t.kind, std::uint16_t(2 * context_.match.t.bits)};
+        return find_type(rule_.type);
+    }
+
+    std::string address(const Operand& operand) const {
+        if (operand.kind != Kind::Address) return "must be an address in brackets";
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        const Symbol* base = parts[0].kind == Kind::Symbol ? context_.scopes.find(parts[0].name) : nullptr;
+        if (!base || base->kind != Symbol::Kind::Register) return {};
+        if (base->type.kind != Type::Kind::Integer && base->type.kind != Type::Kind::Bits)
+            return "has a base that is a " + describe(base->type);
+        const bool suits = base->type.bits == context_.module.address_size || context_.short_addresses;
+        return suits ? ""
+                     : "has a base of " + std::to_string(base->type.bits) + " bits where addresses have " +
+                           std::to_string(context_.module.address_size);
+    }
+
+    std::string label(const Operand& operand, Symbol::Kind kind, const char* otherwise) const {
+        if (operand.kind != Kind::Symbol) return otherwise;
+        const Symbol* symbol = context_.scopes.find(operand.name);
+        return symbol && symbol->kind == kind ? "" : otherwise;
+    }
+
+    std::string predicate(const Operand& operand, bool is_source) const {
+        constexpr Type wanted{Type::Kind::Predicate, 1};
+        if (is_source && operand.kind == Kind::Integer) return {};
+        Operand plain = operand;
+        if (is_source) plain.negated = false;
+        return value(plain, {}, wanted);
+    }
+
+    std::string value(const Operand& operand, const Allowed& may, Type type) const {
+        const std::string want = type ? ", not a " + describe(type) : "";
+        switch (operand.kind) {
+            case Kind::Sink: return may.sink ? "" : "may not be discarded with _";
+            case Kind::Symbol: return symbol(operand, may, type);
+            case Kind::Integer:
+            case Kind::Float32:
+            case Kind::Float64:
+                if (!may.literal) return "is a literal where a register belongs";
+                return literal_fits(operand, type) ? "" : "is " + literal_name(operand) + want;
+            case Kind::Vector: return vector(operand, may, type);
+            case Kind::Element: return may.address ? "" : "is an element of an array where a register belongs";
+            case Kind::Address: return "is an address where a register belongs";
+            default: return "is not an operand of this instruction";
+        }
+    }
+
+    std::string symbol(const Operand& operand, const Allowed& may, Type type) const {
+        const std::string_view text = context_.module.text(operand.name);
+        if (text == "WARP_SZ") return may.literal ? "" : "is a constant where a register belongs";
+        const Symbol* found = context_.scopes.find(operand.name);
+        if (!found) return special(operand, may, type);
+        if (found->kind == Symbol::Kind::Variable || found->kind == Symbol::Kind::Function)
+            return may.address ? "" : "is a name in memory where a register belongs";
+        if (found->kind != Symbol::Kind::Register) return "is a label where a register belongs";
+        const bool is_modified =
+            operand.has_offset || operand.minus || (operand.negated && type.kind != Type::Kind::Predicate);
+        if (is_modified) return "is more than the name of a register";
+        if (found->lanes > 1 && operand.suffix == no_name && !may.lanes && !may.parts) return "is a vector";
+        const bool suits = !type || operand.suffix != no_name || found->lanes > 1 || fits(found->type, type, may.wider);
+        return suits ? "" : "is a " + describe(found->type) + ", not a " + describe(type);
+    }
+
+    std::string special(const Operand& operand, const Allowed& may, Type type) const {
+        const SpecialRegister* found = find_special_register(context_.module.text(operand.name));
+        if (!found) return {};
+        if (!may.special) return "is a special register, which mov has to read first";
+        if (found->is_vector && operand.suffix == no_name) return "needs .x, .y or .z";
+        const bool suits = !type || fits(found->type, type, may.wider);
+        return suits ? "" : "is a " + describe(found->type) + ", not a " + describe(type);
+    }
+
+    std::string vector(const Operand& operand, const Allowed& may, Type type) const {
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        if (may.lanes && context_.match.vector > 1) {
+            if (parts.size() != context_.match.vector)
+                return "has " + std::to_string(parts.size()) + " elements, not " +
+                       std::to_string(context_.match.vector);
+            return elements(parts, {.wider = true, .literal = may.literal, .sink = !may.literal}, type);
+        }
+        if (!may.parts || type.kind != Type::Kind::Bits) return "is a vector where a single operand belongs";
+        if (parts.empty() || type.bits % parts.size() != 0) return "does not divide into equal parts";
+        const Type part{Type::Kind::Bits, std::uint16_t(type.bits / parts.size())};
+        return elements(parts, {.literal = rule_.letter == 'A', .sink = rule_.letter == 'M'}, part);
+    }
+
+    std::string elements(std::span<const Operand> parts, const Allowed& may, Type type) const {
+        for (const Operand& part : parts)
+            if (const std::string wrong = value(part, may, type); !wrong.empty())
+                return "has an element " + print(context_.module, part) + " that " + wrong;
+        return {};
+    }
+
+    /// Integers go with integers and bits, floating-point literals with f32 and f64 and, as bits, with bits.
+    bool literal_fits(const Operand& operand, Type type) const {
+        if (!type) return true;
+        if (operand.kind == Kind::Integer)
+            return type.kind == Type::Kind::Integer || type.kind == Type::Kind::Bits ||
+                   type.kind == Type::Kind::Predicate;
+        if (type.kind == Type::Kind::Float) return type.bits >= 32;
+        if (type.kind != Type::Kind::Bits) return false;
+        const std::string_view spelling = context_.module.text(operand.name);
+        const bool is_exact = spelling.empty() || spelling.starts_with("0d") || spelling.starts_with("0D");
+        return operand.kind == Kind::Float32 ? type.bits == 32 : type.bits == 64 && is_exact;
+    }
+
+    static std::string literal_name(const Operand& operand) {
+        return operand.kind == Kind::Integer ? "an integer" : "a floating-point literal";
+    }
+
+    const OperandContext& context_;
+    const OperandRule& rule_;
+};
+
+}  // namespace
+
+std::string describe(Type type) {
+    const std::string width = std::to_string(type.bits) + "-bit ";
+    switch (type.kind) {
+        case Type::Kind::None: return "thing of no type";
+        case Type::Kind::Bits: return width + "register of bits";
+        case Type::Kind::Integer: return width + "integer";
+        case Type::Kind::Float: return width + "float";
+        case Type::Kind::Packed: return width + "register of bits";
+        case Type::Kind::Predicate: return "predicate";
+        case Type::Kind::Opaque: return "texture, surface or sampler";
+    }
+    return {};
+}
+
+std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule) {
+    return Judge(context, rule)(operand);
+}
+
+}  // namespace ikat::ptx
