@@ -155,7 +155,6 @@ void Checker::body(const Function& function) {
         for (const auto& [name, symbol] : labels_[scope]) add(name, symbol);
         ++scope;
     };
-    scopes_.enter();
     declare_labels();
     for (const Statement& statement : function.body) {
         switch (statement.kind) {
@@ -174,7 +173,6 @@ void Checker::body(const Function& function) {
             case Statement::Kind::Label: break;
         }
     }
-    scopes_.leave();
 }
 
 std::string Checker::mnemonic(const Instruction& instruction) const {
@@ -211,9 +209,10 @@ void Checker::guard(const Instruction& instruction) {
 
 void Checker::undeclared(Position where, Name name) {
     const std::string range = scopes_.past_the_end(name);
-    const bool is_register = module_.text(name).starts_with('%');
     std::string hint = "declare it before its use, in this scope or around it";
-    if (is_register) hint = "declare it with .reg";
+    if (module_.text(name).starts_with('%')) hint = "declare it with .reg";
+    if (current_ && module_.text(current_->opcode) == "bra")
+        hint = "a label is reached from its scope and those inside it";
     if (!range.empty()) hint = range;
     error(where, text(name) + " is not declared here", std::move(hint));
 }
@@ -261,10 +260,10 @@ void Checker::features(const Instruction& instruction, const Match& match) {
         const FeatureInfo& wanted = info(each);
         const std::string name(wanted.name);
         if (!supports(*target_, each))
-            error(instruction.where, name + " is not available on " + std::string(target_->name),
+            error(instruction.where, std::string(target_->name) + " does not have " + name,
                   "it needs .target sm_" + std::to_string(wanted.target) + (wanted.specific ? "a" : " or higher"));
         else if (module_.version < wanted.version)
-            error(instruction.where, name + " is newer than .version " + to_text(module_.version),
+            error(instruction.where, ".version " + to_text(module_.version) + " does not have " + name,
                   "it needs .version " + to_text(wanted.version));
     }
 }

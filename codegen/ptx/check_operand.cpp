@@ -41,7 +41,7 @@ private:
     std::string pair(const Operand& operand) const {
         if (!rule_.second) return "is a pair, and this instruction has one destination";
         const std::span<const Operand> parts = context_.module.operands(operand.children);
-        const std::string first = parts[0].kind == Kind::Sink ? "" : single(parts[0], rule_.letter);
+        const std::string first = single(parts[0], rule_.letter);
         return first.empty() ? single(parts[1], rule_.second) : first;
     }
 
@@ -118,9 +118,11 @@ private:
         if (found->kind == Symbol::Kind::Variable || found->kind == Symbol::Kind::Function)
             return may.address ? "" : "is a name in memory where a register belongs";
         if (found->kind != Symbol::Kind::Register) return "is a label where a register belongs";
-        const bool is_modified =
-            operand.has_offset || operand.minus || (operand.negated && type.kind != Type::Kind::Predicate);
+        const bool is_modified = (operand.has_offset && !may.address) || operand.minus ||
+                                 (operand.negated && type.kind != Type::Kind::Predicate);
         if (is_modified) return "is more than the name of a register";
+        if (may.lanes && context_.match.vector != found->lanes && operand.suffix == no_name)
+            return "has " + std::to_string(found->lanes) + " elements, not " + std::to_string(context_.match.vector);
         if (found->lanes > 1 && operand.suffix == no_name && !may.lanes && !may.parts) return "is a vector";
         const bool suits = !type || operand.suffix != no_name || found->lanes > 1 || fits(found->type, type, may.wider);
         return suits ? "" : "is a " + describe(found->type) + ", not a " + describe(type);

@@ -202,7 +202,9 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
     if (match.form) append(features, match.form->feature);
     for (Name modifier : module.modifiers(instruction.modifiers))
         for (const table::ModifierFeature& row : table::features())
-            if (row.modifier == without_dot(module.text(modifier))) append(features, row.feature);
+            if (row.modifier == without_dot(module.text(modifier)) &&
+                (row.stem.empty() || row.stem == module.text(instruction.opcode)))
+                append(features, row.feature);
     if (match.vector * match.t.bits > 128) append(features, Feature::Wide256);
 }
 

@@ -61,6 +61,11 @@ constexpr ModifierFeature feature_of_modifier[] = {
     {"xorsign", Feature::XorSignMinMax},
     {"b128", Feature::Wide128},
     {"v8", Feature::Wide256},
+    {"cta", Feature::CtaSpace, "bar"},
+    {"cta", Feature::CtaSpace, "barrier"},
+    {"acquire", Feature::ClusterOrder, "barrier"},
+    {"release", Feature::ClusterOrder, "barrier"},
+    {"relaxed", Feature::ClusterOrder, "barrier"},
 };
 
 using enum Feature;
@@ -195,7 +200,8 @@ constexpr Row row_table[] = {
     {.stem = "mov", .modifiers = "pred:t", .operands = "d:t A:t"},
     {.stem = "mov", .modifiers = "$scalar|b128:t", .operands = "M:t A:t"},
     {.stem = "cvt", .modifiers = "sat? $int8:t $int8:u", .operands = "w:t C:u"},
-    {.stem = "cvt", .modifiers = "$round sat? $float:t $int8:u", .operands = "w:t c:u"},
+    {.stem = "cvt", .modifiers = "$round ftz? sat? f32:t $int8:u", .operands = "w:t c:u"},
+    {.stem = "cvt", .modifiers = "$round sat? f16|f64:t $int8:u", .operands = "w:t c:u"},
     {.stem = "cvt", .modifiers = "$whole ftz? sat? $int8:t $float:u", .operands = "w:t c:u"},
     {.stem = "cvt", .modifiers = "ftz? sat? f32:t f16:u", .operands = "w:t c:u"},
     {.stem = "cvt", .modifiers = "ftz? sat? f64:t f16|f32:u", .operands = "w:t c:u"},
@@ -260,7 +266,7 @@ constexpr Row row_table[] = {
     {.stem = "membar", .modifiers = "cta|gl|sys"},
     {.stem = "membar", .modifiers = "proxy *"},
     {.stem = "fence", .modifiers = "sc|acq_rel|acquire|release $scope"},
-    {.stem = "fence", .modifiers = "proxy alias"},
+    {.stem = "fence", .modifiers = "proxy alias", .feature = ProxyAlias},
     {.stem = "fence", .modifiers = "proxy async global|shared::cta|shared::cluster?", .feature = ProxyFence},
     {.stem = "fence", .modifiers = "mbarrier_init release cluster", .feature = ProxyFence},
     {.stem = "fence", .modifiers = "proxy *", .operands = "*", .feature = ProxyFence},

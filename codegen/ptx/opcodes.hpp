@@ -95,11 +95,12 @@ struct Set {
 struct ModifierFeature {
     std::string_view modifier;
     Feature feature;
+    std::string_view stem = "";  // on this opcode; on any if empty
 };
 std::span<const Set> sets();         // $name
 std::span<const Set> group_lists();  // @name
 std::span<const Row> rows();
-std::span<const ModifierFeature> features();  // of modifiers, whatever the opcode
+std::span<const ModifierFeature> features();  // of modifiers by themselves
 
 }  // namespace table
 

@@ -141,6 +141,8 @@ constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::MatrixStore, .name = "stmatrix", .version = {7, 8}, .target = 90},
     {.feature = Feature::MatrixMove, .name = "movmatrix", .version = {7, 8}},
     {.feature = Feature::CtaSpace, .name = "the ::cta subspaces and barrier.cta", .version = {7, 8}},
+    {.feature = Feature::ProxyAlias, .name = "fence.proxy.alias", .version = {7, 5}},
+    {.feature = Feature::ClusterOrder, .name = "barrier.cluster with an order", .version = {8, 0}, .target = 90},
     {.feature = Feature::Clusters, .name = "clusters", .version = {7, 8}, .target = 90},
     {.feature = Feature::DependentLaunch, .name = "griddepcontrol", .version = {7, 8}, .target = 90},
     {.feature = Feature::PackedInteger, .name = "packed integers and integer .relu", .version = {8, 0}, .target = 90},
@@ -190,7 +192,7 @@ Version lowest_version(const Target& target, std::span<const Feature> features) 
         const FeatureInfo& wanted = info(feature);
         if (!supports(target, feature))
             throw Error(
-                std::string(wanted.name) + " is not available on " + std::string(target.name),
+                std::string(target.name) + " does not have " + std::string(wanted.name),
                 "it needs .target sm_" + std::to_string(wanted.target) + (wanted.specific ? "a" : " or higher"));
         if (lowest < wanted.version) lowest = wanted.version;
     }

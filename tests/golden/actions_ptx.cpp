@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptx: parses PTX and prints it again; the printed text must parse and print to itself.
+// ptx-check: what the check of names, types and features finds.
+#include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "tools/testing/golden.hpp"
 
@@ -12,7 +14,14 @@ std::string round_trip(const golden::Case& test) {
     return again == printed ? printed : "printed text does not print to itself; the second time it is\n" + again;
 }
 
-const golden::Registration actions({{"ptx", round_trip}});
+/// What check() finds in an input that parses.
+std::string findings(const golden::Case& test) {
+    std::string out;
+    for (const Diagnostic& each : ptx::check(ptx::parse(test.input, test.file))) out += to_string(each) + '\n';
+    return out;
+}
+
+const golden::Registration actions({{"ptx", round_trip}, {"ptx-check", findings}});
 
 }  // namespace
 }  // namespace ikat

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
@@ -24,6 +25,8 @@ std::string reprint(const std::string& text) {
 
 void check_machine_code(const std::string& original, const std::string& target) {
     const std::string printed = reprint(original);
+    for (const Diagnostic& each : ptx::check(ptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
+        FAIL_CHECK(to_string(each));
     if (tests::skip_without_ptxas()) return;
     const auto before = tests::machine_code(original, target);
     REQUIRE_FALSE(before.empty());

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// check() and ptxas held against each other: instructions.txt has a line for each instruction, marked '+' where ptxas
+// takes it and '-' where it does not.
+#include "codegen/ptx/check.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "codegen/ptx/opcodes.hpp"
+#include "tests/catch.hpp"
+#include "tests/ptxas.hpp"
+
+using namespace ikat;
+using tests::contains;
+
+namespace {
+
+/// A kernel around an instruction, with registers of all kinds.
+std::string kernel(const std::string& instruction, const std::string& version = "8.8",
+                   const std::string& target = "sm_90") {
+    return ".version " + version + "\n.target " + target +
+           "\n.address_size 64\n"
+           ".global .f32 gv;\n.global .u32 ga[4];\n.shared .b32 sh[8];\n"
+           ".visible .entry k(.param .u64 x)\n{\n"
+           ".reg .pred %p<5>;\n.reg .b16 %h<5>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .f32 %f<9>;\n"
+           ".reg .f64 %fd<9>;\n.reg .u32 %u<9>;\n.reg .s32 %s<9>;\n.reg .f16 %hf<4>;\n.reg .b8 %b<4>;\nL:\n" +
+           instruction + "\nret;\n}\n";
+}
+
+constexpr std::size_t first_line = 20;  // of the instruction in the kernel
+
+std::vector<Diagnostic> findings(const std::string& text) {
+    return ptx::check(ptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error});
+}
+
+std::string rendered(const std::vector<Diagnostic>& diagnostics) {
+    std::string out;
+    for (const Diagnostic& each : diagnostics) out += to_string(each) + '\n';
+    return out;
+}
+
+/// What check says; what the parser does not take is an error as well.
+std::string verdict(const std::string& instruction) {
+    try {
+        return rendered(findings(kernel(instruction)));
+    } catch (const Error& error) { return error.what(); }
+}
+
+struct Line {
+    bool accepted;
+    std::string instruction;
+};
+
+std::vector<Line> instructions() {
+    std::ifstream file(IKAT_SOURCE_DIR "/tests/unit/ptx/instructions.txt");
+    std::vector<Line> lines;
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("+ ") || line.starts_with("- ")) lines.push_back({line[0] == '+', line.substr(2)});
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("check takes what ptxas takes") {
+    const std::vector<Line> lines = instructions();
+    REQUIRE(lines.size() > 300);
+    for (const auto& [accepted, instruction] : lines) {
+        INFO(instruction);
+        const std::string said = verdict(instruction);
+        if (accepted)
+            CHECK(said == "");
+        else
+            CHECK_FALSE(said.empty());
+    }
+}
+
+TEST_CASE("instructions.txt is what ptxas says") {
+    if (tests::skip_without_ptxas()) return;
+    std::string good, bad;
+    std::vector<std::string> refused;
+    for (const auto& [accepted, instruction] : instructions()) {
+        (accepted ? good : bad) += instruction + '\n';
+        if (!accepted) refused.push_back(instruction);
+    }
+    const tests::PtxasReport all_good = tests::assemble(kernel(good), "sm_90");
+    INFO(all_good.log);
+    CHECK(all_good.assembled);
+    // A run names all lines with errors, unless one of them is fatal: that one is taken out for the next run.
+    std::vector<std::string> open = refused;
+    for (bool again = true; again;) {
+        again = false;
+        std::string lines;
+        for (const std::string& each : open) lines += each + '\n';
+        const std::string log = tests::assemble(kernel(lines), "sm_90").log;
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            const std::string line = ", line " + std::to_string(first_line + i) + "; ";
+            again |= log.find(line + "fatal") != log.npos;
+            if (log.find(line + "error") != log.npos || log.find(line + "fatal") != log.npos) open[i].clear();
+        }
+    }
+    for (const std::string& each : open) CHECK((each.empty() || !tests::assemble(kernel(each), "sm_90").assembled));
+}
+
+TEST_CASE("each row of the table can be read, and its first alternatives suit it") {
+    for (const ptx::table::Row& row : ptx::table::rows()) {
+        INFO(row.stem << " " << row.modifiers);
+        const std::span<const ptx::Form> forms = ptx::forms_of(row.stem);
+        REQUIRE_FALSE(forms.empty());
+        for (const ptx::Form& form : forms) {
+            ptx::Module module;
+            std::vector<ptx::Name> modifiers;
+            for (const ptx::Group& group : form.groups)
+                if (!group.rest) modifiers.push_back(module.intern("." + std::string(group.alternatives.at(0))));
+            ptx::Instruction instruction{.opcode = module.intern(form.stem),
+                                         .modifiers = module.add_modifiers(modifiers)};
+            const ptx::Match match = ptx::match(module, instruction);
+            INFO(ptx::syntax(form));
+            CHECK(match.problems == 0);
+        }
+    }
+}
+
+TEST_CASE("names are looked up in their scopes") {
+    const auto said = [](const std::string& body) { return rendered(findings(kernel(body))); };
+    CHECK(said("{ .reg .b32 a; mov.u32 a, 1; { mov.u32 a, 2; } }") == "");
+    CHECK(said("{ .reg .b64 %r1; mov.u64 %r1, 1; } mov.u32 %r1, 1;") == "");
+    CHECK(said("{ bra inner; inner: bra L; }") == "");
+    CHECK_THAT(said("{ .reg .b32 a; } mov.u32 a, 1;"), contains("a is not declared here"));
+    CHECK_THAT(said("mov.u32 a, 1; .reg .b32 a;"), contains("a is not declared here"));
+    CHECK_THAT(said(".reg .b32 a; .reg .b32 a;"), contains("a is declared twice"));
+    CHECK_THAT(said("mov.u32 %r9, 1;"), contains("%r<9> ends with %r8"));
+    CHECK_THAT(said("mov.u32 %r07, 1;"), contains("%r07 is not declared"));
+    CHECK_THAT(said("{ inner: ret; } bra inner;"), contains("inner is not declared here"));
+    CHECK_THAT(said("{ L: bra L; } L: ret;"), contains("L is declared twice"));
+    CHECK_THAT(said("@%r1 ret;"), contains("the guard %r1 is not a predicate"));
+    CHECK_THAT(said("@%q ret;"), contains("%q is not declared"));
+    CHECK(said("ts: .branchtargets L, M; M: brx.idx %r1, ts;") == "");
+    CHECK_THAT(said("ts: .branchtargets L, N; brx.idx %r1, ts;"), contains("N is not declared"));
+    CHECK_THAT(said(".reg .nonsense a;"), contains(".nonsense is not a type"));
+}
+
+TEST_CASE("features need their target and version") {
+    const auto said = [](const std::string& body, const std::string& version, const std::string& target) {
+        return rendered(findings(kernel(body, version, target)));
+    };
+    CHECK(said("cp.async.wait_all;", "7.0", "sm_80") == "");
+    CHECK_THAT(said("cp.async.wait_all;", "7.0", "sm_75"), contains("it needs .target sm_80 or higher"));
+    CHECK_THAT(said("ld.global.L1::no_allocate.f32 %f1, [%rd1];", "7.0", "sm_75"), contains("it needs .version 7.4"));
+    CHECK_THAT(said("mov.u32 %r1, %cluster_ctarank;", "8.0", "sm_80"), contains("sm_80 does not have clusters"));
+    CHECK_THAT(said("wgmma.fence.sync.aligned;", "8.0", "sm_90"), contains("it needs .target sm_90a"));
+    CHECK_THAT(said("ret;", "6.3", "sm_90"), contains(".version 6.3 does not know .target sm_90"));
+    CHECK_THAT(said("ret;", "8.0", "sm_1"), contains("what .target sm_1 has is not known"));
+    CHECK_THAT(rendered(findings(".entry k() { ret; }")), contains("the module has no .target"));
+}
+
+TEST_CASE("the features of a module decide its version") {
+    const auto lowest = [](const std::string& body) {
+        const ptx::Module module = ptx::parse(kernel(body), "k.ptx");
+        const ptx::Version version = ptx::lowest_version(ptx::target("sm_90a"), ptx::features_of(module));
+        return version.major * 10 + version.minor;
+    };
+    CHECK(lowest("ret;") == 80);
+    CHECK(lowest("red.global.add.v2.f32 [%rd1], {%f1, %f2};") == 81);
+    CHECK(lowest("lop3.or.b32 %r1|%p1, %r1, %r2, %r3, 5, %p2;") == 82);
+    CHECK(ptx::features_of(ptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==
+          std::vector{ptx::Feature::Bfloat16Fma, ptx::Feature::Clusters});
+}
+
+TEST_CASE("ptxas takes each instruction on the first target and version that have its features") {
+    if (tests::skip_without_ptxas()) return;
+    std::map<std::pair<std::string, std::string>, std::string> groups;  // by target and version
+    for (const auto& [accepted, instruction] : instructions()) {
+        if (!accepted) continue;
+        const ptx::Module module = ptx::parse(kernel(instruction), "k.ptx");
+        const std::vector<ptx::Feature> features = ptx::features_of(module);
+        const auto first = std::ranges::find_if(ptx::targets(), [&](const ptx::Target& target) {
+            return std::ranges::all_of(features, [&](ptx::Feature each) { return ptx::supports(target, each); });
+        });
+        const ptx::Version version = ptx::lowest_version(*first, features);
+        groups[{std::string(first->name), std::to_string(version.major) + '.' + std::to_string(version.minor)}] +=
+            instruction + '\n';
+    }
+    CHECK(groups.size() > 8);
+    for (const auto& [where, lines] : groups) {
+        const tests::PtxasReport report = tests::assemble(kernel(lines, where.second, where.first), where.first);
+        INFO(where.first << ", .version " << where.second << "\n" << report.log);
+        CHECK(report.assembled);
+    }
+}
+
+TEST_CASE("an unknown opcode is reported as asked") {
+    const ptx::Module module = ptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
+    CHECK(ptx::check(module).at(0).severity == Severity::Note);
+    CHECK(ptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
+    CHECK(ptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
+    CHECK_NOTHROW(ptx::check_or_throw(module));
+    CHECK_THROWS_AS(ptx::check_or_throw(ptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
+}
