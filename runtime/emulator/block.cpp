@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thread blocks: see block.hpp. A barrier counts warps, as the hardware does: a warp arrives when all its lanes have.
+#include "runtime/emulator/block.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/handlers_control.hpp"
+#include "runtime/emulator/report.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint64_t slice = 1 << 16;  // warp instructions a warp runs before the next one
+constexpr std::uint8_t poison = 0xff;
+
+std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
+    return reinterpret_cast<std::uint32_t*>(frame + offset);
+}
+
+std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
+    const std::uint32_t bit = 1u << lane;
+    switch (kind) {
+        case Special::Eq: return bit;
+        case Special::Lt: return bit - 1;
+        case Special::Le: return bit | (bit - 1);
+        case Special::Gt: return ~(bit | (bit - 1));
+        default: return ~(bit - 1);
+    }
+}
+
+}  // namespace
+
+Block::Block(LaunchState& state) : state_(state) {
+    const auto& [x, y, z] = state.launch.block;
+    const Kernel& kernel = state.kernel;
+    threads_ = x * y * z;
+    const unsigned count = (threads_ + warp_size - 1) / warp_size;
+    shared_.resize(kernel.shared_bytes + state.launch.dynamic_shared_bytes + 64);
+    const std::uint64_t local = (kernel.local_bytes + 15) / 16 * 16;
+    local_.resize(local * warp_size * count + 64);
+    frames_.resize(std::size_t(kernel.frame_bytes) * count + 64);
+    frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
+    std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
+    std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
+    const auto constant = const_cast<std::byte*>(state.variables.constant.data());
+    for (unsigned i = 0; i < count; ++i) {
+        ScheduledWarp& warp = warps_.emplace_back();
+        warp.index = i;
+        warp.block = this;
+        warp.code = kernel.code.data();
+        warp.lists = kernel.lists.data();
+        warp.memory = &state.memory;
+        warp.parallel = state.parallel;
+        warp.windows[int(Space::Shared)] = {shared, 0, shared_.size() - 64};
+        warp.windows[int(Space::Local)] = {locals + local * warp_size * i, 0, kernel.local_bytes, local};
+        warp.windows[int(Space::Param)] = {state.parameters.data(), 0, kernel.parameter_bytes, 0, false};
+        warp.windows[int(Space::Const)] = {constant, 0, state.variables.constant.size(), 0, false};
+        order_.push_back(i);
+    }
+    waiting_.resize(count);
+}
+
+std::array<std::uint32_t, 3> Block::thread(const Warp& warp, unsigned lane) const {
+    const auto& size = state_.launch.block;
+    const std::uint32_t linear = warp.index * warp_size + lane;
+    return {linear % size[0], linear / size[0] % size[1], linear / size[0] / size[1]};
+}
+
+std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) const {
+    const unsigned axis = special.axis;
+    switch (special.kind) {
+        case Special::Kind::Tid: return thread(warp, lane)[axis];
+        case Special::Kind::Ntid: return state_.launch.block[axis];
+        case Special::Kind::Ctaid: return coordinates_[axis];
+        case Special::Kind::Nctaid: return state_.launch.grid[axis];
+        case Special::Kind::LaneId: return lane;
+        case Special::Kind::WarpId: return warp.index;
+        case Special::Kind::NwarpId: return std::uint32_t(warps_.size());
+        case Special::Kind::Lanemask: return lane_mask(special.axis, lane);
+        case Special::Kind::DynamicSharedBytes: return state_.launch.dynamic_shared_bytes;
+        case Special::Kind::TotalSharedBytes: return state_.kernel.shared_bytes + state_.launch.dynamic_shared_bytes;
+        case Special::Kind::One:
+        case Special::Kind::NsmId: return 1;
+        case Special::Kind::SmId:
+        case Special::Kind::GridId:
+        case Special::Kind::Zero: return 0;
+    }
+    return 0;
+}
+
+void Block::fill_frame(ScheduledWarp& warp) {
+    std::byte* const frame = frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
+    std::memset(frame, poison, state_.kernel.frame_bytes);
+    for (const Kernel::Constant& constant : state_.kernel.constants) {
+        std::byte* const at = frame + constant.offset;
+        const auto low = std::uint32_t(constant.bits);
+        if (constant.bytes == 8)
+            std::fill_n(reinterpret_cast<std::uint64_t*>(at), warp_size, constant.bits);
+        else
+            std::fill_n(reinterpret_cast<std::uint32_t*>(at), constant.bytes ? warp_size : 1, low);
+    }
+    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+        for (unsigned lane = 0; lane < warp_size; ++lane)
+            words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
+    const std::uint32_t first = warp.index * warp_size, lanes = std::min(threads_ - first, warp_size);
+    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame);
+}
+
+void Block::start(std::uint64_t index) {
+    const auto& grid = state_.launch.grid;
+    index_ = index;
+    coordinates_ = {std::uint32_t(index % grid[0]), std::uint32_t(index / grid[0] % grid[1]),
+                    std::uint32_t(index / grid[0] / grid[1])};
+    std::fill(shared_.begin(), shared_.end(), std::byte{poison});
+    std::fill(local_.begin(), local_.end(), std::byte{poison});
+    for (ScheduledWarp& warp : warps_) fill_frame(warp);
+    std::fill(waiting_.begin(), waiting_.end(), runs);
+    for (Barrier& barrier : barriers_) barrier = {};
+    running_ = std::uint32_t(warps_.size());
+    random_.seed(state_.options.seed + 0x9e3779b9u * std::uint32_t(index + 1));
+}
+
+void Block::check_budget(std::uint64_t steps) {
+    const std::uint64_t before = state_.steps.fetch_add(steps, std::memory_order_relaxed);
+    if (before + steps > state_.options.step_budget) throw budget_error(*this);
+}
+
+void Block::run_warp(ScheduledWarp& warp) {
+    const std::uint64_t before = warp.instructions;
+    const std::uint64_t limit = std::min(slice, state_.options.step_budget);
+    const auto stop = warp.run(limit, state_.options.seed ? &random_ : nullptr);
+    check_budget(warp.instructions - before);
+    switch (stop) {
+        case ScheduledWarp::Stop::SliceOver: break;
+        case ScheduledWarp::Stop::Done: --running_, waiting_[warp.index] = ended; break;
+        case ScheduledWarp::Stop::AtBarrier: arrive(warp); break;
+        case ScheduledWarp::Stop::Fault: throw fault_error(*this, warp);
+        case ScheduledWarp::Stop::Stuck: throw stuck_error(*this, warp);
+    }
+}
+
+void Block::arrive(ScheduledWarp& warp) {
+    const auto reject = [&](std::string message, std::string hint) {
+        throw barrier_error(*this, warp, std::move(message), std::move(hint));
+    };
+    const Op& op = warp.code[warp.splits().front().pc];
+    const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
+    const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
+    const std::uint32_t threads = op.x & BarrierCounted ? words(warp.frame(), op.b)[first_lane] : 0;
+    std::uint32_t lanes = 0, yes = 0;
+    for (const Split& split : warp.splits()) {
+        const Op& at = warp.code[split.pc];
+        for (std::uint32_t rest = split.mask; rest; rest &= rest - 1)
+            if (words(warp.frame(), at.a)[std::countr_zero(rest)] != id)
+                reject("threads of one warp wait at different barriers",
+                       "the barrier number must be the same in a warp");
+        lanes |= split.mask;
+        if (at.x & BarrierReduce) yes += unsigned(std::popcount(words(warp.frame(), at.c)[0] & split.mask));
+    }
+    if (id >= barriers_.size()) reject(fmt::format("barrier {} does not exist", id), "a block has barriers 0 to 15");
+    if (lanes != warp.existing())
+        reject(fmt::format("barrier {} is reached by {} of the {} threads of a warp; the others have exited", id,
+                           std::popcount(lanes), std::popcount(warp.existing())),
+               "let every thread reach the barrier: guard the work, not the barrier, with the bounds check");
+    if (op.x & BarrierCounted && (threads % warp_size || threads == 0 || threads > warps_.size() * warp_size))
+        reject(fmt::format("barrier {} is given {} threads in a block of {}", id, threads, threads_),
+               "the number of threads must be a multiple of 32 and at most the block's");
+
+    Barrier& barrier = barriers_[id];
+    const std::uint32_t expected = op.x & BarrierCounted ? threads / warp_size : std::uint32_t(warps_.size());
+    if (barrier.arrived && barrier.expected != expected)
+        reject(fmt::format("barrier {} is given {} threads here and {} by a warp that waits", id, expected * warp_size,
+                           barrier.expected * warp_size),
+               "give the same number of threads at every use of one barrier");
+    barrier.expected = expected;
+    barrier.arrived += 1;
+    barrier.yes += yes;
+    barrier.threads += unsigned(std::popcount(lanes));
+    if (op.x & BarrierArrive) {
+        warp.pass_barrier();
+    } else {
+        waiting_[warp.index] = int(id);
+        barrier.waiting.push_back(warp.index);
+    }
+    if (barrier.arrived == expected) complete(barrier);
+}
+
+void Block::complete(Barrier& barrier) {
+    for (const unsigned index : barrier.waiting) {
+        ScheduledWarp& warp = warps_[index];
+        for (const Split& split : warp.splits()) {
+            const Op& op = warp.code[split.pc];
+            if (!(op.x & BarrierReduce)) continue;
+            std::uint32_t* const d = words(warp.frame(), op.d);
+            const bool holds = op.x & BarrierAnd ? barrier.yes == barrier.threads : barrier.yes != 0;
+            if (op.x & BarrierPopc)
+                for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) d[std::countr_zero(rest)] = barrier.yes;
+            else
+                *d = (*d & ~split.mask) | (holds ? split.mask : 0);
+        }
+        warp.pass_barrier();
+        waiting_[index] = runs;
+    }
+    barrier = {};
+}
+
+bool Block::run(std::uint64_t steps) {
+    for (std::uint64_t used = 0; used < steps;) {
+        bool progress = false;
+        if (state_.options.seed) std::shuffle(order_.begin(), order_.end(), random_);
+        for (const unsigned index : order_) {
+            if (waiting_[index] != runs) continue;
+            const std::uint64_t before = warps_[index].instructions;
+            run_warp(warps_[index]);
+            used += warps_[index].instructions - before;
+            progress = true;
+        }
+        if (!running_) return true;
+        if (!progress) throw deadlock_error(*this);
+        if (state_.stop.load(std::memory_order_relaxed)) return false;
+    }
+    return false;
+}
+
+std::optional<unsigned> Block::barrier_of(const ScheduledWarp& warp) const {
+    if (waiting_[warp.index] < 0) return {};
+    return unsigned(waiting_[warp.index]);
+}
+
+std::pair<std::uint32_t, std::uint32_t> Block::barrier_threads(unsigned id) const {
+    return {barriers_[id].arrived * warp_size, barriers_[id].expected * warp_size};
+}
+
+Statistics Block::statistics() const {
+    Statistics sum;
+    for (const ScheduledWarp& warp : warps_) {
+        sum.warp_instructions += warp.instructions;
+        sum.lane_instructions += warp.lane_instructions;
+        sum.global_bytes_read += warp.bytes_read;
+        sum.global_bytes_written += warp.bytes_written;
+    }
+    return sum;
+}
+
+}  // namespace ikat::emulator

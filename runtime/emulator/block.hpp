@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread block: its warps, shared memory and barriers. Warps take turns, each running until it blocks or its slice is
+// over, so the registers of one warp stay in the cache for long.
+#pragma once
+#include <array>
+#include <atomic>
+#include <deque>
+
+#include "runtime/emulator/warp.hpp"
+
+namespace ikat::emulator {
+
+/// What all blocks of a launch share.
+struct LaunchState {
+    const ptx::Module& module;
+    const Kernel& kernel;
+    const Launch& launch;
+    const Options& options;
+    Memory::State& memory;
+    const ModuleMemory& variables;
+    const std::vector<Location>& source_lines;
+    std::vector<std::byte> parameters;  // the launch's, padded
+    bool parallel = false;
+    std::atomic<std::uint64_t> steps{0};
+    std::atomic<bool> stop{false};  // another block has failed
+};
+
+class Block {
+public:
+    explicit Block(LaunchState& state);
+
+    /// Begins block number `index` (x fastest).
+    void start(std::uint64_t index);
+    /// Runs for about `steps` warp instructions; true when the block has ended. Throws Error on a finding.
+    bool run(std::uint64_t steps);
+
+    LaunchState& launch_state() const { return state_; }
+    std::uint64_t index() const { return index_; }
+    std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
+    std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
+    std::uint32_t thread_count() const { return threads_; }
+    const std::deque<ScheduledWarp>& warps() const { return warps_; }
+    /// The barrier it waits at, if any.
+    std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
+    /// Threads that have arrived at a barrier and that it waits for in all.
+    std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
+    bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
+
+    std::string output;  // what the kernel printed
+    Statistics statistics() const;
+
+private:
+    struct Barrier {
+        std::uint32_t arrived = 0, expected = 0;  // in warps
+        std::uint32_t yes = 0;                    // threads whose predicate holds
+        std::uint32_t threads = 0;                // threads that arrived
+        std::vector<unsigned> waiting;            // warps
+    };
+    void run_warp(ScheduledWarp& warp);
+    void arrive(ScheduledWarp& warp);
+    void complete(Barrier& barrier);
+    std::uint32_t special(Special special, const Warp& warp, unsigned lane) const;
+    void fill_frame(ScheduledWarp& warp);
+    void check_budget(std::uint64_t steps);
+
+    LaunchState& state_;
+    std::uint64_t index_ = 0;
+    std::array<std::uint32_t, 3> coordinates_{};
+    std::uint32_t threads_ = 0, running_ = 0;
+    std::vector<std::byte> shared_, local_, frames_;
+    std::byte* frame_base_ = nullptr;
+    std::deque<ScheduledWarp> warps_;
+    std::vector<unsigned> order_;
+    static constexpr int runs = -1, ended = -2;
+    std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
+    std::array<Barrier, 16> barriers_;
+    std::minstd_rand random_;
+};
+
+/// Runs all blocks of the grid over the host threads of the options.
+Statistics run_grid(LaunchState& state);
+
+}  // namespace ikat::emulator

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a grid over host threads. Each thread takes the next block number; a block that runs for very long (it
+// may be waiting for a later one) lets others start beside it, as they would on a device.
+//
+// With one thread everything happens in one order. With several, what blocks do to memory interleaves as on a device,
+// and findings and printed text still come in the order of the blocks.
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/emulator/block.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start beside this one
+constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
+constexpr std::size_t most_resident = 256;
+
+class Grid {
+public:
+    explicit Grid(LaunchState& state) : state_(state) {
+        const auto& grid = state.launch.grid;
+        count_ = std::uint64_t(grid[0]) * grid[1] * grid[2];
+    }
+
+    Statistics run() {
+        const std::uint64_t threads = std::min<std::uint64_t>(std::max(1u, state_.options.threads), count_);
+        state_.parallel = threads > 1;
+        {
+            std::vector<std::jthread> others;
+            for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
+            work();
+        }
+        if (failure_) std::rethrow_exception(failure_);
+        return statistics_;
+    }
+
+private:
+    /// Blocks run by this host thread; one at a time unless they take long.
+    void work() {
+        std::vector<std::unique_ptr<Block>> resident, idle;
+        while (true) {
+            const bool may_start = resident.size() < most_resident && !state_.stop;
+            const std::uint64_t next = may_start ? next_.fetch_add(1) : count_;
+            if (next < count_) {
+                if (idle.empty()) idle.push_back(std::make_unique<Block>(state_));
+                resident.push_back(std::move(idle.back()));
+                idle.pop_back();
+                resident.back()->start(next);
+            }
+            if (resident.empty()) break;
+            for (std::size_t i = 0; i < resident.size();) {
+                if (advance(*resident[i], resident.size() == 1 ? alone : together)) {
+                    idle.push_back(std::move(resident[i]));
+                    resident.erase(resident.begin() + std::ptrdiff_t(i));
+                } else {
+                    ++i;
+                }
+            }
+        }
+        const std::lock_guard lock(mutex_);
+        for (const auto& block : idle) add(block->statistics());
+    }
+
+    /// True when the block has ended, by itself or because an earlier one has failed.
+    bool advance(Block& block, std::uint64_t steps) {
+        try {
+            if (block.run(steps)) return finish(block), true;
+            return state_.stop && block.index() > failed_block_;
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (block.index() < failed_block_) {
+                failed_block_ = block.index();
+                failure_ = std::current_exception();
+            }
+            state_.stop = true;
+            return true;
+        }
+    }
+
+    /// Output in block order: text of a block that ended early is kept until those before it have ended.
+    void finish(Block& block) {
+        const std::lock_guard lock(mutex_);
+        outputs_[block.index()] = std::exchange(block.output, {});
+        for (auto it = outputs_.begin(); it != outputs_.end() && it->first == next_output_; it = outputs_.erase(it)) {
+            ++next_output_;
+            if (it->second.empty()) continue;
+            if (state_.options.output)
+                state_.options.output(it->second);
+            else
+                std::fwrite(it->second.data(), 1, it->second.size(), stdout);
+        }
+    }
+
+    void add(const Statistics& part) {
+        statistics_.warp_instructions += part.warp_instructions;
+        statistics_.lane_instructions += part.lane_instructions;
+        statistics_.global_bytes_read += part.global_bytes_read;
+        statistics_.global_bytes_written += part.global_bytes_written;
+    }
+
+    LaunchState& state_;
+    std::uint64_t count_ = 0;
+    std::atomic<std::uint64_t> next_{0};
+    std::mutex mutex_;
+    std::map<std::uint64_t, std::string> outputs_;
+    std::uint64_t next_output_ = 0;
+    std::atomic<std::uint64_t> failed_block_{~std::uint64_t{0}};
+    std::exception_ptr failure_;
+    Statistics statistics_;
+};
+
+}  // namespace
+
+Statistics run_grid(LaunchState& state) { return Grid(state).run(); }
+
+}  // namespace ikat::emulator

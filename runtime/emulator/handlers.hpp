@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers by what they do. Each family's file is compiled once per instruction set (through Highway's
+// foreach_target); the functions here choose among what this machine has, when a kernel is decoded. All return nullptr
+// for a combination PTX does not have, and the decoder says so with the line.
+#pragma once
+#include "codegen/ir/type.hpp"
+#include "runtime/emulator/machine.hpp"
+
+namespace ikat::emulator {
+
+using ir::Type;
+
+/// d = f(a, b, c) lane by lane.
+enum class Operation : std::uint8_t {
+    // integers and floats
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    Rem,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    // integers
+    MulHi,
+    MulWide,
+    MadHi,
+    MadWide,
+    Mul24,
+    Mad24,
+    Sad,
+    // bits
+    And,
+    Or,
+    Xor,
+    Not,
+    Shl,
+    Shr,
+    ShiftPairLeft,
+    ShiftPairRight,
+    Popc,
+    Clz,
+    Bfind,
+    BfindShift,
+    Brev,
+    Bfe,
+    Bfi,
+    Bmsk,
+    Permute,
+    Lop3,
+    Dp4a,
+    // floats
+    Sqrt,
+    Rcp,
+    Rsqrt,
+    Exp2,
+    Log2,
+    Sin,
+    Cos,
+    Tanh,
+    MinNan,
+    MaxNan,
+    Saturate,
+    Copysign,
+};
+
+/// Shl to ShiftPairRight take their amount from b (c for pairs) as 32 bits. Lop3 takes its table and Dp4a its signs
+/// from op.x. MulWide and MadWide give the type of twice the bits.
+Handler select_integer(Operation operation, Type type);
+
+/// Rounding other than to nearest: for + - * / fma sqrt and rcp.
+Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);
+/// add, sub, mul, fma, min, max, neg, abs of two f16 in one register
+Handler select_half_pair(Operation operation);
+
+enum class Comparison : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
+/// Predicate d = a ? b.
+Handler select_compare(Comparison comparison, Type type, bool ftz);
+/// d = c ? a : b, c a predicate, for registers of 4 or 8 bytes.
+Handler select_choose(unsigned bytes);
+
+/// d = a converted. `special`: op.x says how (see below); else as the plain PTX instruction of that rounding.
+Handler select_convert(Type to, Type from, Rounding rounding, bool special);
+/// The bits of op.x of a conversion above its rounding.
+inline constexpr std::uint32_t RoundToIntegral = 4, SaturateResult = 8, FlushSubnormals = 16;
+/// d = a: the bits of a register of 4 or 8 bytes; the low bits of a wider one, or zero-extended from a narrower one.
+Handler select_move(unsigned to_bytes, unsigned from_bytes);
+/// d of 4 or 8 bytes = a in its low half, b in its high half.
+Handler select_pack(unsigned bytes);
+/// d = literal x (and y above it, for 8 bytes).
+Handler select_literal(unsigned bytes);
+
+/// Of vectors of `count` elements (1, 2 or 4) of `bytes` each, at address a (a register of 4 or 8 bytes) + x. Elements
+/// are d, b, c, y. Loads leave the bits above an element of less than 4 bytes zero.
+Handler select_load(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
+Handler select_store(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
+/// d = the parameter at byte x, the same for all lanes.
+Handler select_load_parameter(unsigned bytes);
+
+enum class Atomic : std::uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareSwap };
+/// d = old value at address a + x; then operands b and c (the new value of CompareSwap). op.y is the Space.
+Handler select_atomic(Atomic atomic, Type type);
+
+/// "AVX3", "AVX2", ...
+std::string_view target_name();
+
+}  // namespace ikat::emulator

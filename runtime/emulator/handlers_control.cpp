@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Control flow, guards, predicates, barriers.
+//
+// While a warp is converged, branches jump and nobody else is asked. A branch whose lanes disagree leaves to the warp's
+// scheduler (warp.cpp), and while any lanes wait elsewhere every branch and every join does, so that lanes that meet go
+// on together.
+#include "runtime/emulator/handlers_control.hpp"
+
+#include <atomic>
+#include <bit>
+
+namespace ikat::emulator {
+
+namespace {
+
+using u32 = std::uint32_t;
+
+u32& word(std::byte* frame, u32 offset) { return *reinterpret_cast<u32*>(frame + offset); }
+void assign(std::byte* frame, u32 offset, u32 lanes, u32 mask) {
+    u32& d = word(frame, offset);
+    d = (d & ~mask) | (lanes & mask);
+}
+
+const Op* reschedule(Warp* w, const Op* next, u32 mask) {
+    w->leave = Leave::Reschedule;
+    w->pc = w->index_of(next);
+    w->mask = mask;
+    return nullptr;
+}
+
+bool must_leave(const Warp* w) { return w->diverged || w->instructions >= w->slice_end; }
+
+const Op* diverge(const Op* op, Warp* w, u32 mask, u32 taken) {
+    w->leave = Leave::Diverge;
+    w->mask = mask;
+    w->taken = taken;
+    w->target = w->index_of(op + std::int32_t(op->x));
+    w->pc = w->index_of(op + 1);
+    return nullptr;
+}
+
+}  // namespace
+
+#define IKAT_CONTROL_HANDLER(name) \
+    const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
+
+IKAT_CONTROL_HANDLER(jump) {
+    w->count(op->y, mask);
+    if (must_leave(w)) [[unlikely]]
+        return reschedule(w, op + std::int32_t(op->x), mask);
+    IKAT_CONTINUE(std::int32_t(op->x));
+}
+
+IKAT_CONTROL_HANDLER(branch_if) {
+    w->count(op->y, mask);
+    const u32 taken = word(frame, op->a) & mask;
+    if (taken != 0 && taken != mask) return diverge(op, w, mask, taken);
+    const std::int32_t distance = taken ? std::int32_t(op->x) : 1;
+    if (must_leave(w)) [[unlikely]]
+        return reschedule(w, op + distance, mask);
+    IKAT_CONTINUE(distance);
+}
+
+IKAT_CONTROL_HANDLER(branch_unless) {
+    w->count(op->y, mask);
+    const u32 taken = ~word(frame, op->a) & mask;
+    if (taken != 0 && taken != mask) return diverge(op, w, mask, taken);
+    const std::int32_t distance = taken ? std::int32_t(op->x) : 1;
+    if (must_leave(w)) [[unlikely]]
+        return reschedule(w, op + distance, mask);
+    IKAT_CONTINUE(distance);
+}
+
+IKAT_CONTROL_HANDLER(branch_table) {
+    w->count(op->y, mask);
+    const u32* const table = w->lists + op->x;
+    const u32* const index = &word(frame, op->a);
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        if (index[lane] >= table[0])
+            return fail(w, op,
+                        {.kind = Fault::Kind::Text,
+                         .lane = lane,
+                         .message = "the index of brx.idx is not below the number of its targets",
+                         .hint = "check the index before the branch"});
+        w->targets[lane] = table[1 + index[lane]];
+    }
+    w->leave = Leave::Scatter;
+    w->mask = mask;
+    return nullptr;
+}
+
+IKAT_CONTROL_HANDLER(join) {
+    w->count(op->y, mask);
+    if (w->diverged) [[unlikely]]
+        return reschedule(w, op + 1, mask);
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(count_run) {
+    w->count(op->y, mask);
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(end_lanes) {
+    w->count(op->y, mask);
+    w->leave = Leave::Exit;
+    w->mask = mask;
+    return nullptr;
+}
+
+IKAT_CONTROL_HANDLER(trap) {
+    return fail(w, op, {.kind = Fault::Kind::Trap, .lane = unsigned(std::countr_zero(mask))});
+}
+
+IKAT_CONTROL_HANDLER(guard_if) {
+    w->saved_mask = mask;
+    const u32 active = mask & word(frame, op->a);
+    if (!active) IKAT_CONTINUE(std::int32_t(op->x));
+    mask = active;
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(guard_unless) {
+    w->saved_mask = mask;
+    const u32 active = mask & ~word(frame, op->a);
+    if (!active) IKAT_CONTINUE(std::int32_t(op->x));
+    mask = active;
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(unguard) {
+    mask = w->saved_mask;
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(predicate_and) {
+    assign(frame, op->d, word(frame, op->a) & word(frame, op->b), mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_or) {
+    assign(frame, op->d, word(frame, op->a) | word(frame, op->b), mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_xor) {
+    assign(frame, op->d, word(frame, op->a) ^ word(frame, op->b), mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_not) {
+    assign(frame, op->d, ~word(frame, op->a), mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_move) {
+    assign(frame, op->d, word(frame, op->a), mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_literal) {
+    assign(frame, op->d, op->x ? all_lanes : 0, mask);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(predicate_select) {
+    const u32 c = word(frame, op->c);
+    assign(frame, op->d, (word(frame, op->a) & c) | (word(frame, op->b) & ~c), mask);
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(fence) {
+    if (w->parallel) std::atomic_thread_fence(std::memory_order_seq_cst);
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(nothing) { IKAT_NEXT; }
+IKAT_CONTROL_HANDLER(give_way) {
+    w->slice_end = w->instructions;
+    IKAT_NEXT;
+}
+IKAT_CONTROL_HANDLER(read_clock) {
+    auto* const d = reinterpret_cast<std::uint64_t*>(frame + op->d);
+    for (u32 rest = mask; rest; rest &= rest - 1) d[std::countr_zero(rest)] = w->instructions;
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(barrier) {
+    w->leave = Leave::Barrier;
+    w->pc = w->index_of(op);
+    w->mask = mask;
+    return nullptr;
+}
+
+}  // namespace ikat::emulator

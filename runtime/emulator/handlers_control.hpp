@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handlers that are the same on every instruction set: control flow, predicates, barriers, warp-wide instructions.
+// Ops that end a straight run of instructions carry its length in y and count it.
+#pragma once
+#include <string_view>
+
+#include "runtime/emulator/handlers.hpp"
+
+namespace ikat::emulator {
+
+#define IKAT_CONTROL_HANDLER(name) const Op* name(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
+
+// Control flow. x is the distance to the target, in ops.
+IKAT_CONTROL_HANDLER(jump);
+IKAT_CONTROL_HANDLER(branch_if);      // lanes in predicate a jump
+IKAT_CONTROL_HANDLER(branch_unless);  // the others do
+IKAT_CONTROL_HANDLER(branch_table);   // lane goes to lists[x + 1 + a], an op index; lists[x] is the length
+IKAT_CONTROL_HANDLER(join);           // falls into a block that has other predecessors
+IKAT_CONTROL_HANDLER(count_run);
+IKAT_CONTROL_HANDLER(end_lanes);
+IKAT_CONTROL_HANDLER(trap);
+// Guards: lanes in predicate a execute the ops up to the next `unguard`; when there are none, x jumps behind it.
+IKAT_CONTROL_HANDLER(guard_if);
+IKAT_CONTROL_HANDLER(guard_unless);
+IKAT_CONTROL_HANDLER(unguard);
+
+// Predicates: d = a op b
+IKAT_CONTROL_HANDLER(predicate_and);
+IKAT_CONTROL_HANDLER(predicate_or);
+IKAT_CONTROL_HANDLER(predicate_xor);
+IKAT_CONTROL_HANDLER(predicate_not);
+IKAT_CONTROL_HANDLER(predicate_move);
+IKAT_CONTROL_HANDLER(predicate_literal);  // d = x in all lanes
+IKAT_CONTROL_HANDLER(predicate_select);   // d = c ? a : b
+
+IKAT_CONTROL_HANDLER(fence);
+IKAT_CONTROL_HANDLER(nothing);
+IKAT_CONTROL_HANDLER(give_way);    // nanosleep: the rest of the time slice is given up at the next branch
+IKAT_CONTROL_HANDLER(read_clock);  // d (8 bytes) = instructions the warp has executed
+
+/// bar, barrier: a = id, b = threads, c = predicate, d = result; x = the bits below.
+IKAT_CONTROL_HANDLER(barrier);
+inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arrive at the same instruction
+    BarrierCounted = 2,                             // b is given
+    BarrierArrive = 4,                              // does not wait
+    BarrierReduce = 8,                              // with one of the next three
+    BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64;
+
+IKAT_CONTROL_HANDLER(sync_warp);  // members x
+Handler select_shuffle(std::string_view mode);
+enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
+Handler select_vote(Vote mode);
+Handler select_match(bool all, unsigned bytes);
+enum class Reduction : std::uint8_t { Add, Min, Max, MinSigned, MaxSigned, And, Or, Xor };
+Handler select_reduction(Reduction reduction);
+Handler select_elect();
+Handler select_active_mask();
+
+/// vprintf: a and b are the addresses of format and arguments (generic, 8 bytes); d = 0.
+IKAT_CONTROL_HANDLER(print_formatted);
+
+#undef IKAT_CONTROL_HANDLER
+
+}  // namespace ikat::emulator

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floating-point arithmetic in f16, f32 and f64. To nearest is the loop over the scalar line; the other roundings set
+// the host's rounding mode around it, once per warp instruction. `.ftz` flushes operands and result to a zero of their
+// sign, as a step of its own.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/emulator/handlers_float.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target
+#include "runtime/emulator/lanes.inl"
+
+#include <cfenv>
+
+HWY_BEFORE_NAMESPACE();
+namespace ikat::emulator {
+namespace HWY_NAMESPACE {
+
+using u32 = std::uint32_t;
+
+template <class T>
+HWY_INLINE T flush(T x) {
+    if constexpr (std::is_same_v<T, half>) {
+        return half::from_bits(x.bits & 0x7c00 ? x.bits : x.bits & 0x8000);
+    } else {
+        const auto bits = std::bit_cast<u32>(x);
+        return std::bit_cast<float>(bits & (bits & 0x7f800000 ? ~0u : 0x80000000u));
+    }
+}
+
+template <class F>
+struct Flushed {
+    template <class... T>
+    static HWY_INLINE auto apply(T... operands) {
+        return flush(F::apply(flush(operands)...));
+    }
+};
+
+// What semantics.hpp has no line for.
+
+template <class T>
+struct MinNan {
+    static HWY_INLINE T apply(T a, T b) {
+        return sem::wide(a) != sem::wide(a) || sem::wide(b) != sem::wide(b) ? sem::canonical_nan<T>()
+                                                                            : sem::minimum(a, b);
+    }
+};
+template <class T>
+struct MaxNan {
+    static HWY_INLINE T apply(T a, T b) {
+        return sem::wide(a) != sem::wide(a) || sem::wide(b) != sem::wide(b) ? sem::canonical_nan<T>()
+                                                                            : sem::maximum(a, b);
+    }
+};
+template <class T>
+struct Saturate {  // into [0, 1]; a NaN and -0 give +0
+    static HWY_INLINE T apply(T a) {
+        const auto x = sem::wide(a);
+        return x > 0 ? x < 1 ? a : T(1.0) : T(0.0);
+    }
+};
+template <class T>
+struct Copysign {  // the sign of a, the rest of b
+    static HWY_INLINE T apply(T a, T b) { return sem::sign_bit(a) == sem::sign_bit(b) ? b : sign_changed(b); }
+    static HWY_INLINE T sign_changed(T b) {
+        if constexpr (std::is_same_v<T, float>)
+            return std::bit_cast<float>(std::bit_cast<u32>(b) ^ 0x80000000u);
+        else
+            return std::bit_cast<double>(std::bit_cast<std::uint64_t>(b) ^ (std::uint64_t{1} << 63));
+    }
+};
+struct Sin {
+    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::sin(double(a)))); }
+};
+struct Cos {
+    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::cos(double(a)))); }
+};
+struct Tanh {
+    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::tanh(double(a)))); }
+};
+
+/// The loop of a map without its end, so that the rounding mode can be set around it.
+template <class F, class T, int Operands>
+HWY_NOINLINE void compute(const Op* op, std::byte* frame, std::byte* to) {
+    const T* const a = lanes_at<T>(frame, op->a);
+    const T* const b = lanes_at<T>(frame, op->b);
+    const T* const c = lanes_at<T>(frame, op->c);
+    T* const d = lanes_at<T>(to, 0);
+    IKAT_EACH_LANE(i) {
+        if constexpr (Operands == 1)
+            d[i] = F::apply(a[i]);
+        else if constexpr (Operands == 2)
+            d[i] = F::apply(a[i], b[i]);
+        else
+            d[i] = F::apply(a[i], b[i], c[i]);
+    }
+}
+
+template <class F, class T, int Operands, Rounding Mode>
+IKAT_HANDLER(rounded) {
+    constexpr int mode = Mode == Rounding::Zero ? FE_TOWARDZERO : Mode == Rounding::Down ? FE_DOWNWARD : FE_UPWARD;
+    std::fesetround(mode);
+    compute<F, T, Operands>(op, frame, w->scratch);
+    std::fesetround(FE_TONEAREST);
+    return blend_and_continue<sizeof(T)>(op, w, frame, mask);
+}
+
+template <class F, class T, int Operands>
+Handler with_mode(Rounding rounding) {
+    switch (rounding) {
+        case Rounding::Zero: return rounded<F, T, Operands, Rounding::Zero>;
+        case Rounding::Down: return rounded<F, T, Operands, Rounding::Down>;
+        case Rounding::Up: return rounded<F, T, Operands, Rounding::Up>;
+        case Rounding::Nearest: break;
+    }
+    if constexpr (Operands == 1)
+        return map1<F, T, T>;
+    else if constexpr (Operands == 2)
+        return map2<F, T, T, T>;
+    else
+        return map3<F, T, T, T, T>;
+}
+
+template <class F, class T, int Operands, bool Rounds>
+Handler with_flush(bool ftz, Rounding rounding) {
+    if (!Rounds) rounding = Rounding::Nearest;
+    if constexpr (!std::is_same_v<T, double>)
+        if (ftz) {
+            if constexpr (Rounds) return with_mode<Flushed<F>, T, Operands>(rounding);
+            return with_mode<Flushed<F>, T, Operands>(Rounding::Nearest);
+        }
+    return with_mode<F, T, Operands>(rounding);
+}
+
+template <const auto& Line, class T>
+using M = Meaning<Line, T>;
+
+template <class T>
+Handler for_number(Operation operation, bool ftz, Rounding rounding) {
+    constexpr bool rounds = !std::is_same_v<T, half>;
+    switch (operation) {
+        case Operation::Add: return with_flush<M<sem::Add, T>, T, 2, rounds>(ftz, rounding);
+        case Operation::Sub: return with_flush<M<sem::Sub, T>, T, 2, rounds>(ftz, rounding);
+        case Operation::Mul: return with_flush<M<sem::Mul, T>, T, 2, rounds>(ftz, rounding);
+        case Operation::Fma: return with_flush<M<sem::Fma, T>, T, 3, rounds>(ftz, rounding);
+        case Operation::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
+        case Operation::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
+        case Operation::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
+        case Operation::Max: return with_flush<M<sem::Max, T>, T, 2, false>(ftz, rounding);
+        case Operation::MinNan: return with_flush<MinNan<T>, T, 2, false>(ftz, rounding);
+        case Operation::MaxNan: return with_flush<MaxNan<T>, T, 2, false>(ftz, rounding);
+        case Operation::Saturate: return map1<Saturate<T>, T, T>;
+        default: return nullptr;
+    }
+}
+
+template <class T>
+Handler for_wide_number(Operation operation, bool ftz, Rounding rounding) {
+    switch (operation) {
+        case Operation::Div: return with_flush<M<sem::Div, T>, T, 2, true>(ftz, rounding);
+        case Operation::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
+        case Operation::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
+        case Operation::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
+        case Operation::Copysign: return map2<Copysign<T>, T, T, T>;
+        default: return for_number<T>(operation, ftz, rounding);
+    }
+}
+
+Handler for_single(Operation operation, bool ftz) {
+    switch (operation) {
+        case Operation::Exp2: return with_flush<M<sem::Exp2, float>, float, 1, false>(ftz, {});
+        case Operation::Log2: return with_flush<M<sem::Log2, float>, float, 1, false>(ftz, {});
+        case Operation::Sin: return with_flush<Sin, float, 1, false>(ftz, {});
+        case Operation::Cos: return with_flush<Cos, float, 1, false>(ftz, {});
+        case Operation::Tanh: return map1<Tanh, float, float>;
+        default: return nullptr;
+    }
+}
+
+Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    switch (type) {
+        case Type::F16: return for_number<half>(operation, ftz, rounding);
+        case Type::F32:
+            if (const Handler handler = for_single(operation, ftz)) return handler;
+            return for_wide_number<float>(operation, ftz, rounding);
+        case Type::F64: return for_wide_number<double>(operation, ftz, rounding);
+        default: return nullptr;
+    }
+}
+
+/// Both halves of a register.
+template <class F>
+struct Pair {
+    static HWY_INLINE half low(u32 x) { return half::from_bits(std::uint16_t(x)); }
+    static HWY_INLINE half high(u32 x) { return half::from_bits(std::uint16_t(x >> 16)); }
+    template <class... T>
+    static HWY_INLINE u32 apply(T... x) {
+        return F::apply(low(x)...).bits | u32(F::apply(high(x)...).bits) << 16;
+    }
+};
+
+Handler choose_half_pair(Operation operation) {
+    switch (operation) {
+        case Operation::Add: return map2<Pair<M<sem::Add, half>>, u32, u32, u32>;
+        case Operation::Sub: return map2<Pair<M<sem::Sub, half>>, u32, u32, u32>;
+        case Operation::Mul: return map2<Pair<M<sem::Mul, half>>, u32, u32, u32>;
+        case Operation::Fma: return map3<Pair<M<sem::Fma, half>>, u32, u32, u32, u32>;
+        case Operation::Neg: return map1<Pair<M<sem::Neg, half>>, u32, u32>;
+        case Operation::Abs: return map1<Pair<M<sem::Abs, half>>, u32, u32>;
+        case Operation::Min: return map2<Pair<M<sem::Min, half>>, u32, u32, u32>;
+        case Operation::Max: return map2<Pair<M<sem::Max, half>>, u32, u32, u32>;
+        default: return nullptr;
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ikat::emulator {
+HWY_EXPORT(choose_float);
+HWY_EXPORT(choose_half_pair);
+Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
+}
+Handler select_half_pair(Operation operation) { return HWY_DYNAMIC_DISPATCH(choose_half_pair)(operation); }
+}  // namespace ikat::emulator
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel decoded for execution: code, the layout of its frame, and what a launch has to provide.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+#include "runtime/emulator/machine.hpp"
+
+namespace ikat::emulator {
+
+/// Values that are ready in the frame before the first instruction: constants, and special registers other than the
+/// clocks. Axis 0 to 2 is x, y, z.
+struct Special {
+    enum class Kind : std::uint8_t {
+        Tid,
+        Ntid,
+        Ctaid,
+        Nctaid,
+        LaneId,
+        WarpId,
+        NwarpId,
+        Lanemask,
+        SmId,
+        NsmId,
+        GridId,
+        Zero,
+        One,
+        DynamicSharedBytes,
+        TotalSharedBytes,
+    };
+    enum Mask : std::uint8_t { Eq, Lt, Le, Gt, Ge };  // the axis of Lanemask
+    Kind kind = Kind::Zero;
+    std::uint8_t axis = 0;
+    bool operator==(const Special&) const = default;
+};
+
+/// A variable of shared or local memory, for messages.
+struct NamedRange {
+    std::string name;
+    std::uint64_t offset = 0, bytes = 0;
+};
+
+struct Kernel {
+    std::string name;
+    std::vector<Op> code;
+    std::vector<const ptx::Instruction*> instructions;  // by op; nullptr where there is none
+    std::vector<std::uint32_t> lists;
+
+    std::uint32_t frame_bytes = 0;
+    struct Constant {
+        std::uint32_t offset, bytes;  // 4: 32 words, 8: 32 double words, 0: a predicate
+        std::uint64_t bits;
+    };
+    std::vector<Constant> constants;
+    struct SpecialSlot {
+        std::uint32_t offset;
+        Special special;
+    };
+    std::vector<SpecialSlot> specials;  // 4-byte registers
+
+    std::vector<Program::Parameter> parameters;
+    std::size_t parameter_bytes = 0;
+    std::uint32_t shared_bytes = 0;  // static, rounded up to where dynamic shared memory begins
+    std::uint32_t local_bytes = 0;   // per thread
+    std::vector<NamedRange> shared_variables, local_variables;
+    std::uint32_t max_threads = 0;                  // .maxntid, 0: not given
+    std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
+    ptx::Position where{};
+
+    Kernel() = default;
+    Kernel(const Kernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
+    Kernel& operator=(const Kernel&) = delete;
+    Kernel(Kernel&&) = default;
+};
+
+/// Where the variables of module scope are.
+struct ModuleMemory {
+    struct Variable {
+        Space space = Space::Global;
+        std::uint64_t address = 0;  // as an instruction of its space sees it
+        std::uint64_t bytes = 0;
+    };
+    std::unordered_map<ptx::Name, Variable> variables;
+    std::vector<std::byte> constant;     // the bank of .const
+    std::vector<std::uint64_t> buffers;  // of .global variables, to release
+};
+
+/// Allocates the .global and .const variables of the module and writes their initial values.
+ModuleMemory place_variables(const ptx::Module& module, Memory& memory);
+
+/// Throws Error with the line of an instruction that the emulator cannot run.
+Kernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables);
+
+}  // namespace ikat::emulator

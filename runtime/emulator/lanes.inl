@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops over the 32 lanes of a warp, for one instruction set: included by each family of handlers once per target
+// of foreach_target. The loops call the scalar lines of codegen/ir/semantics.hpp and are left to the compiler to
+// vectorise; what is written by hand (address patterns, masked copies, compares) uses Highway.
+#if defined(IKAT_EMULATOR_LANES) == defined(HWY_TARGET_TOGGLE)
+#ifdef IKAT_EMULATOR_LANES
+#undef IKAT_EMULATOR_LANES
+#else
+#define IKAT_EMULATOR_LANES
+#endif
+
+#include <hwy/highway.h>
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "codegen/ir/semantics.hpp"
+#include "runtime/emulator/handlers.hpp"
+
+// Lanes are independent and registers never overlap partly: d is a source or apart from it.
+#if defined(__clang__)
+#define IKAT_EACH_LANE(i)                                 \
+    _Pragma("clang diagnostic ignored \"-Wpass-failed\"") \
+        _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < warp_size; ++i)
+#else
+#define IKAT_EACH_LANE(i) _Pragma("GCC ivdep") for (unsigned i = 0; i < warp_size; ++i)
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace ikat::emulator {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+namespace sem = ir::sem;
+
+/// The cell of a register that holds a T.
+template <class T>
+using Cell = std::conditional_t<(sizeof(T) < 4), std::uint32_t, T>;
+
+template <class T>
+HWY_INLINE T* lanes_at(std::byte* frame, std::uint32_t offset) {
+    return reinterpret_cast<T*>(__builtin_assume_aligned(frame + offset, 64));
+}
+
+template <class T>
+HWY_INLINE T from_cell(Cell<T> cell) {
+    if constexpr (std::is_same_v<T, half>)
+        return half::from_bits(std::uint16_t(cell));
+    else
+        return T(cell);
+}
+template <class T>
+HWY_INLINE Cell<T> to_cell(T value) {
+    if constexpr (std::is_same_v<T, half>)
+        return value.bits;
+    else if constexpr (sizeof(T) < 4)
+        return std::make_unsigned_t<T>(value);
+    else
+        return value;
+}
+
+/// The scratch of the warp into lanes `mask` of d, then on to the next op.
+template <unsigned Bytes>
+HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    using Bits = std::conditional_t<Bytes == 8, std::uint64_t, std::uint32_t>;
+    Bits* const d = lanes_at<Bits>(frame, op->d);
+    const Bits* const s = lanes_at<Bits>(w->scratch, 0);
+    IKAT_EACH_LANE(i) d[i] = mask >> i & 1 ? s[i] : d[i];
+    IKAT_NEXT;
+}
+
+/// Where a handler writes its 32 results: straight to d when all lanes execute, else to the scratch.
+#define IKAT_RESULT(T) \
+    Cell<T>* const d = \
+        reinterpret_cast<Cell<T>*>(__builtin_assume_aligned(mask == all_lanes ? frame + op->d : w->scratch, 64))
+#define IKAT_FINISH(T)                                                                                   \
+    if (HWY_UNLIKELY(mask != all_lanes)) return blend_and_continue<sizeof(Cell<T>)>(op, w, frame, mask); \
+    IKAT_NEXT
+
+#define IKAT_HANDLER(name) const Op* name(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
+
+/// d = F(a), F(a, b), F(a, b, c): R and the operand types are those of the registers.
+template <class F, class R, class A>
+IKAT_HANDLER(map1) {
+    const Cell<A>* const a = lanes_at<Cell<A>>(frame, op->a);
+    IKAT_RESULT(R);
+    IKAT_EACH_LANE(i) d[i] = to_cell<R>(F::apply(from_cell<A>(a[i])));
+    IKAT_FINISH(R);
+}
+template <class F, class R, class A, class B>
+IKAT_HANDLER(map2) {
+    const Cell<A>* const a = lanes_at<Cell<A>>(frame, op->a);
+    const Cell<B>* const b = lanes_at<Cell<B>>(frame, op->b);
+    IKAT_RESULT(R);
+    IKAT_EACH_LANE(i) d[i] = to_cell<R>(F::apply(from_cell<A>(a[i]), from_cell<B>(b[i])));
+    IKAT_FINISH(R);
+}
+template <class F, class R, class A, class B, class C>
+IKAT_HANDLER(map3) {
+    const Cell<A>* const a = lanes_at<Cell<A>>(frame, op->a);
+    const Cell<B>* const b = lanes_at<Cell<B>>(frame, op->b);
+    const Cell<C>* const c = lanes_at<Cell<C>>(frame, op->c);
+    IKAT_RESULT(R);
+    IKAT_EACH_LANE(i) d[i] = to_cell<R>(F::apply(from_cell<A>(a[i]), from_cell<B>(b[i]), from_cell<C>(c[i])));
+    IKAT_FINISH(R);
+}
+
+/// A line of semantics.hpp at type T, as an F of the maps.
+template <const auto& Line, class T>
+struct Meaning {
+    template <class... Operands>
+    static HWY_INLINE auto apply(Operands... operands) {
+        return Line.template operator()<T>(operands...);
+    }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding, second half: from micro-ops over values to ops over the frame.
+//
+// Blocks are laid out in reverse post order, of several successors the one later in the text last, so that the lowest
+// op index among the splits of a warp is the one the others can still meet. A block that is fallen into and has other
+// predecessors gets a `join` before it.
+//
+// Values get slots by linear scan over intervals of that order. Reusing a slot is right for diverged warps too: a slot
+// belongs to each lane separately, and every lane goes through the code as one thread.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <queue>
+
+#include "codegen/support/bitset.hpp"
+#include "runtime/emulator/lowering.hpp"
+#include "runtime/emulator/report.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint32_t nowhere = ~0u;
+
+struct Block {
+    std::uint32_t begin = 0, end = 0;  // of micros
+    std::vector<std::uint32_t> successors{};
+    std::uint32_t predecessors = 0;
+    bool falls = false;  // into the next block of the text: the first successor
+    std::uint32_t op = nowhere;
+};
+
+struct Interval {
+    std::uint32_t begin = nowhere, end = 0;
+    void include(std::uint32_t at) { begin = std::min(begin, at), end = std::max(end, at); }
+};
+
+class Layout {
+public:
+    Layout(Lowering& lowering, Kernel& kernel) : micros_(lowering.micros), lowering_(lowering), kernel_(kernel) {}
+
+    void run() {
+        find_blocks();
+        order_blocks();
+        assign_slots();
+        for (std::size_t i = 0; i < order_.size(); ++i)
+            emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
+        resolve_targets();
+    }
+
+private:
+    // ---- blocks
+
+    void find_blocks() {
+        std::vector<char> leads(micros_.size() + 1, 0);
+        leads[0] = 1;
+        for (const std::uint32_t at : lowering_.labels)
+            if (at != nowhere) leads[at] = 1;
+        for (std::size_t i = 0; i < micros_.size(); ++i)
+            if (micros_[i].flow != Flow::Next) leads[i + 1] = 1;
+        block_of_.assign(micros_.size(), 0);
+        for (std::uint32_t i = 0; i < micros_.size(); ++i) {
+            if (leads[i]) blocks_.emplace_back().begin = i;
+            block_of_[i] = std::uint32_t(blocks_.size() - 1);
+            blocks_.back().end = i + 1;
+        }
+        for (std::uint32_t b = 0; b < blocks_.size(); ++b) connect(b);
+    }
+
+    std::uint32_t block_at(std::uint32_t label, const Micro& from) const {
+        const std::uint32_t at = lowering_.labels[label];
+        if (at == nowhere) {
+            Diagnostic diagnostic;
+            if (from.instruction) diagnostic.where = {"", from.instruction->where.line, from.instruction->where.column};
+            diagnostic.message = "a branch to a label that is not in this function";
+            diagnostic.hint = "labels must stand in the same function and scope as the branch";
+            throw Error(std::move(diagnostic));
+        }
+        return block_of_[at];
+    }
+
+    void connect(std::uint32_t b) {
+        Block& block = blocks_[b];
+        const Micro& last = micros_[block.end - 1];
+        if (last.flow == Flow::Next || last.flow == Flow::Branch) {
+            block.falls = true;
+            block.successors.push_back(b + 1);
+        }
+        if (last.flow == Flow::Jump || last.flow == Flow::Branch)
+            block.successors.push_back(block_at(last.label, last));
+        if (last.flow == Flow::Table)
+            for (std::uint32_t i = 0; i < last.targets; ++i)
+                block.successors.push_back(block_at(lowering_.table_labels[last.label + i], last));
+        for (const std::uint32_t successor : block.successors) ++blocks_[successor].predecessors;
+    }
+
+    void order_blocks() {
+        std::vector<char> seen(blocks_.size(), 0);
+        struct Visit {
+            std::uint32_t block;
+            std::vector<std::uint32_t> rest;  // the last is visited next: the latest in the text
+        };
+        std::vector<Visit> stack;
+        const auto visit = [&](std::uint32_t b) {
+            seen[b] = 1;
+            stack.push_back({b, blocks_[b].successors});
+            std::sort(stack.back().rest.begin(), stack.back().rest.end());
+        };
+        visit(0);
+        while (!stack.empty()) {
+            if (stack.back().rest.empty()) {
+                order_.push_back(stack.back().block);
+                stack.pop_back();
+                continue;
+            }
+            const std::uint32_t next = stack.back().rest.back();
+            stack.back().rest.pop_back();
+            if (!seen[next]) visit(next);
+        }
+        std::reverse(order_.begin(), order_.end());
+        for (std::uint32_t b = 0; b < blocks_.size(); ++b)  // edges from dead code do not count
+            if (!seen[b])
+                for (const std::uint32_t successor : blocks_[b].successors) --blocks_[successor].predecessors;
+    }
+
+    // ---- slots
+
+    template <class F>
+    static void each_field(std::uint8_t set, F f) {
+        for (unsigned i = 0; i < 6; ++i)
+            if (set >> i & 1) f(i);
+    }
+
+    std::vector<Interval> intervals() const {
+        const std::size_t count = lowering_.values.size();
+        std::vector<Bitset> use(blocks_.size(), Bitset(count)), def = use, live_in = use, live_out = use;
+        for (const std::uint32_t b : order_)
+            for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
+                const Micro& micro = micros_[i];
+                const auto read = [&](unsigned f) {
+                    if (!def[b].test(micro.fields[f])) use[b].set(micro.fields[f]);
+                };
+                each_field(micro.reads, read);
+                if (micro.partial)
+                    each_field(micro.writes, read);
+                else
+                    each_field(micro.writes, [&](unsigned f) { def[b].set(micro.fields[f]); });
+            }
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (std::size_t i = order_.size(); i-- > 0;) {
+                const std::uint32_t b = order_[i];
+                for (const std::uint32_t successor : blocks_[b].successors) live_out[b].merge(live_in[successor]);
+                Bitset before = live_out[b];
+                def[b].each([&](std::size_t v) { before.reset(v); });
+                before.merge(use[b]);
+                changed |= live_in[b].merge(before);
+            }
+        }
+        std::vector<Interval> result(count);
+        std::uint32_t position = 0;
+        for (const std::uint32_t b : order_) {
+            live_in[b].each([&](std::size_t v) { result[v].include(2 * position); });
+            for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i, ++position) {
+                const Micro& micro = micros_[i];
+                each_field(micro.reads,
+                           [&](unsigned f) { result[micro.fields[f]].include(2 * position + micro.apart); });
+                each_field(micro.writes, [&](unsigned f) { result[micro.fields[f]].include(2 * position + 1); });
+            }
+            live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });
+        }
+        return result;
+    }
+
+    void assign_slots() {
+        offsets_.assign(lowering_.values.size(), 0);
+        const std::vector<Interval> live = intervals();
+        std::vector<std::uint32_t> by_begin;
+        for (std::uint32_t v = 0; v < live.size(); ++v)
+            if (live[v].begin != nowhere && lowering_.values[v].kind == ValueInfo::Kind::Register)
+                by_begin.push_back(v);
+        std::sort(by_begin.begin(), by_begin.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return std::pair(live[a].begin, a) < std::pair(live[b].begin, b);
+        });
+        using Ending = std::pair<std::uint32_t, std::uint32_t>;  // end, value
+        std::priority_queue<Ending, std::vector<Ending>, std::greater<>> active;
+        std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free[3];
+        std::uint32_t used[3] = {};
+        std::vector<std::uint32_t> slot(live.size(), 0);
+        for (const std::uint32_t v : by_begin) {
+            while (!active.empty() && active.top().first < live[v].begin) {
+                const std::uint32_t ended = active.top().second;
+                free[lowering_.values[ended].slot / 4].push(slot[ended]);
+                active.pop();
+            }
+            auto& pool = free[lowering_.values[v].slot / 4];
+            if (pool.empty()) pool.push(used[lowering_.values[v].slot / 4]++);
+            slot[v] = pool.top();
+            pool.pop();
+            active.push({live[v].end, v});
+        }
+        place_slots(live, slot, used);
+    }
+
+    /// Predicates, then 32-bit slots, then 64-bit slots, then what is constant.
+    void place_slots(const std::vector<Interval>& live, const std::vector<std::uint32_t>& slot,
+                     const std::uint32_t (&used)[3]) {
+        std::uint32_t constant_predicates = used[0];
+        for (std::uint32_t v = 0; v < live.size(); ++v)
+            if (lowering_.values[v].kind == ValueInfo::Kind::Constant && lowering_.values[v].slot == 0)
+                offsets_[v] = 4 * constant_predicates++;
+        const std::uint32_t words = (4 * constant_predicates + 63) / 64 * 64;
+        const std::uint32_t double_words = words + used[1] * 128;
+        std::uint32_t end = double_words + used[2] * 256;
+        for (std::uint32_t v = 0; v < live.size(); ++v) {
+            const ValueInfo& info = lowering_.values[v];
+            if (info.kind == ValueInfo::Kind::Register) {
+                offsets_[v] = info.slot == 0   ? 4 * slot[v]
+                              : info.slot == 4 ? words + 128 * slot[v]
+                                               : double_words + 256 * slot[v];
+                continue;
+            }
+            if (live[v].begin == nowhere) continue;
+            if (info.slot) offsets_[v] = std::exchange(end, end + 32u * info.slot);
+            if (info.kind == ValueInfo::Kind::Constant)
+                kernel_.constants.push_back({offsets_[v], info.slot, info.bits});
+            else
+                kernel_.specials.push_back({offsets_[v], info.special});
+        }
+        kernel_.frame_bytes = end;
+    }
+
+    // ---- ops
+
+    void append(const Op& op, const ptx::Instruction* instruction) {
+        kernel_.code.push_back(op);
+        kernel_.instructions.push_back(instruction);
+    }
+
+    void emit_block(std::uint32_t b, std::uint32_t next) {
+        Block& block = blocks_[b];
+        block.op = std::uint32_t(kernel_.code.size());
+        for (std::uint32_t i = block.begin; i < block.end; ++i) {
+            const Micro& micro = micros_[i];
+            std::array<std::uint32_t, 6> f = micro.fields;
+            each_field(std::uint8_t(micro.reads | micro.writes), [&](unsigned k) { f[k] = offsets_[f[k]]; });
+            run_length_ += micro.first;
+            if (micro.counts) f[5] = std::exchange(run_length_, 0);
+            if (micro.flow == Flow::Jump || micro.flow == Flow::Branch)
+                targets_.push_back({std::uint32_t(kernel_.code.size()), block_at(micro.label, micro)});
+            if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
+            append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction);
+        }
+        if (!block.falls) return;
+        const std::uint32_t into = block.successors[0];
+        const bool branches = micros_[block.end - 1].flow == Flow::Branch;
+        if (into != next) {
+            targets_.push_back({std::uint32_t(kernel_.code.size()), into});
+            append({.run = jump, .y = std::exchange(run_length_, 0)}, nullptr);
+        } else if (!branches && blocks_[into].predecessors > 1) {
+            append({.run = join, .y = std::exchange(run_length_, 0)}, nullptr);
+        }
+    }
+
+    void resolve_targets() {
+        for (const auto& [op, block] : targets_) kernel_.code[op].x = blocks_[block].op - op;
+        for (const auto& [op, micro] : tables_) {
+            const Micro& table = micros_[micro];
+            kernel_.code[op].x = std::uint32_t(kernel_.lists.size());
+            kernel_.lists.push_back(table.targets);
+            for (std::uint32_t i = 0; i < table.targets; ++i)
+                kernel_.lists.push_back(blocks_[block_at(lowering_.table_labels[table.label + i], table)].op);
+        }
+    }
+
+    const std::vector<Micro>& micros_;
+    const Lowering& lowering_;
+    Kernel& kernel_;
+    std::vector<Block> blocks_;
+    std::vector<std::uint32_t> block_of_, order_, offsets_;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> targets_, tables_;
+    std::uint32_t run_length_ = 0;
+};
+
+}  // namespace
+
+void lay_out(Lowering& lowering, Kernel& kernel) { Layout(lowering, kernel).run(); }
+
+}  // namespace ikat::emulator

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic and bits: which handler an instruction is, and what PTX spells in modifiers.
+#include <fmt/format.h>
+
+#include "runtime/emulator/lowering.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+bool shares_name(Operation operation) {  // with an operation on f16x2
+    switch (operation) {
+        case Operation::Add:
+        case Operation::Sub:
+        case Operation::Mul:
+        case Operation::Fma:
+        case Operation::Neg:
+        case Operation::Abs:
+        case Operation::Min:
+        case Operation::Max: return true;
+        default: return false;
+    }
+}
+
+Type widened(Type type) {
+    switch (type) {
+        case Type::I16: return Type::I32;
+        case Type::U16: return Type::U32;
+        case Type::I32: return Type::I64;
+        default: return Type::U64;
+    }
+}
+
+}  // namespace
+
+void Lowering::integer_operation(Operation operation, Type type, Operands operands) {
+    const bool counts_bits = operation == Operation::Popc || operation == Operation::Clz;
+    const Result d = result(operands[0], counts_bits ? Type::U32 : type);
+    const Handler handler = select_integer(operation, type);
+    switch (operands.size()) {
+        case 2: apply(handler, d.at, {source(operands[1], type)}); break;
+        case 3: apply(handler, d.at, {source(operands[1], type), source(operands[2], type)}); break;
+        case 4:
+            apply(handler, d.at, {source(operands[1], type), source(operands[2], type), source(operands[3], type)});
+            break;
+        default: unsupported("this number of operands is not known here");
+    }
+    finish(d);
+}
+
+void Lowering::float_operation(Operation operation, Type type, Form& form, Operands operands) {
+    form.take_any({".approx", ".full"});
+    const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
+    const Rounding rounding = form.take_rounding();
+    const Result d = result(operands[0], type);
+    const Handler handler = select_float(operation, type, ftz, rounding);
+    switch (operands.size()) {
+        case 2: apply(handler, d.at, {source(operands[1], type)}); break;
+        case 3: apply(handler, d.at, {source(operands[1], type), source(operands[2], type)}); break;
+        case 4:
+            apply(handler, d.at, {source(operands[1], type), source(operands[2], type), source(operands[3], type)});
+            break;
+        default: unsupported("this number of operands is not known here");
+    }
+    if (saturate) apply(select_float(Operation::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
+    finish(d);
+}
+
+/// add.sat.s32 and sub.sat.s32: computed in 64 bits, then clamped.
+void Lowering::saturating(Operation operation, Operands operands) {
+    const Result d = result(operands[0], Type::I32);
+    const Value a = temporary(8), b = temporary(8), sum = temporary(8);
+    const Handler widen = select_convert(Type::I64, Type::I32, {}, false);
+    apply(widen, a, {source(operands[1], Type::I32)});
+    apply(widen, b, {source(operands[2], Type::I32)});
+    apply(select_integer(operation, Type::I64), sum, {a, b});
+    apply(select_convert(Type::I32, Type::I64, {}, true), d.at, {sum}, SaturateResult);
+    finish(d);
+}
+
+void Lowering::binary(Operation operation, Form& form, Operands operands) {
+    if (form.take(".f16x2")) {
+        form.take(".rn");
+        if (!shares_name(operation)) unsupported("this operation is not known on f16x2");
+        const Result d = result(operands[0], Type::U32);
+        const Handler handler = select_half_pair(operation);
+        if (operands.size() == 2)
+            apply(handler, d.at, {source(operands[1], Type::U32)});
+        else if (operands.size() == 3)
+            apply(handler, d.at, {source(operands[1], Type::U32), source(operands[2], Type::U32)});
+        else
+            apply(handler, d.at,
+                  {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)});
+        return finish(d);
+    }
+    const auto type = form.take_type();
+    if (!type) unsupported("it has no type the emulator knows");
+    if (ir::is_float(*type)) return float_operation(operation, *type, form, operands);
+    if (*type == Type::I32 && (operation == Operation::Add || operation == Operation::Sub) && form.take(".sat"))
+        return saturating(operation, operands);
+    integer_operation(operation, *type, operands);
+}
+
+void Lowering::add(Form& form, Operands operands) { binary(Operation::Add, form, operands); }
+void Lowering::sub(Form& form, Operands operands) { binary(Operation::Sub, form, operands); }
+void Lowering::fma(Form& form, Operands operands) { binary(Operation::Fma, form, operands); }
+
+void Lowering::mul(Form& form, Operands operands) {
+    if (form.take(".hi")) return binary(Operation::MulHi, form, operands);
+    if (!form.take(".wide")) {
+        form.take(".lo");
+        return binary(Operation::Mul, form, operands);
+    }
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], widened(type));
+    apply(select_integer(Operation::MulWide, type), d.at, {source(operands[1], type), source(operands[2], type)});
+    finish(d);
+}
+
+void Lowering::mad(Form& form, Operands operands) {
+    if (form.take(".hi")) return binary(Operation::MadHi, form, operands);
+    if (!form.take(".wide")) {
+        form.take(".lo");
+        return binary(Operation::Fma, form, operands);
+    }
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], widened(type));
+    apply(select_integer(Operation::MadWide, type), d.at,
+          {source(operands[1], type), source(operands[2], type), source(operands[3], widened(type))});
+    finish(d);
+}
+
+void Lowering::minmax(Operation plain, Operation nan, Form& form, Operands operands) {
+    binary(form.take(".NaN") ? nan : plain, form, operands);
+}
+void Lowering::min(Form& form, Operands operands) { minmax(Operation::Min, Operation::MinNan, form, operands); }
+void Lowering::max(Form& form, Operands operands) { minmax(Operation::Max, Operation::MaxNan, form, operands); }
+
+void Lowering::logic(Operation operation, Handler on_predicates, Form& form, Operands operands) {
+    const auto type = form.take_type();
+    if (!type || ir::is_float(*type)) unsupported("it has no type the emulator knows");
+    if (*type != Type::Pred) return integer_operation(operation, *type, operands);
+    const Result d = result(operands[0], Type::Pred);
+    if (operands.size() == 2)
+        apply(on_predicates, d.at, {predicate(operands[1])});
+    else
+        apply(on_predicates, d.at, {predicate(operands[1]), predicate(operands[2])});
+}
+void Lowering::logic_and(Form& form, Operands operands) { logic(Operation::And, predicate_and, form, operands); }
+void Lowering::logic_or(Form& form, Operands operands) { logic(Operation::Or, predicate_or, form, operands); }
+void Lowering::logic_xor(Form& form, Operands operands) { logic(Operation::Xor, predicate_xor, form, operands); }
+void Lowering::logic_not(Form& form, Operands operands) { logic(Operation::Not, predicate_not, form, operands); }
+
+void Lowering::cnot(Form& form, Operands operands) {
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    const std::uint8_t slot = slot_of(type);
+    const Value zero = temporary(0);
+    apply(select_compare(Comparison::Eq, type, false), zero, {source(operands[1], type), constant(0, slot)});
+    apply(select_choose(slot), d.at, {constant(1, slot), constant(0, slot), zero});
+    finish(d);
+}
+
+void Lowering::shift(Operation operation, Form& form, Operands operands) {
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    apply(select_integer(operation, type), d.at, {source(operands[1], type), source(operands[2], Type::U32)});
+    finish(d);
+}
+void Lowering::shift_left(Form& form, Operands operands) { shift(Operation::Shl, form, operands); }
+void Lowering::shift_right(Form& form, Operands operands) { shift(Operation::Shr, form, operands); }
+
+void Lowering::shift_pair(Form& form, Operands operands) {
+    const Operation operation = form.take(".l") ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
+    form.take(".r");
+    Value amount = source(operands[3], Type::U32);
+    if (form.take(".wrap")) {
+        const Value masked = temporary(4);
+        apply(select_integer(Operation::And, Type::U32), masked, {amount, constant(31, 4)});
+        amount = masked;
+    }
+    form.take(".clamp");
+    form.take_type();
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(operation, Type::U32), d.at,
+          {source(operands[1], Type::U32), source(operands[2], Type::U32), amount});
+    finish(d);
+}
+
+void Lowering::bfind(Form& form, Operands operands) {
+    const Operation operation = form.take(".shiftamt") ? Operation::BfindShift : Operation::Bfind;
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(operation, type), d.at, {source(operands[1], type)});
+    finish(d);
+}
+
+void Lowering::bfe(Form& form, Operands operands) {
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    apply(select_integer(Operation::Bfe, type), d.at,
+          {source(operands[1], type), source(operands[2], Type::U32), source(operands[3], Type::U32)});
+    finish(d);
+}
+
+void Lowering::bfi(Form& form, Operands operands) {
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    const Value a = source(operands[1], type), b = source(operands[2], type);
+    const Value position = source(operands[3], Type::U32), length = source(operands[4], Type::U32);
+    emit(select_integer(Operation::Bfi, type), D, A | B | C | X,
+         {index(d.at), index(a), index(b), index(position), index(length)});
+    finish(d);
+}
+
+void Lowering::bmsk(Form& form, Operands operands) {
+    form.take_type();
+    if (!form.take(".clamp")) unsupported("bmsk.wrap is not known");
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(Operation::Bmsk, Type::U32), d.at,
+          {source(operands[1], Type::U32), source(operands[2], Type::U32)});
+    finish(d);
+}
+
+void Lowering::lop3(Form& form, Operands operands) {
+    form.take_type();
+    if (operands.size() != 5 || operands[4].kind != ptx::Operand::Kind::Integer)
+        unsupported("only the form with a literal table is known");
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(Operation::Lop3, Type::U32), d.at,
+          {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)},
+          std::uint32_t(operands[4].value) & 255);
+    finish(d);
+}
+
+void Lowering::prmt(Form& form, Operands operands) {
+    form.take_type();
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(Operation::Permute, Type::U32), d.at,
+          {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)});
+    finish(d);
+}
+
+void Lowering::product24(Operation operation, Form& form, Operands operands) {
+    if (!form.take(".lo")) unsupported("only the low half is known");
+    integer_operation(operation, form.take_type().value_or(Type::Pred), operands);
+}
+void Lowering::mul24(Form& form, Operands operands) { product24(Operation::Mul24, form, operands); }
+void Lowering::mad24(Form& form, Operands operands) { product24(Operation::Mad24, form, operands); }
+
+void Lowering::dp4a(Form& form, Operands operands) {
+    const Type a = form.take_type().value_or(Type::Pred), b = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], Type::U32);
+    apply(select_integer(Operation::Dp4a, Type::U32), d.at,
+          {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)},
+          (a == Type::I32 ? 1 : 0) | (b == Type::I32 ? 2 : 0));
+    finish(d);
+}
+
+}  // namespace ikat::emulator

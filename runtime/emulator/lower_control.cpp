@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branches, calls, barriers and warp-wide instructions, and the table of all opcodes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/emulator/lowering.hpp"
+
+namespace ikat::emulator {
+
+void Lowering::bra(Form& form, Operands operands) {
+    form.take(".uni");
+    const Symbol* const target = find(operands[0].name);
+    if (!target || target->kind != Symbol::Kind::Label)
+        unsupported(fmt::format("label '{}' is not in reach", module_.text(operands[0].name)));
+    const std::uint32_t label = target->label;
+    if (current_->guard == ptx::no_name) return jump_to(label);
+    ptx::Operand guard{.kind = ptx::Operand::Kind::Symbol};
+    guard.name = current_->guard;
+    branch_to(label, predicate(guard), current_->guard_negated);
+}
+
+void Lowering::brx(Form& form, Operands operands) {
+    form.take(".idx");
+    form.take(".uni");
+    const Symbol* const table = find(operands[1].name);
+    if (!table || table->kind != Symbol::Kind::Table) unsupported("its .branchtargets list is not in reach");
+    const Operands targets = module_.operands(table->targets);
+    const Value selector = source(operands[0], Type::U32);
+    Micro& micro = emit(branch_table, 0, A, {0, index(selector)});
+    micro.flow = Flow::Table;
+    micro.counts = true;
+    micro.label = std::uint32_t(table_labels.size());
+    micro.targets = std::uint32_t(targets.size());
+    for (const ptx::Operand& target : targets) {
+        const Symbol* const symbol = find(target.name);
+        if (!symbol || symbol->kind != Symbol::Kind::Label) unsupported("a branch target is not in reach");
+        table_labels.push_back(symbol->label);
+    }
+}
+
+void Lowering::exit(Form&, Operands) {
+    Micro& micro = emit(end_lanes, 0, 0, {});
+    micro.flow = Flow::End;
+    micro.counts = true;
+}
+
+void Lowering::ret(Form& form, Operands operands) {
+    form.take(".uni");
+    if (callers_.size() == 1) return exit(form, operands);
+    jump_to(return_label_);
+}
+
+void Lowering::trap(Form&, Operands) { emit(emulator::trap, 0, 0, {}); }
+
+void Lowering::nanosleep(Form& form, Operands) {
+    form.take_type();
+    emit(give_way, 0, 0, {});
+}
+
+// ---- calls
+
+/// The 64-bit value of an argument: a register, or the contents of a .param variable.
+Value Lowering::argument(const ptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    if (!symbol || symbol->kind != Symbol::Kind::Memory) return source(operand, Type::U64);
+    const Value to = temporary(8);
+    emit(select_load(Space::Local, 8, 8, 1), D, A, {index(to), index(constant(symbol->address, 8))}).apart = true;
+    return to;
+}
+
+void Lowering::call_print(Operands results, Operands arguments) {
+    if (arguments.size() != 2) unsupported("vprintf takes a format and a buffer");
+    const Value format = argument(arguments[0]), buffer = argument(arguments[1]), printed = temporary(4);
+    emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
+    if (results.empty()) return;
+    const Symbol* const symbol = find(results[0].name);
+    if (symbol && symbol->kind == Symbol::Kind::Memory)
+        emit(select_store(Space::Local, 8, 4, 1), 0, A | D, {index(printed), index(constant(symbol->address, 8))});
+    else
+        apply(select_move(4, 4), result(results[0], Type::U32).at, {printed});
+}
+
+/// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
+/// variable of its own; .reg is a register of its own.
+Symbol Lowering::formal(const ptx::Variable& variable, const ptx::Operand& actual) {
+    const auto& declarator = variable.declarators.front();
+    if (module_.text(variable.space) == ".reg") {
+        const auto width = std::uint8_t(element_bytes(module_.text(variable.type)));
+        return {.value = new_value(module_.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
+    }
+    const Symbol* const symbol = actual.kind == ptx::Operand::Kind::Symbol ? find(actual.name) : nullptr;
+    if (symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local) return *symbol;
+    return declare_memory(variable, declarator);
+}
+
+/// Copies between an actual that is a register or literal and the formal it was given.
+void Lowering::copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal,
+                             bool back) {
+    const Symbol* const symbol = actual.kind == ptx::Operand::Kind::Symbol ? find(actual.name) : nullptr;
+    const bool in_memory = symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local;
+    const bool formal_in_memory = formal.kind == Symbol::Kind::Memory;
+    if (in_memory && formal_in_memory) return;
+    const Type type = type_of(module_.text(variable.type)).value_or(Type::U64);
+    const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
+    const auto address_of = [&](const Symbol& of) { return index(constant(of.address, 8)); };
+    if (back) {  // formal → actual
+        if (in_memory) {
+            emit(select_store(Space::Local, 8, bytes, 1), 0, A | D, {index(formal.value), address_of(*symbol)});
+            return;
+        }
+        const Result d = result(actual, type);
+        if (formal_in_memory)
+            emit(select_load(Space::Local, 8, bytes, 1), D, A, {index(d.at), address_of(formal)}).apart = true;
+        else
+            apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, d.at, {formal.value});
+        return finish(d);
+    }
+    if (in_memory) {
+        emit(select_load(Space::Local, 8, bytes, 1), D, A, {index(formal.value), address_of(*symbol)}).apart = true;
+        return;
+    }
+    const Value from = source(actual, type);
+    if (formal_in_memory)
+        emit(select_store(Space::Local, 8, bytes, 1), 0, A | D, {index(from), address_of(formal)});
+    else
+        apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, formal.value, {from});
+}
+
+/// The callee's body in place of the call.
+void Lowering::inline_function(const ptx::Function& callee, Operands results, Operands arguments) {
+    if (std::find(callers_.begin(), callers_.end(), &callee) != callers_.end())
+        unsupported(fmt::format("'{}' calls itself", module_.text(callee.name)), "write the recursion as a loop");
+    if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
+        unsupported(fmt::format("'{}' has another number of parameters", module_.text(callee.name)));
+    if (micros.size() > 4'000'000)
+        unsupported("calls make the kernel too large", "call fewer functions from functions");
+    const ptx::Instruction* const call_instruction = current_;
+    Scope formals;
+    std::vector<Symbol> bound_results;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const Symbol symbol = formal(callee.parameters[i], arguments[i]);
+        copy_argument(callee.parameters[i], arguments[i], symbol, false);
+        formals[callee.parameters[i].declarators.front().name] = symbol;
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        bound_results.push_back(formal(callee.results[i], results[i]));
+        formals[callee.results[i].declarators.front().name] = bound_results.back();
+    }
+    const std::size_t base = std::exchange(function_base_, scopes_.size());
+    const std::uint32_t behind = new_label(), outer_return = std::exchange(return_label_, behind);
+    scopes_.push_back(std::move(formals));
+    callers_.push_back(&callee);
+    body(callee);
+    callers_.pop_back();
+    scopes_.pop_back();
+    return_label_ = outer_return;
+    function_base_ = base;
+    place_label(behind);
+    current_ = call_instruction;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        copy_argument(callee.results[i], results[i], bound_results[i], true);
+}
+
+void Lowering::call(Form& form, Operands operands) {
+    form.take(".uni");
+    using Kind = ptx::Operand::Kind;
+    Operands results, arguments;
+    std::size_t at = 0;
+    if (operands[at].kind == Kind::List) results = module_.operands(operands[at++].children);
+    const std::string_view name = module_.text(operands[at].name);
+    if (at + 1 < operands.size() && operands[at + 1].kind == Kind::List)
+        arguments = module_.operands(operands[at + 1].children);
+    if (name == "vprintf") return call_print(results, arguments);
+    if (name == "__assertfail") {
+        emit(emulator::trap, 0, 0, {});
+        return;
+    }
+    const Symbol* const symbol = find(operands[at].name);
+    if (!symbol || symbol->kind != Symbol::Kind::Function)
+        unsupported("an indirect call", "call the function by its name");
+    if (!symbol->function->has_body)
+        unsupported(fmt::format("'{}' has no body in this module", name), "give its definition in the same module");
+    if (first_) emit(nothing, 0, 0, {});
+    inline_function(*symbol->function, results, arguments);
+}
+
+// ---- barriers
+
+void Lowering::bar(Form& form, Operands operands) {
+    if (form.take(".warp")) {
+        form.take(".sync");
+        count_here();
+        emit(sync_warp, 0, X, {0, 0, 0, 0, index(source(operands[0], Type::U32))});
+        return;
+    }
+    form.take(".cta");
+    const bool stem_is_bar = module_.text(current_->opcode) == "bar";
+    std::uint32_t bits = form.take(".aligned") || stem_is_bar ? BarrierAligned : 0;
+    if (form.take(".arrive")) bits |= BarrierArrive;
+    Result d;
+    std::size_t at = 0;
+    if (form.take(".red")) {
+        bits |= BarrierReduce;
+        bits |= form.take(".popc") ? BarrierPopc : form.take(".and") ? BarrierAnd : form.take(".or") ? BarrierOr : 0;
+        const auto type = form.take_type();
+        d = result(operands[at++], type.value_or(Type::U32));
+    } else {
+        form.take(".sync");
+    }
+    const Value id = source(operands[at++], Type::U32);
+    const std::size_t left = operands.size() - at - (bits & BarrierReduce ? 1 : 0);
+    Value threads = id, p = id;
+    if (left == 1) {
+        threads = source(operands[at++], Type::U32);
+        bits |= BarrierCounted;
+    }
+    if (bits & BarrierReduce) p = predicate(operands[at]);
+    count_here();
+    std::uint8_t reads = A | B, writes = 0;
+    if (bits & BarrierReduce) reads |= C, writes |= D;
+    emit(barrier, writes, reads,
+         {bits & BarrierReduce ? index(d.at) : 0, index(id), index(threads), bits & BarrierReduce ? index(p) : 0, bits})
+        .apart = true;
+    if (bits & BarrierReduce) finish(d);
+}
+
+// ---- warp-wide
+
+void Lowering::shfl(Form& form, Operands operands) {
+    if (!form.take(".sync")) unsupported("shfl without .sync", "use shfl.sync with a member mask");
+    const std::string_view mode = form.take_any({".up", ".down", ".bfly", ".idx"});
+    form.take_type();
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Result d = result(targets[0], Type::U32);
+    const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
+    const Value a = source(operands[1], Type::U32), b = source(operands[2], Type::U32),
+                c = source(operands[3], Type::U32), members = source(operands[4], Type::U32);
+    count_here();
+    emit(select_shuffle(mode), D | Y, A | B | C | X,
+         {index(d.at), index(a), index(b), index(c), index(members), index(p.at)})
+        .apart = true;
+    finish(d);
+}
+
+void Lowering::vote(Form& form, Operands operands) {
+    if (!form.take(".sync")) unsupported("vote without .sync", "use vote.sync with a member mask");
+    const std::string_view mode = form.take_any({".all", ".any", ".uni", ".ballot"});
+    const Type type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    const Value p = predicate(operands[1]), members = source(operands[2], Type::U32);
+    count_here();
+    const Vote kind = mode == ".all"   ? Vote::All
+                      : mode == ".any" ? Vote::Any
+                      : mode == ".uni" ? Vote::Uniform
+                                       : Vote::Ballot;
+    emit(select_vote(kind), D, A | X, {index(d.at), index(p), 0, 0, index(members)}).apart = true;
+    finish(d);
+}
+
+void Lowering::match(Form& form, Operands operands) {
+    form.take(".sync");
+    const bool all = form.take_any({".all", ".any"}) == ".all";
+    const Type type = form.take_type().value_or(Type::U32);
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Result d = result(targets[0], Type::U32);
+    const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
+    const Value a = source(operands[1], type), members = source(operands[2], Type::U32);
+    count_here();
+    emit(select_match(all, slot_of(type)), all ? D | Y : D, A | X,
+         {index(d.at), index(a), 0, 0, index(members), all ? index(p.at) : 0})
+        .apart = true;
+    finish(d);
+}
+
+void Lowering::redux(Form& form, Operands operands) {
+    form.take(".sync");
+    const std::string_view name = form.take_any({".add", ".min", ".max", ".and", ".or", ".xor"});
+    const Type type = form.take_type().value_or(Type::Pred);
+    if (type != Type::U32 && type != Type::I32) unsupported("redux on this type is not known");
+    const bool is_signed = type == Type::I32;
+    const Reduction reduction = name == ".add"   ? Reduction::Add
+                                : name == ".min" ? (is_signed ? Reduction::MinSigned : Reduction::Min)
+                                : name == ".max" ? (is_signed ? Reduction::MaxSigned : Reduction::Max)
+                                : name == ".and" ? Reduction::And
+                                : name == ".or"  ? Reduction::Or
+                                                 : Reduction::Xor;
+    const Result d = result(operands[0], type);
+    const Value a = source(operands[1], type), members = source(operands[2], Type::U32);
+    count_here();
+    emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
+    finish(d);
+}
+
+void Lowering::elect(Form& form, Operands operands) {
+    form.take(".sync");
+    const Operands targets = module_.operands(operands[0].children);
+    const Result d = result(targets[0], Type::U32), p = result(targets[1], Type::Pred);
+    const Value members = source(operands[1], Type::U32);
+    count_here();
+    emit(select_elect(), D | Y, X, {index(d.at), 0, 0, 0, index(members), index(p.at)}).apart = true;
+}
+
+void Lowering::activemask(Form& form, Operands operands) {
+    form.take_type();
+    const Result d = result(operands[0], Type::U32);
+    apply(select_active_mask(), d.at, {});
+    finish(d);
+}
+
+const std::unordered_map<std::string_view, Lowering::Rule>& Lowering::rules() {
+    using L = Lowering;
+    static const std::unordered_map<std::string_view, Rule> table = {{"add", &L::add},
+                                                                     {"sub", &L::sub},
+                                                                     {"mul", &L::mul},
+                                                                     {"mad", &L::mad},
+                                                                     {"fma", &L::fma},
+                                                                     {"div", &L::simple<Operation::Div>},
+                                                                     {"rem", &L::simple<Operation::Rem>},
+                                                                     {"neg", &L::simple<Operation::Neg>},
+                                                                     {"abs", &L::simple<Operation::Abs>},
+                                                                     {"min", &L::min},
+                                                                     {"max", &L::max},
+                                                                     {"sad", &L::simple<Operation::Sad>},
+                                                                     {"sqrt", &L::simple<Operation::Sqrt>},
+                                                                     {"rsqrt", &L::simple<Operation::Rsqrt>},
+                                                                     {"rcp", &L::simple<Operation::Rcp>},
+                                                                     {"ex2", &L::simple<Operation::Exp2>},
+                                                                     {"lg2", &L::simple<Operation::Log2>},
+                                                                     {"sin", &L::simple<Operation::Sin>},
+                                                                     {"cos", &L::simple<Operation::Cos>},
+                                                                     {"tanh", &L::simple<Operation::Tanh>},
+                                                                     {"copysign", &L::simple<Operation::Copysign>},
+                                                                     {"and", &L::logic_and},
+                                                                     {"or", &L::logic_or},
+                                                                     {"xor", &L::logic_xor},
+                                                                     {"not", &L::logic_not},
+                                                                     {"cnot", &L::cnot},
+                                                                     {"shl", &L::shift_left},
+                                                                     {"shr", &L::shift_right},
+                                                                     {"shf", &L::shift_pair},
+                                                                     {"popc", &L::simple<Operation::Popc>},
+                                                                     {"clz", &L::simple<Operation::Clz>},
+                                                                     {"brev", &L::simple<Operation::Brev>},
+                                                                     {"bfind", &L::bfind},
+                                                                     {"bfe", &L::bfe},
+                                                                     {"bfi", &L::bfi},
+                                                                     {"bmsk", &L::bmsk},
+                                                                     {"lop3", &L::lop3},
+                                                                     {"prmt", &L::prmt},
+                                                                     {"mul24", &L::mul24},
+                                                                     {"mad24", &L::mad24},
+                                                                     {"dp4a", &L::dp4a},
+                                                                     {"setp", &L::setp},
+                                                                     {"set", &L::set},
+                                                                     {"selp", &L::selp},
+                                                                     {"slct", &L::slct},
+                                                                     {"cvt", &L::cvt},
+                                                                     {"mov", &L::mov},
+                                                                     {"cvta", &L::cvta},
+                                                                     {"isspacep", &L::isspacep},
+                                                                     {"ld", &L::ld},
+                                                                     {"ldu", &L::ld},
+                                                                     {"st", &L::st},
+                                                                     {"atom", &L::atom},
+                                                                     {"red", &L::red},
+                                                                     {"membar", &L::membar},
+                                                                     {"fence", &L::membar},
+                                                                     {"prefetch", &L::ignored},
+                                                                     {"prefetchu", &L::ignored},
+                                                                     {"brkpt", &L::ignored},
+                                                                     {"pmevent", &L::ignored},
+                                                                     {"bra", &L::bra},
+                                                                     {"brx", &L::brx},
+                                                                     {"ret", &L::ret},
+                                                                     {"exit", &L::exit},
+                                                                     {"trap", &L::trap},
+                                                                     {"nanosleep", &L::nanosleep},
+                                                                     {"call", &L::call},
+                                                                     {"bar", &L::bar},
+                                                                     {"barrier", &L::bar},
+                                                                     {"shfl", &L::shfl},
+                                                                     {"vote", &L::vote},
+                                                                     {"match", &L::match},
+                                                                     {"redux", &L::redux},
+                                                                     {"elect", &L::elect},
+                                                                     {"activemask", &L::activemask}};
+    return table;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, choices, conversions, moves and addresses.
+#include <fmt/format.h>
+
+#include "runtime/emulator/lowering.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+std::optional<Comparison> comparison_named(std::string_view name) {
+    static const std::unordered_map<std::string_view, Comparison> names = {
+        {".eq", Comparison::Eq},   {".ne", Comparison::Ne},   {".lt", Comparison::Lt},   {".le", Comparison::Le},
+        {".gt", Comparison::Gt},   {".ge", Comparison::Ge},   {".lo", Comparison::Lt},   {".ls", Comparison::Le},
+        {".hi", Comparison::Gt},   {".hs", Comparison::Ge},   {".equ", Comparison::Equ}, {".neu", Comparison::Neu},
+        {".ltu", Comparison::Ltu}, {".leu", Comparison::Leu}, {".gtu", Comparison::Gtu}, {".geu", Comparison::Geu},
+        {".num", Comparison::Num}, {".nan", Comparison::Nan}};
+    const auto found = names.find(name);
+    if (found == names.end()) return {};
+    return found->second;
+}
+
+std::string_view take_comparison(Form& form) {
+    return form.take_any({".eq", ".ne", ".lt", ".le", ".gt", ".ge", ".lo", ".ls", ".hi", ".hs", ".equ", ".neu", ".ltu",
+                          ".leu", ".gtu", ".geu", ".num", ".nan"});
+}
+
+Rounding integral_rounding(std::string_view name) {
+    return name == ".rzi"   ? Rounding::Zero
+           : name == ".rmi" ? Rounding::Down
+           : name == ".rpi" ? Rounding::Up
+                            : Rounding::Nearest;
+}
+
+}  // namespace
+
+Value Lowering::compared(Form& form, Type type, std::string_view comparison, const ptx::Operand& a,
+                         const ptx::Operand& b) {
+    const auto known = comparison_named(comparison);
+    if (!known) unsupported("it has no comparison the emulator knows");
+    const Value to = temporary(0);
+    apply(select_compare(*known, type, form.take(".ftz")), to, {source(a, type), source(b, type)});
+    return to;
+}
+
+/// setp.lt.and.s32 p|q, a, b, c:   p = (a < b) and c,   q = !(a < b) and c
+void Lowering::setp(Form& form, Operands operands) {
+    const std::string_view comparison = take_comparison(form);
+    const std::string_view combine = form.take_any({".and", ".or", ".xor"});
+    const auto type = form.take_type();
+    if (!type) unsupported("it has no type the emulator knows");
+    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Result p = result(targets[0], Type::Pred);
+    if (combine.empty() && !pair) {
+        const auto known = comparison_named(comparison);
+        if (!known) unsupported("it has no comparison the emulator knows");
+        const Value a = source(operands[1], *type), b = source(operands[2], *type);
+        return apply(select_compare(*known, *type, form.take(".ftz")), p.at, {a, b});
+    }
+    const Value holds = compared(form, *type, comparison, operands[1], operands[2]);
+    const Value fails = temporary(0);
+    apply(predicate_not, fails, {holds});
+    const Value c = combine.empty() ? constant(~0u, 0) : predicate(operands[3]);
+    const Handler handler = combine == ".or" ? predicate_or : combine == ".xor" ? predicate_xor : predicate_and;
+    // c may be one of the results
+    const Value first = temporary(0);
+    apply(handler, first, {holds, c});
+    if (pair) apply(handler, result(targets[1], Type::Pred).at, {fails, c});
+    apply(predicate_move, p.at, {first});
+}
+
+void Lowering::set(Form& form, Operands operands) {
+    const std::string_view comparison = take_comparison(form);
+    const std::string_view combine = form.take_any({".and", ".or", ".xor"});
+    const Type to = form.take_type().value_or(Type::Pred), type = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], to);
+    Value p = compared(form, type, comparison, operands[1], operands[2]);
+    if (!combine.empty()) {
+        const Value both = temporary(0);
+        apply(combine == ".or"    ? predicate_or
+              : combine == ".xor" ? predicate_xor
+                                  : predicate_and,
+              both, {p, predicate(operands[3])});
+        p = both;
+    }
+    const std::uint64_t yes = to == Type::F32 ? 0x3f800000 : ~0u;
+    apply(select_choose(4), d.at, {constant(yes, 4), constant(0, 4), p});
+    finish(d);
+}
+
+void Lowering::selp(Form& form, Operands operands) {
+    const auto type = form.take_type();
+    if (!type) unsupported("it has no type the emulator knows");
+    const Result d = result(operands[0], *type);
+    const Value a = source(operands[1], *type), b = source(operands[2], *type), c = predicate(operands[3]);
+    apply(*type == Type::Pred ? predicate_select : select_choose(slot_of(*type)), d.at, {a, b, c});
+    finish(d);
+}
+
+void Lowering::slct(Form& form, Operands operands) {  // c >= 0 ? a : b
+    const Type type = form.take_type().value_or(Type::Pred), by = form.take_type().value_or(Type::Pred);
+    const Result d = result(operands[0], type);
+    const Value p = temporary(0);
+    apply(select_compare(Comparison::Ge, by, form.take(".ftz")), p,
+          {source(operands[3], by), constant(0, slot_of(by))});
+    apply(select_choose(slot_of(type)), d.at, {source(operands[1], type), source(operands[2], type), p});
+    finish(d);
+}
+
+/// cvt.rn.f16x2.f32 d, a, b: a above b.
+void Lowering::cvt_pack(Form& form, Operands operands, Rounding rounding, bool relu) {
+    form.take(".f32");
+    const Result d = result(operands[0], Type::U32);
+    const Value high = temporary(4), low = temporary(4);
+    const auto convert = [&](Value to, const ptx::Operand& from) {
+        Value x = source(from, Type::F32);
+        if (relu) {
+            const Value positive = temporary(4);
+            apply(select_float(Operation::MaxNan, Type::F32, false, {}), positive, {x, constant(0, 4)});
+            x = positive;
+        }
+        apply(select_convert(Type::F16, Type::F32, rounding, false), to, {x}, std::uint32_t(rounding));
+    };
+    convert(high, operands[1]);
+    convert(low, operands[2]);
+    apply(select_pack(4), d.at, {low, high});
+    finish(d);
+}
+
+void Lowering::cvt(Form& form, Operands operands) {
+    const std::string_view integral = form.take_any({".rni", ".rzi", ".rmi", ".rpi"});
+    const Rounding rounding = integral.empty() ? form.take_rounding() : integral_rounding(integral);
+    const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
+    if (form.take(".f16x2")) return cvt_pack(form, operands, rounding, form.take(".relu"));
+    const auto to = form.take_type(), from = form.take_type();
+    if (!to || !from) unsupported("it has no types the emulator knows");
+    const Result d = result(operands[0], *to);
+    const bool to_integral = !integral.empty() && ir::is_float(*to) && ir::is_float(*from);
+    const std::uint32_t how = std::uint32_t(rounding) | (to_integral ? RoundToIntegral : 0) |
+                              (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0);
+    apply(select_convert(*to, *from, rounding, to_integral || saturate || ftz), d.at, {source(operands[1], *from)},
+          how);
+    finish(d);
+}
+
+/// mov.b64 d, {a, b} and its like: the first element is the lowest.
+void Lowering::pack(Type type, const ptx::Operand& to, const ptx::Operand& from) {
+    const Operands parts = module_.operands(from.children);
+    const unsigned bytes = ir::info(type).bytes;
+    const Result d = result(to, type);
+    const auto part = [&](unsigned i, Type of) { return source(parts[i], of); };
+    if (parts.size() == 2 && bytes >= 4) {
+        const Type of = bytes == 8 ? Type::U32 : Type::U16;
+        apply(select_pack(bytes), d.at, {part(0, of), part(1, of)});
+    } else if (parts.size() == 4 && bytes == 8) {
+        const Value low = temporary(4), high = temporary(4);
+        apply(select_pack(4), low, {part(0, Type::U16), part(1, Type::U16)});
+        apply(select_pack(4), high, {part(2, Type::U16), part(3, Type::U16)});
+        apply(select_pack(8), d.at, {low, high});
+    } else {
+        unsupported("this number of parts is not known here");
+    }
+    finish(d);
+}
+
+void Lowering::unpack(Type type, const ptx::Operand& to, const ptx::Operand& from) {
+    const Operands parts = module_.operands(to.children);
+    const unsigned bytes = ir::info(type).bytes;
+    if (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8)))
+        unsupported("this number of parts is not known here");
+    // The source may be one of the parts.
+    const Value whole = temporary(slot_of(type));
+    apply(select_move(bytes, bytes), whole, {source(from, type)});
+    const auto each = unsigned(bytes / parts.size());
+    for (unsigned i = 0; i < parts.size(); ++i) {
+        const Type of = each == 4 ? Type::U32 : Type::U16;
+        const Result d = result(parts[i], of);
+        const Value shifted = temporary(slot_of(type));
+        apply(select_integer(Operation::Shr, type), shifted, {whole, constant(i * each * 8, 4)});
+        Value low = resized(shifted, 4);
+        if (each == 2) {
+            const Value field = temporary(4);
+            apply(select_convert(Type::U32, Type::U16, {}, false), field, {low});
+            low = field;
+        }
+        apply(select_move(4, 4), d.at, {low});
+        finish(d);
+    }
+}
+
+void Lowering::mov(Form& form, Operands operands) {
+    const auto type = form.take_type();
+    if (!type) unsupported("it has no type the emulator knows");
+    if (operands[1].kind == ptx::Operand::Kind::Vector) {
+        if (operands[0].kind == ptx::Operand::Kind::Vector) unsupported("a move between vectors is not known");
+        return pack(*type, operands[0], operands[1]);
+    }
+    if (operands[0].kind == ptx::Operand::Kind::Vector) return unpack(*type, operands[0], operands[1]);
+    const Result d = result(operands[0], *type);
+    const Value from = source(operands[1], *type);
+    const ValueInfo& info = values[index(from)];
+    const std::uint8_t slot = slot_of(*type);
+    if (slot == 0) {
+        if (info.kind == ValueInfo::Kind::Constant)
+            emit(predicate_literal, D, 0, {index(d.at), 0, 0, 0, info.bits ? 1u : 0u});
+        else
+            apply(predicate_move, d.at, {from});
+    } else if (info.kind == ValueInfo::Kind::Constant) {
+        emit(select_literal(slot), D, 0,
+             {index(d.at), 0, 0, 0, std::uint32_t(info.bits), std::uint32_t(info.bits >> 32)});
+    } else {
+        apply(select_move(slot, slot), d.at, {from});
+    }
+    finish(d);
+}
+
+/// Global addresses are generic already; those of the windows lie at a fixed distance.
+void Lowering::cvta(Form& form, Operands operands) {
+    const bool to = form.take(".to");
+    const Space space = take_space(form);
+    form.take_type();
+    const Result d = result(operands[0], Type::U64);
+    const Value a = source(operands[1], Type::U64);
+    const std::uint64_t window = space == Space::Global ? 0 : window_address(space);
+    apply(select_integer(Operation::Add, Type::U64), d.at, {a, constant(to ? 0 - window : window, 8)});
+    finish(d);
+}
+
+void Lowering::isspacep(Form& form, Operands operands) {
+    const Space space = take_space(form);
+    const Result p = result(operands[0], Type::Pred);
+    const Value id = temporary(8);
+    apply(select_integer(Operation::Shr, Type::U64), id, {source(operands[1], Type::U64), constant(window_bits, 4)});
+    const bool global = space == Space::Global;
+    apply(select_compare(global ? Comparison::Gt : Comparison::Eq, Type::U64, false), p.at,
+          {id, constant(global ? std::uint64_t(Space::Const) : std::uint64_t(space), 8)});
+}
+
+}  // namespace ikat::emulator

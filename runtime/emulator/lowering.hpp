@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding, first half: PTX instructions become micro-ops over values. A value is a register of the kernel, a
+// temporary, a constant or a special register; the second half (layout.cpp) gives values their slots in the frame and
+// micro-ops their order.
+//
+// Functions are inlined where they are called; their .param variables are local memory.
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "runtime/emulator/handlers_control.hpp"
+#include "runtime/emulator/kernel.hpp"
+
+namespace ikat::emulator {
+
+enum class Value : std::uint32_t {};
+
+struct ValueInfo {
+    enum class Kind : std::uint8_t { Register, Constant, Special };
+    Kind kind = Kind::Register;
+    std::uint8_t slot = 4;   // bytes per lane in the frame: 4 or 8; 0 for a predicate
+    std::uint8_t width = 4;  // as declared: 1, 2, 4, 8 (0 for a predicate)
+    std::uint64_t bits = 0;  // of a constant
+    Special special{};
+};
+
+/// Where control goes after a micro-op.
+enum class Flow : std::uint8_t { Next, Jump, Branch, Table, End };
+
+/// Fields of an op by number: d, a, b, c, x, y.
+enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
+
+struct Micro {
+    Handler run = nullptr;
+    std::array<std::uint32_t, 6> fields{};
+    std::uint8_t reads = 0, writes = 0;  // sets of Field that name values; the others are literals
+    bool partial = false;                // under a guard: lanes keep the old value
+    bool apart = false;                  // destinations must not share a slot with sources
+    bool first = false;                  // of its instruction, for counting
+    bool counts = false;                 // y is the number of instructions since the last that counts
+    Flow flow = Flow::Next;
+    std::uint32_t label = 0;  // of Jump and Branch; first of Table
+    std::uint32_t targets = 0;
+    const ptx::Instruction* instruction = nullptr;
+};
+
+/// The modifiers of an instruction as a set from which they are taken; what is left over was not understood.
+class Form {
+public:
+    Form(const ptx::Module& module, const ptx::Instruction& instruction);
+    bool take(std::string_view modifier);
+    /// The first of these that is there, or "".
+    std::string_view take_any(std::initializer_list<std::string_view> modifiers);
+    /// The first type that is left.
+    std::optional<Type> take_type();
+    Rounding take_rounding();
+    void take_cache_hints();
+    std::string_view left() const { return rest_.empty() ? std::string_view{} : rest_.front(); }
+
+private:
+    std::vector<std::string_view> rest_;
+};
+
+std::optional<Type> type_of(std::string_view modifier);
+constexpr std::uint8_t slot_of(Type type) { return type == Type::Pred ? 0 : ir::info(type).bytes == 8 ? 8 : 4; }
+
+struct Symbol {
+    enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function };
+    Kind kind = Kind::Register;
+    Value value{};                            // Register
+    Space space = Space::Global;              // Memory
+    std::uint64_t address = 0, bytes = 0;     // Memory: as an instruction of its space sees it
+    std::uint32_t label = 0;                  // Label
+    ptx::Span targets{};                      // Table
+    const ptx::Function* function = nullptr;  // Function
+};
+
+class Lowering {
+public:
+    /// Dynamic shared memory begins at `dynamic_base`, behind the static, whose size is known only after a first run.
+    Lowering(const ptx::Module& module, const ModuleMemory& variables, Kernel& kernel, std::uint64_t dynamic_base)
+        : module_(module), variables_(variables), kernel_(kernel), dynamic_base_(dynamic_base) {}
+
+    void run(const ptx::Function& entry);
+
+    std::vector<Micro> micros;
+    std::vector<ValueInfo> values;
+    std::vector<std::uint32_t> labels;        // micro index by label
+    std::vector<std::uint32_t> table_labels;  // targets of Table micros
+    std::uint64_t dynamic_alignment = 0;      // of dynamic shared memory, 0: the kernel has none
+
+private:
+    using Operands = std::span<const ptx::Operand>;
+    using Rule = void (Lowering::*)(Form&, Operands);
+    static const std::unordered_map<std::string_view, Rule>& rules();
+
+    // lowering.cpp: bodies, scopes, values
+    void body(const ptx::Function& function);
+    void open_scope(std::span<const ptx::Statement> statements, const ptx::Function& function);
+    void declare(const ptx::Variable& variable);
+    void declare_registers(const ptx::Variable& variable);
+    Symbol declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator);
+    void define(ptx::Name name, const Symbol& symbol);
+    const Symbol* find(ptx::Name name);
+    void module_shared(ptx::Name name);
+    void instruction(const ptx::Instruction& instruction);
+    void instruction_body(const ptx::Instruction& instruction);
+    [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
+
+    Value new_value(std::uint8_t slot, std::uint8_t width);
+    Value temporary(std::uint8_t slot) { return new_value(slot, slot); }
+    Value constant(std::uint64_t bits, std::uint8_t slot);
+    Value special(Special special);
+    std::uint32_t new_label();
+    void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
+
+    Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
+    /// d = handler(sources...), lane by lane
+    void apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x = 0);
+    void count_here();
+    void jump_to(std::uint32_t label);
+    void branch_to(std::uint32_t label, Value predicate, bool unless);
+
+    Value predicate(const ptx::Operand& operand);
+    Value source(const ptx::Operand& operand, Type type);
+    Value resized(Value value, std::uint8_t slot);
+    std::uint64_t literal(const ptx::Operand& operand, Type type) const;
+    std::optional<Special> special_register(const ptx::Operand& operand) const;
+    bool is_clock(const ptx::Operand& operand) const;
+
+    /// Where a result of `type` is computed; finish() then brings it to the register, widened to its width.
+    struct Result {
+        Value at{};
+        Value to{};
+        Type type{};
+        bool is_register = false;
+    };
+    Result result(const ptx::Operand& operand, Type type);
+    void finish(const Result& result);
+
+    struct AddressOperand {
+        Value base{};
+        std::int32_t offset = 0;
+        Space space = Space::Generic;
+        bool fixed = false;  // no register takes part: `offset` alone, in `space`
+    };
+    AddressOperand address(const ptx::Operand& operand, Space space);
+    Value with_offset(Value base, std::int64_t offset);
+
+    // Rules, by file: lower_arithmetic.cpp
+    void binary(Operation operation, Form& form, Operands operands);
+    void float_operation(Operation operation, Type type, Form& form, Operands operands);
+    void integer_operation(Operation operation, Type type, Operands operands);
+    void saturating(Operation operation, Operands operands);
+    void add(Form& form, Operands operands);
+    void sub(Form& form, Operands operands);
+    void mul(Form& form, Operands operands);
+    void mad(Form& form, Operands operands);
+    void fma(Form& form, Operands operands);
+    void minmax(Operation plain, Operation nan, Form& form, Operands operands);
+    void min(Form& form, Operands operands);
+    void max(Form& form, Operands operands);
+    template <Operation O>
+    void simple(Form& form, Operands operands) {
+        binary(O, form, operands);
+    }
+    void logic(Operation operation, Handler on_predicates, Form& form, Operands operands);
+    void logic_and(Form& form, Operands operands);
+    void logic_or(Form& form, Operands operands);
+    void logic_xor(Form& form, Operands operands);
+    void logic_not(Form& form, Operands operands);
+    void cnot(Form& form, Operands operands);
+    void shift_left(Form& form, Operands operands);
+    void shift_right(Form& form, Operands operands);
+    void shift(Operation operation, Form& form, Operands operands);
+    void shift_pair(Form& form, Operands operands);
+    void bfind(Form& form, Operands operands);
+    void bfe(Form& form, Operands operands);
+    void bfi(Form& form, Operands operands);
+    void bmsk(Form& form, Operands operands);
+    void lop3(Form& form, Operands operands);
+    void prmt(Form& form, Operands operands);
+    void mul24(Form& form, Operands operands);
+    void mad24(Form& form, Operands operands);
+    void product24(Operation operation, Form& form, Operands operands);
+    void dp4a(Form& form, Operands operands);
+    // lower_convert.cpp
+    Value compared(Form& form, Type type, std::string_view comparison, const ptx::Operand& a, const ptx::Operand& b);
+    void setp(Form& form, Operands operands);
+    void set(Form& form, Operands operands);
+    void selp(Form& form, Operands operands);
+    void slct(Form& form, Operands operands);
+    void cvt(Form& form, Operands operands);
+    void cvt_pack(Form& form, Operands operands, Rounding rounding, bool relu);
+    void mov(Form& form, Operands operands);
+    void pack(Type type, const ptx::Operand& to, const ptx::Operand& from);
+    void unpack(Type type, const ptx::Operand& to, const ptx::Operand& from);
+    void cvta(Form& form, Operands operands);
+    void isspacep(Form& form, Operands operands);
+    // lower_memory.cpp
+    Space take_space(Form& form);
+    void take_order(Form& form, bool& before, bool& after);
+    void ld(Form& form, Operands operands);
+    void st(Form& form, Operands operands);
+    void atom(Form& form, Operands operands);
+    void red(Form& form, Operands operands);
+    void update(Form& form, const ptx::Operand* to, Operands operands);
+    void membar(Form& form, Operands operands);
+    void ignored(Form& form, Operands operands);
+    // lower_control.cpp
+    void bra(Form& form, Operands operands);
+    void brx(Form& form, Operands operands);
+    void ret(Form& form, Operands operands);
+    void exit(Form& form, Operands operands);
+    void trap(Form& form, Operands operands);
+    void nanosleep(Form& form, Operands operands);
+    void call(Form& form, Operands operands);
+    void call_print(Operands results, Operands arguments);
+    Symbol formal(const ptx::Variable& variable, const ptx::Operand& actual);
+    void copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal, bool back);
+    void inline_function(const ptx::Function& callee, Operands results, Operands arguments);
+    Value argument(const ptx::Operand& operand);
+    void bar(Form& form, Operands operands);
+    void shfl(Form& form, Operands operands);
+    void vote(Form& form, Operands operands);
+    void match(Form& form, Operands operands);
+    void redux(Form& form, Operands operands);
+    void elect(Form& form, Operands operands);
+    void activemask(Form& form, Operands operands);
+
+    const ptx::Module& module_;
+    const ModuleMemory& variables_;
+    Kernel& kernel_;
+    const std::uint64_t dynamic_base_;
+
+    using Scope = std::unordered_map<ptx::Name, Symbol>;
+    std::vector<Scope> scopes_;
+    Scope module_scope_;
+    std::size_t function_base_ = 0;  // the first scope of the function being inlined
+    std::vector<const ptx::Function*> callers_;
+    std::uint32_t return_label_ = 0;
+    const ptx::Instruction* current_ = nullptr;
+    bool first_ = false;                                     // the next micro is the first of its instruction
+    bool guarded_ = false;                                   // inside a guard
+    std::unordered_map<std::uint64_t, Value> constants_[3];  // by slot: predicate, 4, 8
+    std::vector<Value> specials_;
+};
+
+/// Bytes and alignment of a variable.
+std::uint64_t variable_bytes(const ptx::Module& module, const ptx::Variable& variable,
+                             const ptx::Variable::Declarator& declarator);
+std::uint64_t variable_alignment(const ptx::Module& module, const ptx::Variable& variable);
+/// Bytes of a type such as ".f16x2"; 0 for one without a size.
+unsigned element_bytes(std::string_view type);
+
+/// Second half of decoding: blocks in reverse post order, slots, distances, counts.
+void lay_out(Lowering& lowering, Kernel& kernel);
+
+}  // namespace ikat::emulator

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handlers see: the micro-op, the warp's registers and the window of memory it may touch.
+//
+// A kernel is a flat array of micro-ops. Running one is
+//
+//     op->run(op, warp, frame, mask)
+//
+// `frame` holds the registers of the warp, structure of arrays: a 32-bit register is 32 adjacent words (128 bytes), a
+// 64-bit one 256 bytes, a predicate one 32-bit mask of lanes. Registers narrower than 32 bits live in 32-bit slots and
+// what stands above their bits is meaningless. An op's fields are byte offsets into the frame, or literals. `mask` is
+// the set of lanes that execute.
+//
+// A handler ends by calling the next op's (a jump, where the compiler makes sibling calls into jumps) and returns
+// nullptr when the warp has to stop: `warp.leave` then says why. Without guaranteed sibling calls, handlers return the
+// next op and a loop calls it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/emulator/memory.hpp"
+
+namespace ikat::emulator {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr std::uint32_t all_lanes = ~0u;
+
+struct Op;
+struct Warp;
+using Handler = const Op* (*)(const Op*, Warp*, std::byte*, std::uint32_t);
+
+struct Op {
+    Handler run = nullptr;
+    std::uint32_t d = 0, a = 0, b = 0, c = 0;  // frame offsets, mostly
+    std::uint32_t x = 0, y = 0;                // literals, mostly: address offset, jump distance, instruction count
+};
+static_assert(sizeof(Op) == 32);
+
+#if defined(IKAT_EMULATOR_TAIL_CALLS)
+#if defined(__clang__)
+#define IKAT_CONTINUE(distance) [[clang::musttail]] return op[distance].run(op + (distance), w, frame, mask)
+#else
+#define IKAT_CONTINUE(distance) return op[distance].run(op + (distance), w, frame, mask)
+#endif
+#else
+#define IKAT_CONTINUE(distance) return w->mask = mask, op + (distance)
+#endif
+#define IKAT_NEXT IKAT_CONTINUE(1)
+
+/// Why a handler gave control back.
+enum class Leave : std::uint8_t {
+    None,
+    Reschedule,  // a branch while the warp is diverged, or the end of its time slice: go on at `pc` with `mask`
+    Diverge,     // lanes `taken` go on at `target`, the rest of `mask` at `pc`
+    Scatter,     // brx: each lane goes on at its own op, in `targets`
+    Exit,        // `mask` has ended
+    Rendezvous,  // the op at `pc` waits for more lanes of the warp
+    Barrier,     // `mask` has reached the barrier op at `pc`
+    Fault,
+};
+
+struct Fault {
+    enum class Kind : std::uint8_t { Access, ReadOnly, Trap, Members, Text };
+    Kind kind = Kind::Access;
+    Space space = Space::Global;
+    bool store = false;
+    unsigned lane = 0;
+    std::uint32_t bytes = 0;    // of the access
+    std::uint64_t address = 0;  // as the instruction sees it
+    const char* message = "";   // of Members and Text
+    const char* hint = "";
+};
+
+class Block;
+
+/// The part of a warp that handlers use. Scheduling state is in warp.hpp.
+struct Warp {
+    // Where the running lanes are
+    const Op* code = nullptr;
+    std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
+    std::uint32_t saved_mask = 0;  // outside the guard that is open
+    bool diverged = false;         // other lanes of the warp wait elsewhere
+    bool parallel = false;         // other blocks run at the same time
+    Leave leave = Leave::None;
+    std::uint32_t live = 0;  // lanes that exist and have not ended
+    std::uint32_t pc = 0, target = 0, taken = 0;
+
+    // Counts
+    std::uint64_t instructions = 0, lane_instructions = 0;
+    std::uint64_t slice_end = 0;  // in warp instructions
+    std::uint64_t bytes_read = 0, bytes_written = 0;
+
+    // Memory
+    View windows[5];  // by Space; [Global] is unused
+    const Memory::State* memory = nullptr;
+
+    // Scratch of the running handler
+    alignas(64) std::byte scratch[256];
+    alignas(64) std::uint64_t addresses[warp_size];
+    alignas(64) std::uint32_t targets[warp_size];
+
+    Fault fault;
+    const std::uint32_t* lists = nullptr;  // operands of ops with many
+    Block* block = nullptr;
+    unsigned index = 0;  // in its block
+
+    void count(std::uint32_t instructions_since, std::uint32_t lanes) {
+        instructions += instructions_since;
+        lane_instructions += std::uint64_t(instructions_since) * unsigned(__builtin_popcount(lanes));
+    }
+    std::uint32_t index_of(const Op* op) const { return std::uint32_t(op - code); }
+};
+
+/// Stops the warp with a finding.
+inline const Op* fail(Warp* w, const Op* op, const Fault& fault) {
+    w->leave = Leave::Fault;
+    w->pc = w->index_of(op);
+    w->fault = fault;
+    return nullptr;
+}
+
+/// The bytes that `address`, as seen by an instruction of `space`, stands for; bytes is 0 when there are none.
+inline View view_of(const Warp& w, Space space, std::uint64_t address) {
+    if (space != Space::Global && space != Space::Generic) return w.windows[int(space)];
+    const std::uint64_t id = address >> window_bits;
+    if (id == 0 || id > std::uint64_t(Space::Const)) return w.memory->find(address);
+    if (space == Space::Global) return {};
+    View view = w.windows[id];
+    view.base = id << window_bits;
+    return view;
+}
+
+/// One lane's bytes at an address, or nullptr after recording a fault.
+inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
+                             std::uint32_t bytes, bool store) {
+    const View view = view_of(*w, space, address);
+    const std::uint64_t offset = address - view.base;
+    if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
+        return view.host + offset + lane * view.lane_stride;
+    const bool read_only = store && !view.writable && offset < view.bytes;
+    fail(w, op,
+         {.kind = read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access,
+          .space = space,
+          .store = store,
+          .lane = lane,
+          .bytes = bytes,
+          .address = address});
+    return nullptr;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocation, release and host access of the emulated address space (see memory.hpp for its layout).
+#include "runtime/emulator/memory.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr int smallest_shift = 16;        // cells are at least 64 KiB of address space
+constexpr std::size_t quarantine = 1024;  // frees of a size class before an address is used again
+constexpr int poison = 0xff;              // a NaN in every float type, -1 in every signed integer
+
+std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
+
+/// A zeroed table that costs host memory only where it is touched.
+void* reserve_table(std::size_t bytes) {
+    void* table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return table == MAP_FAILED ? nullptr : table;
+}
+
+[[noreturn]] void out_of_memory(std::size_t bytes, std::string_view name) {
+    throw Error(fmt::format("no memory for buffer '{}' of {} bytes", name, bytes),
+                "the emulator keeps device memory in host memory: use a smaller problem or free buffers first");
+}
+
+}  // namespace
+
+Memory::State::State() {
+    for (Window& window : windows_) window = {&nowhere_, window_bits};
+}
+
+Memory::State::~State() {
+    for (auto& [address, buffer] : buffers_)
+        if (!buffer.freed) std::free(cell_of(address).host);
+    for (std::byte* host : kept_) std::free(host);
+    for (Window& window : windows_)
+        if (window.cells != &nowhere_) munmap(static_cast<void*>(window.cells), cells_of(window.shift) * sizeof(Cell));
+}
+
+Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
+    const Window& window = windows_[address >> window_bits];
+    return window.cells[(address & (window_bytes - 1)) >> window.shift];
+}
+
+std::uint64_t Memory::State::fresh_cell(int shift) {
+    SizeClass& cells = classes_[shift];
+    if (cells.next == cells.end) {
+        if (next_window_ == windows_.size()) return 0;
+        void* table = reserve_table(cells_of(shift) * sizeof(Cell));
+        if (!table) return 0;
+        windows_[next_window_] = {static_cast<Cell*>(table), shift};
+        cells.next = std::uint64_t(next_window_) << window_bits;
+        cells.end = cells.next + window_bytes;
+        ++next_window_;
+    }
+    return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
+}
+
+std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
+    if (bytes > window_bytes / 2) out_of_memory(bytes, name);
+    const int shift = std::max(smallest_shift, int(std::bit_width(bytes ? bytes - 1 : 0)) + 1);
+    const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
+    auto* host = static_cast<std::byte*>(std::aligned_alloc(256, rounded));
+    if (!host) out_of_memory(bytes, name);
+    std::memset(host, poison, rounded);
+
+    const std::lock_guard lock(mutex_);
+    std::uint64_t address = 0;
+    SizeClass& cells = classes_[shift];
+    if (cells.freed.size() >= std::min(quarantine, cells_of(shift) / 2)) {
+        address = cells.freed.front();
+        cells.freed.pop_front();
+    } else {
+        address = fresh_cell(shift);
+    }
+    if (!address) {
+        std::free(host);
+        out_of_memory(bytes, name);
+    }
+    buffers_[address] = {address, bytes, std::string(name), false};
+    cell_of(address).host.store(host, std::memory_order_relaxed);
+    cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
+    return address;
+}
+
+void Memory::State::return_to_host(std::byte* host) noexcept {
+    if (running_)
+        kept_.push_back(host);
+    else
+        std::free(host);
+}
+
+void Memory::State::release(std::uint64_t address) {
+    const std::lock_guard lock(mutex_);
+    const auto found = buffers_.find(address);
+    if (found == buffers_.end())
+        throw Error(fmt::format("0x{:x} is released but was not returned by allocate", address),
+                    "release the address of the buffer itself, not one inside it");
+    Buffer& buffer = found->second;
+    if (buffer.freed)
+        throw Error(fmt::format("buffer '{}' at 0x{:x} is released a second time", buffer.name, address),
+                    "release each buffer once");
+    buffer.freed = true;
+    Cell& cell = cell_of(address);
+    cell.bytes = 0;
+    return_to_host(cell.host);  // the pointer stays: a launch may have read the size a moment ago
+    classes_[windows_[address >> window_bits].shift].freed.push_back(address);
+}
+
+void Memory::State::rename(std::uint64_t address, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = buffers_.find(address);
+    if (found == buffers_.end() || found->second.freed)
+        throw Error(fmt::format("0x{:x} is named '{}' but is no live buffer", address, name),
+                    "name the address that allocate returned");
+    found->second.name = name;
+}
+
+std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t address) const {
+    const std::lock_guard lock(mutex_);
+    if (address >= address_limit) return {};
+    const std::uint64_t cell_bytes = std::uint64_t{1} << windows_[address >> window_bits].shift;
+    const auto found = buffers_.find((address & ~(cell_bytes - 1)) + cell_bytes / 4);
+    if (found == buffers_.end()) return {};
+    return found->second;
+}
+
+std::byte* Memory::State::range(std::uint64_t address, std::size_t bytes, std::string_view what) const {
+    const View view = find(address);
+    const std::uint64_t offset = address - view.base;
+    if (view.host && offset <= view.bytes && bytes <= view.bytes - offset) return view.host + offset;
+    const auto buffer = describe(address);
+    std::string where = "no buffer is there";
+    if (buffer && buffer->freed)
+        where = fmt::format("buffer '{}' there has been released", buffer->name);
+    else if (buffer)
+        where = fmt::format("buffer '{}' has {} bytes from 0x{:x}", buffer->name, buffer->bytes, buffer->address);
+    throw Error(fmt::format("{} of {} bytes at 0x{:x} is outside any buffer: {}", what, bytes, address, where),
+                "copy at most as many bytes as the buffer was allocated with");
+}
+
+Memory::State::Running::Running(State& state) : state_(state) {
+    const std::lock_guard lock(state_.mutex_);
+    ++state_.running_;
+}
+
+Memory::State::Running::~Running() {
+    const std::lock_guard lock(state_.mutex_);
+    if (--state_.running_) return;
+    for (std::byte* host : state_.kept_) std::free(host);
+    state_.kept_.clear();
+}
+
+Memory::Memory() : state_(std::make_unique<State>()) {}
+Memory::~Memory() = default;
+
+std::uint64_t Memory::allocate(std::size_t bytes, std::string_view name) { return state_->allocate(bytes, name); }
+void Memory::release(std::uint64_t address) { state_->release(address); }
+void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
+
+void Memory::write(std::uint64_t address, std::span<const std::byte> from) {
+    if (!from.empty())
+        std::memcpy(state_->range(address, from.size(), "a copy to the device"), from.data(), from.size());
+}
+
+void Memory::read(std::uint64_t address, std::span<std::byte> to) const {
+    if (!to.empty()) std::memcpy(to.data(), state_->range(address, to.size(), "a copy from the device"), to.size());
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address space of the emulated device. An address is a number of our own:
+//
+//     63      48 47       36 35                      0
+//     [    0    | window id |        offset           ]
+//
+// Windows 0 to 4 are fixed: null, and the generic views of shared, local, param and const memory. Every other window is
+// cut into cells of one power of two; an allocation lives in a cell of its own, at least twice its size, beginning a
+// quarter into it:
+//
+//     | before | the buffer | after                   |     before and after belong to nothing
+//
+// so finding the buffer of an address is two loads and a shift, an index a little too small or too large never lands in
+// a neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until a long queue of later
+// frees has passed.
+#pragma once
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "runtime/emulator/emulator.hpp"
+
+namespace ikat::emulator {
+
+inline constexpr int window_bits = 36;
+inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << window_bits;
+inline constexpr std::uint64_t address_limit = std::uint64_t{1} << 48;
+
+/// State spaces; Shared to Const are also the ids of their windows.
+enum class Space : std::uint8_t { Global, Shared, Local, Param, Const, Generic };
+constexpr std::uint64_t window_address(Space space) { return std::uint64_t(space) << window_bits; }
+
+/// Bytes that addresses [base, base + bytes) stand for. Lane l of a warp sees host + l * lane_stride (local memory is
+/// private to each thread; elsewhere the stride is 0).
+struct View {
+    std::byte* host = nullptr;
+    std::uint64_t base = 0, bytes = 0, lane_stride = 0;
+    bool writable = true;
+};
+
+struct Memory::State {
+    struct Cell {
+        std::atomic<std::byte*> host{nullptr};
+        std::atomic<std::uint64_t> bytes{0};
+    };
+    struct Window {
+        Cell* cells = nullptr;
+        int shift = window_bits;
+    };
+    /// What is known about an address, for messages.
+    struct Buffer {
+        std::uint64_t address = 0, bytes = 0;
+        std::string name;
+        bool freed = false;
+    };
+
+    State();
+    ~State();
+
+    /// The live buffer whose cell holds the address; bytes is 0 when there is none.
+    View find(std::uint64_t address) const {
+        if (address >= address_limit) return {};
+        const Window& window = windows_[address >> window_bits];
+        const Cell& cell = window.cells[(address & (window_bytes - 1)) >> window.shift];
+        const std::uint64_t cell_bytes = std::uint64_t{1} << window.shift;
+        const std::uint64_t bytes = cell.bytes.load(std::memory_order_acquire);  // before the pointer: see allocate
+        return {cell.host.load(std::memory_order_relaxed), (address & ~(cell_bytes - 1)) + cell_bytes / 4, bytes};
+    }
+
+    std::uint64_t allocate(std::size_t bytes, std::string_view name);
+    void release(std::uint64_t address);
+    void rename(std::uint64_t address, std::string_view name);
+    /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message.
+    std::byte* range(std::uint64_t address, std::size_t bytes, std::string_view what) const;
+    /// The buffer, live or freed, in whose cell the address lies.
+    std::optional<Buffer> describe(std::uint64_t address) const;
+
+    /// While a launch runs, host memory of released buffers is kept, so that a racing release cannot crash it.
+    struct Running {
+        explicit Running(State& state);
+        ~Running();
+        Running(const Running&) = delete;
+        Running& operator=(const Running&) = delete;
+
+    private:
+        State& state_;
+    };
+
+private:
+    struct SizeClass {
+        std::uint64_t next = 0, end = 0;  // fresh addresses of the newest window of the class
+        std::deque<std::uint64_t> freed;  // bases of freed cells, oldest first
+    };
+    std::uint64_t fresh_cell(int shift);
+    Cell& cell_of(std::uint64_t address) const;
+    void return_to_host(std::byte* host) noexcept;
+
+    Cell nowhere_;
+    std::array<Window, address_limit / window_bytes> windows_;
+    unsigned next_window_ = unsigned(Space::Const) + 1;
+    std::array<SizeClass, window_bits + 1> classes_;
+    std::map<std::uint64_t, Buffer> buffers_;  // by base address
+    std::vector<std::byte*> kept_;             // released while launches run
+    unsigned running_ = 0;
+    mutable std::mutex mutex_;
+};
+
+}  // namespace ikat::emulator

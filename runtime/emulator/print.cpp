@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel's printf. CUDA's vprintf is given the address of a format and of a buffer in which the arguments stand one
+// after the other, each at its natural alignment: 4 bytes for int and smaller, 8 for long, double and pointers.
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/emulator/block.hpp"
+#include "runtime/emulator/handlers_control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::size_t longest_text = 4096;
+
+/// One lane's printf. Reading stops at the first byte that is outside of memory, which is a finding.
+class Printer {
+public:
+    Printer(const Op* op, Warp* w, unsigned lane, std::uint64_t arguments)
+        : op_(op), w_(w), lane_(lane), arguments_(arguments) {}
+
+    bool text_at(std::uint64_t address, std::string& text) {
+        for (; text.size() < longest_text; ++address) {
+            const std::byte* const from = lane_bytes(w_, op_, Space::Generic, lane_, address, 1, false);
+            if (!from) return false;
+            if (*from == std::byte{0}) return true;
+            text.push_back(char(*from));
+        }
+        return true;
+    }
+
+    bool print(const std::string& format) {
+        for (std::size_t i = 0; i < format.size(); ++i) {
+            if (format[i] != '%') {
+                text.push_back(format[i]);
+                continue;
+            }
+            std::size_t end = format.find_first_not_of("-+ #0123456789.hlzjt", i + 1);
+            if (end == std::string::npos) end = format.size() - 1;
+            if (!conversion(format.substr(i, end - i), format[end])) return false;
+            i = end;
+        }
+        return true;
+    }
+
+    std::string text;
+
+private:
+    template <class T>
+    bool next(T& value) {
+        position_ = (position_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+        const std::byte* const from =
+            lane_bytes(w_, op_, Space::Generic, lane_, arguments_ + position_, sizeof(T), false);
+        if (!from) return false;
+        std::memcpy(&value, from, sizeof value);
+        position_ += sizeof value;
+        return true;
+    }
+
+    template <class T>
+    bool append(const std::string& spec, T value) {
+        char buffer[512];
+        const int n = std::snprintf(buffer, sizeof buffer, spec.c_str(), value);
+        if (n > 0) text.append(buffer, std::min<std::size_t>(std::size_t(n), sizeof buffer - 1));
+        return true;
+    }
+
+    /// `spec` is "%" with flags, width, precision and length; lengths are replaced by what the argument has.
+    bool conversion(std::string spec, char kind) {
+        const auto count = [&](char c) { return std::count(spec.begin(), spec.end(), c); };
+        const bool wide = count('l') || count('j') || count('z') || count('t');
+        const auto shorts = count('h');
+        std::erase_if(spec, [](char c) { return std::strchr("hlzjt", c) != nullptr; });
+        if (spec.size() > 32) spec.resize(32);
+        switch (kind) {
+            case '%': text.push_back('%'); return true;
+            case 'd':
+            case 'i':
+            case 'u':
+            case 'x':
+            case 'X':
+            case 'o': return wide ? long_integer(spec + "ll" + kind) : integer(spec, shorts, kind);
+            case 'c': {
+                int value = 0;
+                return next(value) && append(spec + kind, value);
+            }
+            case 'f':
+            case 'F':
+            case 'e':
+            case 'E':
+            case 'g':
+            case 'G':
+            case 'a':
+            case 'A': {
+                double value = 0;
+                return next(value) && append(spec + kind, value);
+            }
+            case 'p': {
+                std::uint64_t value = 0;
+                return next(value) && append(spec + "#llx", static_cast<unsigned long long>(value));
+            }
+            case 's': {
+                std::uint64_t address = 0;
+                std::string value;
+                return next(address) && text_at(address, value) && append(spec + 's', value.c_str());
+            }
+            default: text += spec + kind; return true;
+        }
+    }
+
+    bool integer(const std::string& spec, std::ptrdiff_t shorts, char kind) {
+        std::uint32_t value = 0;
+        if (!next(value)) return false;
+        const std::string length = shorts == 1 ? "h" : shorts ? "hh" : "";
+        return append(spec + length + kind, value);
+    }
+    bool long_integer(const std::string& spec) {
+        std::uint64_t value = 0;
+        return next(value) && append(spec, static_cast<unsigned long long>(value));
+    }
+
+    const Op* op_;
+    Warp* w_;
+    unsigned lane_;
+    std::uint64_t arguments_, position_ = 0;
+};
+
+}  // namespace
+
+const Op* print_formatted(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    const auto* const formats = reinterpret_cast<const std::uint64_t*>(frame + op->a);
+    const auto* const arguments = reinterpret_cast<const std::uint64_t*>(frame + op->b);
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        Printer printer(op, w, lane, arguments[lane]);
+        std::string format;
+        if (!printer.text_at(formats[lane], format) || !printer.print(format)) return nullptr;
+        w->block->output += printer.text;
+        reinterpret_cast<std::uint32_t*>(frame + op->d)[lane] = 0;
+    }
+    IKAT_NEXT;
+}
+
+}  // namespace ikat::emulator

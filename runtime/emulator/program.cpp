@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module ready to run: its variables placed in memory, its kernels decoded when they are first asked for.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/emulator/block.hpp"
+#include "runtime/emulator/lowering.hpp"
+#include "runtime/emulator/report.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
+/// The bytes of an initialiser, element after element.
+class Initialiser {
+public:
+    Initialiser(const ptx::Module& module, const ModuleMemory& variables, std::span<std::byte> to, unsigned element)
+        : module_(module), variables_(variables), to_(to), element_(element) {}
+
+    void write(const ptx::Operand& operand) {
+        using Kind = ptx::Operand::Kind;
+        if (operand.kind == Kind::Vector) {
+            for (const ptx::Operand& child : module_.operands(operand.children)) write(child);
+            return;
+        }
+        std::uint64_t bits = operand.value;
+        if (operand.kind == Kind::Float64 && element_ == 4)
+            bits = std::bit_cast<std::uint32_t>(float(std::bit_cast<double>(operand.value)));
+        if (operand.kind == Kind::Symbol) bits = address(operand, false);
+        if (operand.kind == Kind::Generic) bits = address(operand, true);
+        if (at_ + element_ <= to_.size()) std::memcpy(to_.data() + at_, &bits, element_);
+        at_ += element_;
+    }
+
+private:
+    std::uint64_t address(const ptx::Operand& operand, bool generic) const {
+        const ptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
+        const auto found = variables_.variables.find(symbol.name);
+        if (found == variables_.variables.end())
+            throw Error(
+                fmt::format("an initialiser names '{}', which is no variable of the module", module_.text(symbol.name)),
+                "only .global and .const variables have an address before a launch");
+        const bool window = generic && found->second.space != Space::Global;
+        return found->second.address + symbol.value + (generic ? operand.value : 0) +
+               (window ? window_address(found->second.space) : 0);
+    }
+
+    const ptx::Module& module_;
+    const ModuleMemory& variables_;
+    std::span<std::byte> to_;
+    unsigned element_;
+    std::size_t at_ = 0;
+};
+
+template <class F>
+void each_declarator(const ptx::Module& module, std::string_view space, F f) {
+    for (const ptx::Variable& variable : module.variables)
+        if (module.text(variable.space) == space)
+            for (const auto& declarator : variable.declarators) f(variable, declarator);
+}
+
+}  // namespace
+
+ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
+    ModuleMemory result;
+    each_declarator(module, ".global", [&](const ptx::Variable& variable, const auto& declarator) {
+        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+        const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
+        result.buffers.push_back(address);
+        result.variables[declarator.name] = {Space::Global, address, bytes};
+    });
+    each_declarator(module, ".const", [&](const ptx::Variable& variable, const auto& declarator) {
+        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+        const std::uint64_t offset = rounded_up(result.constant.size(), variable_alignment(module, variable));
+        result.constant.resize(offset + bytes);
+        result.variables[declarator.name] = {Space::Const, offset, bytes};
+    });
+    const auto initialise = [&](const ptx::Variable& variable, const auto& declarator) {
+        const ModuleMemory::Variable& placed = result.variables.at(declarator.name);
+        std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
+        Initialiser initialiser(module, result, bytes, element_bytes(module.text(variable.type)));
+        for (const ptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
+        if (bytes.empty()) return;
+        if (placed.space == Space::Global)
+            memory.write(placed.address, bytes);
+        else
+            std::memcpy(result.constant.data() + placed.address, bytes.data(), bytes.size());
+    };
+    each_declarator(module, ".global", initialise);
+    each_declarator(module, ".const", initialise);
+    return result;
+}
+
+Kernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables) {
+    std::uint64_t dynamic_base = 0;
+    for (;;) {
+        Kernel kernel;
+        kernel.name = module.text(entry.name);
+        kernel.where = entry.where;
+        for (const ptx::Directive& directive : entry.directives) {
+            const auto operands = module.operands(directive.operands);
+            std::array<std::uint32_t, 3> sizes{1, 1, 1};
+            for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);
+            if (module.text(directive.name) == ".maxntid") kernel.max_threads = sizes[0] * sizes[1] * sizes[2];
+            if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
+        }
+        Lowering lowering(module, variables, kernel, dynamic_base);
+        lowering.run(entry);
+        const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;
+        kernel.shared_bytes = std::uint32_t(rounded_up(kernel.shared_bytes, alignment));
+        if (lowering.dynamic_alignment && kernel.shared_bytes != dynamic_base) {
+            dynamic_base = kernel.shared_bytes;
+            continue;
+        }
+        lay_out(lowering, kernel);
+        return kernel;
+    }
+}
+
+struct Program::State {
+    State(ptx::Module m, Memory& memory, std::vector<Location> lines)
+        : module(std::move(m)),
+          memory(memory),
+          source_lines(std::move(lines)),
+          variables(place_variables(module, memory)) {}
+    ~State() {
+        for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
+    }
+
+    const Kernel& kernel(std::string_view name) {
+        const std::lock_guard lock(mutex);
+        for (const auto& known : kernels)
+            if (known->name == name) return *known;
+        const ptx::Function* const function = module.find_function(name);
+        if (!function || !function->is_entry || !function->has_body)
+            throw Error(fmt::format("the module has no kernel '{}'", name), hint(name));
+        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables)));
+        return *kernels.back();
+    }
+
+    std::string hint(std::string_view) const {
+        std::string text = "its kernels are:";
+        for (const ptx::Function& function : module.functions)
+            if (function.is_entry) text += fmt::format(" {}", module.text(function.name));
+        return text;
+    }
+
+    const ptx::Module module;
+    Memory& memory;
+    const std::vector<Location> source_lines;
+    const ModuleMemory variables;
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::mutex mutex;
+};
+
+Program::Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines)
+    : state_(std::make_unique<State>(std::move(module), memory, std::move(source_lines))) {}
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+
+std::vector<Program::Parameter> Program::parameters(std::string_view entry) const {
+    return state_->kernel(entry).parameters;
+}
+std::uint32_t Program::shared_bytes(std::string_view entry) const { return state_->kernel(entry).shared_bytes; }
+
+std::vector<std::string> Program::entries() const {
+    std::vector<std::string> names;
+    for (const ptx::Function& function : state_->module.functions)
+        if (function.is_entry && function.has_body) names.emplace_back(state_->module.text(function.name));
+    return names;
+}
+
+Statistics Program::run(const Launch& launch, const Options& options) {
+    const Kernel& kernel = state_->kernel(launch.entry);
+    check_launch(state_->module, kernel, launch);
+    Memory::State& memory = state_->memory.state();
+    const Memory::State::Running running(memory);
+    LaunchState state{.module = state_->module,
+                      .kernel = kernel,
+                      .launch = launch,
+                      .options = options,
+                      .memory = memory,
+                      .variables = state_->variables,
+                      .source_lines = state_->source_lines,
+                      .parameters = {launch.parameters.begin(), launch.parameters.end()}};
+    return run_grid(state);
+}
+
+std::string_view instruction_set() { return target_name(); }
+
+}  // namespace ikat::emulator

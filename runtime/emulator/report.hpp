@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings as messages: what, where in the grid, where in the PTX and where in the kernel's source.
+#pragma once
+#include "runtime/emulator/block.hpp"
+
+namespace ikat::emulator {
+
+/// The finding of a warp that stopped with Leave::Fault.
+Error fault_error(const Block& block, const ScheduledWarp& warp);
+/// A warp whose lanes wait for lanes that can never come.
+Error stuck_error(const Block& block, const ScheduledWarp& warp);
+/// No warp of the block can go on.
+Error deadlock_error(const Block& block);
+/// A barrier used wrongly by this warp.
+Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint);
+Error budget_error(const Block& block);
+/// The launch does not fit the kernel, or a device.
+void check_launch(const ptx::Module& module, const Kernel& kernel, const Launch& launch);
+
+Location location(const ptx::Module& module, const ptx::Position& where);
+
+}  // namespace ikat::emulator

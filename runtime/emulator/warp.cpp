@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of a warp's splits; see warp.hpp.
+#include "runtime/emulator/warp.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/handlers_control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+constexpr std::uint64_t patience = 256;  // turns a ready split waits before it goes first
+constexpr std::size_t nobody = ~std::size_t{0};
+}  // namespace
+
+void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame) {
+    splits_.assign(1, {0, lanes});
+    frame_ = frame;
+    existing_ = live = lanes;
+    turn_ = 0;
+}
+
+void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) {
+    for (Split& split : splits_)
+        if (split.pc == pc) {
+            split.mask |= mask;
+            // Lanes that join others at a warp-wide instruction try it again together.
+            split.wait = wait == Split::Wait::Barrier && split.wait == wait ? wait : Split::Wait::None;
+            split.since = turn_;
+            return;
+        }
+    splits_.push_back({pc, mask, wait, turn_});
+}
+
+std::size_t ScheduledWarp::choose(std::minstd_rand* random) const {
+    std::size_t best = nobody, oldest = nobody, ready = 0;
+    for (std::size_t i = 0; i < splits_.size(); ++i) {
+        if (splits_[i].wait != Split::Wait::None) continue;
+        ++ready;
+        if (best == nobody || splits_[i].pc < splits_[best].pc) best = i;
+        if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
+    }
+    if (best == nobody) return nobody;
+    if (turn_ - splits_[oldest].since > patience) return oldest;
+    if (!random || ready == 1 || (*random)() % 4) return best;
+    std::size_t skip = (*random)() % ready;
+    for (std::size_t i = 0;; ++i)
+        if (splits_[i].wait == Split::Wait::None && skip-- == 0) return i;
+}
+
+void ScheduledWarp::end_lanes() {
+    live &= ~mask;
+    for (Split& split : splits_)  // fewer members to wait for
+        if (split.wait == Split::Wait::Members) split.wait = Split::Wait::None;
+}
+
+void ScheduledWarp::execute(Split split) {
+    diverged = !splits_.empty();
+    leave = Leave::None;
+    mask = split.mask;
+    ++turn_;
+    for (const Op* op = code + split.pc; op;) op = op->run(op, this, frame_, mask);
+    switch (leave) {
+        case Leave::Reschedule: put(pc, mask, Split::Wait::None); break;
+        case Leave::Diverge:
+            put(target, taken, Split::Wait::None);
+            put(pc, mask & ~taken, Split::Wait::None);
+            break;
+        case Leave::Scatter:
+            for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+                const int lane = std::countr_zero(rest);
+                put(targets[lane], 1u << lane, Split::Wait::None);
+            }
+            break;
+        case Leave::Exit: end_lanes(); break;
+        case Leave::Rendezvous: put(pc, mask, Split::Wait::Members); break;
+        case Leave::Barrier: put(pc, mask, Split::Wait::Barrier); break;
+        case Leave::Fault:
+        case Leave::None: splits_.push_back(split); break;
+    }
+}
+
+/// Whether all living lanes wait at a barrier: at one instruction, or at several that need not be aligned.
+bool ScheduledWarp::at_barrier() const {
+    if (splits_.empty()) return false;
+    for (const Split& split : splits_) {
+        if (split.wait != Split::Wait::Barrier) return false;
+        if (splits_.size() > 1 && (code[split.pc].x & BarrierAligned)) return false;
+    }
+    return true;
+}
+
+/// bar.warp.sync is met by lanes that execute it anywhere in the program.
+bool ScheduledWarp::release_met_members() {
+    const auto waits = [&](const Split& split) {
+        return split.wait == Split::Wait::Members && code[split.pc].run == sync_warp;
+    };
+    std::uint32_t here = 0;
+    for (const Split& split : splits_)
+        if (waits(split)) here |= split.mask;
+    for (bool changed = true; changed && here;) {
+        changed = false;
+        for (const Split& split : splits_) {
+            if (!waits(split) || !(split.mask & here)) continue;
+            const auto* const members = reinterpret_cast<const std::uint32_t*>(frame_ + code[split.pc].x);
+            std::uint32_t wanted = 0;
+            for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) wanted |= members[std::countr_zero(rest)];
+            if (wanted & live & ~here) here &= ~split.mask, changed = true;
+        }
+    }
+    if (!here) return false;
+    for (Split& split : splits_)
+        if (waits(split) && (split.mask & here)) ++split.pc, split.wait = Split::Wait::None;
+    return true;
+}
+
+ScheduledWarp::Stop ScheduledWarp::run(std::uint64_t slice, std::minstd_rand* random) {
+    slice_end = instructions + slice;
+    for (;;) {
+        const std::size_t next = choose(random);
+        if (next == nobody) {
+            if (splits_.empty()) return Stop::Done;
+            if (at_barrier()) return Stop::AtBarrier;
+            if (release_met_members()) continue;
+            return Stop::Stuck;
+        }
+        const Split split = splits_[next];
+        splits_.erase(splits_.begin() + std::ptrdiff_t(next));
+        execute(split);
+        if (leave == Leave::Fault) return Stop::Fault;
+        if (instructions >= slice_end) return splits_.empty() ? Stop::Done : Stop::SliceOver;
+    }
+}
+
+void ScheduledWarp::pass_barrier() {
+    for (Split& split : splits_)
+        if (split.wait == Split::Wait::Barrier) ++split.pc, split.wait = Split::Wait::None;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes of a warp that go different ways.
+//
+// A warp is a short list of splits, each a set of lanes at one op. The split with the lowest op runs (ops lie in
+// reverse post order, so those behind catch up and splits that meet merge) until a branch, and a split that was passed
+// over for long gets a turn, so that a lane may spin for one that waits. Lanes at a warp-wide instruction wait for its
+// other members, lanes at a barrier for the rest of the warp; then the warp as a whole arrives at the barrier.
+#pragma once
+#include <random>
+#include <vector>
+
+#include "runtime/emulator/kernel.hpp"
+
+namespace ikat::emulator {
+
+struct Split {
+    enum class Wait : std::uint8_t { None, Members, Barrier };
+    std::uint32_t pc = 0, mask = 0;
+    Wait wait = Wait::None;
+    std::uint64_t since = 0;  // the turn at which it was last put aside
+};
+
+class ScheduledWarp : public Warp {
+public:
+    /// The lanes begin at op 0.
+    void start(std::uint32_t lanes, std::byte* frame);
+
+    enum class Stop { SliceOver, AtBarrier, Done, Fault, Stuck };
+    /// Runs until the slice (in warp instructions) is over or the warp cannot go on by itself. `random` orders the
+    /// splits of a seeded launch.
+    Stop run(std::uint64_t slice, std::minstd_rand* random);
+
+    /// The splits of a warp that is at a barrier, and how it goes on.
+    const std::vector<Split>& splits() const { return splits_; }
+    void pass_barrier();
+
+    std::uint32_t existing() const { return existing_; }
+    std::byte* frame() const { return frame_; }
+
+private:
+    void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);
+    std::size_t choose(std::minstd_rand* random) const;
+    void execute(Split split);
+    void end_lanes();
+    bool at_barrier() const;
+    bool release_met_members();
+
+    std::vector<Split> splits_;
+    std::byte* frame_ = nullptr;
+    std::uint32_t existing_ = 0;
+    std::uint64_t turn_ = 0;
+};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A memory and a program in a few lines, for tests of the emulator.
+//
+//     Machine machine;
+//     const auto x = machine.buffer<float>("x", {1, 2, 3});
+//     machine.run(text, {.block = {32, 1, 1}}, x, 3u);
+//     CHECK(machine.get<float>(x, 3) == ...);
+#pragma once
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/emulator/emulator.hpp"
+#include "tests/catch.hpp"
+
+namespace ikat::tests {
+
+struct Machine {
+    emulator::Memory memory;
+    emulator::Options options;
+    emulator::Statistics statistics;
+    std::string printed;
+    std::vector<Location> source_lines;
+
+    template <class T>
+    std::uint64_t buffer(std::string_view name, const std::vector<T>& values) {
+        const std::uint64_t address = memory.allocate(values.size() * sizeof(T), name);
+        memory.write(address, std::as_bytes(std::span(values)));
+        return address;
+    }
+    template <class T>
+    std::uint64_t empty(std::string_view name, std::size_t count) {
+        return memory.allocate(count * sizeof(T), name);
+    }
+    template <class T>
+    std::vector<T> get(std::uint64_t address, std::size_t count) const {
+        std::vector<T> values(count);
+        memory.read(address, std::as_writable_bytes(std::span(values)));
+        return values;
+    }
+
+    /// Runs the only kernel of the text.
+    template <class... Arguments>
+    void run(const std::string& text, emulator::Launch launch, Arguments... arguments) {
+        std::vector<std::byte> parameters;
+        const auto add = [&](const auto& value) {
+            parameters.resize((parameters.size() + sizeof value - 1) / sizeof value * sizeof value);
+            const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
+            parameters.insert(parameters.end(), bytes, bytes + sizeof value);
+        };
+        (add(arguments), ...);
+        emulator::Program program(ptx::parse(text, "kernel.ptx"), memory, source_lines);
+        const std::string entry = program.entries().front();
+        if (launch.entry.empty()) launch.entry = entry;
+        launch.parameters = parameters;
+        options.output = [this](std::string_view part) { printed += part; };
+        statistics = program.run(launch, options);
+    }
+
+    /// What run() throws.
+    template <class... Arguments>
+    std::string failure(const std::string& text, emulator::Launch launch, Arguments... arguments) {
+        try {
+            run(text, launch, arguments...);
+        } catch (const Error& error) { return error.what(); }
+        return "no failure";
+    }
+};
+
+/// A kernel around `body`, with the registers most tests need. Parameters p0, p1, p2 are 64-bit, n is 32-bit.
+inline std::string kernel(std::string_view body, std::string_view module_scope = "") {
+    return ".version 8.0\n.target sm_80\n.address_size 64\n" + std::string(module_scope) +
+           "\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u32 n)\n{\n"
+           "    .reg .pred %p<16>; .reg .b16 %h<32>; .reg .b32 %r<64>; .reg .b64 %d<32>;\n" +
+           std::string(body) + "\n}\n";
+}
+
+}  // namespace ikat::tests
