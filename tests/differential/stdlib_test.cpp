@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each kernel of the library on a device against its host reference in double: sizes 0, 1, tails and whole tiles,
+// random inputs, outputs poisoned before each run. Tolerances follow from the operation: 0 where one rounding is made
+// or none, k * eps * sum |a b| for sums of k terms.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "stdlib/gemm.hpp"
+#include "stdlib/reduction.hpp"
+#include "stdlib/reference.hpp"
+#include "stdlib/saxpy.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace ikat;
+constexpr double epsilon = 0x1p-24;  // half a unit in the last place of f32: the error of one rounding
+
+template <class T>
+std::vector<T> random_numbers(std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<T> out(count);
+    for (T& x : out) x = T(uniform(random));
+    return out;
+}
+
+/// Bounds every partial sum of the terms and so, times their number and epsilon, the error of adding them up.
+template <class T>
+double sum_of_magnitudes(const std::vector<T>& x) {
+    double total = 0;
+    for (T element : x) total += std::abs(double(float(element)));
+    return total;
+}
+
+const std::size_t lengths[] = {0, 1, 31, 32, 33, 255, 256, 1000, 2048, 2049, 10007, 100003};
+
+template <class T>
+void check_reductions() {
+    const runtime::Device device = test::open_device();
+    for (std::size_t n : lengths) {
+        INFO("n = " << n);
+        const std::vector<T> x = random_numbers<T>(n, std::uint32_t(n) + 1);
+        const auto buffer = device.upload(x, "x");
+        const float total = stdlib::sum(device, buffer);
+        CHECK(std::abs(total - stdlib::reference::sum(x)) <= double(n) * epsilon * sum_of_magnitudes(x));
+        CHECK(stdlib::sum(device, buffer) == total);
+        CHECK(stdlib::max(device, buffer) == stdlib::reference::max(x));
+    }
+}
+
+void check_gemm(const runtime::Device& device, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+    INFO("m, n, k = " << m << ", " << n << ", " << k);
+    const auto A = random_numbers<float>(std::size_t(m) * k, m + 1),
+               B = random_numbers<float>(std::size_t(k) * n, n + 2);
+    std::vector<float> absolute_A = A, absolute_B = B;
+    for (float& a : absolute_A) a = std::abs(a);
+    for (float& b : absolute_B) b = std::abs(b);
+    auto C = device.upload(std::vector<float>(std::size_t(m) * n, std::numeric_limits<float>::quiet_NaN()), "C");
+    stdlib::gemm(device, device.upload(A, "A"), device.upload(B, "B"), C, m, n, k);
+    const auto got = C.download();
+    const auto want = stdlib::reference::gemm(A, B, m, n, k);
+    const auto scale = stdlib::reference::gemm(absolute_A, absolute_B, m, n, k);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) wrong += !(std::abs(got[i] - want[i]) <= k * epsilon * scale[i]);
+    CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("saxpy is one fused multiply-add per element") {
+    const runtime::Device device = test::open_device();
+    for (std::size_t n : lengths) {
+        INFO("n = " << n);
+        const auto x = random_numbers<float>(n, 1), y = random_numbers<float>(n, 2);
+        auto result = device.upload(y, "y");
+        stdlib::saxpy(device, 1.7f, device.upload(x, "x"), result);
+        const auto got = result.download();
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < n; ++i) wrong += got[i] != std::fma(1.7f, x[i], y[i]);
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("sum and max of f32") { check_reductions<float>(); }
+TEST_CASE("sum and max of f16") { check_reductions<half>(); }
+
+TEST_CASE("max ignores NaN and knows infinities") {
+    const runtime::Device device = test::open_device();
+    std::vector<float> x(70, -3.0f);
+    x[5] = std::numeric_limits<float>::quiet_NaN();
+    CHECK(stdlib::max(device, device.upload(x, "x")) == -3.0f);
+    x[69] = std::numeric_limits<float>::infinity();
+    CHECK(stdlib::max(device, device.upload(x, "x")) == x[69]);
+}
+
+TEST_CASE("tiled GEMM of any shape") {
+    const runtime::Device device = test::open_device();
+    const std::uint32_t shapes[][3] = {{1, 1, 1},    {64, 64, 16}, {64, 64, 64}, {65, 63, 17},  {1, 200, 33},
+                                       {130, 1, 40}, {128, 64, 0}, {0, 5, 3},    {5, 0, 3},     {100, 75, 50},
+                                       {7, 9, 300},  {2, 3, 1},    {63, 65, 15}, {128, 128, 32}};
+    for (const auto& [m, n, k] : shapes) check_gemm(device, m, n, k);
+}
+
+TEST_CASE("launch helpers refuse sizes that do not fit together") {
+    const runtime::Device device = test::open_device();
+    auto small = device.buffer<float>(5, "small"), large = device.buffer<float>(6, "large");
+    CHECK_THROWS_WITH(stdlib::saxpy(device, 1.0f, large, small), Catch::Contains("'x' has 6 elements and 'y' has 5"));
+    CHECK_THROWS_WITH(stdlib::gemm(device, large, large, small, 3, 2, 2),
+                      Catch::Contains("'C' has 5 elements, 6 are needed"));
+}
