@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a kernel takes from its lambda to PTX text, by stage: the median of many compilations, each of a kernel made
+// anew, on one core.
+//
+//     build/release/bench/bench_compile
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/compile.hpp"
+#include "dsl/kernel.hpp"
+#include "dsl/simt.hpp"
+#include "stdlib/gemm.hpp"
+
+namespace {
+
+using namespace ikat;
+using Clock = std::chrono::steady_clock;
+
+auto make_saxpy() {
+    return kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, InOut<float> y, u32 n) {
+        u32 i = global_id().x;
+        if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
+    });
+}
+
+double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+
+double median(std::vector<double>& times) {
+    std::ranges::nth_element(times, times.begin() + std::ptrdiff_t(times.size() / 2));
+    return times[times.size() / 2];
+}
+
+void measure(const char* name, auto make, int rounds) {
+    std::vector<double> capture, total;
+    std::vector<std::pair<std::string, std::vector<double>>> stages;
+    std::size_t bytes = 0;
+    for (int round = 0; round < rounds; ++round) {
+        const auto start = Clock::now();
+        const auto made = make();
+        const ast::Kernel& ast = made.ast();
+        const auto captured = Clock::now();
+        const Compiled compiled = compile(ast);
+        total.push_back(microseconds(Clock::now() - start));
+        capture.push_back(microseconds(captured - start));
+        bytes = compiled.ptx.size();
+        stages.resize(compiled.stages.size());
+        for (std::size_t i = 0; i < stages.size(); ++i) {
+            stages[i].first = compiled.stages[i].name;
+            stages[i].second.push_back(microseconds(compiled.stages[i].time));
+        }
+    }
+    fmt::print("{:<12}{:>9.1f} us to {} bytes of PTX: capture {:.1f}", name, median(total), bytes, median(capture));
+    for (auto& [stage, times] : stages) fmt::print(", {} {:.1f}", stage, median(times));
+    fmt::print("\n");
+}
+
+}  // namespace
+
+int main() {
+    measure("saxpy", make_saxpy, 501);
+    measure(
+        "gemm_tiled", [] { return stdlib::make_gemm_tiled<stdlib::GemmTile{}>("gemm_tiled"); }, 101);
+}
