@@ -47,6 +47,7 @@ const Target* find_target(std::string_view name);
 enum class Feature : std::uint8_t {
     None,
     MatrixLoad,
+    HalfAbsolute,
     HalfMath,
     AsyncCopy,
     AsyncCopyIgnoreSource,

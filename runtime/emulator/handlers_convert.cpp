@@ -27,7 +27,10 @@ struct Wrap {  // between integers
 /// f32 or f64 from an integer: the host's conversion rounds to nearest, once.
 template <class To, class From>
 struct Round {
-    static HWY_INLINE To apply(From x) { return To(x); }
+    static HWY_INLINE To apply(From x) {
+        const To r = To(x);
+        return r != r ? sem::canonical_nan<To>() : r;
+    }
 };
 /// f32 to a 32-bit integer toward zero; the line in semantics.hpp, without its branches.
 template <class To>

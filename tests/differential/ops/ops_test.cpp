@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pure op × type × modifier on its edge values: compiled to PTX and run, the device gives what the reference
+// gives, bit by bit, approximate ops within their ulp. On operands from memory; on constants, which without the passes
+// are immediates of the instruction and with them are folded.
+#include "codegen/compile.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/differential/ops/reference.hpp"
+
+namespace ikat::test {
+namespace {
+
+using ir::Type, ir::Word;
+
+runtime::Device& device() {
+    static runtime::Device opened = open_device();
+    return opened;
+}
+bool on_emulator() { return device().properties().kind == runtime::DeviceKind::Emulator; }
+
+/// A buffer of words, each in the bytes of a type.
+runtime::Buffer<std::uint8_t> upload(Type type, const std::vector<Word>& words) {
+    const std::size_t size = ir::info(type).bytes;
+    std::vector<std::uint8_t> bytes;
+    for (Word word : words)
+        for (std::size_t i = 0; i < size; ++i) bytes.push_back(std::uint8_t(word >> (8 * i)));
+    return device().upload(bytes);
+}
+
+std::vector<Word> download(Type type, const runtime::Buffer<std::uint8_t>& buffer) {
+    const std::size_t size = ir::info(type).bytes;
+    const std::vector<std::uint8_t> bytes = buffer.download();
+    std::vector<Word> words(bytes.size() / size);
+    for (std::size_t i = 0; i < bytes.size(); ++i) words[i / size] |= Word{bytes[i]} << (8 * (i % size));
+    return words;
+}
+
+void append(std::vector<std::byte>& parameters, auto number) {
+    while (parameters.size() % sizeof number) parameters.push_back({});
+    const auto* bytes = reinterpret_cast<const std::byte*>(&number);
+    parameters.insert(parameters.end(), bytes, bytes + sizeof number);
+}
+
+void launch(const Compiled& compiled, std::uint32_t threads, std::span<const std::byte> parameters) {
+    const runtime::Module module = device().load(compiled.ptx, "op");
+    device().launch(module, compiled.name, runtime::grid(threads, 64), parameters);
+}
+
+CompileOptions options(bool optimise) {
+    return {.target = device().properties().target, .optimise = optimise, .verify_each = true};
+}
+
+/// Runs the kernel that reads its operands.
+std::vector<Word> on_memory(const OpCase& test, const Arguments& arguments) {
+    const auto types = test.argument_types();
+    std::vector<runtime::Buffer<std::uint8_t>> buffers;
+    for (std::size_t a = 0; a < types.size(); ++a) {
+        std::vector<Word> words;
+        for (const auto& list : arguments) words.push_back(list[a]);
+        buffers.push_back(upload(stored_type(types[a]), words));
+    }
+    const Type type = stored_type(test.result_type());
+    buffers.push_back(upload(type, std::vector<Word>(arguments.size(), 0xcdcdcdcdcdcdcdcd)));
+    std::vector<std::byte> parameters;
+    for (const auto& buffer : buffers) append(parameters, buffer.address());
+    append(parameters, std::uint32_t(arguments.size()));
+    launch(compile(memory_kernel(test), options(true)), std::uint32_t(arguments.size()), parameters);
+    return download(type, buffers.back());
+}
+
+/// Runs the kernel that holds its operands.
+std::vector<Word> on_constants(const OpCase& test, const Arguments& arguments, bool optimise) {
+    const Type type = stored_type(test.result_type());
+    const auto result = upload(type, std::vector<Word>(arguments.size(), 0xcdcdcdcdcdcdcdcd));
+    std::vector<std::byte> parameters;
+    append(parameters, result.address());
+    launch(compile(constant_kernel(test, arguments), options(optimise)), 1, parameters);
+    return download(type, result);
+}
+
+std::string listed(const std::vector<Word>& words) {
+    std::string out;
+    char text[24];
+    for (Word word : words)
+        std::snprintf(text, sizeof text, " 0x%llx", static_cast<unsigned long long>(word)), out += text;
+    return out;
+}
+
+/// How many results are wrong; the first few are shown.
+int count_wrong(const OpCase& test, const Arguments& arguments, const std::vector<Word>& actual, const char* how) {
+    int wrong = 0;
+    REQUIRE(actual.size() == arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto reference = expected(test, arguments[i]);
+        if (!reference || agrees(test.result_type(), *reference, actual[i], on_emulator())) continue;
+        if (++wrong <= 3)
+            UNSCOPED_INFO(test.name() << " " << how << ":" << listed(arguments[i]) << " gives" << listed({actual[i]})
+                                      << " and should give" << listed({reference->bits}));
+    }
+    return wrong;
+}
+
+/// About `count` of the arguments, spread over all.
+Arguments some_of(const Arguments& arguments, std::size_t count) {
+    Arguments out;
+    const std::size_t step = std::max<std::size_t>(1, arguments.size() / count) | 1;  // odd: not always one operand
+    for (std::size_t i = 0; i < arguments.size(); i += step) out.push_back(arguments[i]);
+    return out;
+}
+
+void check(const std::vector<OpCase>& cases) {
+    for (const OpCase& test : cases) {
+        const Arguments arguments = edge_arguments(test), some = some_of(arguments, 48);
+        CHECK(count_wrong(test, arguments, on_memory(test, arguments), "from memory") == 0);
+        CHECK(count_wrong(test, some, on_constants(test, some, false), "on immediates") == 0);
+        CHECK(count_wrong(test, some, on_constants(test, some, true), "folded") == 0);
+    }
+}
+
+TEST_CASE("arithmetic at edge values") {
+    const auto cases = arithmetic_cases();
+    REQUIRE(cases.size() > 150);
+    check(cases);
+}
+
+TEST_CASE("conversions at edge values") {
+    const auto cases = conversion_cases();
+    REQUIRE(cases.size() > 400);
+    check(cases);
+}
+
+}  // namespace
+}  // namespace ikat::test

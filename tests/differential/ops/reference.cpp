@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/differential/ops/reference.hpp"
+
+#include <cfenv>
+#include <cmath>
+#include <vector>
+
+namespace ikat::test {
+namespace {
+
+using ir::Op, ir::Type, ir::Word;
+
+constexpr int host_rounding[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+
+/// One IEEE operation in the host's current rounding mode. Volatile keeps the compiler from doing it itself.
+template <class T>
+T operate(Op op, const std::vector<T>& x) {
+    volatile T a = x[0], b = x.size() > 1 ? x[1] : T(0), c = x.size() > 2 ? x[2] : T(0);
+    switch (op) {
+        case Op::Add: return a + b;
+        case Op::Sub: return a - b;
+        case Op::Mul: return a * b;
+        case Op::Fma: return std::fma(a, b, c);
+        case Op::Div: return a / b;
+        case Op::Sqrt: return std::sqrt(a);
+        default: return T(1) / a;  // Rcp
+    }
+}
+
+template <class T>
+Word rounded(const OpCase& test, std::span<const Word> arguments) {
+    std::vector<T> x;
+    for (Word word : arguments) x.push_back(ir::from_word<T>(word));
+    std::fesetround(host_rounding[int(test.instruction.fp.rounding)]);
+    const volatile T result = operate<T>(test.instruction.op, x);
+    std::fesetround(FE_TONEAREST);
+    const T value = result;
+    if (value != value) return sizeof(T) == 4 ? Word{0x7fffffff} : Word{0x7fffffffffffffff};
+    return ir::to_word(value);
+}
+
+Word evaluate(const OpCase& test, std::span<const Word> arguments) {
+    const ir::Instruction& it = test.instruction;
+    ir::FloatInfo fp = it.fp;
+    return ir::evaluate(it.op, it.type, it.from, fp, arguments);
+}
+
+constexpr Word f32_sign = 0x80000000, f32_magnitude = 0x7fffffff, f32_smallest_normal = 0x00800000;
+
+Word flushed(Word bits) { return (bits & f32_magnitude) < f32_smallest_normal ? bits & f32_sign : bits; }
+
+/// .ftz of f32: subnormal operands and results are zeros.
+Word flushing(const OpCase& test, std::span<const Word> arguments) {
+    std::vector<Word> inputs;
+    const auto types = test.argument_types();
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        inputs.push_back(types[i] == Type::F32 ? flushed(arguments[i]) : arguments[i]);
+    const Word result = evaluate(test, inputs);
+    return test.result_type() == Type::F32 ? flushed(result) : result;
+}
+
+/// .sat of a float: clamped to [0, 1], a NaN to 0.
+Word saturating(const OpCase& test, std::span<const Word> arguments) {
+    const Word result = evaluate(test, arguments);
+    const auto clamp = [](double value) { return value > 0 ? std::min(value, 1.0) : 0.0; };
+    if (test.instruction.type == Type::F16) return half(clamp(double(half::from_bits(std::uint16_t(result))))).bits;
+    return ir::to_word(float(clamp(ir::from_word<float>(result))));
+}
+
+bool is_nan(Type type, Word bits) {
+    switch (type) {
+        case Type::F16: return (bits & 0x7fff) > 0x7c00;
+        case Type::F32: return (bits & 0x7fffffff) > 0x7f800000;
+        case Type::F64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+        default: return false;
+    }
+}
+
+/// The place of a float among all floats of its type in order; neighbours are 1 apart, the zeros are one place.
+std::int64_t rank(Type type, Word bits) {
+    const Word top = Word{1} << (ir::bits(type) - 1);
+    return bits & top ? -std::int64_t(bits ^ top) : std::int64_t(bits);
+}
+
+}  // namespace
+
+std::optional<Expected> expected(const OpCase& test, std::span<const Word> arguments) {
+    const ir::Instruction& it = test.instruction;
+    if (ir::folds(it.op, it.type, it.fp, arguments)) return Expected{evaluate(test, arguments)};
+    const bool divides = it.op == Op::Div || it.op == Op::Rem;
+    if (divides && !is_float(it.type)) return {};
+    if (has(it.op, ir::AlwaysApprox) || it.fp.approx) {
+        const Word value = it.fp.ftz ? flushing(test, arguments) : evaluate(test, arguments);
+        return Expected{value, ir::info(it.op).ulp};
+    }
+    if (it.fp.ftz) return Expected{flushing(test, arguments)};
+    if (it.fp.sat) return Expected{saturating(test, arguments)};
+    return Expected{it.type == Type::F64 ? rounded<double>(test, arguments) : rounded<float>(test, arguments)};
+}
+
+bool agrees(Type type, const Expected& expected, Word actual, bool exact_nan) {
+    if (expected.bits == actual) return true;
+    if (!exact_nan && is_nan(type, expected.bits)) return is_nan(type, actual);
+    if (expected.ulps == 0 || is_nan(type, expected.bits) || is_nan(type, actual)) return false;
+    return double(std::abs(rank(type, expected.bits) - rank(type, actual))) <= expected.ulps + 1;
+}
+
+}  // namespace ikat::test
