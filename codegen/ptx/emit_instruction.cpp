@@ -100,7 +100,7 @@ Spelling InstructionEmitter::spelling(Inst inst) {
 
 /// Atomics that nobody waits for are reductions.
 bool InstructionEmitter::result_is_read(Inst inst) const {
-    return !has_reduction(fn_[inst].op) || read_[index(fn_.result(inst))];
+    return !has_reduction(fn_[inst]) || read_[index(fn_.result(inst))];
 }
 
 /// One register, or of a shuffle the value and the predicate: `d|p`.

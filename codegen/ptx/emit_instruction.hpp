@@ -41,6 +41,7 @@ private:
     Writer& writer_;
     std::vector<bool> read_;  // by value: somebody uses it
     std::unordered_map<std::uint64_t, Spelling> spellings_;
+    std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
     std::vector<Operand> scratch_;
 };
 

@@ -25,7 +25,7 @@ using ir::Inst, ir::Op, ir::Value;
 
 constexpr std::string_view buffer_name = "$print";
 
-std::string text_name(ir::Word text) { return "$text" + std::to_string(text); }
+std::string text_name(std::size_t number) { return "$text" + std::to_string(number); }
 
 std::vector<Inst> prints(const ir::Function& fn) {
     std::vector<Inst> out;
@@ -58,7 +58,7 @@ Variable array(Module& module, std::string_view space, std::uint32_t alignment, 
 }
 
 /// A top-level array of the text's bytes and the closing zero.
-void declare_text(Writer& writer, ir::Word number, std::string_view text) {
+void declare_text(Writer& writer, std::size_t number, std::string_view text) {
     std::vector<Operand> bytes;
     for (char c : text) bytes.push_back(Writer::integer(std::uint8_t(c)));
     bytes.push_back(Writer::integer(0));
@@ -92,12 +92,10 @@ void InstructionEmitter::declare_print() {
     const std::vector<Inst> all = prints(fn_);
     if (all.empty()) return;
     declare_vprintf(writer_.module());
-    std::vector<bool> declared(fn_.texts.size());
     std::uint32_t bytes = 0;
     for (Inst inst : all) {
-        const ir::Word text = fn_[inst].attribute;
-        if (!declared[text]) declare_text(writer_, text, fn_.texts[text]);
-        declared[text] = true;
+        const auto [number, added] = text_numbers_.try_emplace(fn_[inst].attribute, text_numbers_.size());
+        if (added) declare_text(writer_, number->second, fn_.texts[number->first]);
         bytes = std::max(bytes, print_layout(fn_, inst).bytes);
     }
     writer_.variable(array(writer_.module(), ".local", 8, buffer_name, std::max(bytes, 8u)));
@@ -111,7 +109,7 @@ void InstructionEmitter::emit_print(Inst inst) {
         writer_.instruction(store, {writer_.address(buffer, layout.offsets[i++]), operand(value)});
     }
     const Operand format = operand(fn_.results(inst)[0]), arguments = operand(fn_.results(inst)[1]);
-    writer_.instruction("mov.u64", {format, writer_.name(text_name(fn_[inst].attribute))});
+    writer_.instruction("mov.u64", {format, writer_.name(text_name(text_numbers_.at(fn_[inst].attribute)))});
     writer_.instruction("cvta.global.u64", {format, format});
     writer_.instruction("mov.u64", {arguments, buffer});
     writer_.instruction("cvta.local.u64", {arguments, arguments});

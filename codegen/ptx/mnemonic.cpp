@@ -76,11 +76,14 @@ std::string expand(std::string_view format, const Instruction& inst) {
 
 std::string_view data_type(Type type) { return type == Type::F16 ? info(type).bits : info(type).typed; }
 
-bool has_reduction(Op op) { return op == Op::AtomicAdd || op == Op::AtomicMin || op == Op::AtomicMax; }
+bool has_reduction(const Instruction& inst) {
+    const bool exists = inst.op == Op::AtomicAdd || inst.op == Op::AtomicMin || inst.op == Op::AtomicMax;
+    return exists && inst.memory.order != ir::Order::Acquire && inst.memory.order != ir::Order::AcquireRelease;
+}
 
 std::string mnemonic(const Instruction& inst, bool result_is_read) {
     std::string text = expand(info(inst.op).ptx, inst);
-    if (!result_is_read && has_reduction(inst.op)) text.replace(0, 4, "red");
+    if (!result_is_read && has_reduction(inst)) text.replace(0, 4, "red");
     if (inst.op == Op::Shuffle) text += '.', text += ir::shuffle_mode_names[inst.attribute], text += ".b32";
     return text;
 }

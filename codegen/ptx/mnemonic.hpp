@@ -15,8 +15,9 @@ namespace ikat::ptx {
 /// where PTX has one ("red.global.add.u32").
 std::string mnemonic(const ir::Instruction& inst, bool result_is_read = true);
 
-/// Whether the operation, its result unread, is a reduction and then takes no destination.
-bool has_reduction(ir::Op op);
+/// Whether the instruction, if nobody reads its result, is a reduction and then has no destination. An exchange is
+/// none, and what acquires has something to wait for.
+bool has_reduction(const ir::Instruction& inst);
 
 /// The type as ld, st and .param know it: they have no .f16.
 std::string_view data_type(ir::Type type);

@@ -24,8 +24,8 @@ constexpr Type widened(Type type) {
     if (!is_narrow(type)) return type;
     return ir::is_signed(type) ? Type::I32 : Type::U32;
 }
-/// Whether an integer of type `from`, extended to 32 bits, is extended as `to` wants it.
-constexpr bool extended_alike(Type from, Type to) {
+/// Whether `to` holds every integer of type `from`; then an extended `from` is extended as `to` wants it.
+constexpr bool holds_all(Type to, Type from) {
     if (from == to) return true;
     return bits(from) < bits(to) && (!ir::is_signed(from) || ir::is_signed(to));
 }
@@ -92,14 +92,14 @@ void Legaliser::constant(Inst inst) {
 void Legaliser::convert(Inst inst) {
     Instruction& it = fn_[inst];
     const bool floats = is_float(it.type) || is_float(it.from);
-    if (!floats && !it.fp.sat) return convert_integer(inst);
+    if (!floats && (!it.fp.sat || holds_all(it.type, it.from))) return convert_integer(inst);  // nothing to clamp
     it.from = widened(it.from);
     walk_.keep(inst);
 }
 
 void Legaliser::convert_integer(Inst inst) {
     const Type to = fn_[inst].type, from = fn_[inst].from;
-    if (is_narrow(to)) return extended_alike(from, to) ? same_bits(inst) : extend_anew(inst);
+    if (is_narrow(to)) return holds_all(to, from) ? same_bits(inst) : extend_anew(inst);
     if (bits(to) == bits(widened(from))) return same_bits(inst);
     if (bits(to) == 32) return become_convert(inst, Type::U32, Type::U64);
     const bool is_signed = ir::is_signed(from);

@@ -8,6 +8,7 @@
 
 #include "codegen/compile.hpp"
 #include "codegen/ir/parse.hpp"
+#include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
@@ -48,7 +49,9 @@ TEST_CASE("emitted PTX parses back to itself") {
         for (const CompileOptions& options : ways("sm_80")) {
             INFO(file);
             const Compiled compiled = compile(input_of(file), options);
-            CHECK(ptx::print(ptx::parse(compiled.ptx, "(emitted)")) == compiled.ptx);
+            const ptx::Module module = ptx::parse(compiled.ptx, "(emitted)");
+            CHECK(ptx::print(module) == compiled.ptx);
+            for (const Diagnostic& finding : ptx::check(module)) FAIL_CHECK(to_string(finding));
             CHECK(compile(input_of(file), options).ptx == compiled.ptx);
         }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden files of emission may run: `emit sm_80 …` compiles a function of IR to PTX, without passes. Further words:
-// `colouring` for the default allocation (else one register per value, so that an unrelated change does not recolour
-// the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
+// What golden files of emission may run: `emit sm_80 …` compiles a function of IR to PTX, without passes. Further
+// words: `colouring` for the default allocation (else one register per value, so that an unrelated change does not
+// recolour the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
 #include "codegen/compile.hpp"
 #include "codegen/ir/parse.hpp"
 #include "codegen/ptx/module.hpp"
