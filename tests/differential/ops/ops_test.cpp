@@ -3,6 +3,7 @@
 // gives, bit by bit, approximate ops within their ulp. On operands from memory; on constants, which without the passes
 // are immediates of the instruction and with them are folded.
 #include "codegen/compile.hpp"
+#include "codegen/ptx/check.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/ops/reference.hpp"
@@ -42,6 +43,7 @@ void append(std::vector<std::byte>& parameters, auto number) {
 }
 
 void launch(const Compiled& compiled, std::uint32_t threads, std::span<const std::byte> parameters) {
+    for (const Diagnostic& finding : ptx::check(ptx::parse(compiled.ptx, "op"))) FAIL_CHECK(to_string(finding));
     const runtime::Module module = device().load(compiled.ptx, "op");
     device().launch(module, compiled.name, runtime::grid(threads, 64), parameters);
 }
