@@ -55,11 +55,11 @@ struct Options {
 };
 
 struct Launch {
-    std::string_view entry;
+    std::string_view entry{};
     std::array<std::uint32_t, 3> grid{1, 1, 1};
     std::array<std::uint32_t, 3> block{1, 1, 1};
     std::uint32_t dynamic_shared_bytes = 0;
-    std::span<const std::byte> parameters;  // laid out as the entry's .param list: each at its natural alignment
+    std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
 };
 
 /// What a finished launch did.
