@@ -72,7 +72,7 @@ struct Check {
         findings.push_back({.where = where,
                             .message = fmt::format("launch of '{}': {}", kernel.name, message),
                             .hint = std::move(hint)});
-        if (kernel.where.known()) findings.back().notes.push_back({kernel.where, "the kernel is here"});
+        if (where.known() && kernel.where.known()) findings.back().notes.push_back({kernel.where, "the kernel is here"});
     }
     void finish() {
         if (!findings.empty()) throw Error(std::move(findings));

@@ -210,7 +210,7 @@ void Device::allow_dynamic_shared(Function function, const RawLaunch& launch) co
     if (needed > properties_.shared_bytes_optin)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
                                 launch.entry, needed, fixed, launch.grid.dynamic_shared_bytes),
-                    fmt::format("{} has {}", properties_.name, properties_.shared_bytes_optin));
+                    fmt::format("this device gives a block at most {}", properties_.shared_bytes_optin));
     check(driver_->cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedSizeBytes, most),
           "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
 }

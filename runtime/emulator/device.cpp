@@ -110,7 +110,7 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
     if (shared > properties_.shared_bytes_optin)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
                                 launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
-                    fmt::format("{} has {}", properties_.name, properties_.shared_bytes_optin));
+                    fmt::format("this device gives a block at most {}", properties_.shared_bytes_optin));
 }
 
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices as programs use them, on the emulator and on the stand-in for CUDA.
+#include "runtime/device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+
+#include "codegen/compile.hpp"
+#include "tests/catch.hpp"
+#include "tests/unit/runtime/cuda_fixture.hpp"
+
+namespace ikat::tests {
+namespace {
+
+using namespace runtime;
+
+/// Sets a variable of the environment for as long as it lives.
+class Environment {
+public:
+    Environment(const char* name, const char* value) : name_(name) {
+        if (const char* old = std::getenv(name)) old_ = old;
+        value ? setenv(name, value, 1) : unsetenv(name);
+    }
+    ~Environment() { old_.empty() ? unsetenv(name_) : setenv(name_, old_.c_str(), 1); }
+
+private:
+    const char* name_;
+    std::string old_;
+};
+
+/// out[i] = in[i] + 1 for i < n.
+constexpr const char* increment = R"(.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry increment(.param .u64 in, .param .u64 out, .param .u32 n)
+{
+	.reg .pred %p<2>;
+	.reg .b32 %r<7>;
+	.reg .b64 %rd<6>;
+	ld.param.u64 %rd1, [in];
+	ld.param.u64 %rd2, [out];
+	ld.param.u32 %r1, [n];
+	mov.u32 %r2, %ctaid.x;
+	mov.u32 %r3, %ntid.x;
+	mov.u32 %r4, %tid.x;
+	mad.lo.s32 %r5, %r2, %r3, %r4;
+	setp.ge.u32 %p1, %r5, %r1;
+	@%p1 bra done;
+	mul.wide.u32 %rd3, %r5, 4;
+	add.s64 %rd4, %rd1, %rd3;
+	add.s64 %rd5, %rd2, %rd3;
+	ld.global.b32 %r6, [%rd4];
+	add.s32 %r6, %r6, 1;
+	st.global.b32 [%rd5], %r6;
+done:
+	ret;
+}
+)";
+
+std::vector<std::byte> parameters(const Buffer<std::uint32_t>& in, const Buffer<std::uint32_t>& out, std::uint32_t n) {
+    const Argument list[] = {{.type = ir::Type::U32, .memory = &in.memory()},
+                             {.type = ir::Type::U32, .memory = &out.memory()},
+                             {.type = ir::Type::U32, .bits = n}};
+    return pack(list);
+}
+
+Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
+
+TEST_CASE("open: the argument decides, then the environment, then what is there") {
+    const FakeCuda fake;
+    const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA), device("IKAT_DEVICE", nullptr);
+    CHECK(Device::open().properties().kind == DeviceKind::Cuda);
+    CHECK(Device::open({.device = "emulator"}).properties().kind == DeviceKind::Emulator);
+    {
+        const Environment said("IKAT_DEVICE", "emulator");
+        CHECK(Device::open().properties().kind == DeviceKind::Emulator);
+        CHECK(Device::open({.device = "cuda"}).properties().kind == DeviceKind::Cuda);
+    }
+    fake.devices(0);
+    CHECK(Device::open().properties().kind == DeviceKind::Emulator);
+    CHECK_THAT(message_of([] { Device::open({.device = "cuda"}); }), contains("the CUDA driver sees no device"));
+    fake.devices(2);
+    CHECK_THAT(message_of([] { Device::open({.device = "cuda", .ordinal = 2}); }), contains("no CUDA device 2"));
+    fake.fail("cuInit", 999);
+    CHECK(Device::open().properties().kind == DeviceKind::Emulator);
+}
+
+TEST_CASE("open: without a driver the emulator is the device, and CUDA an error") {
+    const Environment driver("IKAT_CUDA_DRIVER", "/no/such/libcuda.so"), device("IKAT_DEVICE", nullptr);
+    CHECK(Device::open().properties().kind == DeviceKind::Emulator);
+    CHECK_THAT(message_of([] { Device::open({.device = "cuda"}); }), contains("no CUDA driver: /no/such/libcuda.so"));
+    const Environment said("IKAT_DEVICE", "gpu");
+    CHECK_THAT(message_of([] { Device::open(); }), contains("there is no device 'gpu' (from IKAT_DEVICE)"));
+}
+
+TEST_CASE("open: the emulator's threads and target") {
+    const Environment threads("IKAT_THREADS", "3");
+    CHECK(Device::open({.device = "emulator"}).properties().multiprocessors == 3);
+    CHECK(emulator().properties().multiprocessors == 1);
+    const Device device = Device::open({.device = "emulator", .target = "sm_90"});
+    CHECK(device.properties().target == "sm_90");
+    CHECK(device.properties().compute_major == 9);
+    CHECK(device.compile_options().target == "sm_90");
+    CHECK_THAT(message_of([] { Device::open({.device = "emulator", .target = "sm_1"}); }), contains("sm_1"));
+    const Environment bad("IKAT_THREADS", "0");
+    CHECK_THAT(message_of([] { Device::open({.device = "emulator"}); }), contains("IKAT_THREADS is '0'"));
+}
+
+TEST_CASE("list: what is there, and why something is not") {
+    const FakeCuda fake;
+    {
+        const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA);
+        fake.devices(2);
+        const std::vector<DeviceReport> reports = list_devices();
+        REQUIRE(reports.size() == 3);
+        CHECK(reports[0].selector == "cuda:0");
+        CHECK(reports[0].properties.name == "Fake GPU");
+        CHECK(reports[1].selector == "cuda:1");
+        CHECK(reports[2].selector == "emulator");
+    }
+    const Environment driver("IKAT_CUDA_DRIVER", "/no/such/libcuda.so");
+    const std::vector<DeviceReport> reports = list_devices();
+    REQUIRE(reports.size() == 2);
+    CHECK_THAT(reports[0].problem, contains("no CUDA driver"));
+    CHECK(reports[1].problem.empty());
+}
+
+TEST_CASE("buffers: up, down, fill, copy") {
+    const Device device = emulator();
+    std::vector<std::uint32_t> host(1000);
+    std::iota(host.begin(), host.end(), 0u);
+    const Buffer<std::uint32_t> a = device.upload(host, "a");
+    CHECK(device.download(a) == host);
+    Buffer<std::uint32_t> b = device.buffer<std::uint32_t>(1000, "b");
+    b.copy(a);
+    CHECK(b.download() == host);
+    b.fill(9);
+    CHECK(b.download() == std::vector<std::uint32_t>(1000, 9));
+    const std::array<half, 2> halves{half(1), half(2)};
+    CHECK(float(device.download(device.upload(halves))[1]) == 2);
+    CHECK(device.download(device.upload(std::vector<double>{})).empty());
+    CHECK(device.buffer<float>(0).size() == 0);
+}
+
+TEST_CASE("buffers keep their device open") {
+    std::optional<Buffer<std::uint32_t>> buffer;
+    {
+        const Device device = emulator();
+        buffer = device.upload(std::vector<std::uint32_t>{4, 5});
+    }
+    CHECK(buffer->download() == std::vector<std::uint32_t>{4, 5});
+}
+
+TEST_CASE("PTX text runs on the emulator") {
+    const Device device = emulator();
+    const Module module = device.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> in = device.upload(std::vector<std::uint32_t>{1, 2, 3}, "in");
+    Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(3, "out");
+    device.launch(module, "increment", grid(3, 2), parameters(in, out, 3));
+    CHECK(out.download() == std::vector<std::uint32_t>{2, 3, 4});
+    device.launch(module, "increment", grid(0, 2), parameters(in, out, 3));
+}
+
+TEST_CASE("PTX text: an access out of bounds is a kernel error that names buffer and line") {
+    const Device device = emulator();
+    const Module module = device.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> in = device.upload(std::vector<std::uint32_t>{1, 2, 3}, "in");
+    Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(2, "out");
+    const auto run = [&] { device.launch(module, "increment", grid(3, 32), parameters(in, out, 3)); };
+    CHECK_THROWS_AS(run(), KernelError);
+    const std::string message = message_of(run);
+    CHECK_THAT(message, contains("increment.ptx:23"));
+    CHECK_THAT(message, contains("'out'"));
+}
+
+TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kernel error") {
+    const Device device = emulator();
+    CHECK_THAT(message_of([&] { device.load("nonsense", "bad.ptx"); }), contains("bad.ptx:1"));
+    const Module module = device.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> in = device.upload(std::vector<std::uint32_t>{1});
+    const std::vector<std::byte> right = parameters(in, in, 1);
+    const auto refused = [&](std::string_view entry, const Grid& grid, std::span<const std::byte> parameters) {
+        try {
+            device.launch(module, entry, grid, parameters);
+        } catch (const KernelError&) { return std::string("a kernel error"); } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK_THAT(refused("decrement", grid(1, 1), right), contains("increment.ptx has no entry 'decrement'"));
+    CHECK_THAT(refused("increment", grid(1, 1), std::span(right).first(8)),
+               contains("takes 20 bytes of parameters, not 8"));
+    CHECK_THAT(refused("increment", grid(1, 2000), right), contains("a block of 2000 x 1 x 1 threads"));
+    CHECK_THAT(refused("increment", {{1}, {1}, 300000}, right), contains("needs 300000 bytes of shared memory"));
+    CHECK(refused("increment", grid(1, 1), right).empty());
+}
+
+TEST_CASE("streams do their work in order; events tell when") {
+    const Device device = emulator();
+    const Module module = device.load(increment, "increment.ptx");
+    Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1, 2, 3}, "x");
+    const Stream stream = device.stream();
+    const Event start = stream.record();
+    for (int i = 0; i < 3; ++i) stream.launch(module, "increment", grid(3, 32), parameters(x, x, 3));
+    const Event stop = stream.record();
+    stream.synchronize();
+    CHECK(x.download() == std::vector<std::uint32_t>{4, 5, 6});
+    CHECK(elapsed_milliseconds(start, stop) > 0);
+    CHECK(elapsed_milliseconds(stop, start) < 0);
+    const Event elsewhere = emulator().record();
+    CHECK_THAT(message_of([&] { elapsed_milliseconds(start, elsewhere); }), contains("different devices"));
+}
+
+}  // namespace
+}  // namespace ikat::tests
