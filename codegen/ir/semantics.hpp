@@ -92,9 +92,9 @@ template <class T>
 IKAT_INLINE constexpr T minimum(T a, T b) {
     if constexpr (is_float<T>) {
         const auto x = wide(a), y = wide(b);
-        if (x != x) return y != y ? canonical_nan<T>() : b;
-        if (y != y) return a;
-        return x < y || (x == y && sign_bit(a)) ? a : b;
+        const T ordered = x == y ? (sign_bit(a) ? a : b) : (x < y ? a : b);  // b, when a is a NaN
+        const T number = y != y ? a : ordered;
+        return wide(number) != wide(number) ? canonical_nan<T>() : number;
     } else {
         return a < b ? a : b;
     }
@@ -104,9 +104,9 @@ template <class T>
 IKAT_INLINE constexpr T maximum(T a, T b) {
     if constexpr (is_float<T>) {
         const auto x = wide(a), y = wide(b);
-        if (x != x) return y != y ? canonical_nan<T>() : b;
-        if (y != y) return a;
-        return x > y || (x == y && !sign_bit(a)) ? a : b;
+        const T ordered = x == y ? (sign_bit(b) ? a : b) : (x > y ? a : b);  // b, when a is a NaN
+        const T number = y != y ? a : ordered;
+        return wide(number) != wide(number) ? canonical_nan<T>() : number;
     } else {
         return a > b ? a : b;
     }
