@@ -60,7 +60,8 @@ const NamedRange* variable_at(const std::vector<NamedRange>& variables, std::uin
 /// "12 bytes past the end of", for an access of `bytes` at `offset` relative to something of `size` bytes.
 std::string distance(std::int64_t offset, std::uint32_t bytes, std::uint64_t size) {
     if (offset < 0) return fmt::format("{} before the start of", plural(std::uint64_t(-offset), "byte"));
-    if (std::uint64_t(offset) >= size)
+    if (std::uint64_t(offset) == size) return "right past the end of";
+    if (std::uint64_t(offset) > size)
         return fmt::format("{} past the end of", plural(std::uint64_t(offset) - size, "byte"));
     return fmt::format("{} across the end of", plural(std::uint64_t(offset) + bytes - size, "byte"));
 }
@@ -193,7 +194,7 @@ Error fault_error(const Block& block, const ScheduledWarp& warp) {
     switch (fault.kind) {
         case Fault::Kind::Access: {
             auto [what, hint] = access_finding(block, warp);
-            diagnostic.message = fmt::format("{} {} of {} {}, by {}", space_name(fault.space),
+            diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
                                              fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
             diagnostic.hint = std::move(hint);
             break;

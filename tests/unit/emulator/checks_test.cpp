@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the emulator finds while it runs, and the words in which it says so.
+#include "tests/unit/emulator/evaluate.hpp"
+
+using namespace ikat;
+using tests::contains;
+using tests::kernel;
+using tests::Machine;
+
+namespace {
+
+/// One access of 4 bytes at in + first + 4 * stride * (global thread).
+std::string access(const std::string& instruction, int first, int stride) {
+    return kernel(
+        "    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
+        "    mad.lo.u32 %r4, %r2, %r3, %r1; mul.lo.s32 %r4, %r4, " +
+        std::to_string(4 * stride) +
+        ";\n"
+        "    ld.param.u64 %d1, [p0]; cvt.s64.s32 %d2, %r4; add.s64 %d1, %d1, %d2;\n"
+        "    " +
+        instruction + "\n    ret;\n");
+}
+
+std::string finding(const std::string& text, std::uint32_t threads = 32, std::uint32_t blocks = 1) {
+    Machine machine;
+    const auto x = machine.empty<std::uint32_t>("x", 64);
+    return machine.failure(text, {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, x, x, x, 0u);
+}
+
+}  // namespace
+
+TEST_CASE("a load past the end names buffer, distance, block, thread, line and source") {
+    Machine machine;
+    const auto x = machine.empty<std::uint32_t>("x", 64);
+    const std::string message = machine.failure(access("ld.global.u32 %r5, [%d1+12];", 0, 1),
+                                                {.grid = {3, 1, 1}, .block = {32, 1, 1}}, x, x, x, 0u);
+    CHECK_THAT(message, contains("kernel.ptx:11:"));
+    CHECK_THAT(message,
+               contains("global load of 4 bytes, right past the end of buffer 'x' (256 bytes), by block (1,0,0) "
+                        "thread (29,0,0)"));
+    CHECK_THAT(message, contains("ld.global.u32 %r5, [%d1+12];"));
+    CHECK_THAT(message, contains("check the index against the number of elements"));
+}
+
+TEST_CASE("findings carry the line of the kernel's source") {
+    Machine machine;
+    const auto x = machine.empty<std::uint32_t>("x", 4);
+    machine.source_lines.resize(20);
+    machine.source_lines[11] = {"saxpy.cpp", 12, 5};
+    const std::string message =
+        machine.failure(access("ld.global.u32 %r5, [%d1+12];", 0, 1), {.block = {32, 1, 1}}, x, x, x, 0u);
+    CHECK_THAT(message, contains("saxpy.cpp:12:5"));
+}
+
+TEST_CASE("out of bounds in every pattern: contiguous, uniform, strided, half a warp, vectors, stores") {
+    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1-4];", 0, 1)),
+               contains("4 bytes before the start of buffer 'x'"));
+    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1+1024];", 0, 0)),
+               contains("768 bytes past the end of buffer 'x'"));
+    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1];", 0, 3)), contains("thread (22,0,0)"));
+    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1];", 0, -1)),
+               contains("4 bytes before the start of buffer 'x' (256 bytes), by block (0,0,0) thread (1,0,0)"));
+    CHECK_THAT(finding(access("setp.gt.u32 %p1, %r1, 20; @%p1 ld.global.u32 %r5, [%d1+160];", 0, 1)),
+               contains("thread (24,0,0)"));
+    CHECK_THAT(finding(access("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d1];", 0, 4)),
+               contains("global load of 16 bytes, right past"));
+    CHECK_THAT(
+        finding(access("st.global.u32 [%d1], %r1;", 0, 1), 96),
+        contains(
+            "global store of 4 bytes, right past the end of buffer 'x' (256 bytes), by block (0,0,0) thread (64,0,0)"));
+    CHECK_THAT(finding(access("st.global.u32 [%d1+256], %r1;", 0, 0)), contains("global store of 4 bytes, right past"));
+    CHECK_THAT(finding(access("atom.global.add.u32 %r5, [%d1], 1;", 0, 9)), contains("thread (8,0,0)"));
+    CHECK_THAT(finding(access("ld.global.u64 %d5, [%d1+252];", 0, 0)),
+               contains("4 bytes across the end of buffer 'x'"));
+    CHECK_THAT(finding(access("ld.u32 %r5, [%d1+256];", 0, 0)),
+               contains("generic load of 4 bytes, right past the end of buffer 'x'"));
+    // The last word itself is in.
+    CHECK(finding(access("ld.global.u32 %r5, [%d1+252];", 0, 0)) == "no failure");
+    CHECK(finding(access("ld.global.u32 %r5, [%d1+128];", 0, 1)) == "no failure");
+}
+
+TEST_CASE("misaligned accesses") {
+    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1+2];", 0, 1)),
+               contains("at offset 2 of buffer 'x': misaligned, 4 bytes are needed, by block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(finding(access("ld.global.v2.u32 {%r5, %r6}, [%d1];", 0, 1)),
+               contains("at offset 4 of buffer 'x': misaligned, 8 bytes are needed"));
+    CHECK_THAT(finding(access(".shared .b8 s[256]; ld.shared.u32 %r5, [s+1];", 0, 1)),
+               contains("at offset 1 of shared memory: misaligned"));
+}
+
+TEST_CASE("released buffers, null pointers, addresses of nothing") {
+    Machine machine;
+    const auto x = machine.empty<std::uint32_t>("x", 64);
+    machine.memory.release(x);
+    const std::string released =
+        machine.failure(access("ld.global.u32 %r5, [%d1+8];", 0, 1), {.block = {32, 1, 1}}, x, x, x, 0u);
+    CHECK_THAT(released, contains("at offset 8 of buffer 'x' (256 bytes), which has been released"));
+    CHECK_THAT(machine.failure(access("ld.global.u32 %r5, [%d1];", 0, 1), {.block = {32, 1, 1}}, 0ull, x, x, 0u),
+               contains("at 0x0: a null pointer"));
+    CHECK_THAT(machine.failure(access("st.global.u32 [%d1], %r5;", 0, 1), {.block = {32, 1, 1}},
+                               0xffff'0000'0000'0000ull, x, x, 0u),
+               contains("where no buffer is"));
+    CHECK_THAT(
+        machine.failure(access("st.global.u32 [%d1], %r5;", 0, 1), {.block = {32, 1, 1}}, 0xfff'ffff'f000ull, x, x, 0u),
+        contains("where no buffer is"));
+    CHECK_THAT(machine.failure(access("ld.global.u32 %r5, [%d1];", 0, 0), {.block = {32, 1, 1}}, std::uint64_t{1} << 36,
+                               x, x, 0u),
+               contains("an address of shared memory"));
+}
+
+TEST_CASE("shared, local, parameter and constant memory have bounds") {
+    const std::string shared = finding(access(
+        ".shared .align 4 .b8 tile[100]; mov.u32 %r6, tile; add.u32 %r6, %r6, %r4; ld.shared.u32 %r5, [%r6];", 0, 1));
+    CHECK_THAT(shared, contains("shared load of 4 bytes, right past the end of shared memory (100 bytes; the last "
+                                "variable there is 'tile' (100 bytes at offset 0)), by block (0,0,0) thread (25,0,0)"));
+    CHECK_THAT(finding(access(".shared .b8 tile[100]; mov.u32 %r6, tile; ld.shared.u32 %r5, [%r6-4];", 0, 1)),
+               contains("4 bytes before the start of shared memory"));
+    CHECK_THAT(finding(access("mov.u32 %r6, 0; st.shared.u32 [%r6], %r1;", 0, 1)),
+               contains("past the end of shared memory (0 bytes)"));
+    CHECK_THAT(finding(access(".local .align 4 .b8 own[8]; mov.u64 %d4, own; ld.local.u32 %r5, [%d4+8];", 0, 1)),
+               contains("past the end of local memory (8 bytes; the last variable there is 'own'"));
+    CHECK_THAT(finding(access("mov.u64 %d4, n; cvta.param.u64 %d4, %d4; st.u32 [%d4], %r1;", 0, 1)),
+               contains("which can only be read"));
+    CHECK_THAT(finding(access("ld.param.u32 %r5, [n+4];", 0, 1)), contains("outside of the kernel's parameters"));
+}
+
+TEST_CASE("a barrier in divergent code, and one that exited threads never reach") {
+    const std::string divergent = finding(kernel(R"(
+    mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 16; @%p1 bra $a;
+    bar.sync 0;
+    bra $end;
+$a:
+    add.u32 %r1, %r1, 1;
+    bar.sync 0;
+$end: ret;)"));
+    CHECK_THAT(
+        divergent,
+        contains("barrier in divergent code: lanes 16-31 of warp 0 in block (0,0,0) wait at a barrier for lanes 0-15"));
+    CHECK_THAT(divergent, contains("lanes 0-15 wait at a barrier for lanes 16-31"));
+    CHECK_THAT(divergent, contains("move the barrier out of the branch"));
+    const std::string early =
+        kernel("    mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 40; @%p1 ret;\n    bar.sync 0; ret;");
+    CHECK_THAT(finding(early, 64),
+               contains("barrier 0 is reached by 8 of the 32 threads of a warp; the others have exited"));
+    const std::string gone =
+        kernel("    mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret;\n    bar.sync 0; ret;");
+    CHECK_THAT(finding(gone, 96), contains("deadlock in block (0,0,0): no warp can go on; 64 threads have exited"));
+    CHECK_THAT(finding(gone, 96), contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 96 threads have reached"));
+}
+
+TEST_CASE("deadlock: every warp's place and what it waits for") {
+    const std::string text = finding(kernel(R"(
+    mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bra $a;
+    bar.sync 1, 64;
+    bra $end;
+$a:
+    bar.sync 2, 64;
+$end: ret;)"),
+                                     64);
+    CHECK_THAT(text, contains("deadlock in block (0,0,0): no warp can go on"));
+    CHECK_THAT(text, contains("warp 0 lanes 0-31 wait at barrier 2, which 32 of 64 threads have reached"));
+    CHECK_THAT(text, contains("warp 1 lanes 0-31 wait at barrier 1, which 32 of 64 threads have reached"));
+    CHECK_THAT(text, contains("bar.sync 2, 64;"));
+}
+
+TEST_CASE("barriers used wrongly") {
+    CHECK_THAT(finding(kernel("bar.sync 16; ret;")), contains("barrier 16 does not exist"));
+    CHECK_THAT(finding(kernel("bar.sync 0, 48; ret;"), 64), contains("barrier 0 is given 48 threads in a block of 64"));
+    CHECK_THAT(finding(kernel("mov.u32 %r1, %tid.x; shr.u32 %r1, %r1, 5; add.u32 %r1, %r1, 2; mul.lo.u32 %r1, %r1, 32; "
+                              "bar.sync 0, %r1; ret;"),
+                       96),
+               contains("barrier 0 is given 96 threads here and 64 by a warp that waits"));
+    CHECK_THAT(finding(kernel("mov.u32 %r1, %laneid; and.b32 %r1, %r1, 1; bar.sync %r1; ret;")),
+               contains("threads of one warp wait at different barriers"));
+}
+
+TEST_CASE("warp-wide instructions that members never reach, or that a stranger executes") {
+    const std::string missing = finding(kernel(R"(
+    mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @%p1 bra $a;
+    shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; bra $end;
+$a: shfl.sync.bfly.b32 %r2, %r1, 2, 31, -1;
+$end: ret;)"));
+    CHECK_THAT(missing, contains("warp-wide instruction in divergent code"));
+    CHECK_THAT(missing, contains("lanes 8-31 wait for lanes 0-7"));
+    CHECK_THAT(finding(kernel("vote.sync.any.pred %p1, %p2, 0xff; ret;")),
+               contains("is not in its own member mask (mask 0x000000ff), by block (0,0,0) thread (8,0,0)"));
+}
+
+TEST_CASE("endless kernels are stopped at the step budget") {
+    Machine machine;
+    machine.options.step_budget = 10000;
+    const std::string message =
+        machine.failure(kernel("$loop: bra $loop;"), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
+    CHECK_THAT(message, contains("the launch has not ended after 10000 warp instructions; block (0,0,0) was running"));
+    CHECK_THAT(message, contains("bra $loop;"));
+}
+
+TEST_CASE("trap, and the lines of instructions that cannot run") {
+    CHECK_THAT(finding(kernel("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 5; @%p1 trap; ret;")),
+               contains("the kernel trapped, in block (0,0,0) thread (5,0,0)"));
+    CHECK_THAT(finding(kernel("tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [p0, {%r1, %r2}]; ret;")),
+               contains("the emulator cannot run this instruction: opcode 'tex'"));
+    CHECK_THAT(finding(kernel("add.cc.u32 %r1, %r2, %r3; ret;")), contains("modifier '.cc'"));
+    CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
+    CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not in reach"));
+    CHECK_THAT(
+        finding(kernel("call (%r1), f, (%r1); ret;", ".func (.reg .b32 o) f (.reg .b32 i) { call (o), f, (i); ret; }")),
+        contains("'f' calls itself"));
+}
+
+TEST_CASE("launches that do not fit") {
+    Machine machine;
+    const std::string text = kernel("ret;");
+    const auto launch = [&](emulator::Launch l) { return machine.failure(text, l, 0ull, 0ull, 0ull, 0u); };
+    CHECK_THAT(launch({.block = {1025, 1, 1}}),
+               contains("kernel 'k' cannot be launched: a block of (1025,1,1) threads"));
+    CHECK_THAT(launch({.block = {1, 1, 65}}), contains("a block of (1,1,65) threads"));
+    CHECK_THAT(launch({.block = {0, 1, 1}}), contains("a block of (0,1,1) threads"));
+    CHECK_THAT(launch({.grid = {0, 1, 1}}), contains("a grid of (0,1,1) blocks"));
+    CHECK_THAT(launch({.grid = {1, 65536, 1}}), contains("a grid of (1,65536,1) blocks"));
+    CHECK_THAT(launch({.dynamic_shared_bytes = 300000}),
+               contains("300000 bytes of shared memory (300000 of them dynamic)"));
+    CHECK_THAT(launch({.entry = "other"}), contains("the module has no kernel 'other'"));
+    CHECK_THAT(machine.failure(text, {}, 0ull), contains("8 bytes of parameters where the kernel has 28"));
+    std::string bounded = text;
+    bounded.replace(bounded.find("n)\n") + 2, 0, " .maxntid 64, 1, 1");
+    CHECK_THAT(machine.failure(bounded, {.block = {65, 1, 1}}, 0ull, 0ull, 0ull, 0u),
+               contains("a block of 65 threads where .maxntid allows 64"));
+    std::string required = text;
+    required.replace(required.find("n)\n") + 2, 0, " .reqntid 64, 1, 1");
+    CHECK_THAT(machine.failure(required, {.block = {32, 1, 1}}, 0ull, 0ull, 0ull, 0u),
+               contains("a block of (32,1,1) where .reqntid demands (64,1,1)"));
+}
+
+TEST_CASE("of several failing blocks the first is reported, with any number of host threads") {
+    for (const unsigned threads : {1u, 2u, 4u}) {
+        Machine machine;
+        machine.options.threads = threads;
+        const auto x = machine.empty<std::uint32_t>("x", 640);
+        CHECK_THAT(machine.failure(access("st.global.u32 [%d1], %r1;", 0, 1),
+                                   {.grid = {100, 1, 1}, .block = {32, 1, 1}}, x, x, x, 0u),
+                   contains("by block (20,0,0) thread (0,0,0)"));
+    }
+}
