@@ -46,7 +46,7 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierReduce = 8,                              // with one of the next three
     BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64;
 
-IKAT_CONTROL_HANDLER(sync_warp);  // members x
+Handler select_sync_warp();  // members x
 Handler select_shuffle(std::string_view mode);
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
 Handler select_vote(Vote mode);

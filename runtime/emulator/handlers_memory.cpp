@@ -5,8 +5,9 @@
 //     contiguous   lane i reads base + i * size        one copy, or one de-interleave for .v2 and .v4
 //     uniform      every lane reads the same           one load, broadcast
 //
-// Everything else (partial masks, strides, several buffers, local memory) takes the lanes one by one, after one check
-// of all of them where they lie in one buffer. Every path checks bounds and alignment.
+// Everything else (partial masks, strides, local memory) goes lane by lane through a staging area that looks like the
+// contiguous case, after one vectorised check of all lanes where they lie in one buffer, and with a check of each where
+// they do not. Every path checks bounds and alignment.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_memory.cpp"
 #include <hwy/foreach_target.h>
@@ -56,118 +57,175 @@ HWY_INLINE void count_bytes(Warp* w, std::uint64_t address, std::uint64_t bytes,
         w->*counter += bytes;
 }
 
-/// Addresses of the active lanes into w->addresses, those of the others set to the first active lane's. Returns the
-/// view when all of them are inside one and aligned; else one of 0 bytes.
-template <class A>
-View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space, std::uint64_t bytes) {
-    const A* const a = lanes_at<A>(frame, op->a);
-    const auto offset = std::uint64_t(std::int64_t(std::int32_t(op->x)));
-    std::uint64_t* const addresses = w->addresses;
-    const std::uint64_t first = std::uint64_t(a[std::countr_zero(mask)]) + offset;
-    IKAT_EACH_LANE(i) addresses[i] = mask >> i & 1 ? std::uint64_t(a[i]) + offset : first;
-    View view = view_of(*w, space, first);
-    if (view.bytes < bytes) return {};
-    std::uint64_t beyond = 0, misaligned = 0;
-    const std::uint64_t base = view.base, last = view.bytes - bytes;
-    for (unsigned i = 0; i < warp_size; ++i) {
-        beyond |= addresses[i] - base > last ? 1 : 0;
-        misaligned |= addresses[i];
-    }
-    if (beyond || (misaligned & (bytes - 1))) view.bytes = 0;
-    return view;
+/// The window of a shared access, or the buffer of a global one.
+template <Space S>
+HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unused]] std::uint64_t address) {
+    if constexpr (S == Space::Global || S == Space::Generic)
+        return view_of(*w, S, address);
+    else
+        return (w->windows[int(S)]);
 }
 
-template <class T, unsigned N>
-HWY_NOINLINE bool load_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space,
-                             const View& view) {
-    constexpr std::uint32_t bytes = sizeof(T) * N;
-    Cell<T>* to[N];
-    for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k));
-    const bool checked = view.bytes != 0;
-    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
-        const unsigned lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t address = w->addresses[lane];
-        const std::byte* from = view.host + (address - view.base) + lane * view.lane_stride;
-        if (!checked && !(from = lane_bytes(w, op, space, lane, address, bytes, false))) return false;
-        for (unsigned k = 0; k < N; ++k) {
-            T value;
-            std::memcpy(&value, from + k * sizeof(T), sizeof(T));
-            to[k][lane] = value;
-        }
-    }
-    return true;
-}
+HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
 
-template <class T, unsigned N>
-HWY_NOINLINE bool store_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space,
-                              const View& view) {
-    constexpr std::uint32_t bytes = sizeof(T) * N;
-    const Cell<T>* from[N];
-    for (unsigned k = 0; k < N; ++k) from[k] = lanes_at<Cell<T>>(frame, element(op, k));
-    const bool checked = view.bytes != 0 && view.writable;
-    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
-        const unsigned lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t address = w->addresses[lane];
-        std::byte* to = view.host + (address - view.base) + lane * view.lane_stride;
-        if (!checked && !(to = lane_bytes(w, op, space, lane, address, bytes, true))) return false;
-        for (unsigned k = 0; k < N; ++k) {
-            const T value = T(from[k][lane]);
-            std::memcpy(to + k * sizeof(T), &value, sizeof(T));
-        }
-    }
-    return true;
-}
-
-template <Space S, class A, class T, unsigned N>
-HWY_NOINLINE IKAT_HANDLER(load_any) {
-    const View view = common_view<A>(op, w, frame, mask, S, sizeof(T) * N);
-    if (!load_lanes<T, N>(op, w, frame, mask, S, view)) return nullptr;
-    count_bytes<S>(w, w->addresses[0], sizeof(T) * N * unsigned(std::popcount(mask)), &Warp::bytes_read);
-    IKAT_NEXT;
-}
-
-template <Space S, class A, class T, unsigned N>
-HWY_NOINLINE IKAT_HANDLER(store_any) {
-    const View view = common_view<A>(op, w, frame, mask, S, sizeof(T) * N);
-    if (!store_lanes<T, N>(op, w, frame, mask, S, view)) return nullptr;
-    count_bytes<S>(w, w->addresses[0], sizeof(T) * N * unsigned(std::popcount(mask)), &Warp::bytes_written);
-    IKAT_NEXT;
-}
+// ---- from memory bytes, lane after lane, to registers and back
 
 template <class T, unsigned N>
 HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte* host) {
     const T* const from = reinterpret_cast<const T*>(host);
-    for (unsigned k = 0; k < N; ++k) {
-        Cell<T>* const d = lanes_at<Cell<T>>(frame, element(op, k));
-        IKAT_EACH_LANE(i) d[i] = from[i * N + k];
+    if constexpr (N == 4 && sizeof(T) == 4) {
+        const hn::ScalableTag<T> v;
+        for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+            hn::Vec<decltype(v)> v0, v1, v2, v3;
+            hn::LoadInterleaved4(v, from + 4 * i, v0, v1, v2, v3);
+            hn::Store(v0, v, lanes_at<T>(frame, op->d) + i);
+            hn::Store(v1, v, lanes_at<T>(frame, op->b) + i);
+            hn::Store(v2, v, lanes_at<T>(frame, op->c) + i);
+            hn::Store(v3, v, lanes_at<T>(frame, op->y) + i);
+        }
+    } else {
+        Cell<T>* to[N];
+        for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k));
+        IKAT_EACH_LANE(i) for (unsigned k = 0; k < N; ++k) to[k][i] = from[i * N + k];
     }
 }
 
 template <class T, unsigned N>
 HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* host) {
-    T values[N];
-    std::memcpy(values, host, sizeof values);
-    for (unsigned k = 0; k < N; ++k) {
-        Cell<T>* const d = lanes_at<Cell<T>>(frame, element(op, k));
-        IKAT_EACH_LANE(i) d[i] = values[k];
-    }
+    const auto broadcast = [&](std::uint32_t register_offset, unsigned k) HWY_ATTR {
+        T value;
+        std::memcpy(&value, host + k * sizeof(T), sizeof value);
+        Cell<T>* const d = lanes_at<Cell<T>>(frame, register_offset);
+        IKAT_EACH_LANE(i) d[i] = value;
+    };
+    broadcast(op->d, 0);
+    if constexpr (N > 1) broadcast(op->b, 1);
+    if constexpr (N > 2) broadcast(op->c, 2), broadcast(op->y, 3);
 }
 
 template <class T, unsigned N>
 HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host) {
     T* const to = reinterpret_cast<T*>(host);
-    const Cell<T>* from[N];
-    for (unsigned k = 0; k < N; ++k) from[k] = lanes_at<Cell<T>>(frame, element(op, k));
-    IKAT_EACH_LANE(i) for (unsigned k = 0; k < N; ++k) to[i * N + k] = T(from[k][i]);
+    if constexpr (N == 4 && sizeof(T) == 4) {
+        const hn::ScalableTag<T> v;
+        for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
+            hn::StoreInterleaved4(
+                hn::Load(v, lanes_at<T>(frame, op->d) + i), hn::Load(v, lanes_at<T>(frame, op->b) + i),
+                hn::Load(v, lanes_at<T>(frame, op->c) + i), hn::Load(v, lanes_at<T>(frame, op->y) + i), v, to + 4 * i);
+    } else {
+        const Cell<T>* from[N];
+        for (unsigned k = 0; k < N; ++k) from[k] = lanes_at<Cell<T>>(frame, element(op, k));
+        IKAT_EACH_LANE(i) for (unsigned k = 0; k < N; ++k) to[i * N + k] = T(from[k][i]);
+    }
 }
+
+// ---- any addresses
+
+/// Lane addresses relative to the view of the first active lane into w->addresses; lanes that are off get the first
+/// active lane's. Returns that view with bytes = 0 unless every lane is inside it and aligned.
+template <Space S, class A>
+View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {
+    const A* const a = lanes_at<A>(frame, op->a);
+    std::uint64_t* const at = w->addresses;
+    const std::uint64_t first = std::uint64_t(a[std::countr_zero(mask)]) + offset_of(op);
+    View view = view_for<S>(w, first);
+    const std::uint64_t origin = offset_of(op) - view.base, first_at = first - view.base;
+    const std::uint64_t last = view.bytes - bytes;
+    std::uint64_t beyond = 0, low_bits = 0;
+    IKAT_EACH_LANE(i) {
+        const std::uint64_t own = std::uint64_t(a[i]) + origin;
+        at[i] = mask >> i & 1 ? own : first_at;
+    }
+    for (unsigned i = 0; i < warp_size; ++i) {
+        beyond |= at[i] > last ? 1 : 0;
+        low_bits |= at[i];
+    }
+    if (view.bytes < bytes || beyond || (low_bits & (bytes - 1))) view.bytes = 0;
+    return view;
+}
+
+/// Every active lane by itself, each in a buffer of its own: between w->staging and memory. False on a finding.
+template <class A, unsigned Bytes, bool Store>
+HWY_NOINLINE bool move_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space) {
+    const A* const a = lanes_at<A>(frame, op->a);
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        std::byte* const memory = lane_bytes(w, op, space, lane, std::uint64_t(a[lane]) + offset_of(op), Bytes, Store);
+        if (!memory) return false;
+        std::byte* const staged = w->staging + lane * Bytes;
+        if (Store)
+            std::memcpy(memory, staged, Bytes);
+        else
+            std::memcpy(staged, memory, Bytes);
+    }
+    return true;
+}
+
+/// Lanes of a mask from their places, the others keeping their registers.
+template <class T, unsigned N>
+HWY_NOINLINE void load_some(const Op* op, std::byte* frame, std::uint32_t mask, const View& view,
+                            const std::uint64_t* at) {
+    Cell<T>* to[N];
+    for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k));
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        T values[N];
+        std::memcpy(values, view.host + at[lane] + lane * view.lane_stride, sizeof values);
+        for (unsigned k = 0; k < N; ++k) to[k][lane] = values[k];
+    }
+}
+
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(load_any) {
+    constexpr unsigned bytes = sizeof(T) * N;
+    const std::uint64_t first = std::uint64_t(lanes_at<A>(frame, op->a)[std::countr_zero(mask)]) + offset_of(op);
+    View view = common_view<S, A>(op, w, frame, mask, bytes);
+    if (view.bytes == 0) {
+        if (!move_lanes<A, bytes, false>(op, w, frame, mask, S)) return nullptr;
+        view = {.host = w->staging, .lane_stride = bytes};
+        std::memset(w->addresses, 0, sizeof w->addresses);
+    }
+    if (mask == all_lanes) {
+        for (unsigned i = 0; i < warp_size; ++i)
+            std::memcpy(w->staging + i * bytes, view.host + w->addresses[i] + i * view.lane_stride, bytes);
+        load_contiguous<T, N>(op, frame, w->staging);
+    } else {
+        load_some<T, N>(op, frame, mask, view, w->addresses);
+    }
+    count_bytes<S>(w, first, bytes * unsigned(std::popcount(mask)), &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(store_any) {
+    constexpr unsigned bytes = sizeof(T) * N;
+    const std::uint64_t first = std::uint64_t(lanes_at<A>(frame, op->a)[std::countr_zero(mask)]) + offset_of(op);
+    const View view = common_view<S, A>(op, w, frame, mask, bytes);
+    store_contiguous<T, N>(op, frame, w->staging);
+    if (view.bytes == 0 || !view.writable) {
+        if (!move_lanes<A, bytes, true>(op, w, frame, mask, S)) return nullptr;
+    } else if (mask == all_lanes) {
+        for (unsigned i = 0; i < warp_size; ++i)
+            std::memcpy(view.host + w->addresses[i] + i * view.lane_stride, w->staging + i * bytes, bytes);
+    } else {
+        for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+            const unsigned i = unsigned(std::countr_zero(rest));
+            std::memcpy(view.host + w->addresses[i] + i * view.lane_stride, w->staging + i * bytes, bytes);
+        }
+    }
+    count_bytes<S>(w, first, bytes * unsigned(std::popcount(mask)), &Warp::bytes_written);
+    IKAT_NEXT;
+}
+
+// ---- the two common patterns
 
 template <Space S, class A, class T, unsigned N>
 IKAT_HANDLER(load) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
     const A* const a = lanes_at<A>(frame, op->a);
     if (HWY_LIKELY(mask == all_lanes)) {
-        const std::uint64_t address = std::uint64_t(a[0]) + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        const View view = view_of(*w, S, address);
+        const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+        const auto& view = view_for<S>(w, address);
         const std::uint64_t at = address - view.base;
         if (at % bytes == 0 && (S != Space::Generic || view.lane_stride == 0)) {
             if (is_progression<A, A(bytes)>(a)) {
@@ -193,8 +251,8 @@ IKAT_HANDLER(store) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
     const A* const a = lanes_at<A>(frame, op->a);
     if (HWY_LIKELY(mask == all_lanes)) {
-        const std::uint64_t address = std::uint64_t(a[0]) + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        const View view = view_of(*w, S, address);
+        const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+        const auto& view = view_for<S>(w, address);
         const std::uint64_t at = address - view.base;
         if (at % bytes == 0 && (S != Space::Generic || (view.lane_stride == 0 && view.writable)) &&
             is_progression<A, A(bytes)>(a) && HWY_LIKELY(inside(view, at, warp_size * bytes))) {

@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions in which the lanes of a warp meet: shuffles, votes, matches, reductions. Each names its members; the op
 // runs when all of them that still live are here, and else the lanes wait at it (Leave::Rendezvous).
-#include <bit>
-#include <cstring>
-
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/emulator/handlers_warp.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target
 #include "runtime/emulator/handlers_control.hpp"
+#include "runtime/emulator/lanes.inl"
 
+HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
-
-namespace {
+namespace HWY_NAMESPACE {
 
 using u32 = std::uint32_t;
 
-u32* words(std::byte* frame, u32 offset) { return reinterpret_cast<u32*>(frame + offset); }
+HWY_INLINE u32* words(std::byte* frame, u32 offset) { return lanes_at<u32>(frame, offset); }
+HWY_INLINE u32& lane_set(std::byte* frame, u32 offset) { return *reinterpret_cast<u32*>(frame + offset); }
 
 template <class F>
-void each_lane(u32 mask, F f) {
+HWY_INLINE void each_lane(u32 mask, F f) {
     for (u32 rest = mask; rest; rest &= rest - 1) f(unsigned(std::countr_zero(rest)));
+}
+
+/// Whether every lane names all lanes as members, as converged code does.
+HWY_INLINE bool names_all(const u32* members) {
+    u32 all = all_lanes;
+    for (unsigned i = 0; i < warp_size; ++i) all &= members[i];
+    return all == all_lanes;
 }
 
 /// Whether all living members of every active lane are here. If not, the warp leaves: to wait, or with a finding when a
 /// lane is no member of its own set.
-bool members_present(const Op* op, Warp* w, const u32* members, u32 mask) {
+HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members, u32 mask) {
     u32 wanted = 0, absent = 0;
     each_lane(mask, [&](unsigned lane) {
         wanted |= members[lane];
@@ -44,75 +54,89 @@ bool members_present(const Op* op, Warp* w, const u32* members, u32 mask) {
     return false;
 }
 
+HWY_INLINE bool members_present(const Op* op, Warp* w, const u32* members, u32 mask) {
+    if (HWY_LIKELY(mask == w->live && names_all(members))) return true;
+    return members_present_slow(op, w, members, mask);
+}
+
 enum class Shuffle { Up, Down, Butterfly, Index };
 
-/// The lane that `lane` reads, and whether it is in range (PTX ISA, shfl.sync).
+/// The lane that `lane` reads (PTX ISA, shfl.sync); its own, where that is out of range.
+struct Source {
+    u32 lane;
+    bool in_range;
+};
 template <Shuffle Mode>
-bool source_lane(unsigned lane, u32 b, u32 c, unsigned& from) {
-    const u32 segment = c >> 8 & 31, clamp = c & 31;
-    b &= 31;
-    const u32 limit = (lane & segment) | (clamp & ~segment);
-    int j = 0;
-    bool in_range = false;
-    switch (Mode) {
-        case Shuffle::Up: j = int(lane) - int(b), in_range = j >= int(limit); break;
-        case Shuffle::Down: j = int(lane + b), in_range = j <= int(limit); break;
-        case Shuffle::Butterfly: j = int(lane ^ b), in_range = j <= int(limit); break;
-        case Shuffle::Index: j = int((lane & segment) | (b & ~segment)), in_range = j <= int(limit); break;
-    }
-    from = in_range ? unsigned(j) & 31 : lane;
-    return in_range;
+HWY_INLINE Source source_lane(int lane, u32 b, u32 c) {
+    const int segment = int(c >> 8 & 31), distance = int(b & 31);
+    const int limit = (lane & segment) | (int(c & 31) & ~segment);
+    const int j = Mode == Shuffle::Up          ? lane - distance
+                  : Mode == Shuffle::Down      ? lane + distance
+                  : Mode == Shuffle::Butterfly ? lane ^ distance
+                                               : (lane & segment) | (distance & ~segment);
+    const bool in_range = Mode == Shuffle::Up ? j >= limit : j <= limit;
+    return {u32(in_range ? j & 31 : lane), in_range};
 }
 
 /// d and predicate y = a of another lane; b the lane or distance, c clamp and segments, x the members.
 template <Shuffle Mode>
-const Op* shuffle(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(shuffle) {
     if (!members_present(op, w, words(frame, op->x), mask)) return nullptr;
-    u32 from[warp_size];
-    std::memcpy(from, frame + op->a, sizeof from);
-    const u32 *b = words(frame, op->b), *c = words(frame, op->c);
-    u32 results[warp_size], in_range = 0;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-        unsigned source;
-        in_range |= u32(source_lane<Mode>(lane, b[lane], c[lane], source)) << lane;
-        results[lane] = from[source];
+    u32* const sources = reinterpret_cast<u32*>(w->addresses);
+    u32* const values = sources + warp_size;
+    u32* const results = reinterpret_cast<u32*>(w->scratch);
+    const u32 *const a = words(frame, op->a), *const b = words(frame, op->b), *const c = words(frame, op->c);
+    u32 in_range = 0;
+    for (unsigned i = 0; i < warp_size; ++i) {
+        const Source source = source_lane<Mode>(int(i), b[i], c[i]);
+        sources[i] = source.lane;
+        in_range |= u32(source.in_range) << i;
+        values[i] = a[i];
     }
-    u32* const d = words(frame, op->d);
-    if (mask == all_lanes)
-        std::memcpy(d, results, sizeof results);
-    else
-        each_lane(mask, [&](unsigned lane) { d[lane] = results[lane]; });
-    u32* const p = words(frame, op->y);
-    *p = (*p & ~mask) | (in_range & mask);
-    IKAT_NEXT;
+    for (unsigned i = 0; i < warp_size; ++i) results[i] = values[sources[i]];
+    u32& p = lane_set(frame, op->y);
+    p = (p & ~mask) | (in_range & mask);
+    return blend_and_continue<4>(op, w, frame, mask);
 }
 
 /// Predicate d (ballot: register d) = vote on predicate a among members x.
 template <Vote Mode>
-const Op* vote(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(vote) {
     const u32* const members = words(frame, op->x);
     if (!members_present(op, w, members, mask)) return nullptr;
-    const u32 p = *words(frame, op->a) & mask;
+    const u32 p = lane_set(frame, op->a) & mask;
     u32 verdict = 0;
-    u32* const d = words(frame, op->d);
+    const auto decide = [](u32 yes, u32 here) {
+        return Mode == Vote::All ? yes == here : Mode == Vote::Any ? yes != 0 : yes == here || yes == 0;
+    };
+    if (HWY_LIKELY(mask == w->live && names_all(members))) {
+        if constexpr (Mode == Vote::Ballot) {
+            u32* const d = words(w->scratch, 0);
+            IKAT_EACH_LANE(i) d[i] = p;
+            return blend_and_continue<4>(op, w, frame, mask);
+        } else {
+            u32& d = lane_set(frame, op->d);
+            d = (d & ~mask) | (decide(p, mask) ? mask : 0);
+            IKAT_NEXT;
+        }
+    }
     each_lane(mask, [&](unsigned lane) {
         const u32 here = members[lane] & mask, yes = p & here;
-        bool is = false;
-        switch (Mode) {
-            case Vote::All: is = yes == here; break;
-            case Vote::Any: is = yes != 0; break;
-            case Vote::Uniform: is = yes == here || yes == 0; break;
-            case Vote::Ballot: d[lane] = yes; break;
-        }
-        verdict |= u32(is) << lane;
+        if constexpr (Mode == Vote::Ballot)
+            words(frame, op->d)[lane] = yes;
+        else
+            verdict |= u32(decide(yes, here)) << lane;
     });
-    if (Mode != Vote::Ballot) *d = (*d & ~mask) | verdict;
+    if constexpr (Mode != Vote::Ballot) {
+        u32& d = lane_set(frame, op->d);
+        d = (d & ~mask) | verdict;
+    }
     IKAT_NEXT;
 }
 
 /// d = members with the same a; match.all also sets predicate y and gives 0 unless all agree.
 template <class T, bool All>
-const Op* match(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(match) {
     const u32* const members = words(frame, op->x);
     if (!members_present(op, w, members, mask)) return nullptr;
     const T* const a = reinterpret_cast<const T*>(frame + op->a);
@@ -127,14 +151,14 @@ const Op* match(const Op* op, Warp* w, std::byte* frame, u32 mask) {
     u32* const d = words(frame, op->d);
     each_lane(mask, [&](unsigned lane) { d[lane] = results[lane]; });
     if (All) {
-        u32* const p = words(frame, op->y);
-        *p = (*p & ~mask) | agreed;
+        u32& p = lane_set(frame, op->y);
+        p = (p & ~mask) | agreed;
     }
     IKAT_NEXT;
 }
 
 template <Reduction R>
-const Op* reduce(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(reduce) {
     const u32* const members = words(frame, op->x);
     if (!members_present(op, w, members, mask)) return nullptr;
     const u32* const a = words(frame, op->a);
@@ -162,33 +186,31 @@ const Op* reduce(const Op* op, Warp* w, std::byte* frame, u32 mask) {
 }
 
 /// d = the lowest member; predicate y holds in that lane.
-const Op* elect(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(elect) {
     const u32* const members = words(frame, op->x);
     if (!members_present(op, w, members, mask)) return nullptr;
     u32* const d = words(frame, op->d);
-    u32* const p = words(frame, op->y);
+    u32& p = lane_set(frame, op->y);
     each_lane(mask, [&](unsigned lane) {
         const u32 leader = u32(std::countr_zero(members[lane] & mask));
         d[lane] = leader;
-        *p = (*p & ~(1u << lane)) | u32(leader == lane) << lane;
+        p = (p & ~(1u << lane)) | u32(leader == lane) << lane;
     });
     IKAT_NEXT;
 }
 
-const Op* active_mask(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(active_mask) {
     u32* const d = words(frame, op->d);
     each_lane(mask, [&](unsigned lane) { d[lane] = mask; });
     IKAT_NEXT;
 }
 
-}  // namespace
-
-const Op* sync_warp(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+IKAT_HANDLER(meet) {
     if (!members_present(op, w, words(frame, op->x), mask)) return nullptr;
     IKAT_NEXT;
 }
 
-Handler select_shuffle(std::string_view mode) {
+Handler choose_shuffle(std::string_view mode) {
     if (mode == ".up") return shuffle<Shuffle::Up>;
     if (mode == ".down") return shuffle<Shuffle::Down>;
     if (mode == ".bfly") return shuffle<Shuffle::Butterfly>;
@@ -196,7 +218,7 @@ Handler select_shuffle(std::string_view mode) {
     return nullptr;
 }
 
-Handler select_vote(Vote mode) {
+Handler choose_vote(Vote mode) {
     switch (mode) {
         case Vote::All: return vote<Vote::All>;
         case Vote::Any: return vote<Vote::Any>;
@@ -206,12 +228,12 @@ Handler select_vote(Vote mode) {
     return nullptr;
 }
 
-Handler select_match(bool all, unsigned bytes) {
+Handler choose_match(bool all, unsigned bytes) {
     if (bytes == 8) return all ? match<std::uint64_t, true> : match<std::uint64_t, false>;
     return all ? match<u32, true> : match<u32, false>;
 }
 
-Handler select_reduction(Reduction reduction) {
+Handler choose_reduction(Reduction reduction) {
     switch (reduction) {
         case Reduction::Add: return reduce<Reduction::Add>;
         case Reduction::Min: return reduce<Reduction::Min>;
@@ -225,7 +247,30 @@ Handler select_reduction(Reduction reduction) {
     return nullptr;
 }
 
-Handler select_elect() { return elect; }
-Handler select_active_mask() { return active_mask; }
+Handler choose_elect() { return elect; }
+Handler choose_active_mask() { return active_mask; }
+Handler choose_sync_warp() { return meet; }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ikat::emulator {
+HWY_EXPORT(choose_shuffle);
+HWY_EXPORT(choose_vote);
+HWY_EXPORT(choose_match);
+HWY_EXPORT(choose_reduction);
+HWY_EXPORT(choose_elect);
+HWY_EXPORT(choose_active_mask);
+HWY_EXPORT(choose_sync_warp);
+
+Handler select_shuffle(std::string_view mode) { return HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode); }
+Handler select_vote(Vote mode) { return HWY_DYNAMIC_DISPATCH(choose_vote)(mode); }
+Handler select_match(bool all, unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_match)(all, bytes); }
+Handler select_reduction(Reduction reduction) { return HWY_DYNAMIC_DISPATCH(choose_reduction)(reduction); }
+Handler select_elect() { return HWY_DYNAMIC_DISPATCH(choose_elect)(); }
+Handler select_active_mask() { return HWY_DYNAMIC_DISPATCH(choose_active_mask)(); }
+Handler select_sync_warp() { return HWY_DYNAMIC_DISPATCH(choose_sync_warp)(); }
+}  // namespace ikat::emulator
+#endif

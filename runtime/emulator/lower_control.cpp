@@ -191,7 +191,7 @@ void Lowering::bar(Form& form, Operands operands) {
     if (form.take(".warp")) {
         form.take(".sync");
         count_here();
-        emit(sync_warp, 0, X, {0, 0, 0, 0, index(source(operands[0], Type::U32))});
+        emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(source(operands[0], Type::U32))});
         return;
     }
     form.take(".cta");

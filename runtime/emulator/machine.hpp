@@ -94,7 +94,8 @@ struct Warp {
     const Memory::State* memory = nullptr;
 
     // Scratch of the running handler
-    alignas(64) std::byte scratch[256];
+    alignas(64) std::byte scratch[256];  // one register
+    alignas(64) std::byte staging[512];  // what the lanes load or store, lane after lane
     alignas(64) std::uint64_t addresses[warp_size];
     alignas(64) std::uint32_t targets[warp_size];
 

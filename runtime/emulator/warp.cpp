@@ -93,6 +93,7 @@ bool ScheduledWarp::at_barrier() const {
 
 /// bar.warp.sync is met by lanes that execute it anywhere in the program.
 bool ScheduledWarp::release_met_members() {
+    const Handler sync_warp = select_sync_warp();
     const auto waits = [&](const Split& split) {
         return split.wait == Split::Wait::Members && code[split.pc].run == sync_warp;
     };
