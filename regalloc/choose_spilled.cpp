@@ -28,10 +28,9 @@ struct Chooser {
     const Liveness& liveness;
     NextUse next_use{problem, flow, liveness};
     Bitset chosen{problem.values.size()};
-    Bitset operands{problem.values.size()};  // of the place at hand
-    Bitset live{problem.values.size()};      // there
-    std::vector<std::uint32_t> extra =
-        std::vector<std::uint32_t>(class_count(problem));  // registers beside the operands
+    Bitset operands{problem.values.size()};                                           // of the place at hand
+    Bitset live{problem.values.size()};                                               // there
+    std::vector<std::uint32_t> extra = std::vector<std::uint32_t>(liveness.classes);  // registers beside the operands
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
     std::uint32_t limit(std::size_t c) const { return c < problem.limits.size() ? problem.limits[c] : unlimited; }

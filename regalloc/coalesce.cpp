@@ -55,15 +55,34 @@ std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const 
     return leaders;
 }
 
-Preferences::Preferences(const Problem& problem, const Flow& flow, const Liveness& liveness,
-                         const std::vector<Value>& leaders, std::vector<RegisterPool>& pools)
+std::vector<Pair> pairs_of(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                           const std::vector<Value>& leaders) {
+    std::vector<Pair> pairs;
+    for (Block b : flow.order) {
+        const auto& edges = problem.blocks[index(b)].edges;
+        for (const Edge& edge : edges) {
+            const auto& parameters = problem.blocks[index(edge.to)].parameters;
+            const std::uint32_t weight = weight_at(flow, edges.size() == 1 ? b : edge.to);
+            for (std::size_t i = 0; i < parameters.size(); ++i) {
+                const Value argument = leaders[index(edge.arguments[i])], parameter = leaders[index(parameters[i])];
+                if (argument == parameter || liveness.interfere(argument, parameter) ||
+                    liveness.interfere(edge.arguments[i], parameters[i]))
+                    continue;
+                pairs.push_back({argument, parameter, weight});
+            }
+        }
+    }
+    return pairs;
+}
+
+Preferences::Preferences(const Problem& problem, const Liveness& liveness, const std::vector<Pair>& pairs,
+                         std::vector<RegisterPool>& pools)
     : problem_(problem),
       liveness_(liveness),
-      leaders_(leaders),
       pools_(pools),
       chosen_(problem.values.size(), no_register),
       hints_(problem.values.size(), no_register) {
-    collect_affinities(flow);
+    index_pairs(pairs);
     std::uint32_t widest = 0;
     for (const RegisterPool& pool : pools) {
         waiting_.emplace_back(pool.size());
@@ -72,30 +91,7 @@ Preferences::Preferences(const Problem& problem, const Flow& flow, const Livenes
     votes_.resize(widest);
 }
 
-void Preferences::each_pair(const Flow& flow, auto&& visit) const {
-    for (Block b : flow.order) {
-        const auto& edges = problem_.blocks[index(b)].edges;
-        for (const Edge& edge : edges) {
-            const auto& parameters = problem_.blocks[index(edge.to)].parameters;
-            const std::uint32_t weight = weight_at(flow, edges.size() == 1 ? b : edge.to);
-            for (std::size_t i = 0; i < parameters.size(); ++i) {
-                const Value argument = leaders_[index(edge.arguments[i])], parameter = leaders_[index(parameters[i])];
-                if (argument == parameter || liveness_.interfere(argument, parameter) ||
-                    liveness_.interfere(edge.arguments[i], parameters[i]))
-                    continue;
-                visit(argument, parameter, weight);
-            }
-        }
-    }
-}
-
-void Preferences::collect_affinities(const Flow& flow) {
-    struct Pair {
-        Value argument, parameter;
-        std::uint32_t weight;
-    };
-    std::vector<Pair> pairs;
-    each_pair(flow, [&](Value a, Value p, std::uint32_t weight) { pairs.push_back({a, p, weight}); });
+void Preferences::index_pairs(const std::vector<Pair>& pairs) {
     first_.assign(problem_.values.size() + 1, 0);
     for (const Pair& pair : pairs) ++first_[index(pair.argument) + 1], ++first_[index(pair.parameter) + 1];
     for (std::size_t v = 0; v + 1 < first_.size(); ++v) first_[v + 1] += first_[v];

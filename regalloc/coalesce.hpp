@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which free register a value should take, so that the moves on edges vanish. See coalesce.cpp.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "regalloc/stages.hpp"
 
 namespace ikat::regalloc {
+
+/// An argument and its parameter that could share a register, under the names of their tied leaders.
+struct Pair {
+    Value argument, parameter;
+    std::uint32_t weight;  // the move saved, counted as often as it would be executed
+};
+std::vector<Pair> pairs_of(const Problem& problem, const Flow& flow, const Liveness& liveness,
+                           const std::vector<Value>& leaders);
 
 /// The registers of one class while colouring: taken now, and wanted later by a value that has no register yet.
 class RegisterPool {
@@ -49,7 +59,7 @@ private:
 /// Remembers what has been chosen, and chooses the next.
 class Preferences {
 public:
-    Preferences(const Problem& problem, const Flow& flow, const Liveness& liveness, const std::vector<Value>& leaders,
+    Preferences(const Problem& problem, const Liveness& liveness, const std::vector<Pair>& pairs,
                 std::vector<RegisterPool>& pools);
 
     /// A free register of v's pool; v is the leader of its tied values.
@@ -58,15 +68,14 @@ public:
 private:
     struct Affinity {
         Value other;
-        std::uint32_t weight;  // moves saved, counted as often as they would be executed
+        std::uint32_t weight;
     };
 
     std::span<const Affinity> affinities(Value v) const {
         const std::uint32_t first = first_[index(v)];
         return std::span(affinities_).subspan(first, first_[index(v) + 1] - first);
     }
-    void each_pair(const Flow& flow, auto&& visit) const;
-    void collect_affinities(const Flow& flow);
+    void index_pairs(const std::vector<Pair>& pairs);
     Register most_wanted(Value v);
     Register out_of_the_way(Value v) const;
     void vote(Register r, std::uint32_t weight);
@@ -74,7 +83,6 @@ private:
 
     const Problem& problem_;
     const Liveness& liveness_;
-    const std::vector<Value>& leaders_;
     std::vector<RegisterPool>& pools_;
     std::vector<std::uint32_t> first_;  // by Value, into affinities_
     std::vector<Affinity> affinities_;

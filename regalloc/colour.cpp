@@ -27,7 +27,7 @@ struct Colouring {
     const Liveness& liveness;
     std::vector<RegisterPool> pools;
     std::vector<Value> leaders = tied_leaders(problem, flow, liveness);
-    Preferences preferences{problem, flow, liveness, leaders, pools};
+    Preferences preferences{problem, liveness, pairs_of(problem, flow, liveness, leaders), pools};
     std::vector<Register> registers = std::vector<Register>(problem.values.size(), no_register);
 
     RegisterPool& pool(Value v) { return pools[problem.values[index(v)].register_class]; }

@@ -20,7 +20,7 @@ struct MoveInserter {
     const Liveness& liveness;
     const std::vector<std::uint32_t>& limits;
     Allocation& answer;
-    std::vector<std::vector<Move>> parallel = std::vector<std::vector<Move>>(class_count(problem));  // by class
+    std::vector<std::vector<Move>> parallel = std::vector<std::vector<Move>>(liveness.classes);  // by class
     std::uint32_t cycle_slot = 0;  // one past the stack slot that opens cycles
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }

@@ -31,11 +31,11 @@ struct LivenessBuilder {
     void find_definitions() {
         result.definitions_.resize(problem.values.size());
         for (Block b : flow.order) {
-            std::uint32_t place = 0;
-            for (Value v : block(b).parameters) result.definitions_[index(v)] = {b, place};
+            std::uint32_t time = 0;
+            for (Value v : block(b).parameters) result.definitions_[index(v)] = {b, time};
             for (const Instruction& instruction : block(b).instructions) {
-                ++place;
-                for (Value v : instruction.definitions) result.definitions_[index(v)] = {b, place};
+                time += 2;
+                for (Value v : instruction.definitions) result.definitions_[index(v)] = {b, time};
             }
         }
     }
@@ -112,13 +112,29 @@ struct LivenessBuilder {
                                                      std::to_string(index(b)) + '\n' + to_string(problem));
     }
 
+    /// A copied tied use is defined before the instruction, while all that the instruction reads is still live.
+    void advance_copies() {
+        for (Block b : flow.order)
+            for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i) {
+                const Instruction& instruction = block(b).instructions[i];
+                const auto copied = result.copied(b, i);
+                for (std::size_t t = 0; t < copied.size(); ++t)
+                    if (copied[t])
+                        --result.definitions_[index(instruction.definitions[instruction.tied[t].definition])].time;
+            }
+    }
+
     /// Turns the lists of what dies at each instruction into lists of where each value dies.
     void index_deaths() {
         result.first_death_.assign(problem.values.size() + 1, 0);
         const auto each_death = [&](auto&& visit) {
-            for (Block b : flow.order)
-                for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i)
-                    for (Value v : result.dying(b, i)) visit(v, Liveness::Point{b, i + 1});
+            for (Block b : flow.order) {
+                for (Value v : result.dead_parameters(b)) visit(v, Liveness::Point{b, 1});
+                for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i) {
+                    for (Value v : result.dying(b, i)) visit(v, Liveness::Point{b, 2 * i + 2});
+                    for (Value v : result.dead(b, i)) visit(v, Liveness::Point{b, 2 * i + 3});
+                }
+            }
         };
         each_death([&](Value v, Liveness::Point) { ++result.first_death_[index(v) + 1]; });
         for (std::size_t v = 0; v < problem.values.size(); ++v) result.first_death_[v + 1] += result.first_death_[v];
@@ -128,6 +144,7 @@ struct LivenessBuilder {
     }
 
     Liveness run() {
+        result.classes = class_count(problem);
         find_definitions();
         find_live_ranges();
         std::uint32_t places = 0;
@@ -138,6 +155,7 @@ struct LivenessBuilder {
         result.places_.resize(places);
         Bitset live, claimed(problem.values.size());
         for (Block b : flow.order) find_deaths(b, live, claimed);
+        advance_copies();
         index_deaths();
         return std::move(result);
     }
@@ -147,10 +165,10 @@ bool Liveness::live_after_definition(Value v, Value other) const {
     const Point from = definitions_[index(v)], at = definitions_[index(other)];
     if (at.block == no_id<Block> || from.block == no_id<Block>) return false;
     if (from.block != at.block && !in[index(at.block)].test(index(v))) return false;
-    if (from.block == at.block && from.place >= at.place) return from.place == at.place && v != other;
+    if (from.block == at.block && from.time > at.time) return false;
     if (out[index(at.block)].test(index(v))) return true;
     for (std::uint32_t i = first_death_[index(v)]; i < first_death_[index(v) + 1]; ++i)
-        if (deaths_[i].block == at.block) return deaths_[i].place > at.place;
+        if (deaths_[i].block == at.block) return deaths_[i].time > at.time;
     return false;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 struct Counter {
     const Problem& problem;
-    std::vector<std::uint32_t> live = std::vector<std::uint32_t>(class_count(problem));
+    std::vector<std::uint32_t> live;
 
     std::uint32_t& of(Value v) { return live[problem.values[index(v)].register_class]; }
     void add(std::span<const Value> values) {
@@ -31,7 +31,7 @@ struct Counter {
 
 std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b) {
     const BasicBlock& block = problem.blocks[index(b)];
-    Counter counter{problem};
+    Counter counter{problem, std::vector<std::uint32_t>(liveness.classes)};
     const std::size_t classes = counter.live.size(), count = block.instructions.size();
     std::vector<std::uint32_t> rows((count + 1) * classes);
     const auto raise = [&](std::size_t place) {
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness
 }
 
 std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness) {
-    std::vector<std::uint32_t> highest(class_count(problem));
+    std::vector<std::uint32_t> highest(liveness.classes);
     if (highest.empty()) return highest;
     for (Block b : flow.order) {
         const auto rows = block_pressure(problem, liveness, b);
@@ -76,7 +76,7 @@ std::vector<std::vector<std::vector<std::uint32_t>>> pressure(const Problem& pro
     const Flow flow = flow_of(problem);
     validate(problem, flow);
     const Liveness liveness = liveness_of(problem, flow);
-    const std::size_t classes = class_count(problem);
+    const std::size_t classes = liveness.classes;
     std::vector<std::vector<std::vector<std::uint32_t>>> table(problem.blocks.size());
     for (std::size_t b = 0; b < table.size(); ++b) {
         table[b].assign(problem.blocks[b].instructions.size() + 1, std::vector<std::uint32_t>(classes));

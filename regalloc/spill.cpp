@@ -37,8 +37,7 @@ struct Spiller {
     const Liveness& liveness;
     const Bitset& chosen;
     Spilled result{};
-    std::vector<std::uint32_t> slot{};                  // by Value
-    std::vector<Value> owner{};                         // by slot
+    StackSlots slots{};
     std::uint32_t cycle_slot = unlimited;               // for cycles among slots; unlimited = not needed yet
     std::vector<Value> piece{};                         // by Value: what holds it now; no_id = only memory does
     std::vector<Value> resident{};                      // chosen values with a piece, as they came
@@ -49,6 +48,7 @@ struct Spiller {
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
     bool is_chosen(Value v) const { return chosen.test(index(v)); }
+    std::uint32_t slot(Value v) const { return slots.of[index(v)]; }
     bool has_slot(Value v) const { return is_chosen(v) && !problem.values[index(v)].rematerialisable; }
     std::int64_t room(std::size_t c) const {
         const std::uint32_t limit = c < problem.limits.size() ? problem.limits[c] : unlimited;
@@ -75,7 +75,7 @@ struct Spiller {
     void write_load(Value target, Value v) {
         const bool again = problem.values[index(v)].rematerialisable;
         write({.uses = {}, .definitions = {target}},
-              {again ? Kind::Rematerialise : Kind::Reload, v, again ? 0 : slot[index(v)]});
+              {again ? Kind::Rematerialise : Kind::Reload, v, again ? 0 : slot(v)});
     }
     void write_store(std::uint32_t to, Value source, Value v) {
         write({.uses = {source}, .definitions = {}}, {Kind::Spill, v, to});
@@ -179,7 +179,7 @@ struct Spiller {
     /// Stores what has just been defined, and keeps it at hand if this block reads it.
     void keep(const std::vector<Value>& definitions, std::size_t from) {
         for (Value v : definitions) {
-            if (has_slot(v)) write_store(slot[index(v)], v, v);
+            if (has_slot(v)) write_store(slot(v), v, v);
             if (!is_chosen(v) || next_use(v, from) == no_use) continue;
             piece[index(v)] = v;
             resident.push_back(v);
@@ -227,13 +227,14 @@ struct Spiller {
 
     void copy_slots(Block b) {
         std::vector<Move> parallel;
+        std::vector<Value> holds(slots.count + 1, no_id<Value>);  // by slot; the last is the one for cycles
         each_stored(b, [&](Value parameter, Value argument) {
-            if (has_slot(argument)) parallel.push_back({slot[index(parameter)], slot[index(argument)]});
+            if (!has_slot(argument)) return;
+            parallel.push_back({slot(parameter), slot(argument)});
+            holds[slot(argument)] = argument;
         });
-        std::vector<Value> holds = owner;  // by slot; at the end: the slot for cycles
-        holds.push_back(no_id<Value>);
-        for (const Move& move : sequentialise(parallel, Register(owner.size()))) {
-            if (move.to == owner.size()) cycle_slot = move.to;
+        for (const Move& move : sequentialise(parallel, slots.count)) {
+            if (move.to == slots.count) cycle_slot = move.to;
             const Value v = holds[move.from], through = new_piece(v);
             write({.uses = {}, .definitions = {through}}, {Kind::Reload, v, move.from});
             write_store(move.to, through, v);
@@ -246,7 +247,7 @@ struct Spiller {
             if (has_slot(argument)) return;
             Value source = argument;
             if (is_chosen(argument)) write_load(source = new_piece(argument), argument);
-            write_store(slot[index(parameter)], source, argument);
+            write_store(slot(parameter), source, argument);
         });
     }
 
@@ -291,18 +292,17 @@ struct Spiller {
     }
 
     void number_slots() {
-        slot.assign(problem.values.size(), 0);
-        for (Value v : ids<Value>(problem.values.size())) {
-            if (!has_slot(v)) continue;
-            slot[index(v)] = std::uint32_t(owner.size());
-            owner.push_back(v);
-        }
+        Bitset stored(problem.values.size());
+        chosen.each([&](std::size_t v) {
+            if (has_slot(Value(v))) stored.set(v);
+        });
+        slots = share_slots(problem, flow, liveness, stored);
     }
 
     Spilled run() {
         number_slots();
         piece.assign(problem.values.size(), no_id<Value>);
-        live.assign(class_count(problem), 0);
+        live.assign(liveness.classes, 0);
         result.problem.values = problem.values;
         result.problem.limits = problem.limits;
         result.problem.blocks.resize(problem.blocks.size());
@@ -316,7 +316,7 @@ struct Spiller {
             else
                 *block = problem.blocks[b], origins->resize(block->instructions.size());
         }
-        result.stack_slots = std::uint32_t(owner.size()) + (cycle_slot != unlimited);
+        result.stack_slots = slots.count + (cycle_slot != unlimited);
         return std::move(result);
     }
 };

@@ -50,6 +50,7 @@ const Edge* edge_at_start(const Problem& problem, const Flow& flow, Block b);
 
 /// Where values live and where they die.
 struct Liveness {
+    std::size_t classes = 0;
     std::vector<Bitset> in;   // by Block: live at its start, its parameters left out
     std::vector<Bitset> out;  // by Block: live before its terminator: what it reads, passes on, or leaves alone
 
@@ -65,17 +66,18 @@ struct Liveness {
         return std::span(copied_).subspan(place.tied, place.tied_count);
     }
 
-    /// Whether the two are live at once, defined by one instruction, or one is live where the other is defined.
+    /// Whether the two need registers of their own: one is live where the other is defined. A definition whose tied use
+    /// is copied counts as defined by the copy, before the instruction; one that nobody reads as live until just after.
     bool interfere(Value a, Value b) const { return live_after_definition(a, b) || live_after_definition(b, a); }
-    /// Whether v is live just after the definition of `other`.
-    bool live_after_definition(Value v, Value other) const;
 
 private:
     friend struct LivenessBuilder;
+    /// Time in a block: 0 = the parameters are written, 2i + 1 = copies before instruction i, 2i + 2 = it writes.
     struct Point {
         Block block = no_id<Block>;
-        std::uint32_t place = 0;  // 0 = the parameters, i + 1 = instruction i
+        std::uint32_t time = 0;
     };
+    bool live_after_definition(Value v, Value other) const;
     struct Place {
         std::uint32_t begin = 0, middle = 0, end = 0;  // in values_: dying, then dead
         std::uint32_t tied = 0, tied_count = 0;        // in copied_
@@ -92,7 +94,7 @@ private:
     std::vector<std::uint8_t> copied_;
     std::vector<Point> definitions_;          // by Value; no block for one that no reachable block defines
     std::vector<std::uint32_t> first_death_;  // by Value, into deaths_
-    std::vector<Point> deaths_;               // last uses, at most one per block
+    std::vector<Point> deaths_;               // at most one per block: live before this time, not after
 };
 
 Liveness liveness_of(const Problem& problem, const Flow& flow);
@@ -131,6 +133,12 @@ struct Spilled {
 
 /// The values to keep in memory so that `limits` are obeyed; none if they are anyway.
 Bitset choose_spilled(const Problem& problem, const Flow& flow, const Liveness& liveness);
+struct StackSlots {
+    std::vector<std::uint32_t> of;  // by Value; of those that have one
+    std::uint32_t count = 0;
+};
+StackSlots share_slots(const Problem& problem, const Flow& flow, const Liveness& liveness, const Bitset& values);
+
 Spilled spill(const Problem& problem, const Flow& flow, const Liveness& liveness, const Bitset& chosen);
 
 /// The answer to `original`, given the answer to the rewritten problem.
