@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "regalloc/stages.hpp"
 #include "regalloc/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/regalloc/executor.hpp"
@@ -55,6 +56,22 @@ TEST_CASE("colouring is right and uses as many registers as are live at once") {
         }
         REQUIRE(answer.stack_slots == 0);
         REQUIRE(answer.reassigned.empty());
+    }
+}
+
+TEST_CASE("values that interfere do not share, whoever colours") {
+    for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
+        const Problem problem = random_problem(seed, size_of(seed));
+        const Liveness liveness = liveness_of(problem, flow_of(problem));
+        for (const Method method : {Method::Colouring, Method::Simplest}) {
+            const std::vector<Register> registers = allocate(problem, {.method = method}).registers;
+            for (std::uint32_t a = 0; a < registers.size(); ++a)
+                for (std::uint32_t b = 0; b < a; ++b) {
+                    if (problem.values[a].register_class != problem.values[b].register_class) continue;
+                    if (registers[a] != registers[b] || !liveness.interfere(Value{a}, Value{b})) continue;
+                    FAIL("seed " << seed << ": v" << a << " and v" << b << '\n' << to_string(problem));
+                }
+        }
     }
 }
 
