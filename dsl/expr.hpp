@@ -110,6 +110,18 @@ struct Expr : Computed<T> {
 
 namespace detail {
 
+/// How many operations a tree has in its type. One that is shared counts each time: v = v * v doubles it.
+template <class Tree>
+inline constexpr int operations = 0;
+template <ir::Op op, class T, class... Arguments>
+inline constexpr int operations<Expr<op, T, Arguments...>> = 1 + (operations<Arguments> + ... + 0);
+/// Beyond this many, a tree is a leaf in the types of those it is part of, so that names of types stay short.
+inline constexpr int most_operations = 64;
+
+}  // namespace detail
+
+namespace detail {
+
 /// How an operand appears in the type of a tree.
 template <class T, class V>
 struct TreeOf {
@@ -117,7 +129,8 @@ struct TreeOf {
 };
 template <class T, ir::Op op, class R, class... Arguments>
 struct TreeOf<T, Expr<op, R, Arguments...>> {
-    using type = Expr<op, R, Arguments...>;
+    using type = std::conditional_t<(operations<Expr<op, R, Arguments...>> > most_operations), Leaf<R>,
+                                    Expr<op, R, Arguments...>>;
 };
 
 template <class T, class H>
