@@ -19,8 +19,8 @@ const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const Compile
     const std::lock_guard lock(slot.mutex);
     if (!slot.loaded) {
         Compiled compiled = compile(kernel.kernel, options);
-        const PtxText text{compiled.ptx, compiled.name + ".ptx", compiled.source_lines};
-        Module module(device, device->load(text));
+        const std::string file = compiled.name + ".ptx";
+        Module module(device, device->load({compiled.ptx, file, compiled.source_lines}));
         slot.loaded = std::make_unique<const LoadedKernel>(std::move(compiled), std::move(module));
         if (kernel.handle) slot.owner = *kernel.handle;
     }

@@ -155,7 +155,7 @@ double elapsed_milliseconds(const Event& start, const Event& stop) {
 
 std::vector<DeviceReport> list_devices() {
     std::vector<DeviceReport> out;
-    const auto report = [&](std::string selector, auto&& properties) {
+    const auto report = [&](const std::string& selector, auto&& properties) {
         try {
             out.push_back({selector, properties(), {}});
         } catch (const Error& error) { out.push_back({selector, {}, error.diagnostics().front().message}); }

@@ -68,11 +68,12 @@ struct Check {
     Location where;
     std::vector<Diagnostic> findings{};
 
-    void report(std::string message, std::string hint) {
+    void report(const std::string& message, std::string hint) {
         findings.push_back({.where = where,
                             .message = fmt::format("launch of '{}': {}", kernel.name, message),
                             .hint = std::move(hint)});
-        if (where.known() && kernel.where.known()) findings.back().notes.push_back({kernel.where, "the kernel is here"});
+        if (where.known() && kernel.where.known())
+            findings.back().notes.push_back({kernel.where, "the kernel is here"});
     }
     void finish() {
         if (!findings.empty()) throw Error(std::move(findings));
@@ -84,7 +85,8 @@ struct Check {
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
     void limits(const Grid& grid, const DeviceProperties& device) {
-        each_exceeded_limit(grid, device, [this](std::string message, std::string hint) { report(message, hint); });
+        each_exceeded_limit(grid, device,
+                            [this](const std::string& message, const std::string& hint) { report(message, hint); });
     }
     void bounds(const Dim3& block);
     void shared_memory(const Grid& grid);
