@@ -5,9 +5,9 @@
 //     contiguous   lane i reads base + i * size        one copy, or one de-interleave for .v2 and .v4
 //     uniform      every lane reads the same           one load, broadcast
 //
-// Everything else (partial masks, strides, local memory) goes lane by lane through a staging area that looks like the
-// contiguous case, after one vectorised check of all lanes where they lie in one buffer, and with a check of each where
-// they do not. Every path checks bounds and alignment.
+// Other addresses of a whole warp are checked together and moved lane by lane, vectors through a staging area that
+// looks like the contiguous case. Partial masks, local memory and lanes in several buffers take longer ways. Every path
+// checks bounds and alignment.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_memory.cpp"
 #include <hwy/foreach_target.h>
@@ -217,7 +217,53 @@ HWY_NOINLINE IKAT_HANDLER(store_any) {
     IKAT_NEXT;
 }
 
-// ---- the two common patterns
+/// Whether all lanes, at a[i] + origin relative to a view's base, are inside of it and aligned.
+template <class A>
+HWY_INLINE bool all_inside(const A* a, std::uint64_t origin, std::uint64_t view_bytes, std::uint64_t bytes) {
+    if (view_bytes < bytes) return false;
+    std::uint64_t lowest = 0 - origin, range = view_bytes - bytes;
+    if constexpr (sizeof(A) == 4) {  // a window: the base is 0, the origin a small offset of either sign
+        const std::int64_t offset = std::int64_t(origin), first = offset < 0 ? -offset : 0;
+        const std::int64_t last = std::min(std::int64_t(range) - offset, std::int64_t(~0u));
+        if (last < first) return false;
+        lowest = std::uint64_t(first), range = std::uint64_t(last - first);
+    }
+    const hn::ScalableTag<A> v;
+    auto largest = hn::Zero(v), low_bits = hn::Zero(v);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto lanes = hn::Load(v, a + i);
+        largest = hn::Max(largest, hn::Sub(lanes, hn::Set(v, A(lowest))));
+        low_bits = hn::Or(low_bits, hn::Add(lanes, hn::Set(v, A(origin))));
+    }
+    return hn::AllFalse(v, hn::Gt(largest, hn::Set(v, A(range)))) &&
+           hn::AllTrue(v, hn::Eq(hn::And(low_bits, hn::Set(v, A(bytes - 1))), hn::Zero(v)));
+}
+
+/// Lane i from host + a[i].
+template <class A, class T, unsigned N>
+HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* a, const std::byte* host) {
+    if constexpr (N == 1) {
+        Cell<T>* const d = lanes_at<Cell<T>>(frame, op->d);
+        IKAT_UNROLLED_LANES(i) {
+            T value;
+            std::memcpy(&value, host + a[i], sizeof value);
+            d[i] = value;
+        }
+    } else {
+        std::byte* const staging = w->staging;
+        IKAT_UNROLLED_LANES(i) std::memcpy(staging + i * sizeof(T) * N, host + a[i], sizeof(T) * N);
+        load_contiguous<T, N>(op, frame, staging);
+    }
+}
+
+template <class A, class T, unsigned N>
+HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A* a, std::byte* host) {
+    std::byte* const staging = w->staging;
+    store_contiguous<T, N>(op, frame, staging);
+    IKAT_UNROLLED_LANES(i) std::memcpy(host + a[i], staging + i * sizeof(T) * N, sizeof(T) * N);
+}
+
+// ---- the common patterns with all lanes
 
 template <Space S, class A, class T, unsigned N>
 IKAT_HANDLER(load) {
@@ -227,19 +273,19 @@ IKAT_HANDLER(load) {
         const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
         const auto& view = view_for<S>(w, address);
         const std::uint64_t at = address - view.base;
-        if (at % bytes == 0 && (S != Space::Generic || view.lane_stride == 0)) {
-            if (is_progression<A, A(bytes)>(a)) {
-                if (HWY_LIKELY(inside(view, at, warp_size * bytes))) {
-                    load_contiguous<T, N>(op, frame, view.host + at);
-                    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
-                    IKAT_NEXT;
-                }
-            } else if (is_progression<A, 0>(a)) {
-                if (HWY_LIKELY(inside(view, at, bytes))) {
-                    load_uniform<T, N>(op, frame, view.host + at);
-                    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
-                    IKAT_NEXT;
-                }
+        if (S != Space::Generic || view.lane_stride == 0) {
+            bool done = true;
+            if (at % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+                load_contiguous<T, N>(op, frame, view.host + at);
+            else if (at % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes))
+                load_uniform<T, N>(op, frame, view.host + at);
+            else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
+                load_gathered<A, T, N>(op, w, frame, a, view.host + (offset_of(op) - view.base));
+            else
+                done = false;
+            if (HWY_LIKELY(done)) {
+                count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
+                IKAT_NEXT;
             }
         }
     }
@@ -254,11 +300,18 @@ IKAT_HANDLER(store) {
         const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
         const auto& view = view_for<S>(w, address);
         const std::uint64_t at = address - view.base;
-        if (at % bytes == 0 && (S != Space::Generic || (view.lane_stride == 0 && view.writable)) &&
-            is_progression<A, A(bytes)>(a) && HWY_LIKELY(inside(view, at, warp_size * bytes))) {
-            store_contiguous<T, N>(op, frame, view.host + at);
-            count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
-            IKAT_NEXT;
+        if (S != Space::Generic || (view.lane_stride == 0 && view.writable)) {
+            bool done = true;
+            if (at % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+                store_contiguous<T, N>(op, frame, view.host + at);
+            else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
+                store_scattered<A, T, N>(op, w, frame, a, view.host + (offset_of(op) - view.base));
+            else
+                done = false;
+            if (HWY_LIKELY(done)) {
+                count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
+                IKAT_NEXT;
+            }
         }
     }
     return store_any<S, A, T, N>(op, w, frame, mask);

@@ -61,39 +61,31 @@ HWY_INLINE bool members_present(const Op* op, Warp* w, const u32* members, u32 m
 
 enum class Shuffle { Up, Down, Butterfly, Index };
 
-/// The lane that `lane` reads (PTX ISA, shfl.sync); its own, where that is out of range.
-struct Source {
-    u32 lane;
-    bool in_range;
-};
-template <Shuffle Mode>
-HWY_INLINE Source source_lane(int lane, u32 b, u32 c) {
-    const int segment = int(c >> 8 & 31), distance = int(b & 31);
-    const int limit = (lane & segment) | (int(c & 31) & ~segment);
-    const int j = Mode == Shuffle::Up          ? lane - distance
-                  : Mode == Shuffle::Down      ? lane + distance
-                  : Mode == Shuffle::Butterfly ? lane ^ distance
-                                               : (lane & segment) | (distance & ~segment);
-    const bool in_range = Mode == Shuffle::Up ? j >= limit : j <= limit;
-    return {u32(in_range ? j & 31 : lane), in_range};
-}
-
-/// d and predicate y = a of another lane; b the lane or distance, c clamp and segments, x the members.
+/// d and predicate y = a of another lane (PTX ISA, shfl.sync), its own where that is out of range; b the lane or
+/// distance, c clamp and segments, x the members.
 template <Shuffle Mode>
 IKAT_HANDLER(shuffle) {
     if (!members_present(op, w, words(frame, op->x), mask)) return nullptr;
     u32* const sources = reinterpret_cast<u32*>(w->addresses);
-    u32* const values = sources + warp_size;
+    u32* const here = sources + warp_size;
+    u32* const values = reinterpret_cast<u32*>(w->staging);
     u32* const results = reinterpret_cast<u32*>(w->scratch);
     const u32 *const a = words(frame, op->a), *const b = words(frame, op->b), *const c = words(frame, op->c);
-    u32 in_range = 0;
-    for (unsigned i = 0; i < warp_size; ++i) {
-        const Source source = source_lane<Mode>(int(i), b[i], c[i]);
-        sources[i] = source.lane;
-        in_range |= u32(source.in_range) << i;
+    IKAT_EACH_LANE(i) {
+        const int lane = int(i), segment = int(c[i] >> 8 & 31), distance = int(b[i] & 31);
+        const int limit = (lane & segment) | (int(c[i] & 31) & ~segment);
+        const int j = Mode == Shuffle::Up          ? lane - distance
+                      : Mode == Shuffle::Down      ? lane + distance
+                      : Mode == Shuffle::Butterfly ? lane ^ distance
+                                                   : (lane & segment) | (distance & ~segment);
+        const bool in_range = Mode == Shuffle::Up ? j >= limit : j <= limit;
+        sources[i] = u32(in_range ? j & 31 : lane);
+        here[i] = in_range ? 1u << i : 0;
         values[i] = a[i];
     }
-    for (unsigned i = 0; i < warp_size; ++i) results[i] = values[sources[i]];
+    u32 in_range = 0;
+    for (unsigned i = 0; i < warp_size; ++i) in_range |= here[i];
+    IKAT_UNROLLED_LANES(i) results[i] = values[sources[i]];
     u32& p = lane_set(frame, op->y);
     p = (p & ~mask) | (in_range & mask);
     return blend_and_continue<4>(op, w, frame, mask);

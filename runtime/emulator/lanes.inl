@@ -23,8 +23,10 @@
 #define IKAT_EACH_LANE(i)                                 \
     _Pragma("clang diagnostic ignored \"-Wpass-failed\"") \
         _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < warp_size; ++i)
+#define IKAT_UNROLLED_LANES(i) _Pragma("clang loop unroll_count(8)") for (unsigned i = 0; i < warp_size; ++i)
 #else
 #define IKAT_EACH_LANE(i) _Pragma("GCC ivdep") for (unsigned i = 0; i < warp_size; ++i)
+#define IKAT_UNROLLED_LANES(i) _Pragma("GCC unroll 8") for (unsigned i = 0; i < warp_size; ++i)
 #endif
 
 HWY_BEFORE_NAMESPACE();

@@ -9,8 +9,8 @@ using tests::Machine;
 
 namespace {
 
-/// One access of 4 bytes at in + first + 4 * stride * (global thread).
-std::string access(const std::string& instruction, int first, int stride) {
+/// One access at the address of p0 + 4 * stride * (thread of the grid) in %d1.
+std::string accessing(const std::string& instruction, int stride) {
     return kernel(
         "    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
         "    mad.lo.u32 %r4, %r2, %r3, %r1; mul.lo.s32 %r4, %r4, " +
@@ -32,7 +32,7 @@ std::string finding(const std::string& text, std::uint32_t threads = 32, std::ui
 TEST_CASE("a load past the end names buffer, distance, block, thread, line and source") {
     Machine machine;
     const auto x = machine.empty<std::uint32_t>("x", 64);
-    const std::string message = machine.failure(access("ld.global.u32 %r5, [%d1+12];", 0, 1),
+    const std::string message = machine.failure(accessing("ld.global.u32 %r5, [%d1+12];", 1),
                                                 {.grid = {3, 1, 1}, .block = {32, 1, 1}}, x, x, x, 0u);
     CHECK_THAT(message, contains("kernel.ptx:11:"));
     CHECK_THAT(message,
@@ -48,43 +48,43 @@ TEST_CASE("findings carry the line of the kernel's source") {
     machine.source_lines.resize(20);
     machine.source_lines[11] = {"saxpy.cpp", 12, 5};
     const std::string message =
-        machine.failure(access("ld.global.u32 %r5, [%d1+12];", 0, 1), {.block = {32, 1, 1}}, x, x, x, 0u);
+        machine.failure(accessing("ld.global.u32 %r5, [%d1+12];", 1), {.block = {32, 1, 1}}, x, x, x, 0u);
     CHECK_THAT(message, contains("saxpy.cpp:12:5"));
 }
 
 TEST_CASE("out of bounds in every pattern: contiguous, uniform, strided, half a warp, vectors, stores") {
-    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1-4];", 0, 1)),
+    CHECK_THAT(finding(accessing("ld.global.u32 %r5, [%d1-4];", 1)),
                contains("4 bytes before the start of buffer 'x'"));
-    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1+1024];", 0, 0)),
+    CHECK_THAT(finding(accessing("ld.global.u32 %r5, [%d1+1024];", 0)),
                contains("768 bytes past the end of buffer 'x'"));
-    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1];", 0, 3)), contains("thread (22,0,0)"));
-    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1];", 0, -1)),
+    CHECK_THAT(finding(accessing("ld.global.u32 %r5, [%d1];", 3)), contains("thread (22,0,0)"));
+    CHECK_THAT(finding(accessing("ld.global.u32 %r5, [%d1];", -1)),
                contains("4 bytes before the start of buffer 'x' (256 bytes), by block (0,0,0) thread (1,0,0)"));
-    CHECK_THAT(finding(access("setp.gt.u32 %p1, %r1, 20; @%p1 ld.global.u32 %r5, [%d1+160];", 0, 1)),
+    CHECK_THAT(finding(accessing("setp.gt.u32 %p1, %r1, 20; @%p1 ld.global.u32 %r5, [%d1+160];", 1)),
                contains("thread (24,0,0)"));
-    CHECK_THAT(finding(access("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d1];", 0, 4)),
+    CHECK_THAT(finding(accessing("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d1];", 4)),
                contains("global load of 16 bytes, right past"));
     CHECK_THAT(
-        finding(access("st.global.u32 [%d1], %r1;", 0, 1), 96),
+        finding(accessing("st.global.u32 [%d1], %r1;", 1), 96),
         contains(
             "global store of 4 bytes, right past the end of buffer 'x' (256 bytes), by block (0,0,0) thread (64,0,0)"));
-    CHECK_THAT(finding(access("st.global.u32 [%d1+256], %r1;", 0, 0)), contains("global store of 4 bytes, right past"));
-    CHECK_THAT(finding(access("atom.global.add.u32 %r5, [%d1], 1;", 0, 9)), contains("thread (8,0,0)"));
-    CHECK_THAT(finding(access("ld.global.u64 %d5, [%d1+252];", 0, 0)),
+    CHECK_THAT(finding(accessing("st.global.u32 [%d1+256], %r1;", 0)), contains("global store of 4 bytes, right past"));
+    CHECK_THAT(finding(accessing("atom.global.add.u32 %r5, [%d1], 1;", 9)), contains("thread (8,0,0)"));
+    CHECK_THAT(finding(accessing("ld.global.u64 %d5, [%d1+252];", 0)),
                contains("4 bytes across the end of buffer 'x'"));
-    CHECK_THAT(finding(access("ld.u32 %r5, [%d1+256];", 0, 0)),
+    CHECK_THAT(finding(accessing("ld.u32 %r5, [%d1+256];", 0)),
                contains("generic load of 4 bytes, right past the end of buffer 'x'"));
     // The last word itself is in.
-    CHECK(finding(access("ld.global.u32 %r5, [%d1+252];", 0, 0)) == "no failure");
-    CHECK(finding(access("ld.global.u32 %r5, [%d1+128];", 0, 1)) == "no failure");
+    CHECK(finding(accessing("ld.global.u32 %r5, [%d1+252];", 0)) == "no failure");
+    CHECK(finding(accessing("ld.global.u32 %r5, [%d1+128];", 1)) == "no failure");
 }
 
 TEST_CASE("misaligned accesses") {
-    CHECK_THAT(finding(access("ld.global.u32 %r5, [%d1+2];", 0, 1)),
+    CHECK_THAT(finding(accessing("ld.global.u32 %r5, [%d1+2];", 1)),
                contains("at offset 2 of buffer 'x': misaligned, 4 bytes are needed, by block (0,0,0) thread (0,0,0)"));
-    CHECK_THAT(finding(access("ld.global.v2.u32 {%r5, %r6}, [%d1];", 0, 1)),
+    CHECK_THAT(finding(accessing("ld.global.v2.u32 {%r5, %r6}, [%d1];", 1)),
                contains("at offset 4 of buffer 'x': misaligned, 8 bytes are needed"));
-    CHECK_THAT(finding(access(".shared .b8 s[256]; ld.shared.u32 %r5, [s+1];", 0, 1)),
+    CHECK_THAT(finding(accessing(".shared .b8 s[256]; ld.shared.u32 %r5, [s+1];", 1)),
                contains("at offset 1 of shared memory: misaligned"));
 }
 
@@ -93,35 +93,35 @@ TEST_CASE("released buffers, null pointers, addresses of nothing") {
     const auto x = machine.empty<std::uint32_t>("x", 64);
     machine.memory.release(x);
     const std::string released =
-        machine.failure(access("ld.global.u32 %r5, [%d1+8];", 0, 1), {.block = {32, 1, 1}}, x, x, x, 0u);
+        machine.failure(accessing("ld.global.u32 %r5, [%d1+8];", 1), {.block = {32, 1, 1}}, x, x, x, 0u);
     CHECK_THAT(released, contains("at offset 8 of buffer 'x' (256 bytes), which has been released"));
-    CHECK_THAT(machine.failure(access("ld.global.u32 %r5, [%d1];", 0, 1), {.block = {32, 1, 1}}, 0ull, x, x, 0u),
+    CHECK_THAT(machine.failure(accessing("ld.global.u32 %r5, [%d1];", 1), {.block = {32, 1, 1}}, 0ull, x, x, 0u),
                contains("at 0x0: a null pointer"));
-    CHECK_THAT(machine.failure(access("st.global.u32 [%d1], %r5;", 0, 1), {.block = {32, 1, 1}},
+    CHECK_THAT(machine.failure(accessing("st.global.u32 [%d1], %r5;", 1), {.block = {32, 1, 1}},
                                0xffff'0000'0000'0000ull, x, x, 0u),
                contains("where no buffer is"));
     CHECK_THAT(
-        machine.failure(access("st.global.u32 [%d1], %r5;", 0, 1), {.block = {32, 1, 1}}, 0xfff'ffff'f000ull, x, x, 0u),
+        machine.failure(accessing("st.global.u32 [%d1], %r5;", 1), {.block = {32, 1, 1}}, 0xfff'ffff'f000ull, x, x, 0u),
         contains("where no buffer is"));
-    CHECK_THAT(machine.failure(access("ld.global.u32 %r5, [%d1];", 0, 0), {.block = {32, 1, 1}}, std::uint64_t{1} << 36,
+    CHECK_THAT(machine.failure(accessing("ld.global.u32 %r5, [%d1];", 0), {.block = {32, 1, 1}}, std::uint64_t{1} << 36,
                                x, x, 0u),
                contains("an address of shared memory"));
 }
 
 TEST_CASE("shared, local, parameter and constant memory have bounds") {
-    const std::string shared = finding(access(
-        ".shared .align 4 .b8 tile[100]; mov.u32 %r6, tile; add.u32 %r6, %r6, %r4; ld.shared.u32 %r5, [%r6];", 0, 1));
+    const std::string shared = finding(accessing(
+        ".shared .align 4 .b8 tile[100]; mov.u32 %r6, tile; add.u32 %r6, %r6, %r4; ld.shared.u32 %r5, [%r6];", 1));
     CHECK_THAT(shared, contains("shared load of 4 bytes, right past the end of shared memory (100 bytes; the last "
                                 "variable there is 'tile' (100 bytes at offset 0)), by block (0,0,0) thread (25,0,0)"));
-    CHECK_THAT(finding(access(".shared .b8 tile[100]; mov.u32 %r6, tile; ld.shared.u32 %r5, [%r6-4];", 0, 1)),
+    CHECK_THAT(finding(accessing(".shared .b8 tile[100]; mov.u32 %r6, tile; ld.shared.u32 %r5, [%r6-4];", 1)),
                contains("4 bytes before the start of shared memory"));
-    CHECK_THAT(finding(access("mov.u32 %r6, 0; st.shared.u32 [%r6], %r1;", 0, 1)),
+    CHECK_THAT(finding(accessing("mov.u32 %r6, 0; st.shared.u32 [%r6], %r1;", 1)),
                contains("past the end of shared memory (0 bytes)"));
-    CHECK_THAT(finding(access(".local .align 4 .b8 own[8]; mov.u64 %d4, own; ld.local.u32 %r5, [%d4+8];", 0, 1)),
+    CHECK_THAT(finding(accessing(".local .align 4 .b8 own[8]; mov.u64 %d4, own; ld.local.u32 %r5, [%d4+8];", 1)),
                contains("past the end of local memory (8 bytes; the last variable there is 'own'"));
-    CHECK_THAT(finding(access("mov.u64 %d4, n; cvta.param.u64 %d4, %d4; st.u32 [%d4], %r1;", 0, 1)),
+    CHECK_THAT(finding(accessing("mov.u64 %d4, n; cvta.param.u64 %d4, %d4; st.u32 [%d4], %r1;", 1)),
                contains("which can only be read"));
-    CHECK_THAT(finding(access("ld.param.u32 %r5, [n+4];", 0, 1)), contains("outside of the kernel's parameters"));
+    CHECK_THAT(finding(accessing("ld.param.u32 %r5, [n+4];", 1)), contains("outside of the kernel's parameters"));
 }
 
 TEST_CASE("a barrier in divergent code, and one that exited threads never reach") {
@@ -237,7 +237,7 @@ TEST_CASE("of several failing blocks the first is reported, with any number of h
         Machine machine;
         machine.options.threads = threads;
         const auto x = machine.empty<std::uint32_t>("x", 640);
-        CHECK_THAT(machine.failure(access("st.global.u32 [%d1], %r1;", 0, 1),
+        CHECK_THAT(machine.failure(accessing("st.global.u32 [%d1], %r1;", 1),
                                    {.grid = {100, 1, 1}, .block = {32, 1, 1}}, x, x, x, 0u),
                    contains("by block (20,0,0) thread (0,0,0)"));
     }
