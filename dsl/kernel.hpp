@@ -52,20 +52,20 @@ trace::Contract multiple_of(const char* name) {
     static_assert(n > 0, "a divisor is at least 1");
     return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .name = name};
 }
-template <std::uint64_t n>
-trace::Contract multiple_of(std::uint32_t position) {
+template <std::uint64_t n, std::integral Position>
+trace::Contract multiple_of(Position position) {
     static_assert(n > 0, "a divisor is at least 1");
-    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .position = position};
+    return {.kind = trace::Contract::Kind::MultipleOf, .value = n, .position = std::uint32_t(position)};
 }
 template <std::uint64_t bytes>
 trace::Contract aligned(const char* name) {
     static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
     return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .name = name};
 }
-template <std::uint64_t bytes>
-trace::Contract aligned(std::uint32_t position) {
+template <std::uint64_t bytes, std::integral Position>
+trace::Contract aligned(Position position) {
     static_assert(bytes > 0 && (bytes & (bytes - 1)) == 0 && bytes <= 256, "an alignment is a power of two up to 256");
-    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .position = position};
+    return {.kind = trace::Contract::Kind::Aligned, .value = bytes, .position = std::uint32_t(position)};
 }
 
 /// A kernel with parameters of the types P. Copies share it.

@@ -29,10 +29,12 @@ private:
             static_assert(std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>,
                           "an index is a u32 or a u64: convert it with cast<u32>()");
             return {detail::operand<T>(std::forward<V>(v)), sizeof(T) == 8, where};
-        } else {
-            static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>, "an index is a whole number");
+        } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
             if (v > 0 && std::uint64_t(v) >> 32 != 0) return {detail::literal<std::uint64_t>(v), true, where};
             return {detail::literal<std::uint32_t>(v), false, where};
+        } else {
+            static_assert(always_false<V>, "an index is a whole number");
+            return {};
         }
     }
 
@@ -55,7 +57,6 @@ public:
 
     /// Lane number `lane`, which the host knows.
     Leaf<T> operator[](int lane) const {
-        static_assert(sizeof(T) > 0);
         return Leaf<T>(trace::settled(lanes_[lane]));
     }
     trace::Values recorded() const { return {lanes_, N}; }
@@ -166,9 +167,9 @@ public:
     }
     /// Elements N * i ... N * i + N - 1 in one access of N * sizeof(E) bytes, which the array must be aligned to.
     template <int N>
-    VecSubscript<E, N, direction> vec(const Index& i) const {
+    auto vec(const Index& i) const {
         check_width<N>();
-        return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
+        if constexpr (N == 2 || N == 4) return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
     }
 
     /// The element, or `other` where the condition is false: there, nothing is accessed.

@@ -117,7 +117,7 @@ auto operator~(A&& a) {
 template <DeviceValue A>
 auto operator!(A&& a) {
     static_assert(std::is_same_v<DeviceTypeOf<A>, bool>, "operator ! is for pred: compare a number with 0");
-    return make_expression<ir::Op::Not, bool, bool>(std::forward<A>(a));
+    return make_expression<ir::Op::Not, DeviceTypeOf<A>, DeviceTypeOf<A>>(std::forward<A>(a));
 }
 
 // && and || would have to skip their right side, but recording it is running it.

@@ -2,6 +2,7 @@
 # Compiles one file and reads from its comments what has to come of it:
 #
 #     // expect: TEXT       compiling fails and says TEXT, letter for letter (any number of such lines)
+#     // errors: N          with N errors in all (optional): each mistake is one error, not a page of them
 #     // compiles           compiling succeeds: a control, without which a broken include path would pass every test
 #
 # cmake -DFILE=x.cpp "-DCOMMAND=g++;-std=c++23;..." -P check.cmake
@@ -36,3 +37,13 @@ foreach(line IN LISTS expected)
     fail("the compiler does not say: ${text}\nIt says:\n${output}")
   endif()
 endforeach()
+
+file(STRINGS ${FILE} count REGEX "^// errors: ")
+if(count)
+  string(REPLACE "// errors: " "" count "${count}")
+  string(REGEX MATCHALL ": error: " errors "${output}")
+  list(LENGTH errors found)
+  if(NOT found EQUAL count)
+    fail("gives ${found} errors, not ${count}:\n${output}")
+  endif()
+endif()

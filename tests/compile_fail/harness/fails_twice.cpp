@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: missing
+// errors: 1
+int a = missing;
+int b = missing;
