@@ -56,9 +56,7 @@ public:
     }
 
     /// Lane number `lane`, which the host knows.
-    Leaf<T> operator[](int lane) const {
-        return Leaf<T>(trace::settled(lanes_[lane]));
-    }
+    Leaf<T> operator[](int lane) const { return Leaf<T>(trace::settled(lanes_[lane])); }
     trace::Values recorded() const { return {lanes_, N}; }
 
 private:
@@ -89,11 +87,29 @@ public:
                       "change it, or write x[i] = ... to store");
     }
 
-private:
-    template <class V>
-    friend void store_to(Subscript&& to, V&& v) {
-        to.store(std::forward<V>(v));
+    // x[i] += v loads at the subscript, which C++ evaluates behind v.
+#define IKAT_COMPOUND(symbol, Right)                                                \
+    void operator symbol##=(const Incoming<Right>& v)&& {                           \
+        const Leaf<device_type> old(trace::settled(recorded()));                    \
+        store(Incoming<device_type>(old symbol Leaf<Right>(v.value()), v.where())); \
+    }                                                                               \
+    template <class V>                                                              \
+    void operator symbol##=(V&& v)& {                                               \
+        *this = v;                                                                  \
     }
+    IKAT_COMPOUND(+, device_type)
+    IKAT_COMPOUND(-, device_type)
+    IKAT_COMPOUND(*, device_type)
+    IKAT_COMPOUND(/, device_type)
+    IKAT_COMPOUND(%, device_type)
+    IKAT_COMPOUND(&, device_type)
+    IKAT_COMPOUND(|, device_type)
+    IKAT_COMPOUND(^, device_type)
+    IKAT_COMPOUND(<<, std::uint32_t)
+    IKAT_COMPOUND(>>, std::uint32_t)
+#undef IKAT_COMPOUND
+
+private:
     void store(const Incoming<device_type>& v) const {
         static_assert(direction != trace::Direction::Read,
                       "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
@@ -102,28 +118,6 @@ private:
 
     trace::Slot slot_;
 };
-
-#define IKAT_COMPOUND(symbol)                                        \
-    template <class E, trace::Direction direction, class V>          \
-    requires Operand<V>                                              \
-    void operator symbol##=(Subscript<E, direction>&& a, V&& v) {    \
-        auto old = Leaf<Computing<E>>(trace::settled(a.recorded())); \
-        std::move(a) = old symbol std::forward<V>(v);                \
-    }                                                                \
-    template <class E, trace::Direction direction, class V>          \
-    requires Operand<V>                                              \
-    void operator symbol##=(Subscript<E, direction>& a, V&& v) { a = v; }
-IKAT_COMPOUND(+)
-IKAT_COMPOUND(-)
-IKAT_COMPOUND(*)
-IKAT_COMPOUND(/)
-IKAT_COMPOUND(%)
-IKAT_COMPOUND(&)
-IKAT_COMPOUND(|)
-IKAT_COMPOUND(^)
-IKAT_COMPOUND(<<)
-IKAT_COMPOUND(>>)
-#undef IKAT_COMPOUND
 
 /// x.vec<4>(i): a Vec to read; y.vec<4>(i) = {a, b, c, d} stores.
 template <class E, int N, trace::Direction direction>

@@ -134,47 +134,23 @@ requires(DeviceValue<A> || DeviceValue<B>) bool operator||(A&&, B&&) {
     return false;
 }
 
+// float s = 0; s += x[i]
 #define IKAT_COMPOUND(symbol)                                                                                          \
-    template <class T, class V>                                                                                        \
-    requires Operand<V> Var<T>                                                                                         \
-    &operator symbol##=(Var<T>& a, V&& v) { return a = a symbol std::forward<V>(v); }                                  \
     template <class Host, class V>                                                                                     \
-    requires(HostNumber<Host> && DeviceValue<V>) Host& operator symbol##=(Host& a, V&&) {                              \
+    requires(HostNumber<Host> && DeviceValue<V>) Host& operator symbol(Host& a, V&&) {                                 \
         static_assert(always_false<V>, "a host variable cannot take a device value: declare it as f32, u32, i32 ..."); \
         return a;                                                                                                      \
     }
-IKAT_COMPOUND(+)
-IKAT_COMPOUND(-)
-IKAT_COMPOUND(*)
-IKAT_COMPOUND(/)
-IKAT_COMPOUND(%)
-IKAT_COMPOUND(&)
-IKAT_COMPOUND(|)
-IKAT_COMPOUND(^)
-IKAT_COMPOUND(<<)
-IKAT_COMPOUND(>>)
+IKAT_COMPOUND(+=)
+IKAT_COMPOUND(-=)
+IKAT_COMPOUND(*=)
+IKAT_COMPOUND(/=)
+IKAT_COMPOUND(%=)
+IKAT_COMPOUND(&=)
+IKAT_COMPOUND(|=)
+IKAT_COMPOUND(^=)
+IKAT_COMPOUND(<<=)
+IKAT_COMPOUND(>>=)
 #undef IKAT_COMPOUND
-
-template <class T>
-Var<T>& operator++(Var<T>& a) {
-    return a = a + 1;
-}
-template <class T>
-Var<T>& operator--(Var<T>& a) {
-    return a = a - 1;
-}
-/// Gives the value before.
-template <class T>
-Leaf<T> operator++(Var<T>& a, int) {
-    const Leaf<T> before(a.recorded());
-    a = before + 1;
-    return before;
-}
-template <class T>
-Leaf<T> operator--(Var<T>& a, int) {
-    const Leaf<T> before(a.recorded());
-    a = before - 1;
-    return before;
-}
 
 }  // namespace ikat

@@ -220,7 +220,7 @@ bool Recorder::owns(std::uint32_t capture) {
 }
 
 void Recorder::at(const Location& where) {
-    here_ = where;
+    if (where.known()) here_ = where;
     locate();
 }
 

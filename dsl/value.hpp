@@ -39,6 +39,37 @@ public:
         return *this;
     }
 
+#define IKAT_COMPOUND(symbol, Right)                                                              \
+    Var& operator symbol##=(const Incoming<Right>& v) {                                           \
+        return *this = Incoming<T>(Leaf<T>(recorded()) symbol Leaf<Right>(v.value()), v.where()); \
+    }
+    IKAT_COMPOUND(+, T)
+    IKAT_COMPOUND(-, T)
+    IKAT_COMPOUND(*, T)
+    IKAT_COMPOUND(/, T)
+    IKAT_COMPOUND(%, T)
+    IKAT_COMPOUND(&, T)
+    IKAT_COMPOUND(|, T)
+    IKAT_COMPOUND(^, T)
+    IKAT_COMPOUND(<<, std::uint32_t)
+    IKAT_COMPOUND(>>, std::uint32_t)
+#undef IKAT_COMPOUND
+
+    // These take nothing that could know the place of the statement; they have that of the statement before.
+    Var& operator++() { return *this = Incoming<T>(Leaf<T>(recorded()) + 1, trace::Where()); }
+    Var& operator--() { return *this = Incoming<T>(Leaf<T>(recorded()) - 1, trace::Where()); }
+    /// Give the value before.
+    Leaf<T> operator++(int) {
+        const Leaf<T> before(recorded());
+        *this = Incoming<T>(before + 1, trace::Where());
+        return before;
+    }
+    Leaf<T> operator--(int) {
+        const Leaf<T> before(recorded());
+        *this = Incoming<T>(before - 1, trace::Where());
+        return before;
+    }
+
     trace::Value recorded() const { return trace::read(variable_); }
 
 private:
