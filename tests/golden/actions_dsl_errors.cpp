@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dsl-errors NAME`: what is wrong with the kernel of that name in tests/golden/kernels_errors.cpp. Places are shown as
 // the text of the line, because lines move and compilers differ in columns.
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -17,7 +18,9 @@ std::string line_of(const Location& where) {
     static std::map<std::string, std::vector<std::string>, std::less<>> files;
     auto& lines = files[where.file];
     if (lines.empty()) {
-        std::ifstream file(where.file);
+        // A compiler launcher may have made the path relative to the build folder: its name is enough.
+        std::ifstream file(std::string(IKAT_SOURCE_DIR "/tests/golden/") +
+                           std::string(std::filesystem::path(where.file).filename()));
         for (std::string line; std::getline(file, line);) lines.push_back(line);
     }
     if (where.line == 0 || where.line > lines.size()) return "?";

@@ -221,7 +221,7 @@ Tree read_tree(const std::string& root) {
         if (!fs::is_directory(fs::path(root) / folder)) continue;
         for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
             const fs::path extension = entry.path().extension();
-            if (extension != ".hpp" && extension != ".cpp" && extension != ".def") continue;
+            if (extension != ".hpp" && extension != ".cpp" && extension != ".def" && extension != ".inl") continue;
             std::ostringstream text;
             text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
             tree.emplace(fs::relative(entry.path(), root).generic_string(), text.str());

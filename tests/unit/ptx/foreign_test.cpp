@@ -124,7 +124,7 @@ TEST_CASE("every PTX file of the repository") {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(IKAT_SOURCE_DIR)) {
         const std::string path = entry.path().string();
         if (entry.path().extension() != ".ptx" || path.find("/build/") != path.npos ||
-            path.find("/errors/") != path.npos)
+            path.find("/errors/") != path.npos || entry.path().stem() == "bad")
             continue;
         INFO(path);
         std::ostringstream text;
