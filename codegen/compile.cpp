@@ -68,6 +68,20 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
+/// The selected function, with the registers of what each instruction defines.
+std::string with_registers(const ir::Function& fn, const ptx::Registers& registers) {
+    const auto named = [&](ir::Value value) {
+        return std::string(ptx::pools[ptx::pool_of(fn.type(value))].prefix) + std::to_string(registers.of(value));
+    };
+    const auto list = [&](std::span<const ir::Value> values) {
+        std::string out;
+        for (ir::Value value : values) (out += out.empty() ? "" : " ") += named(value);
+        return out;
+    };
+    return ir::print(fn, {.note = [&](ir::Inst i) { return ptx::is_immediate(fn[i].op) ? "" : list(fn.results(i)); },
+                          .remark = [&](ir::Block b) { return list(fn[b].parameters); }});
+}
+
 /// From places by instruction to places by line.
 std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
     std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
@@ -87,6 +101,7 @@ void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Comp
     stages.done("select", fn, ir::Level::Selected);
     const ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
     out.registers = register_use(registers.allocation);
+    stages.done("registers", [&] { return with_registers(fn, registers); });
     const ptx::Emitted emitted = ptx::emit(fn, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = ptx::print(emitted.module, lines);

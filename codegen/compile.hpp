@@ -41,7 +41,7 @@ struct Compiled {
     bool dynamic_shared = false;
 
     struct Stage {
-        std::string name;  // "ast", "ssa", "opt", "select", "ptx"
+        std::string name;  // "ast", "ssa", "opt", "select", "registers", "ptx"
         std::string text;  // with keep_stages
         std::chrono::nanoseconds time{};
     };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a module needs of its target, found in its instructions, registers and directives.
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "codegen/ptx/opcodes.hpp"
 #include "codegen/ptx/special_registers.hpp"
@@ -12,30 +14,55 @@ namespace {
 constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".explicitcluster", ".maxclusterrank",
                                                    ".blocksareclusters"};
 
-void add_registers(const Module& module, Span operands, std::vector<Feature>& features) {
-    for (const Operand& operand : module.operands(operands)) {
-        if (operand.kind == Operand::Kind::Symbol)
-            if (const SpecialRegister* special = find_special_register(module.text(operand.name)))
-                features.push_back(special->feature);
-        add_registers(module, operand.children, features);
-    }
-}
+/// Most instructions and names repeat: each spelling and each name is looked up once. Instructions of one spelling, as
+/// the emitter writes them, share their modifiers in the module's pool.
+class Search {
+public:
+    explicit Search(const Module& module) : module_(module) {}
 
-void add_function(const Module& module, const Function& function, std::vector<Feature>& features) {
-    for (const Directive& directive : function.directives)
-        if (std::ranges::find(cluster_directives, module.text(directive.name)) != std::end(cluster_directives))
-            features.push_back(Feature::Clusters);
-    for (const Instruction& instruction : function.instructions) {
-        add_features(module, instruction, match(module, instruction), features);
-        add_registers(module, instruction.operands, features);
+    void add(const Function& function) {
+        for (const Directive& directive : function.directives)
+            if (std::ranges::find(cluster_directives, module_.text(directive.name)) != std::end(cluster_directives))
+                features.push_back(Feature::Clusters);
+        for (const Instruction& instruction : function.instructions) {
+            if (is_new(instruction)) add_features(module_, instruction, match(module_, instruction), features);
+            add_registers(instruction.operands);
+        }
     }
-}
+
+    std::vector<Feature> features;
+
+private:
+    bool is_new(const Instruction& instruction) {
+        const std::uint64_t modifiers = std::uint64_t{instruction.modifiers.first} << 8 | instruction.modifiers.count;
+        return instructions_
+            .insert(std::uint64_t{index(instruction.opcode)} << 48 ^ modifiers << 8 ^ instruction.operands.count)
+            .second;
+    }
+    void add_registers(Span operands) {
+        for (const Operand& operand : module_.operands(operands)) {
+            if (operand.kind == Operand::Kind::Symbol && is_new(operand.name))
+                if (const SpecialRegister* special = find_special_register(module_.text(operand.name)))
+                    features.push_back(special->feature);
+            add_registers(operand.children);
+        }
+    }
+    bool is_new(Name name) {
+        if (index(name) >= names_.size()) names_.resize(index(name) + 1);
+        return !std::exchange(names_[index(name)], true);
+    }
+
+    const Module& module_;
+    std::unordered_set<std::uint64_t> instructions_;
+    std::vector<char> names_;
+};
 
 }  // namespace
 
 std::vector<Feature> features_of(const Module& module) {
-    std::vector<Feature> features;
-    for (const Function& function : module.functions) add_function(module, function, features);
+    Search search(module);
+    for (const Function& function : module.functions) search.add(function);
+    std::vector<Feature> features = std::move(search.features);
     std::ranges::sort(features);
     features.erase(std::ranges::unique(features).begin(), features.end());
     std::erase(features, Feature::None);

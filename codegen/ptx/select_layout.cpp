@@ -25,13 +25,21 @@ Block split_block(Function& fn, Block block, std::size_t from) {
     return rest;
 }
 
+/// A text without values, as print takes it: its braces are braces.
+std::string plain(std::string_view text) {
+    std::string out;
+    for (char c : text) out.append(c == '{' || c == '}' ? 2 : 1, c);
+    return out;
+}
+
 void expand_check(Function& fn, Block block, std::size_t position) {
     const Inst check = fn[block].instructions[position];
     const Block rest = split_block(fn, block, position + 1), failed = fn.add_block();
     fn[block].instructions.pop_back();
     const std::vector<ir::Value> operands(fn.operands(check).begin(), fn.operands(check).end());
     const Location where = fn[check].where;
-    const auto text = fn.add_text("check failed: " + fn.texts[fn[check].attribute] + "\n");
+    const std::string& said = fn.texts[fn[check].attribute];
+    const auto text = fn.add_text("check failed: " + (operands.size() == 1 ? plain(said) : said) + "\n");
     fn.append(failed, {.op = Op::Print, .attribute = text, .where = where}, std::span(operands).subspan(1), {});
     fn[failed].terminator = {.kind = Terminator::Kind::Trap, .where = where};
     fn[block].terminator = {

@@ -27,18 +27,19 @@ constexpr std::string_view conversion(Type type) {
     }
 }
 
-/// "{}" becomes the conversion of the next value; "%" is doubled.
+/// "{}" becomes the conversion of the next value, "{{" and "}}" are braces; "%" is doubled.
 std::string format(const ir::Function& fn, std::string_view text, std::span<const Value> values) {
     std::string out;
     for (std::size_t i = 0, next = 0; i < text.size(); ++i) {
-        if (text[i] == '%') {
-            out += "%%";
-        } else if (text.substr(i, 2) == "{}" && next < values.size()) {
+        const std::string_view two = text.substr(i, 2);
+        const bool hole = two == "{}" && next < values.size();
+        if (hole)
             out += conversion(fn.type(values[next++]));
-            ++i;
-        } else {
+        else if (text[i] == '%')
+            out += "%%";
+        else
             out += text[i];
-        }
+        i += hole || two == "{{" || two == "}}";
     }
     return out;
 }

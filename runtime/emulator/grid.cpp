@@ -78,15 +78,22 @@ private:
                 failure_ = std::current_exception();
             }
             state_.stop = true;
+            write(block);
             return true;
         }
     }
 
-    /// Output in block order: text of a block that ended early is kept until those before it have ended.
     void finish(Block& block) {
         const std::lock_guard lock(mutex_);
+        write(block);
+    }
+
+    /// Output in block order: text of a block that ended early is kept until those before it have ended. After the
+    /// block that failed nothing is written.
+    void write(Block& block) {
         outputs_[block.index()] = std::exchange(block.output, {});
         for (auto it = outputs_.begin(); it != outputs_.end() && it->first == next_output_; it = outputs_.erase(it)) {
+            if (it->first > failed_block_) return;
             ++next_output_;
             if (it->second.empty()) continue;
             if (state_.options.output)
