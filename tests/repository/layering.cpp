@@ -127,15 +127,6 @@ void check_beginning(std::string_view path, std::string_view text, std::vector<s
         broken.push_back(place(path, 1) + "a header needs #pragma once");
 }
 
-/// The first thing that x.cpp includes is x.hpp, which proves that the header compiles alone.
-void check_own_header(const Tree& tree, std::string_view path, std::vector<std::string>& broken) {
-    if (!path.ends_with(".cpp")) return;
-    const std::string own = std::string(path.substr(0, path.size() - 4)) + ".hpp";
-    const std::vector<Include> includes = includes_of(tree.at(std::string(path)));
-    if (tree.contains(own) && (includes.empty() || includes.front().path != own))
-        broken.push_back(place(path, 1) + "its first include must be \"" + own + '"');
-}
-
 void check_library(std::string_view path, const Include& include, std::vector<std::string>& broken) {
     if (include.path.starts_with("boost/hana") && path != "dsl/kernel.hpp")
         broken.push_back(place(path, include.line) + "Hana belongs in dsl/kernel.hpp alone");
@@ -202,7 +193,6 @@ std::vector<std::string> broken_rules(const Tree& tree) {
     std::vector<std::string> broken;
     for (const auto& [path, text] : tree) {
         check_beginning(path, text, broken);
-        check_own_header(tree, path, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);

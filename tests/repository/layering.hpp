@@ -12,7 +12,7 @@ namespace ikat::tests {
 /// Path from the repository's root, with '/', to contents.
 using Tree = std::map<std::string, std::string>;
 
-/// All C++ files (.hpp, .cpp, .def) below a checkout's source folders.
+/// All C++ files (.hpp, .cpp, .def, .inl) below a checkout's source folders.
 Tree read_tree(const std::string& root);
 
 /// Every broken rule as "path:line: what is wrong". Empty for a tree in order.

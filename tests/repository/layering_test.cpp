@@ -63,13 +63,6 @@ TEST_CASE("a file outside the layers is reported") {
           Lines{"codegen/other/a.cpp:1: this folder is in no layer"});
 }
 
-TEST_CASE("a source file includes its own header first") {
-    CHECK(
-        broken_rules(tree_with("runtime/device.cpp", spdx + "#include <vector>\n#include \"runtime/device.hpp\"\n")) ==
-        Lines{"runtime/device.cpp:1: its first include must be \"runtime/device.hpp\""});
-    CHECK(broken_rules(tree_with("runtime/device.cpp", spdx + "#include \"runtime/device.hpp\"\n")) == Lines{});
-}
-
 TEST_CASE("X3 is read by parsers alone, also through a header") {
     const std::string x3 = "#include <boost/spirit/home/x3.hpp>\n";
     CHECK(broken_rules(tree_with("codegen/ptx/parse.cpp", spdx + x3)) == Lines{});
