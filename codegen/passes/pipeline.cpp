@@ -81,18 +81,8 @@ std::vector<const Pass*> selected(const PipelineOptions& options) {
     }
 }
 
-/// Whether IKAT_DUMP asks for the function after this pass.
-bool dumps(std::string_view pass, const ir::Function& fn, bool changed) {
-    const char* wish = std::getenv("IKAT_DUMP");
-    if (!wish) return false;
-    const std::string_view text = wish;
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    if (colon < text.size() && text.substr(colon + 1) != fn.name) return false;
-    return text.substr(0, colon) == pass || (text.substr(0, colon) == "all" && changed);
-}
-
 void watch(const Pass& pass, const ir::Function& fn, bool changed, const PipelineOptions& options) {
-    if (dumps(pass.name, fn, changed))
+    if (dump_wanted(pass.name, fn.name) || (changed && dump_wanted("all", fn.name)))
         std::fprintf(stderr, "// after %s\n%s\n", std::string(pass.name).c_str(), print(fn).c_str());
     if (options.verify_each) {
         const std::string findings = report(fn);
@@ -104,6 +94,14 @@ void watch(const Pass& pass, const ir::Function& fn, bool changed, const Pipelin
 }  // namespace
 
 std::span<const Pass> all_passes() { return table; }
+
+bool dump_wanted(std::string_view stage, std::string_view kernel) {
+    const char* wish = std::getenv("IKAT_DUMP");
+    if (!wish) return false;
+    const std::string_view text = wish;
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    return text.substr(0, colon) == stage && (colon == text.size() || text.substr(colon + 1) == kernel);
+}
 
 std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options) {
     std::vector<PassReport> reports;
