@@ -61,8 +61,13 @@ Block::Block(LaunchState& state) : state_(state) {
         warp.windows[int(Space::Param)] = {state.parameters.data(), 0, kernel.parameter_bytes, 0, false};
         warp.windows[int(Space::Const)] = {constant, 0, state.variables.constant.size(), 0, false};
         order_.push_back(i);
+        fill_constants(warp);
     }
     waiting_.resize(count);
+}
+
+std::byte* Block::frame_of(const Warp& warp) const {
+    return frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
 }
 
 std::array<std::uint32_t, 3> Block::thread(const Warp& warp, unsigned lane) const {
@@ -93,21 +98,29 @@ std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) c
     return 0;
 }
 
-void Block::fill_frame(ScheduledWarp& warp) {
-    std::byte* const frame = frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
-    std::memset(frame, poison, state_.kernel.frame_bytes);
+/// Constants, and the special registers that are the same in every block of the launch.
+void Block::fill_constants(const Warp& warp) {
+    std::byte* const frame = frame_of(warp);
     for (const Kernel::Constant& constant : state_.kernel.constants) {
         std::byte* const at = frame + constant.offset;
-        const auto low = std::uint32_t(constant.bits);
         if (constant.bytes == 8)
             std::fill_n(reinterpret_cast<std::uint64_t*>(at), warp_size, constant.bits);
         else
-            std::fill_n(reinterpret_cast<std::uint32_t*>(at), constant.bytes ? warp_size : 1, low);
+            std::fill_n(reinterpret_cast<std::uint32_t*>(at), constant.bytes ? warp_size : 1,
+                        std::uint32_t(constant.bits));
     }
     for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
         for (unsigned lane = 0; lane < warp_size; ++lane)
             words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
-    const std::uint32_t first = warp.index * warp_size, lanes = std::min(threads_ - first, warp_size);
+}
+
+void Block::start_warp(ScheduledWarp& warp) {
+    std::byte* const frame = frame_of(warp);
+    std::memset(frame, poison, state_.kernel.register_bytes);
+    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+        if (slot.special.kind == Special::Kind::Ctaid)
+            std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
+    const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
     warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame);
 }
 
@@ -118,7 +131,7 @@ void Block::start(std::uint64_t index) {
                     std::uint32_t(index / grid[0] / grid[1])};
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
-    for (ScheduledWarp& warp : warps_) fill_frame(warp);
+    for (ScheduledWarp& warp : warps_) start_warp(warp);
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
     running_ = std::uint32_t(warps_.size());

@@ -60,7 +60,9 @@ private:
     void arrive(ScheduledWarp& warp);
     void complete(Barrier& barrier);
     std::uint32_t special(Special special, const Warp& warp, unsigned lane) const;
-    void fill_frame(ScheduledWarp& warp);
+    std::byte* frame_of(const Warp& warp) const;
+    void fill_constants(const Warp& warp);
+    void start_warp(ScheduledWarp& warp);
     void check_budget(std::uint64_t steps);
 
     LaunchState& state_;

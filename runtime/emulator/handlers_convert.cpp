@@ -86,11 +86,26 @@ IKAT_HANDLER(convert_any) {
     return blend_and_continue<sizeof(Cell<To>)>(op, w, frame, mask);
 }
 
+IKAT_HANDLER(widen_half) {
+    IKAT_RESULT(float);
+    widen_halves(lanes_at<u32>(frame, op->a), 0, d);
+    IKAT_FINISH(float);
+}
+IKAT_HANDLER(narrow_to_half) {
+    IKAT_RESULT(half);
+    narrow_to_halves(lanes_at<float>(frame, op->a), d);
+    IKAT_FINISH(half);
+}
+
 template <class To, class From>
 Handler convert_handler(Rounding rounding, bool special) {
     constexpr bool to_float = sem::is_float<To>, from_float = sem::is_float<From>;
     if (special) return convert_any<To, From>;
-    if constexpr (!to_float && !from_float) {
+    if constexpr (std::is_same_v<To, float> && std::is_same_v<From, half>) {
+        return widen_half;
+    } else if constexpr (std::is_same_v<To, half> && std::is_same_v<From, float>) {
+        if (rounding == Rounding::Nearest) return narrow_to_half;
+    } else if constexpr (!to_float && !from_float) {
         return map1<Wrap<To, From>, To, From>;
     } else if constexpr (to_float && !from_float && !std::is_same_v<To, half>) {
         if (rounding == Rounding::Nearest) return map1<Round<To, From>, To, From>;

@@ -175,38 +175,87 @@ Handler for_single(Operation operation, bool ftz) {
     }
 }
 
-Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
-    switch (type) {
-        case Type::F16: return for_number<half>(operation, ftz, rounding);
-        case Type::F32:
-            if (const Handler handler = for_single(operation, ftz)) return handler;
-            return for_wide_number<float>(operation, ftz, rounding);
-        case Type::F64: return for_wide_number<double>(operation, ftz, rounding);
+// ---- f16: widened, computed in f32, rounded once more. For + - * that is one rounding (24 bits are enough), min, max,
+// neg and abs are exact, and fma makes the f32 sum odd first.
+
+struct HalfFma {
+    static HWY_INLINE float apply(float a, float b, float c) {
+        const float product = a * b;  // 22 bits: exact
+        const float sum = product + c, shadow = sum - product;
+        const float error = (product - (sum - shadow)) + (c - shadow);
+        const u32 bits = std::bit_cast<u32>(sum);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000;
+        const u32 step = (error > 0) == (sum > 0) ? 1u : ~0u;
+        return std::bit_cast<float>(finite && error != 0 && !(bits & 1) ? bits + step : bits);
+    }
+};
+
+/// The f16 at `shift` in each register.
+template <class F, int Operands>
+HWY_INLINE void compute_halves(const Op* op, Warp* w, std::byte* frame, int shift, u32* to) {
+    float* const a = reinterpret_cast<float*>(w->staging);
+    float *const b = a + warp_size, *const c = b + warp_size;
+    widen_halves(lanes_at<u32>(frame, op->a), shift, a);
+    if (Operands > 1) widen_halves(lanes_at<u32>(frame, op->b), shift, b);
+    if (Operands > 2) widen_halves(lanes_at<u32>(frame, op->c), shift, c);
+    IKAT_EACH_LANE(i) {
+        if constexpr (Operands == 1)
+            a[i] = F::apply(a[i]);
+        else if constexpr (Operands == 2)
+            a[i] = F::apply(a[i], b[i]);
+        else
+            a[i] = F::apply(a[i], b[i], c[i]);
+    }
+    narrow_to_halves(a, to);
+}
+
+template <class F, int Operands>
+IKAT_HANDLER(on_half) {
+    IKAT_RESULT(u32);
+    compute_halves<F, Operands>(op, w, frame, 0, d);
+    IKAT_FINISH(u32);
+}
+
+template <class F, int Operands>
+IKAT_HANDLER(on_half_pair) {
+    u32* const low = reinterpret_cast<u32*>(w->addresses);
+    u32* const high = low + warp_size;
+    compute_halves<F, Operands>(op, w, frame, 0, low);
+    compute_halves<F, Operands>(op, w, frame, 16, high);
+    IKAT_RESULT(u32);
+    IKAT_EACH_LANE(i) d[i] = low[i] | high[i] << 16;
+    IKAT_FINISH(u32);
+}
+
+template <class F, int Operands, bool Pair>
+constexpr Handler half_handler = Pair ? on_half_pair<F, Operands> : on_half<F, Operands>;
+
+template <bool Pair>
+Handler for_half(Operation operation) {
+    switch (operation) {
+        case Operation::Add: return half_handler<M<sem::Add, float>, 2, Pair>;
+        case Operation::Sub: return half_handler<M<sem::Sub, float>, 2, Pair>;
+        case Operation::Mul: return half_handler<M<sem::Mul, float>, 2, Pair>;
+        case Operation::Fma: return half_handler<HalfFma, 3, Pair>;
+        case Operation::Neg: return half_handler<M<sem::Neg, float>, 1, Pair>;
+        case Operation::Abs: return half_handler<M<sem::Abs, float>, 1, Pair>;
+        case Operation::Min: return half_handler<M<sem::Min, float>, 2, Pair>;
+        case Operation::Max: return half_handler<M<sem::Max, float>, 2, Pair>;
         default: return nullptr;
     }
 }
 
-/// Both halves of a register.
-template <class F>
-struct Pair {
-    static HWY_INLINE half low(u32 x) { return half::from_bits(std::uint16_t(x)); }
-    static HWY_INLINE half high(u32 x) { return half::from_bits(std::uint16_t(x >> 16)); }
-    template <class... T>
-    static HWY_INLINE u32 apply(T... x) {
-        return F::apply(low(x)...).bits | u32(F::apply(high(x)...).bits) << 16;
-    }
-};
+Handler choose_half_pair(Operation operation) { return for_half<true>(operation); }
 
-Handler choose_half_pair(Operation operation) {
-    switch (operation) {
-        case Operation::Add: return map2<Pair<M<sem::Add, half>>, u32, u32, u32>;
-        case Operation::Sub: return map2<Pair<M<sem::Sub, half>>, u32, u32, u32>;
-        case Operation::Mul: return map2<Pair<M<sem::Mul, half>>, u32, u32, u32>;
-        case Operation::Fma: return map3<Pair<M<sem::Fma, half>>, u32, u32, u32, u32>;
-        case Operation::Neg: return map1<Pair<M<sem::Neg, half>>, u32, u32>;
-        case Operation::Abs: return map1<Pair<M<sem::Abs, half>>, u32, u32>;
-        case Operation::Min: return map2<Pair<M<sem::Min, half>>, u32, u32, u32>;
-        case Operation::Max: return map2<Pair<M<sem::Max, half>>, u32, u32, u32>;
+Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    switch (type) {
+        case Type::F16:
+            if (const Handler handler = for_half<false>(operation); handler && !ftz) return handler;
+            return for_number<half>(operation, ftz, rounding);
+        case Type::F32:
+            if (const Handler handler = for_single(operation, ftz)) return handler;
+            return for_wide_number<float>(operation, ftz, rounding);
+        case Type::F64: return for_wide_number<double>(operation, ftz, rounding);
         default: return nullptr;
     }
 }

@@ -48,6 +48,7 @@ struct Kernel {
     std::vector<const ptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
 
+    std::uint32_t register_bytes = 0;  // of the frame; then come constants and special registers
     std::uint32_t frame_bytes = 0;
     struct Constant {
         std::uint32_t offset, bytes;  // 4: 32 words, 8: 32 double words, 0: a predicate

@@ -117,6 +117,45 @@ struct Meaning {
     }
 };
 
+/// The f16 in the low bits of 32 cells, shifted down first, as f32; a NaN becomes canonical.
+HWY_INLINE void widen_halves(const std::uint32_t* cells, int shift, float* to) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+    for (unsigned i = 0; i < warp_size; ++i)
+        to[i] = sem::convert<float>(half::from_bits(std::uint16_t(cells[i] >> shift)), Rounding::Nearest);
+#else
+    const hn::ScalableTag<float> v;
+    const hn::Rebind<std::uint32_t, decltype(v)> words;
+    const hn::Rebind<std::int32_t, decltype(v)> signed_words;
+    const hn::Rebind<std::uint16_t, decltype(v)> shorts;
+    const hn::Rebind<hwy::float16_t, decltype(v)> halves;
+    const auto nan = hn::Set(v, sem::canonical_nan<float>());
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto low = hn::And(hn::ShiftRightSame(hn::Load(words, cells + i), shift), hn::Set(words, 0xffff));
+        const auto packed = hn::DemoteTo(shorts, hn::BitCast(signed_words, low));
+        const auto x = hn::PromoteTo(v, hn::BitCast(halves, packed));
+        hn::Store(hn::IfThenElse(hn::Eq(x, x), x, nan), v, to + i);
+    }
+#endif
+}
+
+/// 32 f32 rounded to the nearest f16, into the low bits of cells; a NaN becomes canonical.
+HWY_INLINE void narrow_to_halves(const float* from, std::uint32_t* cells) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+    for (unsigned i = 0; i < warp_size; ++i) cells[i] = sem::convert<half>(from[i], Rounding::Nearest).bits;
+#else
+    const hn::ScalableTag<float> v;
+    const hn::Rebind<std::uint32_t, decltype(v)> words;
+    const hn::Rebind<std::uint16_t, decltype(v)> shorts;
+    const hn::Rebind<hwy::float16_t, decltype(v)> halves;
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto x = hn::Load(v, from + i);
+        const auto rounded = hn::PromoteTo(words, hn::BitCast(shorts, hn::DemoteTo(halves, x)));
+        const auto is_number = hn::RebindMask(words, hn::Eq(x, x));
+        hn::Store(hn::IfThenElse(is_number, rounded, hn::Set(words, 0x7fff)), words, cells + i);
+    }
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace ikat::emulator
 HWY_AFTER_NAMESPACE();

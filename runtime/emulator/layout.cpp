@@ -202,26 +202,21 @@ private:
         place_slots(live, slot, used);
     }
 
-    /// Predicates, then 32-bit slots, then 64-bit slots, then what is constant.
+    /// Registers first (predicates, 32-bit slots, 64-bit slots), then what is constant.
     void place_slots(const std::vector<Interval>& live, const std::vector<std::uint32_t>& slot,
                      const std::uint32_t (&used)[3]) {
-        std::uint32_t constant_predicates = used[0];
-        for (std::uint32_t v = 0; v < live.size(); ++v)
-            if (lowering_.values[v].kind == ValueInfo::Kind::Constant && lowering_.values[v].slot == 0)
-                offsets_[v] = 4 * constant_predicates++;
-        const std::uint32_t words = (4 * constant_predicates + 63) / 64 * 64;
+        const std::uint32_t words = (4 * used[0] + 63) / 64 * 64;
         const std::uint32_t double_words = words + used[1] * 128;
-        std::uint32_t end = double_words + used[2] * 256;
+        std::uint32_t end = kernel_.register_bytes = double_words + used[2] * 256;
         for (std::uint32_t v = 0; v < live.size(); ++v) {
             const ValueInfo& info = lowering_.values[v];
             if (info.kind == ValueInfo::Kind::Register) {
-                offsets_[v] = info.slot == 0   ? 4 * slot[v]
-                              : info.slot == 4 ? words + 128 * slot[v]
-                                               : double_words + 256 * slot[v];
+                const std::uint32_t starts[3] = {0, words, double_words}, sizes[3] = {4, 128, 256};
+                offsets_[v] = starts[info.slot / 4] + sizes[info.slot / 4] * slot[v];
                 continue;
             }
             if (live[v].begin == nowhere) continue;
-            if (info.slot) offsets_[v] = std::exchange(end, end + 32u * info.slot);
+            offsets_[v] = std::exchange(end, end + (info.slot ? 32u * info.slot : 64));
             if (info.kind == ValueInfo::Kind::Constant)
                 kernel_.constants.push_back({offsets_[v], info.slot, info.bits});
             else

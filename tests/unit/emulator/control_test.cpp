@@ -325,3 +325,25 @@ TEST_CASE("a kernel prints in the order of its blocks") {
         CHECK(machine.printed == expected);
     }
 }
+
+TEST_CASE("a long run needs no stack") {
+    // Handlers continue by sibling calls; one that were a call would overflow the stack here.
+    const std::string text = kernel(R"(
+    .shared .align 16 .b8 tile[1024];
+    mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; mov.u32 %r1, 0; mov.u32 %r4, 0; ld.param.u64 %d1, [p0];
+    setp.eq.u32 %p4, %r2, %r2; mov.f32 %r10, 0f3F800000;
+$loop:
+    and.b32 %r5, %r4, 15; shl.b32 %r5, %r5, 2; st.shared.u32 [%r3], %r4; ld.shared.u32 %r6, [%r5];
+    xor.b32 %r15, %r3, 12; ld.shared.u32 %r7, [%r15]; st.shared.u32 [%r15], %r4;
+    mul.wide.u32 %d2, %r2, 4; add.u64 %d3, %d1, %d2; st.global.u32 [%d3], %r4; ld.global.u32 %r8, [%d3];
+    fma.rn.f32 %r9, %r10, %r10, %r10; div.rn.f32 %r9, %r9, %r10; cvt.rn.f16.f32 %h1, %r9; add.f16 %h1, %h1, %h1;
+    cvt.f32.f16 %r9, %h1; cvt.rzi.s32.f32 %r9, %r9; max.f32 %r9, %r9, %r10; add.rz.f32 %r9, %r9, %r10;
+    shfl.sync.bfly.b32 %r11, %r9, 1, 31, -1; vote.sync.ballot.b32 %r12, %p4, -1; bar.warp.sync -1;
+    @%p4 add.u32 %r13, %r11, %r12; selp.b32 %r13, %r12, %r11, %p4; atom.shared.add.u32 %r14, [tile+1020], 1;
+    and.b32 %r7, %r7, 0; setp.lt.u32 %p5, %r4, 100; @%p5 bra $next; membar.cta;
+$next:
+    add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 30000; @%p1 bra $loop;
+    mov.u32 %r1, %r4;
+)" + store_r1);
+    CHECK(words(text, 32) == std::vector<std::uint32_t>(32, 30000));
+}

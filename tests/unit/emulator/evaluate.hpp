@@ -14,12 +14,12 @@ inline std::uint64_t F(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline std::uint64_t D(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 /// Runs `code` once per row. Operands are in %r1 to %r3 (low words), %d1 to %d3 and %h1 to %h3; the result is what the
-/// code leaves in the one of %r0, %d0, %h0, %p0 that it names. `lanes` of them execute the code, the others keep
+/// code leaves in the one of %r0, %d0, %h0, %p0 that it names. `lanes` of each warp execute the code, the others keep
 /// 0x5555 in the result.
 inline std::vector<std::uint64_t> evaluate(const std::string& code, const std::vector<Row>& rows,
                                            std::uint32_t lanes = ~0u) {
     std::string text = R"(
-    mov.u32 %r63, %tid.x;
+    mov.u32 %r63, %tid.x; mov.u32 %r62, %ctaid.x; mad.lo.u32 %r63, %r62, 32, %r63;
     ld.param.u32 %r62, [n];
     setp.ge.u32 %p15, %r63, %r62;
     @%p15 bra $end;
@@ -33,8 +33,8 @@ inline std::vector<std::uint64_t> evaluate(const std::string& code, const std::v
     ld.param.u64 %d31, [p1];
     mad.wide.u32 %d31, %r63, 8, %d31;
     ld.param.u64 %d29, [p2];
-    cvt.u32.u64 %r61, %d29;
-    shr.u32 %r61, %r61, %r63;
+    cvt.u32.u64 %r61, %d29; mov.u32 %r60, %tid.x;
+    shr.u32 %r61, %r61, %r60;
     and.b32 %r61, %r61, 1;
     setp.eq.u32 %p14, %r61, 0;
     @%p14 bra $skip;
@@ -47,7 +47,9 @@ inline std::vector<std::uint64_t> evaluate(const std::string& code, const std::v
     std::vector<std::uint64_t> cells;
     for (const Row& row : rows) cells.insert(cells.end(), row.begin(), row.end());
     const auto in = machine.buffer("in", cells), out = machine.empty<std::uint64_t>("out", rows.size());
-    machine.run(kernel(text), {.block = {32, 1, 1}}, in, out, std::uint64_t(lanes), std::uint32_t(rows.size()));
+    const auto blocks = std::uint32_t((rows.size() + 31) / 32);
+    machine.run(kernel(text), {.grid = {blocks, 1, 1}, .block = {32, 1, 1}}, in, out, std::uint64_t(lanes),
+                std::uint32_t(rows.size()));
     return machine.get<std::uint64_t>(out, rows.size());
 }
 
