@@ -2,6 +2,7 @@
 #include "codegen/compile.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/verify.hpp"
@@ -18,14 +19,16 @@ using Clock = std::chrono::steady_clock;
 /// Notes the end of each stage: its time, and on request its text and whether it left well-formed IR.
 class Stages {
 public:
-    Stages(const CompileOptions& options, std::vector<Compiled::Stage>& out) : options_(options), out_(out) {}
+    Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
+        : kernel_(kernel), options_(options), out_(out) {}
 
-    void done(std::string_view name, auto&& text) {
-        const auto time = Clock::now() - start_;
-        out_.push_back({std::string(name), options_.keep_stages ? text() : "", time});
+    void done(const char* name, auto&& text) {
+        out_.push_back({name, {}, Clock::now() - start_});
+        if (options_.keep_stages) out_.back().text = text();
+        if (passes::dump_wanted(name, kernel_)) std::fprintf(stderr, "// after %s\n%s\n", name, text().c_str());
         start_ = Clock::now();
     }
-    void done(std::string_view name, const ir::Function& fn, ir::Level level) {
+    void done(const char* name, const ir::Function& fn, ir::Level level) {
         done(name, [&] { return ir::print(fn); });
         if (!options_.verify_each) return;
         const std::string findings = ir::report(fn, level);
@@ -34,6 +37,7 @@ public:
     }
 
 private:
+    const std::string kernel_;
     const CompileOptions& options_;
     std::vector<Compiled::Stage>& out_;
     Clock::time_point start_ = Clock::now();
@@ -113,7 +117,7 @@ void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Comp
 
 Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
     Compiled out;
-    Stages stages(options, out.stages);
+    Stages stages(kernel.name, options, out.stages);
     if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
     stages.done("ast", [&] { return ast::print(kernel); });
     ir::Function fn = lower::ast_to_ssa(kernel);
@@ -124,7 +128,7 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
 
 Compiled compile(ir::Function fn, const CompileOptions& options) {
     Compiled out;
-    Stages stages(options, out.stages);
+    Stages stages(fn.name, options, out.stages);
     ir::verify(fn);
     finish(std::move(fn), options, stages, out);
     return out;

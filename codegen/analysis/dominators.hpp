@@ -28,11 +28,22 @@ public:
     /// Reachable blocks, each before its successors but for back edges.
     auto reverse_postorder() const { return as_blocks(tree_.reverse_postorder()); }
 
+    /// Exactly one edge leads to the block.
+    bool has_one_way_in(ir::Block block) const { return edges_in_[index(block)] == 1; }
+
     const Graph& graph() const { return graph_; }
 
 private:
+    static std::vector<std::uint32_t> count_edges(const Graph& graph) {
+        std::vector<std::uint32_t> out(graph.size());
+        for (std::uint32_t node = 0; node < graph.size(); ++node)
+            for (std::uint32_t successor : graph.successors(node)) ++out[successor];
+        return out;
+    }
+
     Graph graph_;
     DominatorTree tree_;
+    std::vector<std::uint32_t> edges_in_ = count_edges(graph_);  // by block
 };
 
 }  // namespace ikat::analysis

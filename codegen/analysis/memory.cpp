@@ -91,10 +91,11 @@ Address address_of(const Function& fn, Inst inst) {
     return out;
 }
 
-Alias alias(const Function& fn, Inst a, Inst b) {
+Alias alias(const Function& fn, Inst a, Inst b) { return alias(fn, a, address_of(fn, a), b, address_of(fn, b)); }
+
+Alias alias(const Function& fn, Inst a, const Address& left, Inst b, const Address& right) {
     const Instruction &first = fn[a], &second = fn[b];
     if (disjoint_spaces(first.memory.space, second.memory.space)) return Alias::No;
-    const Address left = address_of(fn, a), right = address_of(fn, b);
     if (disjoint_objects(fn, left.object, right.object)) return Alias::No;
     if (left.base != right.base || first.memory.space != second.memory.space) return Alias::May;
     return at_offsets(first, second, right.offset - left.offset, fn.type(left.base));

@@ -36,8 +36,10 @@ enum class Alias : std::uint8_t {
     Must,  // the same bytes
 };
 
-/// Of two instructions with address operands, as executed by one thread with the same values of their operands.
+/// Of two instructions with address operands, as executed by one thread with the same values of their operands. Who
+/// asks often keeps the addresses.
 Alias alias(const ir::Function& fn, ir::Inst a, ir::Inst b);
+Alias alias(const ir::Function& fn, ir::Inst a, const Address& of_a, ir::Inst b, const Address& of_b);
 
 /// Whether nothing writes what this load reads while the kernel runs: `in` parameters, .nc, const and param space.
 bool reads_constant_memory(const ir::Function& fn, ir::Inst load);

@@ -10,6 +10,10 @@ bool clean_up_control_flow(ir::Function& fn);
 bool fold_constants(ir::Function& fn);
 bool simplify(ir::Function& fn);
 bool common_subexpressions(ir::Function& fn);
+bool use_ranges(ir::Function& fn);
+bool forward_stores(ir::Function& fn);
+bool loop_invariants(ir::Function& fn);
 bool dead_code(ir::Function& fn);
+bool uniform_branches(ir::Function& fn);
 
 }  // namespace ikat::passes

@@ -16,11 +16,16 @@ constexpr Pass table[] = {
     {"cfg", clean_up_control_flow, "removes branches that decide nothing, unreachable and empty blocks"},
     {"fold", fold_constants, "computes constants, also through loops and branches"},
     {"simplify", simplify, "rewrites instructions by algebra"},
+    {"ranges", use_ranges, "decides what the sizes of integers decide"},
     {"cse", common_subexpressions, "computes equal expressions once"},
+    {"forward", forward_stores, "takes values where memory would only give them back"},
+    {"licm", loop_invariants, "computes before a loop what it computes the same each time"},
     {"dce", dead_code, "removes what nothing uses"},
+    {"uniform", uniform_branches, "marks branches that all threads take together"},
 };
 
-constexpr std::string_view default_order[] = {"cfg", "fold", "simplify", "cse", "dce", "cfg"};
+constexpr std::string_view default_order[] = {"cfg",     "fold", "simplify", "ranges", "cse",
+                                              "forward", "licm", "dce",      "cfg",    "uniform"};
 
 // Why they stand in this order. The build checks it; nothing else reads it.
 struct Order {
@@ -31,6 +36,12 @@ constexpr Order order[] = {
     {"simplify", "cse", "cse compares what simplify has brought into one form"},
     {"fold", "cfg", "fold leaves branches on constants for cfg to decide"},
     {"simplify", "dce", "simplify leaves the operands of what it replaced"},
+    {"simplify", "ranges", "ranges looks for constants on the right"},
+    {"ranges", "cse", "constants moved out of indices leave equal addresses"},
+    {"cse", "forward", "forward compares addresses by their values"},
+    {"forward", "dce", "forward leaves addresses that only its loads used"},
+    {"licm", "cfg", "licm may leave a block empty"},
+    {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
 };
@@ -70,18 +81,8 @@ std::vector<const Pass*> selected(const PipelineOptions& options) {
     }
 }
 
-/// Whether IKAT_DUMP asks for the function after this pass.
-bool dumps(std::string_view pass, const ir::Function& fn, bool changed) {
-    const char* wish = std::getenv("IKAT_DUMP");
-    if (!wish) return false;
-    const std::string_view text = wish;
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    if (colon < text.size() && text.substr(colon + 1) != fn.name) return false;
-    return text.substr(0, colon) == pass || (text.substr(0, colon) == "all" && changed);
-}
-
 void watch(const Pass& pass, const ir::Function& fn, bool changed, const PipelineOptions& options) {
-    if (dumps(pass.name, fn, changed))
+    if (dump_wanted(pass.name, fn.name) || (changed && dump_wanted("all", fn.name)))
         std::fprintf(stderr, "// after %s\n%s\n", std::string(pass.name).c_str(), print(fn).c_str());
     if (options.verify_each) {
         const std::string findings = report(fn);
@@ -93,6 +94,14 @@ void watch(const Pass& pass, const ir::Function& fn, bool changed, const Pipelin
 }  // namespace
 
 std::span<const Pass> all_passes() { return table; }
+
+bool dump_wanted(std::string_view stage, std::string_view kernel) {
+    const char* wish = std::getenv("IKAT_DUMP");
+    if (!wish) return false;
+    const std::string_view text = wish;
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    return text.substr(0, colon) == stage && (colon == text.size() || text.substr(colon + 1) == kernel);
+}
 
 std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options) {
     std::vector<PassReport> reports;

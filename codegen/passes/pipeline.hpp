@@ -39,6 +39,9 @@ struct PassReport {
     std::chrono::nanoseconds time{};
 };
 
+/// Whether IKAT_DUMP asks for the kernel as it is after `stage`: a pass, or another stage of the compiler.
+bool dump_wanted(std::string_view stage, std::string_view kernel);
+
 /// Runs the passes on fn. Throws Error for an unknown name in options.passes, naming the known ones.
 std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options = {});
 

@@ -35,6 +35,7 @@ inline constexpr auto exact_reciprocal = [](const Match& m) {
     return fraction == 0 && exponent > 0 && exponent < 2 * bias;
 };
 
+// clang-format off: it takes products for pointers
 inline constexpr std::tuple sums{
     rule(x + 0, x, Int),
     rule(x - 0, x, Int),
@@ -65,15 +66,19 @@ inline constexpr std::tuple products{
     rule(x * 0, 0, Int),
     rule(x * 1, x, Int),
     rule(x * -1, -x, SignedInt),
-    rule((x * c0) * c1, x* fold(c0* c1), Int),
-    rule(-x * -y, x* y, SignedInt | Float),
+    rule((x * c0) * c1, x * fold(c0 * c1), Int),
+    rule((x + c0) * c1, x * c1 + fold(c0 * c1), Int),
+    rule((x - c0) * c1, x * c1 - fold(c0 * c1), Int),
+    rule(-x * -y, x * y, SignedInt | Float),
     rule(x * 1, x, Float).where(computed),
     rule(fma(x, 0, y), y, Int),
     rule(fma(x, 1, y), x + y),
-    rule(fma(x, y, 0), x* y, Int),
-    rule(fma(x, y, negative_zero), x* y, Float),
+    rule(fma(x, y, 0), x * y, Int),
+    rule(fma(x, y, negative_zero), x * y, Float),
     rule(fma(c0, c1, x), x + fold(c0 * c1), Int),
     rule(fma(x, y, z + c0), fma(x, y, z) + c0, Int),
+    rule(fma(x + c0, c1, y), fma(x, c1, y) + fold(c0 * c1), Int),
+    rule(fma(x - c0, c1, y), fma(x, c1, y) - fold(c0 * c1), Int),
     rule(mul_wide(x, 0), 0),
     rule(mad_wide(x, 0, y), y),
     rule(mad_wide(x, y, 0), mul_wide(x, y)),
@@ -89,19 +94,19 @@ inline constexpr std::tuple quotients{
     rule(x / c0, x >> fold(log2(c0)), UnsignedInt).where(power_of_two<0>),
     rule(x % 1, 0, Int),
     rule(0 % x, 0, Int),
-    rule(x % c0, x& fold(c0 - 1), UnsignedInt).where(power_of_two<0>),
+    rule(x % c0, x & fold(c0 - 1), UnsignedInt).where(power_of_two<0>),
     rule(x / 1, x, Float).where(computed),
-    rule(x / c0, x* fold(1 / c0), Float).where(exact_reciprocal),
+    rule(x / c0, x * fold(1 / c0), Float).where(exact_reciprocal),
 };
 
 inline constexpr std::tuple bit_operations{
     rule(x & 0, 0),
     rule(x & -1, x),
-    rule(x& x, x),
+    rule(x & x, x),
     rule(x & ~x, 0),
-    rule((x & c0) & c1, x& fold(c0& c1)),
-    rule(x&(x& y), x& y),
-    rule(x&(x | y), x),
+    rule((x & c0) & c1, x & fold(c0 & c1)),
+    rule(x & (x & y), x & y),
+    rule(x & (x | y), x),
     rule(x | 0, x),
     rule(x | -1, -1),
     rule(x | x, x),
@@ -126,6 +131,7 @@ inline constexpr std::tuple shifts{
     rule(x << c0, 0).where(shifts_by_all),
     rule(x >> c0, 0, UnsignedInt).where(shifts_by_all),
     rule((x << c0) << c1, x << fold(c0 + c1)).where(shifts_within),
+    rule((x + c0) << c1, (x << c1) + fold(c0 << c1)),
     rule((x >> c0) >> c1, x >> fold(c0 + c1)).where(shifts_within),
 };
 
@@ -195,5 +201,7 @@ inline constexpr std::tuple choices{
     rule(abs(-x), abs(x)),
     rule(abs(abs(x)), abs(x)),
 };
+
+// clang-format on
 
 }  // namespace ikat::passes::rules

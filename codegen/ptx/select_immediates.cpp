@@ -19,13 +19,15 @@ using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
 /// Whether `inst` may be written with the constant or symbol `definition` as its operand `position`.
 bool takes_immediate(const Instruction& inst, std::uint32_t position, const Instruction& definition) {
-    const bool tied = position >= inst.tie.operand && position < inst.tie.operand + inst.tie.count;
-    if (tied) return false;
     const bool address = ir::has_address(inst.op) && position == 0;
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
     if (address || definition.type == Type::Pred || inst.op == Op::Convert) return false;
     const bool half = definition.type == Type::F16 && inst.op != Op::Store && inst.op != Op::Bitcast;
     return !half;
+}
+
+bool is_tied(const Instruction& inst, std::uint32_t position) {
+    return position >= inst.tie.operand && position < inst.tie.operand + inst.tie.count;
 }
 
 class Materialisation {
@@ -38,7 +40,7 @@ public:
         for (Value value : ids<Value>(needed_.size()))
             if (needed_[index(value)]) moved_[index(value)] = create(value);
         for (Block block : fn_.blocks()) rewrite(block);
-        for (Block block : fn_.blocks()) arguments(block);
+        for (Block block : fn_.blocks()) tied(block), arguments(block);
     }
 
 private:
@@ -47,12 +49,13 @@ private:
         return inst != ir::no_inst && is_immediate(fn_[inst].op);
     }
 
-    /// Calls f(operand) for each that is an immediate and must be in a register; jumps' arguments apart.
+    /// Calls f(operand) for each that is an immediate and must be in a register; tied ones and jumps' arguments apart.
     void each_needed(Block block, auto&& f) {
         for (Inst inst : fn_[block].instructions) {
             const auto operands = fn_.operands(inst);
             for (std::uint32_t i = 0; i < operands.size(); ++i)
-                if (immediate(operands[i]) && !takes_immediate(fn_[inst], i, fn_[fn_[operands[i]].instruction]))
+                if (immediate(operands[i]) && !is_tied(fn_[inst], i) &&
+                    !takes_immediate(fn_[inst], i, fn_[fn_[operands[i]].instruction]))
                     f(operands[i]);
             if (fn_[inst].guard != ir::no_value && immediate(fn_[inst].guard)) f(fn_[inst].guard);
         }
@@ -79,20 +82,30 @@ private:
         return fn_.result(fn_.create(move, {&from, 1}, {&type, 1}));
     }
 
-    void arguments(Block block) {
-        std::vector<std::pair<Value, Value>> made;
-        for (ir::Jump& jump : fn_[block].terminator.targets)
-            for (Value& value : jump.arguments) {
-                if (!immediate(value)) continue;
-                const auto found = std::ranges::find(made, value, &std::pair<Value, Value>::first);
-                if (found == made.end()) {
-                    made.emplace_back(value, create(value));
-                    fn_[block].instructions.push_back(fn_[made.back().second].instruction);
-                    value = made.back().second;
-                } else {
-                    value = found->second;
+    /// Gives each tied operand of the block a mov of its own.
+    void tied(Block block) {
+        const std::vector<Inst> old = std::exchange(fn_[block].instructions, {});
+        for (Inst inst : old) {
+            const ir::Tie tie = fn_[inst].tie;
+            for (std::uint32_t i = tie.operand; i < tie.operand + tie.count; ++i)
+                if (immediate(fn_.operands(inst)[i])) {
+                    const Value moved = append(block, fn_.operands(inst)[i]);
+                    fn_.operands(inst)[i] = moved;
                 }
-            }
+            fn_[block].instructions.push_back(inst);
+        }
+    }
+
+    void arguments(Block block) {
+        for (ir::Jump& jump : fn_[block].terminator.targets)
+            for (Value& value : jump.arguments)
+                if (immediate(value)) value = append(block, value);
+    }
+
+    Value append(Block block, Value from) {
+        const Value moved = create(from);
+        fn_[block].instructions.push_back(fn_[moved].instruction);
+        return moved;
     }
 
     ir::Function& fn_;

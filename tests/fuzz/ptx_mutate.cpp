@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
@@ -114,7 +115,9 @@ private:
 std::string complaint(const std::string& text, int& parsed) {
     std::string printed;
     try {
-        printed = ikat::ptx::print(ikat::ptx::parse(text, "mutated.ptx"));
+        const ikat::ptx::Module module = ikat::ptx::parse(text, "mutated.ptx");
+        printed = ikat::ptx::print(module);
+        ikat::ptx::check(module);  // finds what it may, and does not fall over
     } catch (const ikat::Error& error) {
         const ikat::Location where = error.diagnostics().at(0).where;
         const auto lines = std::uint32_t(1 + std::ranges::count(text, '\n'));

@@ -9,6 +9,8 @@
 // thread works in a slice of %out of its own: slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end
 // a sample of all values is stored.
 #pragma once
+#include <limits>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -26,7 +28,9 @@ struct RandomIrOptions {
 
 class RandomIr {
 public:
-    static constexpr std::uint32_t slots = 32, slot_bytes = 16, slice_bytes = slots * slot_bytes;
+    // A slice is a few slots to work in, so that accesses meet, and more for the sample of values at the end.
+    static constexpr std::uint32_t slots = 8, samples = 32, slot_bytes = 16;
+    static constexpr std::uint32_t slice_bytes = (slots + samples) * slot_bytes;
     static constexpr std::uint32_t in_bytes = slice_bytes;
 
     RandomIr(std::uint32_t seed, RandomIrOptions options = {})
@@ -80,9 +84,9 @@ private:
     void prologue() {
         in_ = build_.leaf(Op::Param, Type::U64, 0);
         const Value out = build_.leaf(Op::Param, Type::U64, 1);
-        const Value thread = build_.leaf(Op::Special, Type::U32, Word(ir::SpecialRegister::TidX));
-        slice_ = build_.make(Op::MadWide, Type::U32, {thread, build_.constant(Type::U32, slice_bytes), out});
-        add(thread);
+        thread_ = build_.leaf(Op::Special, Type::U32, Word(ir::SpecialRegister::TidX));
+        slice_ = build_.make(Op::MadWide, Type::U32, {thread_, build_.constant(Type::U32, slice_bytes), out});
+        add(thread_);
         for (std::uint32_t p = 2; p < fn_.parameters.size(); ++p)
             add(build_.leaf(Op::Param, fn_.parameters[p].type, p));
         for (int t = 1; t < ir::type_count; ++t)
@@ -94,7 +98,7 @@ private:
                 }
     }
     void epilogue() {
-        for (std::uint32_t slot = 0; slot < slots; ++slot) {
+        for (std::uint32_t slot = slots; slot < slots + samples; ++slot) {
             const Type type = type_in(ir::AnyNum);
             if (has(type)) store(type, some(type), slot * slot_bytes);
         }
@@ -107,9 +111,18 @@ private:
     /// A value of the type: one in scope, the latest the likeliest, or a constant.
     Value some(Type type) {
         const auto& list = values_[std::size_t(type)];
-        const auto count = std::uint32_t(list.size());
         if (list.empty() || one_in(5)) return build_.constant(type, edge(type));
-        return one_in(2) ? list[count - 1 - pick(std::min(count, 3u))] : any_of(list);
+        return one_in(2) ? recent(list) : any_of(list);
+    }
+    Value recent(const std::vector<Value>& list) {
+        const auto count = std::uint32_t(list.size());
+        return list[count - 1 - pick(std::min(count, 3u))];
+    }
+    /// … or, as indices are, a sum with a small constant.
+    Value operand(Type type) {
+        const Value value = some(type);
+        if (!ir::contains(ir::Int, type) || !one_in(6)) return value;
+        return build_.make(Op::Add, type, {value, build_.constant(type, 1 + pick(4))});
     }
     Word edge(Type type) {
         const int bits = ir::bits(type);
@@ -138,12 +151,15 @@ private:
     }
     void statement(int depth) {
         --budget_;
-        switch (pick(depth > 0 ? 12 : 9)) {
-            case 0: return load();
-            case 1: return store_somewhere();
-            case 9: return if_else(depth);
-            case 10: return if_else(depth);
-            case 11: return loop(depth);
+        switch (pick(depth > 0 ? 14 : 11)) {
+            case 0:
+            case 1: return load();
+            case 2:
+            case 3: return store_somewhere();
+            case 4: return meet_in_memory();
+            case 11:
+            case 12: return if_else(depth);
+            case 13: return loop(depth);
             default: return pure();
         }
     }
@@ -163,7 +179,7 @@ private:
         if (options_.modifiers && one_in(6)) modify(inst);
         std::vector<Value> operands;
         for (int i = 0; i < row.shape.arity(); ++i)
-            operands.push_back(some(ir::at(row.shape.arguments[std::size_t(i)], inst.type, inst.from)));
+            operands.push_back(operand(ir::at(row.shape.arguments[std::size_t(i)], inst.type, inst.from)));
         if (operands.size() > 1 && fn_.type(operands[0]) == fn_.type(operands[1]) && one_in(8))
             operands[1] = operands[0];
         add(build_.make(inst, operands));
@@ -204,18 +220,31 @@ private:
 
     // Memory: slots of 16 bytes in the slice, by a constant or a computed index.
     Value address(Value base) {
+        const auto known = addresses_.find(base);
+        if (known != addresses_.end() && !known->second.empty() && !one_in(3)) return recent(known->second);
+        return addresses_[base].emplace_back(new_address(base));
+    }
+    Value new_address(Value base) {
         const Value index = build_.make(Op::And, Type::U32, {some(Type::U32), build_.constant(Type::U32, slots - 1)});
         return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
     }
     ir::Instruction access(Op op, Type type) {
-        return {.op = op, .type = type, .memory = {.space = ir::Space::Global, .offset = std::int32_t(8 * pick(2))}};
+        const std::uint32_t offset = ir::bits(type) <= 32 ? 4 * pick(3) : 8 * pick(2);
+        return {.op = op, .type = type, .memory = {.space = ir::Space::Global, .offset = std::int32_t(offset)}};
+    }
+    /// Two elements, where they stay in the slot and are aligned.
+    static bool make_pair(ir::Instruction& inst) {
+        if (ir::bits(inst.type) > 32) return false;
+        inst.memory.offset &= ~7;
+        inst.memory.count = 2;
+        return true;
     }
     void load() {
         const Type type = type_in(ir::AnyNum);
         const bool from_in = one_in(3);
         ir::Instruction inst = access(Op::Load, type);
         std::vector<Value> operands{address(from_in ? in_ : slice_)};
-        if (one_in(4) && ir::bits(type) <= 32) inst.memory.count = 2;
+        if (one_in(4)) make_pair(inst);
         if (one_in(4)) {
             inst.guard = some(Type::Pred);
             inst.guard_negated = one_in(2);
@@ -230,15 +259,25 @@ private:
         const Type type = type_in(ir::AnyNum);
         ir::Instruction inst = access(Op::Store, type);
         std::vector<Value> operands{address(slice_), some(type)};
-        if (one_in(4) && ir::bits(type) <= 32) {
-            inst.memory.count = 2;
-            operands.push_back(some(type));
-        }
+        if (one_in(4) && make_pair(inst)) operands.push_back(some(type));
         if (one_in(4)) {
             inst.guard = some(Type::Pred);
             inst.guard_negated = one_in(2);
         }
         build_.append(inst, operands, {});
+    }
+    /// A few loads and stores of one type, and now and then another, at two addresses that may be one.
+    void meet_in_memory() {
+        const Type type = type_in(ir::Num);
+        const Value places[] = {address(slice_), address(slice_)};
+        for (int n = 3 + int(pick(5)); n > 0; --n) {
+            const ir::Instruction inst = access(one_in(2) ? Op::Load : Op::Store, one_in(4) ? type_in(ir::Num) : type);
+            const Value place = any_of(places);
+            if (inst.op == Op::Load)
+                add(build_.make(inst, std::array{place}));
+            else
+                build_.append(inst, std::array{place, some(inst.type)}, {});
+        }
     }
     void store(Type type, Value value, std::uint32_t offset) {
         ir::Instruction inst{.op = Op::Store, .type = type, .memory = {.space = ir::Space::Global}};
@@ -249,11 +288,13 @@ private:
     // Control flow. What is defined inside is out of scope behind it, but for block arguments.
     void if_else(int depth) {
         const Block then = fn_.add_block(), otherwise = fn_.add_block(), join = fn_.add_block();
-        const Value condition = some(Type::Pred);
+        Value condition = some(Type::Pred);
+        if (one_in(3)) condition = build_.make(Op::Lt, Type::U32, {thread_, build_.constant(Type::U32, pick(8))});
         build_.branch(condition, then, otherwise);
         std::vector<Type> types;
         for (std::uint32_t n = pick(4); n > 0; --n) types.push_back(type_in(ir::Any));
         const auto scope = values_;
+        const auto known = addresses_;
         ++divergent_;
         for (Block side : {then, otherwise}) {
             build_.set_block(side);
@@ -262,6 +303,7 @@ private:
             for (Type type : types) arguments.push_back(some(type));
             build_.jump(join, arguments);
             values_ = scope;
+            addresses_ = known;
         }
         --divergent_;
         for (Type type : types) add(fn_.add_parameter(join, type));
@@ -275,6 +317,7 @@ private:
         for (std::uint32_t n = pick(4); n > 0; --n) carried.push_back(some(type_in(ir::Any)));
         build_.jump(body, carried);
         const auto scope = values_;
+        const auto known = addresses_;
         std::vector<Value> parameters;
         for (Value value : carried) parameters.push_back(fn_.add_parameter(body, fn_.type(value)));
         for (Value value : parameters) add(value);
@@ -283,7 +326,8 @@ private:
         region(depth - 1);
         --divergent_;
         const Value next = build_.make(Op::Add, Type::U32, {parameters[0], build_.constant(Type::U32, 1)});
-        const Value trips = build_.constant(Type::U32, 1 + pick(3));
+        Value trips = build_.constant(Type::U32, 1 + pick(3));
+        if (one_in(4)) trips = build_.make(Op::And, Type::U32, {thread_, trips});
         std::vector<Value> again{next}, left;
         for (std::size_t i = 1; i < carried.size(); ++i) again.push_back(some(fn_.type(carried[i])));
         for (std::size_t i = 1; i < carried.size(); ++i) left.push_back(some(fn_.type(carried[i])));
@@ -293,6 +337,7 @@ private:
         targets[0].arguments = again;
         targets[1].arguments = left;
         values_ = scope;
+        addresses_ = known;
         for (Value value : left) add(fn_.add_parameter(exit, fn_.type(value)));
         build_.set_block(exit);
     }
@@ -301,8 +346,9 @@ private:
     RandomIrOptions options_;
     ir::Function fn_;
     ir::Builder build_;
-    std::vector<std::vector<Value>> values_;
-    Value in_ = ir::no_value, slice_ = ir::no_value;
+    std::vector<std::vector<Value>> values_;           // in scope, by type
+    std::map<Value, std::vector<Value>> addresses_{};  // in scope, by base
+    Value in_ = ir::no_value, slice_ = ir::no_value, thread_ = ir::no_value;
     Type favourite_ = Type::U32;
     std::vector<Op> palette_;  // what this kernel computes with, mostly
     int budget_ = 0, divergent_ = 0;

@@ -17,16 +17,22 @@ public:
             for (Inst inst : fn_[block].instructions) {
                 if (thread_.step_budget-- == 0) return End::OutOfSteps;
                 execute(inst);
+                for (Value result : fn_.results(inst)) observe(block, result);
             }
             const Terminator& terminator = fn_[block].terminator;
             if (thread_.step_budget-- == 0) return End::OutOfSteps;
             if (terminator.kind == Terminator::Kind::Return) return End::Returned;
             if (terminator.kind == Terminator::Kind::Trap) return End::Trapped;
             block = follow(terminator);
+            for (Value parameter : fn_[block].parameters) observe(block, parameter);
         }
     }
 
 private:
+    void observe(Block block, Value v) const {
+        if (thread_.observe) thread_.observe(block, v, value(v));
+    }
+
     Word value(Value v) const { return values_[index(v)]; }
 
     std::vector<Word> words(std::span<const Value> values) const {

@@ -3,6 +3,7 @@
 // selection, register allocation, PTX and the emulator. What the tests of lowering and of the passes compare with.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct Thread {
     std::map<std::uint64_t, std::uint8_t> memory{};  // all spaces; shared and local symbols start at address 0 up
     std::vector<ir::Word> special{};                 // by ir::SpecialRegister
     std::uint64_t step_budget = 1'000'000;
+    /// Called with each result, and each parameter of a block, as it gets its value.
+    std::function<void(ir::Block, ir::Value, ir::Word)> observe{};
 };
 
 enum class End { Returned, Trapped, OutOfSteps };

@@ -26,7 +26,7 @@ template <class T>
 std::vector<T> values(const ParsedArgument& argument) {
     REQUIRE(argument.contents);
     std::vector<T> out(argument.contents->size() / sizeof(T));
-    std::memcpy(out.data(), argument.contents->data(), argument.contents->size());
+    if (!out.empty()) std::memcpy(out.data(), argument.contents->data(), argument.contents->size());
     return out;
 }
 using Floats = std::vector<float>;

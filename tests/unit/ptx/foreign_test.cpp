@@ -59,7 +59,7 @@ extern "C" __global__ void many(const float* __restrict__ a, float* b, int n, Pa
         case 3: b[9] = v; break;
         case 4: b[17] = v * 2; break;
         case 5: b[1] = 3 * v; break;
-        case 6: asm volatile("{ .reg .pred p; setp.gt.f32 p, %0, 0f00000000; @p st.global.f32 [%1], %0; }" ::"f"(v), "l"(b));
+        case 6: asm volatile("{ .reg .pred p; setp.gt.f32 p, %0, 0f00000000; @p st.global.f32 [%1], %0; @!p st.global.f32 [%1+4], %0; }" ::"f"(v), "l"(b));
     }
 }
 typedef float (*Function)(float);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all threads of a block (CTA) agree on.
+//
+// A value is uniform if every thread that computes it at the same moment computes the same; else it varies. A block is
+// divergent if it may be executed by some threads while others are elsewhere: there, barriers and full-mask operations
+// are wrong.
+//
+//     %0 = special.u32 tid.x          varies
+//     %1 = special.u32 ctaid.x        uniform
+//     %2 = lt.u32 %0, %1              varies
+//     branch %2, ^1, ^2
+//   ^1:                               divergent
+//     jump ^2(%1)
+//   ^2(%3: u32):                      not divergent (the ways have met); %3 varies: which way a thread came decides it
+//
+// Sources of variation: tid, laneid, shuffles, votes, atomics, carried PTX, local memory, loads at varying addresses;
+// what is computed from them; parameters of blocks in which ways of a varying branch meet; what is loaded in a
+// divergent block from memory that may change. Answers are conservative: "uniform" is proved, "varies" is not.
+#pragma once
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::analysis {
+
+class Uniformity {
+public:
+    explicit Uniformity(const ir::Function& fn);
+
+    bool is_uniform(ir::Value value) const { return !varies_[index(value)]; }
+    bool is_divergent(ir::Block block) const { return divergent_[index(block)]; }
+    /// All threads that reach the block's terminator go the same way.
+    bool leaves_together(ir::Block block) const;
+    /// The block whose varying branch made `block` divergent; for messages. no_id where it is not divergent.
+    ir::Block cause(ir::Block block) const { return cause_[index(block)]; }
+
+private:
+    const ir::Function& fn_;
+    std::vector<bool> varies_;      // by value
+    std::vector<bool> divergent_;   // by block
+    std::vector<ir::Block> cause_;  // by block
+};
+
+}  // namespace ikat::analysis

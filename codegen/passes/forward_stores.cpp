@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values instead of loads: what this thread has just stored, or loaded, it need not load again.
+//
+//     store.f32 shared [%0], %1              store.f32 shared [%0], %1
+//     store.f32 shared [%2], %3              store.f32 shared [%2], %3     (elsewhere: another array, another offset)
+//     %4 = load.f32 shared [%0]     ==>      %5 = add.f32 %1, %1
+//     %5 = add.f32 %4, %4
+//
+// Within a block. Another thread may write in between only behind a barrier, an atomic or an ordered access: without
+// one that is a data race. So all of those, and whatever else lanes do together, end what is known; a store ends what
+// it may overwrite. Only weak, unguarded accesses of the same type and width give and take. Stores themselves stay.
+//
+// Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
+#include "codegen/analysis/memory.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/passes/passes.hpp"
+#include "codegen/passes/replacement.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+using analysis::Alias;
+
+constexpr std::size_t remembered = 32;  // accesses; older ones are forgotten, so that time stays linear
+
+bool is_ordinary(const Instruction& inst) {
+    return inst.memory.order == Order::Weak && !inst.memory.is_volatile && inst.guard == no_value;
+}
+
+class Forwarding {
+public:
+    explicit Forwarding(Function& fn) : fn_(fn) {}
+
+    bool run() {
+        for (Block block : fn_.blocks()) {
+            known_.clear();
+            std::erase_if(fn_[block].instructions, [&](Inst inst) { return visit(inst); });
+        }
+        replacement_.apply(fn_);
+        return !replacement_.empty();
+    }
+
+private:
+    struct Known {
+        Inst access;  // whose operands (of a store) or results (of a load) are what memory holds
+        analysis::Address address;
+    };
+
+    /// Whether the instruction is a load whose values are known.
+    bool visit(Inst inst) {
+        const Instruction& it = fn_[inst];
+        if (it.op == Op::Load && it.memory.order == Order::Weak) return !it.memory.is_volatile && load(inst);
+        if (it.op == Op::Store && it.memory.order == Order::Weak) return store(inst), false;
+        if (has_address(it.op) || has(it.op, Convergent)) known_.clear();
+        return false;
+    }
+
+    bool load(Inst inst) {
+        const analysis::Address address = analysis::address_of(fn_, inst);
+        if (!is_ordinary(fn_[inst])) return false;
+        for (const Known& known : known_) {
+            if (!same_kind(known.access, inst)) continue;
+            if (analysis::alias(fn_, known.access, known.address, inst, address) != Alias::Must) continue;
+            const auto values = held(known.access), results = std::span<const Value>(fn_.results(inst));
+            for (std::size_t i = 0; i < results.size(); ++i) replacement_.replace(results[i], replacement_(values[i]));
+            return true;
+        }
+        remember(inst, address);
+        return false;
+    }
+    void store(Inst inst) {
+        const analysis::Address address = analysis::address_of(fn_, inst);
+        std::erase_if(known_, [&](const Known& known) {
+            return analysis::alias(fn_, known.access, known.address, inst, address) != Alias::No;
+        });
+        if (is_ordinary(fn_[inst])) remember(inst, address);
+    }
+
+    void remember(Inst inst, const analysis::Address& address) {
+        if (known_.size() == remembered) known_.erase(known_.begin());
+        known_.push_back({inst, address});
+    }
+    bool same_kind(Inst a, Inst b) const {
+        return fn_[a].type == fn_[b].type && fn_[a].memory.count == fn_[b].memory.count;
+    }
+    std::span<const Value> held(Inst access) const {
+        return fn_[access].op == Op::Store ? std::as_const(fn_).operands(access).subspan(1) : fn_.results(access);
+    }
+
+    Function& fn_;
+    Replacement replacement_;
+    std::vector<Known> known_;  // in the order of the block
+};
+
+}  // namespace
+
+bool forward_stores(Function& fn) { return Forwarding(fn).run(); }
+
+}  // namespace ikat::passes

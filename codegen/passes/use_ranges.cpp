@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sizes of integers decide (analysis/ranges.hpp).
+//
+//     kernel @k(…) max_threads 256
+//       %0 = special.u32 tid.x                        0 … 255
+//       %1 = lt.u32 %0, 256                  ==>      true
+//       %2 = and.u32 %0, 255                 ==>      %0
+//       %3 = add.u32 %0, 1                            does not wrap
+//       %4 = mad_wide.u32 %3, 4, %x          ==>      add.u64 (mad_wide.u32 %0, 4, %x), 4
+//
+// Comparisons that can go one way only, results that can have one value only, remainders, masks and minima that change
+// nothing; signed divisions of what is never negative; constants out of an index where it is widened, to where
+// selection takes them as the offset of a load.
+//
+// Needs: constants on the right (simplify). Keeps: blocks and edges. Leaves operands without a use: run dead_code
+// after.
+#include <bit>
+
+#include "codegen/analysis/ranges.hpp"
+#include "codegen/passes/fold.hpp"
+#include "codegen/passes/passes.hpp"
+#include "codegen/passes/replacement.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+using analysis::Interval;
+
+class UseRanges {
+public:
+    explicit UseRanges(Function& fn) : fn_(fn), dominators_(fn), ranges_(fn, dominators_) {}
+
+    bool run() {
+        for (Block block : dominators_.reverse_postorder()) {
+            block_ = block;
+            kept_.clear();
+            for (Inst inst : fn_[block].instructions) visit(inst);
+            if (made_) fn_[block].instructions = kept_;
+            made_ = false;
+        }
+        replacement_.apply(fn_);
+        return changed_;
+    }
+
+private:
+    void visit(Inst inst) {
+        if (is_plain(fn_, inst) && fn_[inst].operands.count > 0) {
+            if (const auto bits = decided(inst)) {
+                make_constant(fn_, inst, *bits);
+                changed_ = true;
+            } else if (const auto value = same_as(inst)) {
+                replacement_.replace(fn_.result(inst), *value);
+                changed_ = true;
+            } else if (const auto moved = constant_moved_out(inst)) {
+                replacement_.replace(fn_.result(inst), *moved);
+                changed_ = true;
+            }
+        }
+        kept_.push_back(inst);
+    }
+
+    Interval range(Inst inst, std::size_t operand) { return ranges_.at(fn_.operands(inst)[operand], block_); }
+
+    /// The only value the result can have.
+    std::optional<Word> decided(Inst inst) {
+        const Instruction& it = fn_[inst];
+        const Shape& shape = info(it.op).shape;
+        if (shape.result == Slot::Pred && shape.arity() == 2 && contains(Int, it.type))
+            return compared(it.op, range(inst, 0), range(inst, 1));
+        const Type type = fn_.type(fn_.result(inst));
+        if (!contains(Int, type) || is_float(it.type) || !worth_asking(it.op)) return {};
+        const Interval result = ranges_.of(fn_.result(inst));
+        if (result.low != result.high) return {};
+        return Word(result.low) & (bits(type) == 64 ? ~Word{0} : (Word{1} << bits(type)) - 1);
+    }
+    /// Ops that can have one result for many operands.
+    static bool worth_asking(Op op) { return op == Op::Rem || op == Op::And || op == Op::Shr || op == Op::Div; }
+
+    static std::optional<Word> compared(Op op, const Interval& a, const Interval& b) {
+        const bool below = a.high<b.low, above = a.low> b.high,
+                   one = a.low == a.high && a.low == b.low && b.low == b.high;
+        const bool up_to = a.high <= b.low, from = a.low >= b.high;
+        const auto decide = [](bool is, bool is_not) {
+            return is ? std::optional<Word>(1) : is_not ? std::optional<Word>(0) : std::nullopt;
+        };
+        switch (op) {
+            case Op::Lt: return decide(below, from);
+            case Op::Le: return decide(up_to, above);
+            case Op::Gt: return decide(above, up_to);
+            case Op::Ge: return decide(from, below);
+            case Op::Eq: return decide(one, below || above);
+            case Op::Ne: return decide(below || above, one);
+            default: return {};
+        }
+    }
+
+    /// An operand that the instruction gives unchanged, or a cheaper instruction for what is never negative.
+    std::optional<Value> same_as(Inst inst) {
+        const Instruction& it = fn_[inst];
+        if (!contains(Int, it.type)) return {};
+        const auto operands = fn_.operands(inst);
+        const Value left = operands[0];
+        switch (it.op) {
+            case Op::And: {
+                const auto mask = constant(fn_, operands[1]);
+                if (!mask || !std::has_single_bit(*mask + 1) || *mask == ~Word{0}) return {};
+                const Interval x = range(inst, 0);
+                return x.low >= 0 && x.high <= analysis::Int128(*mask) ? std::optional(left) : std::nullopt;
+            }
+            case Op::Rem: {
+                const Interval x = range(inst, 0), by = range(inst, 1);
+                if (x.low >= 0 && x.high < by.low) return left;
+                return never_negative(inst, x);
+            }
+            case Op::Div: return never_negative(inst, range(inst, 0));
+            case Op::Min:
+            case Op::Max: {
+                const Interval a = range(inst, 0), b = range(inst, 1);
+                if (a.high <= b.low) return operands[it.op == Op::Min ? 0 : 1];
+                if (b.high <= a.low) return operands[it.op == Op::Min ? 1 : 0];
+                return {};
+            }
+            default: return {};
+        }
+    }
+
+    /// A signed division by a power of two, or its remainder.
+    std::optional<Value> never_negative(Inst inst, const Interval& x) {
+        const Instruction it = fn_[inst];
+        const auto by = constant(fn_, fn_.operands(inst)[1]);
+        if (!is_signed(it.type) || x.low < 0 || !by || !std::has_single_bit(*by) || *by >> (bits(it.type) - 1))
+            return {};
+        const Value left = fn_.operands(inst)[0];
+        if (it.op == Op::Rem) return make(Op::And, it.type, {left, make_constant_of(it.type, *by - 1)}, it.type);
+        const Value amount = make_constant_of(Type::U32, Word(std::countr_zero(*by)));
+        return make(Op::Shr, it.type, {left, amount}, it.type);
+    }
+
+    /// mad_wide(x + c, s, y) is mad_wide(x, s, y) + c * s, and convert(x + c) is convert(x) + c, where x + c is exact.
+    std::optional<Value> constant_moved_out(Inst inst) {
+        const Instruction it = fn_[inst];
+        const bool widens = it.op == Op::Convert && contains(Int, it.from) && bits(it.from) == 32 &&
+                            contains(Int, it.type) && bits(it.type) == 64;
+        if (it.op != Op::MadWide && !widens) return {};
+        const Inst sum = fn_[fn_.operands(inst)[0]].instruction;
+        if (sum == no_inst || fn_[sum].op != Op::Add || !is_plain(fn_, sum)) return {};
+        const auto added = constant(fn_, fn_.operands(sum)[1]);
+        const auto scale = it.op == Op::MadWide ? constant(fn_, fn_.operands(inst)[1]) : std::optional<Word>(1);
+        if (!added || !scale || !ranges_.is_exact(sum, block_)) return {};
+        const Value x = fn_.operands(sum)[0];
+        const Type wide = fn_.type(fn_.result(inst)), narrow = fn_.type(x);
+        const Word words[] = {*added, *scale};
+        const Word offset = it.op == Op::MadWide ? evaluate(Op::MulWide, narrow, Type::Void, {}, words)
+                                                 : evaluate(Op::Convert, Type::I64, narrow, {}, {words, 1});
+        Value root;
+        if (it.op == Op::MadWide)
+            root = make(Op::MadWide, it.type, {x, fn_.operands(inst)[1], fn_.operands(inst)[2]}, wide);
+        else
+            root = make(Op::Convert, it.type, {x}, wide, it.from);
+        return make(Op::Add, wide, {root, make_constant_of(wide, offset)}, wide);
+    }
+
+    Value make(Op op, Type type, std::initializer_list<Value> operands, Type result, Type from = Type::Void) {
+        const Inst inst = fn_.create({.op = op, .type = type, .from = from}, std::vector(operands), {&result, 1});
+        kept_.push_back(inst);
+        made_ = true;
+        return fn_.result(inst);
+    }
+    Value make_constant_of(Type type, Word bits) {
+        const Inst inst = fn_.create({.op = Op::Const, .type = type, .attribute = bits}, {}, {&type, 1});
+        kept_.push_back(inst);
+        made_ = true;
+        return fn_.result(inst);
+    }
+
+    Function& fn_;
+    analysis::Dominators dominators_;
+    analysis::Ranges ranges_;
+    Replacement replacement_;
+    Block block_{};
+    std::vector<Inst> kept_;  // the block's instructions with what was made among them
+    bool made_ = false, changed_ = false;
+};
+
+}  // namespace
+
+bool use_ranges(Function& fn) { return UseRanges(fn).run(); }
+
+}  // namespace ikat::passes

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an analysis says about each line, as comments: `analyse uniformity|liveness|loops|ranges|pressure|memory`.
+#include <functional>
+#include <map>
+
+#include "codegen/analysis/loops.hpp"
+#include "codegen/analysis/memory.hpp"
+#include "codegen/analysis/pressure.hpp"
+#include "codegen/analysis/ranges.hpp"
+#include "codegen/analysis/uniformity.hpp"
+#include "codegen/ir/parse.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/ir/verify.hpp"
+#include "tools/testing/golden.hpp"
+
+namespace ikat {
+namespace {
+
+using namespace ir;
+using namespace analysis;
+
+std::string listed(const Function& fn, const Bitset& values) {
+    std::string out;
+    values.each([&](std::size_t v) { (out += out.empty() ? "" : " ") += print(fn, Value(v)); });
+    return out;
+}
+
+std::string uniformity(const Function& fn) {
+    const Uniformity facts(fn);
+    const auto varying = [&](auto values) {
+        std::string out;
+        for (Value value : values)
+            if (!facts.is_uniform(value)) out += (out.empty() ? "varies: " : " ") + print(fn, value);
+        return out;
+    };
+    return print(fn, {.note = [&](Inst inst) { return varying(fn.results(inst)); },
+                      .remark =
+                          [&](Block block) {
+                              std::string out = varying(fn[block].parameters);
+                              if (!facts.is_divergent(block)) return out;
+                              return "divergent by ^" + std::to_string(index(facts.cause(block))) +
+                                     (out.empty() ? "" : ", ") + out;
+                          }});
+}
+
+std::string liveness(const Function& fn) {
+    const Dominators dominators(fn);
+    const Liveness facts(fn, dominators);
+    return print(fn, {.note = {}, .remark = [&](Block block) {
+                          return "in: " + listed(fn, facts.live_in(block)) +
+                                 "; out: " + listed(fn, facts.live_out(block));
+                      }});
+}
+
+std::string pressure(const Function& fn) {
+    const Dominators dominators(fn);
+    const Pressure facts(fn, Liveness(fn, dominators));
+    const auto text = [](const RegisterCount& count) {
+        std::string out;
+        for (std::size_t w = 0; w < width_names.size(); ++w)
+            if (count.of[w])
+                (out += out.empty() ? "" : " ") += std::string(width_names[w]) + ':' + std::to_string(count.of[w]);
+        return out;
+    };
+    return print(fn, {.note = [&](Inst inst) { return text(facts.at(inst)); }}) + "peak " + text(facts.peak()) + ", " +
+           std::to_string(facts.peak().words()) + " words\n";
+}
+
+std::string loops(const Function& fn) {
+    const Dominators dominators(fn);
+    const Loops facts(fn, dominators);
+    return print(fn, {.note = {}, .remark = [&](Block block) -> std::string {
+                          const std::uint32_t loop = facts.innermost(block);
+                          if (loop == Loops::none) return {};
+                          const Loop& in = facts.all()[loop];
+                          std::string out = "depth " + std::to_string(facts.depth(block)) + ", loop of ^" +
+                                            std::to_string(index(in.header));
+                          return std::ranges::find(in.latches, block) != in.latches.end() ? out + ", latch" : out;
+                      }});
+}
+
+std::string decimal(Int128 x) {
+    if (x < 0) return '-' + decimal(-x);
+    std::string out;
+    do out.insert(out.begin(), char('0' + int(x % 10)));
+    while ((x /= 10) != 0);
+    return out;
+}
+
+std::string ranges(const Function& fn) {
+    const Dominators dominators(fn);
+    Ranges facts(fn, dominators);
+    std::map<Inst, Block> block_of;
+    for (Block block : fn.blocks())
+        for (Inst inst : fn[block].instructions) block_of[inst] = block;
+    const auto text = [&](Value value, Block block) -> std::string {
+        if (!contains(AnyInt, fn.type(value))) return {};
+        const Interval x = facts.at(value, block);
+        if (x == full(fn.type(value))) return {};
+        return decimal(x.low) + " … " + decimal(x.high) +
+               (x.multiple > 1 ? ", times " + std::to_string(x.multiple) : "");
+    };
+    return print(fn, {.note = [&](Inst inst) -> std::string {
+                          if (fn.results(inst).empty()) return {};
+                          std::string out = text(fn.result(inst), block_of[inst]);
+                          const Op op = fn[inst].op;
+                          if ((op == Op::Add || op == Op::Mul || op == Op::Fma || op == Op::Sub) &&
+                              facts.is_exact(inst, block_of[inst]))
+                              out += out.empty() ? "exact" : ", exact";
+                          return out;
+                      },
+                      .remark =
+                          [&](Block block) {
+                              std::string out;
+                              for (Value parameter : fn[block].parameters)
+                                  if (const std::string known = text(parameter, block); !known.empty())
+                                      out += (out.empty() ? "" : "; ") + print(fn, parameter) + ": " + known;
+                              return out;
+                          }});
+}
+
+/// Each pair of accesses, in the order of the text.
+std::string memory(const Function& fn) {
+    std::vector<Inst> accesses;
+    for (Block block : fn.blocks())
+        for (Inst inst : fn[block].instructions)
+            if (has_address(fn[inst].op)) accesses.push_back(inst);
+    std::string out;
+    constexpr std::string_view names[] = {"no", "may", "must"};
+    for (std::size_t a = 0; a < accesses.size(); ++a)
+        for (std::size_t b = a + 1; b < accesses.size(); ++b)
+            out += std::string(names[int(alias(fn, accesses[a], accesses[b]))]) + "\t" + print(fn, accesses[a]) + "\t" +
+                   print(fn, accesses[b]) + '\n';
+    return out;
+}
+
+std::string analyse(const golden::Case& test) {
+    static const std::map<std::string, std::function<std::string(const Function&)>, std::less<>> all{
+        {"uniformity", uniformity}, {"liveness", liveness}, {"pressure", pressure},
+        {"loops", loops},           {"ranges", ranges},     {"memory", memory}};
+    const auto found = all.find(test.args);
+    if (found == all.end()) throw Error("there is no analysis " + test.args, "see actions_analysis.cpp");
+    const Function fn = renumbered(parse_function(test.input, test.file));
+    verify(fn);
+    return found->second(fn);
+}
+
+const golden::Registration analysis_actions({{"analyse", analyse}});
+
+}  // namespace
+}  // namespace ikat
