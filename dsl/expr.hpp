@@ -4,8 +4,8 @@
 //     Expr<Add, float, Expr<Mul, float, Leaf<float>, Leaf<float>>, Leaf<float>>
 //
 // The type is the whole tree; the object is a small handle (trace::Value), so that expressions copy for free however
-// large they are. A Leaf is a value whose moment has passed (a variable as it was, a load, a literal's home is
-// Literal); arithmetic is recorded when the expression is assigned, stored, used as an index or given to a statement.
+// large they are. A Leaf is a value whose moment has passed: a variable as it was, a load. Arithmetic is recorded when
+// the expression is assigned, stored, used as an index or given to a statement.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -117,10 +117,6 @@ template <ir::Op op, class T, class... Arguments>
 inline constexpr int operations<Expr<op, T, Arguments...>> = 1 + (operations<Arguments> + ... + 0);
 /// Beyond this many, a tree is a leaf in the types of those it is part of, so that names of types stay short.
 inline constexpr int most_operations = 64;
-
-}  // namespace detail
-
-namespace detail {
 
 /// How an operand appears in the type of a tree.
 template <class T, class V>

@@ -87,13 +87,17 @@ namespace approx {
     }
 IKAT_FUNCTION1(sqrt, Sqrt)
 IKAT_FUNCTION1(rcp, Rcp)
-/// 1 / sqrt(a). PTX has no correctly rounded form.
-IKAT_FUNCTION1(rsqrt, Rsqrt)
 /// 2 to the power of a. PTX has no correctly rounded form.
 IKAT_FUNCTION1(exp2, Exp2)
 /// The logarithm to base 2. PTX has no correctly rounded form.
 IKAT_FUNCTION1(log2, Log2)
 #undef IKAT_FUNCTION1
+/// 1 / sqrt(a). PTX has no correctly rounded form.
+template <DeviceValue A>
+auto rsqrt(A&& a) {
+    static_assert(ikat::detail::in_domain<ir::Op::Rsqrt, A>, "approx::rsqrt() is for f32 and f64");
+    return detail::make_approximate<ir::Op::Rsqrt>(std::forward<A>(a));
+}
 
 template <class A, class B>
 requires ikat::detail::SomeDevice<A, B>

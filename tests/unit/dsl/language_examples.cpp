@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The examples of docs/language.md, compiled and captured. language_test.cpp holds the page against this file.
+#include <ikat/dsl.hpp>
+
+#include "tests/catch.hpp"
+
+// clang-format off
+namespace ikat {
+namespace {
+
+const auto saxpy = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, InOut<float> y, u32 n) {
+    u32 i = global_id().x;
+    if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
+});
+
+const auto variables = kernel("variables", [](InOut<float> x) {
+    f32 sum = 0;
+    u32 i = thread_id().x, k;  // k is declared and not assigned yet
+    k = i + 1;
+    Var product = sum * x[k];  // an f32
+    sum += product;
+    auto square = value(sum * sum);
+    x[0] = square;
+});
+
+const auto numbers = kernel("numbers", [](Out<float> y, Out<std::uint32_t> u) {
+    f32 a = 1, b = 0.1;          // the double is rounded to f32
+    u32 n = cast<u32>(a * 255);  // toward zero, as in C++
+    f32 c = cast<f32>(n) / 3;
+    i32 nearest = cast<i32>(b, Rounding::Nearest);
+    f16 low = cast<f16>(c, Rounding::Down);
+    u32 byte = cast<u8>(n);      // wraps to 8 bits; a u32 holds it
+    u32 bits = bit_cast<u32>(a);
+    y[0] = cast<f32>(low) + cast<f32>(nearest);
+    u[0] = byte + bits;
+});
+
+const auto snapshots = kernel("snapshots", [](f32 a, InOut<float> y) {
+    auto before = y[0] + a;  // y[0] and a as they are here
+    a = 3;
+    y[0] = a;
+    y[1] = before;  // the old ones
+});
+
+const auto effects = kernel("effects", [](InOut<std::uint32_t> counters, Out<float> y) {
+    auto old = atomic_add(counters[0], 1);
+    y[old] = cast<f32>(old + atomic_add(counters[1], 1));
+});
+
+const auto swaps = kernel("swaps", [](InOut<float> s, u32 i, u32 j) {
+    auto t = s[i];
+    s[i] = s[j];
+    s[j] = t;
+});
+
+const auto vectors = kernel("vectors", [](In<float> x, Out<float> y, u32 i, u32 n) {
+    auto v = x.vec<4>(i);
+    y.vec<4>(i) = {v[0] * 2, v[1] * 2, v[2] * 2, v[3] * 2};
+    f32 last = x.load_if(i < n, i, 0);
+    auto two = x.load_if<2>(i < n, i, 0);
+    y.store_if(i < n, i, last + two[1]);
+});
+
+const auto arrays = kernel("arrays", [](In<float> x, Out<float> y, u32 i, u32 n) {
+    Shared<float, 16, 17> tile;
+    auto window = dynamic_shared<float>(n);
+    Local<std::uint32_t, 8> histogram;
+    Regs<f32, 4> sums(0);  // all 0; without an argument, not assigned
+    const auto t = thread_id();
+    tile[t.y, t.x] = x[i];
+    window[t.x] = x[i];
+    histogram[n % 8] = 1;
+    for (int k = 0; k < 4; ++k) sums[k] += x[i + k];
+    sync_block();
+    y[i] = tile[t.x, t.y] + window[0] + cast<f32>(histogram[0]) + sums[3];
+});
+
+const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
+    u32 i = global_id().x;
+    f32 sum = 0;
+    if_(i < n, [&] { y[i] = 1; }).else_if([&] { return i < 2 * n; }, [&] { y[i] = 2; }).else_([&] { y[i] = 3; });
+    for (auto k : range(n)) sum += x[k];                     // 0 … n-1
+    for (auto k : range(4, n, 2).unroll(4)) sum += x[k];     // 4, 6 …; four rounds to a trip
+    for (auto k : grid_stride(n)) y[k] = x[k];               // each element to one thread of the grid
+    while_([&] { return sum > 1; }, [&] { sum = sum / 2; });
+    for (auto k : range(n)) {
+        if_(x[k] < 0, [&] { continue_(); });
+        if_(x[k] > 9, [&] { break_(); });
+        sum += x[k];
+    }
+    return_if(i >= n);
+    for (int k = 0; k < 4; ++k) sum += x[i + k];             // the host's loop: four loads
+    y[i] = sum;
+});
+
+const auto threads = kernel("threads", [](In<float> x, InOut<std::uint32_t> counters, Out<float> y, u32 n) {
+    u32 i = global_id().x;
+    f32 v = x[i];
+    for (int distance = 16; distance > 0; distance /= 2) v += shuffle_down(v, distance);
+    u32 lanes = ballot(i < n);
+    if_(i < n, [&] { v += shuffle_idx(v, 0, lanes); });
+    atomic_add(counters[0], 1);
+    atomic_add(counters[1], 1, Order::AcquireRelease, Scope::Sys);
+    y[i] = v;
+    print("x[{}] = {}, {{{}}}\n", i, x[i], n);  // {} is the next value, {{ and }} are braces
+    check(n < 1000, "n is at most 999");
+});
+
+template <Value<f32> V>
+auto relu(const V& v) {
+    return max(v, 0);
+}
+f32 lerp(const f32& a, const f32& b, const f32& t) { return fma(t, b - a, a); }
+
+const auto functions = kernel("functions", [](In<float> x, Out<float> y) {
+    y[0] = lerp(x[0], x[1], 0.5) + relu(x[2] * 2);
+});
+
+const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
+                       for (auto i : grid_stride(n / 4)) {
+                           auto v = x.vec<4>(i);
+                           x.vec<4>(i) = {v[0] * 2, v[1] * 2, v[2] * 2, v[3] * 2};
+                       }
+                   })
+                       .require(multiple_of<4>("n"), aligned<16>("x"))
+                       .launch_bounds(256, 2)
+                       .max_registers(64);
+
+TEST_CASE("the examples of docs/language.md are right") {
+    CHECK_NOTHROW(saxpy.check());
+    CHECK_NOTHROW(variables.check());
+    CHECK_NOTHROW(numbers.check());
+    CHECK_NOTHROW(snapshots.check());
+    CHECK_NOTHROW(effects.check());
+    CHECK_NOTHROW(swaps.check());
+    CHECK_NOTHROW(vectors.check());
+    CHECK_NOTHROW(arrays.check());
+    CHECK_NOTHROW(control.check());
+    CHECK_NOTHROW(threads.check());
+    CHECK_NOTHROW(functions.check());
+    CHECK_NOTHROW(scale.check());
+}
+
+}  // namespace
+}  // namespace ikat
