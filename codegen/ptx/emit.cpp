@@ -15,12 +15,12 @@ namespace {
 class Emitter {
 public:
     Emitter(const ir::Function& fn, const Registers& registers, bool line_info)
-        : fn_(fn), registers_(registers), writer_(module_, function_, line_info) {}
+        : fn_(fn), names_(unique_names(fn)), registers_(registers), writer_(module_, function_, line_info) {}
 
     Emitted run(const Target& target) {
         signature();
-        for (const ir::Symbol& symbol : fn_.symbols) declare(symbol);
-        Body body(fn_, registers_, writer_);
+        for (std::size_t i = 0; i < fn_.symbols.size(); ++i) declare(fn_.symbols[i], names_.symbols[i]);
+        Body body(fn_, names_, registers_, writer_);
         body.declare_print();
         declare_registers();
         body.emit();
@@ -34,13 +34,14 @@ public:
 
 private:
     void signature();
-    Variable parameter(const ir::Parameter& parameter);
+    Variable parameter(const ir::Parameter& parameter, std::string_view name);
     void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
-    void declare(const ir::Symbol& symbol);
+    void declare(const ir::Symbol& symbol, std::string_view name);
     void declare_registers();
     void declare_files();
 
     const ir::Function& fn_;
+    const Names names_;
     const Registers& registers_;
     Module module_;
     Function function_;
@@ -51,17 +52,18 @@ void Emitter::signature() {
     function_.linkage = {module_.intern(".visible")};
     function_.is_entry = fn_.is_entry;
     function_.name = module_.intern(fn_.name);
-    for (const ir::Parameter& each : fn_.parameters) function_.parameters.push_back(parameter(each));
+    for (std::size_t i = 0; i < fn_.parameters.size(); ++i)
+        function_.parameters.push_back(parameter(fn_.parameters[i], names_.parameters[i]));
     if (fn_.bounds.max_threads) bound(".maxntid", {fn_.bounds.max_threads, 1, 1});
     if (fn_.bounds.min_blocks) bound(".minnctapersm", {fn_.bounds.min_blocks});
     if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
 }
 
 /// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
-Variable Emitter::parameter(const ir::Parameter& parameter) {
+Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
     Variable out{.space = module_.intern(".param")};
     out.type = module_.intern("." + std::string(data_type(parameter.type)));
-    out.declarators.push_back({.name = module_.intern(parameter.name)});
+    out.declarators.push_back({.name = module_.intern(name)});
     if (parameter.alignment)
         out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
                        module_.intern(std::to_string(parameter.alignment))};
@@ -75,13 +77,13 @@ void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> 
 }
 
 /// `.shared .align 16 .b8 tile[4096];` in the body; dynamic shared memory is an external array before the entry.
-void Emitter::declare(const ir::Symbol& symbol) {
+void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     const std::uint32_t size = ir::info(symbol.element).bytes;
     Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
     out.alignment = std::max({symbol.alignment, size, symbol.dynamic ? 16u : 1u});
     out.type = module_.intern(".b8");
     const std::int64_t bytes = symbol.dynamic ? -1 : std::int64_t(symbol.count * size);
-    out.declarators.push_back({.name = module_.intern(symbol.name), .extents = {bytes}});
+    out.declarators.push_back({.name = module_.intern(name), .extents = {bytes}});
     if (!symbol.dynamic) return writer_.variable(std::move(out));
     out.linkage = {module_.intern(".extern")};
     module_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});

@@ -15,8 +15,8 @@ namespace ikat::ptx {
 
 class Body {
 public:
-    Body(const ir::Function& fn, const Registers& registers, Writer& writer)
-        : fn_(fn), registers_(registers), writer_(writer), instructions_(fn, registers, writer) {}
+    Body(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer)
+        : fn_(fn), registers_(registers), writer_(writer), instructions_(fn, names, registers, writer) {}
 
     /// Declares what the print instructions need. Before emit().
     void declare_print() { instructions_.declare_print(); }

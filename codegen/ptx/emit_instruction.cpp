@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/emit_instruction.hpp"
 
+#include <algorithm>
+
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/ptx/mnemonic.hpp"
@@ -26,8 +28,21 @@ std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64
 
 }  // namespace
 
-InstructionEmitter::InstructionEmitter(const ir::Function& fn, const Registers& registers, Writer& writer)
-    : fn_(fn), registers_(registers), writer_(writer), read_(fn.value_count()) {
+Names unique_names(const ir::Function& fn) {
+    Names names;
+    std::vector<std::string> taken{fn.name, "WARP_SZ"};  // the one word that PTX keeps for itself
+    const auto give = [&](std::string name) {
+        while (std::ranges::find(taken, name) != taken.end()) name += '_';
+        return taken.emplace_back(std::move(name));
+    };
+    for (const ir::Parameter& parameter : fn.parameters) names.parameters.push_back(give(parameter.name));
+    for (const ir::Symbol& symbol : fn.symbols) names.symbols.push_back(give(symbol.name));
+    return names;
+}
+
+InstructionEmitter::InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers,
+                                       Writer& writer)
+    : fn_(fn), names_(names), registers_(registers), writer_(writer), read_(fn.value_count()) {
     const auto read = [&](Value value) { read_[index(value)] = true; };
     for (ir::Block block : fn.blocks()) {
         for (Inst inst : fn[block].instructions) fn.each_use(inst, read);
@@ -72,7 +87,7 @@ void InstructionEmitter::emit_memory(Inst inst) {
 void InstructionEmitter::emit_parameter(Inst inst) {
     const ir::Parameter& parameter = fn_.parameters[fn_[inst].attribute];
     const Operand to = operand(fn_.result(inst));
-    put(inst, std::array{to, writer_.address(writer_.name(parameter.name), 0)});
+    put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[fn_[inst].attribute]), 0)});
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
 }
 
@@ -120,7 +135,7 @@ Operand InstructionEmitter::operand(Value value) {
     if (registers_.ranges[index(value)] != no_id<regalloc::Value>)
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
-    if (definition.op == Op::Symbol) return writer_.name(fn_.symbols[definition.attribute].name);
+    if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);
     return literal(definition.type, definition.attribute);
 }
 

@@ -11,9 +11,15 @@
 
 namespace ikat::ptx {
 
+/// What parameters and symbols are called: as in the function, but each differently.
+struct Names {
+    std::vector<std::string> parameters, symbols;
+};
+Names unique_names(const ir::Function& fn);
+
 class InstructionEmitter {
 public:
-    InstructionEmitter(const ir::Function& fn, const Registers& registers, Writer& writer);
+    InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer);
 
     void emit(ir::Inst inst);
     /// A register, or for a constant or a symbol what stands for it.
@@ -37,6 +43,7 @@ private:
     bool result_is_read(ir::Inst inst) const;
 
     const ir::Function& fn_;
+    const Names& names_;
     const Registers& registers_;
     Writer& writer_;
     std::vector<bool> read_;  // by value: somebody uses it

@@ -39,9 +39,9 @@ void select(ir::Function& fn, const Target& target) {
     lay_out(fn);
     expand_prints(fn);
     legalise(fn, target);
+    fold_addresses(fn);
     sweep(fn);
     fuse(fn);
-    fold_addresses(fn);
     sweep(fn);
     materialise_constants(fn);
 }

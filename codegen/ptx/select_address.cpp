@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses as register + constant, and the read-only path.
 //
-//     %1 = add.u32 %i, 3                               %4 = fma.u32 %i, 4, $tile     (shared by all such accesses)
-//     %2 = fma.u32 %1, 4, $tile       ==>
-//     load.f32.shared %2                               load.f32.shared %4 + 12
+//     %1 = add.u32 %i, 3
+//     %2 = mul.u32 %1, 4              ==>   %4 = mul.u32 %i, 4
+//     %3 = add.u32 $tile, %2                %5 = add.u32 $tile, %4     (shared by all such accesses)
+//     load.f32 shared [%3]                  load.f32 shared [%5+12]
 //
 // The walk writes every integer sum and product on its way as rest + constant, both modulo the width. A rest is made
 // where the value itself stands, and made once where that dominates; those that no access takes are swept away. Within
-// 32 bits, and within 64, this is exact. From 32 to 64 bits (mad.wide) it is only where the sum in 32 bits does not
-// wrap, for which ranges answer.
+// 32 bits, and within 64, this is exact. From 32 to 64 bits it is only where the sum in 32 bits does not wrap: that is
+// for the passes to find out, and here a widened index is taken as it is.
 //
 // A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
 #include <map>
 
+#include "codegen/analysis/dominators.hpp"
 #include "codegen/analysis/memory.hpp"
-#include "codegen/ir/cfg.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
-#include "codegen/support/dominator_tree.hpp"
 
 namespace ikat::ptx {
 namespace {
@@ -33,7 +33,7 @@ struct Sum {
 
 class AddressFolding {
 public:
-    explicit AddressFolding(ir::Function& fn) : fn_(fn), walk_(fn), dominators_(ir::control_flow(fn)) {}
+    explicit AddressFolding(ir::Function& fn) : fn_(fn), walk_(fn), dominators_(fn) {}
 
     void run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
@@ -53,7 +53,7 @@ private:
 
     ir::Function& fn_;
     Rewriter walk_;
-    DominatorTree dominators_;
+    analysis::Dominators dominators_;
     struct Known {
         Value value;
         Block block;
@@ -71,7 +71,7 @@ void AddressFolding::rewrite(Inst inst) {
     if (!is_integer_sum) return walk_.keep(inst);
     const Value result = fn_.result(inst);
     const auto [known, added] = known_.try_emplace(key(it, fn_.operands(inst)), Known{result, walk_.block()});
-    if (!added && dominators_.dominates(index(known->second.block), index(walk_.block())))
+    if (!added && dominators_.dominates(known->second.block, walk_.block()))
         return walk_.replace(result, known->second.value);
     known->second = {result, walk_.block()};
     if (const auto parts = split(inst)) {
@@ -91,7 +91,7 @@ AddressFolding::Key AddressFolding::key(const Instruction& inst, std::span<const
 Value AddressFolding::find_or_make(const Instruction& base, std::initializer_list<Value> operands, Type result) {
     const Key wanted = key(base, std::span(operands.begin(), operands.size()));
     const auto [known, added] = known_.try_emplace(wanted);
-    if (added || !dominators_.dominates(index(known->second.block), index(walk_.block())))
+    if (added || !dominators_.dominates(known->second.block, walk_.block()))
         known->second = {walk_.make(base, operands, result), walk_.block()};
     return known->second.value;
 }

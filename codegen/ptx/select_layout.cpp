@@ -6,9 +6,8 @@
 //         rest                           ^2: rest                        trap
 #include <algorithm>
 
-#include "codegen/ir/cfg.hpp"
+#include "codegen/analysis/loops.hpp"
 #include "codegen/ptx/select_steps.hpp"
-#include "codegen/support/dominator_tree.hpp"
 
 namespace ikat::ptx {
 namespace {
@@ -72,32 +71,12 @@ void split_critical_edges(Function& fn) {
     }
 }
 
-/// Within how many loops each block lies; -1 for one that traps. A loop is what reaches a back edge without passing
-/// the head that dominates it.
-std::vector<int> nesting(const Function& fn, const Graph& graph) {
-    const DominatorTree dominators(graph);
-    const Graph reversed = graph.reversed();
-    std::vector<int> depth(graph.size());
-    std::vector<std::uint32_t> pending, last_loop(graph.size());  // the loop, head + 1, that counted a block last
-    for (std::uint32_t head = 0; head < graph.size(); ++head) {
-        const auto enter = [&](std::uint32_t block) {
-            if (!dominators.reachable(block) || std::exchange(last_loop[block], head + 1) == head + 1) return;
-            ++depth[block];
-            if (block != head) pending.push_back(block);
-        };
-        for (std::uint32_t latch : reversed.successors(head)) {
-            if (!dominators.reachable(latch) || !dominators.dominates(head, latch)) continue;
-            enter(head);
-            enter(latch);
-        }
-        while (!pending.empty()) {
-            const std::uint32_t block = pending.back();
-            pending.pop_back();
-            for (std::uint32_t predecessor : reversed.successors(block)) enter(predecessor);
-        }
-    }
+/// Within how many loops each block lies; -1 for one that traps.
+std::vector<int> nesting(const Function& fn, const analysis::Dominators& dominators) {
+    const analysis::Loops loops(fn, dominators);
+    std::vector<int> depth;
     for (Block block : fn.blocks())
-        if (fn[block].terminator.kind == Terminator::Kind::Trap) depth[index(block)] = -1;
+        depth.push_back(fn[block].terminator.kind == Terminator::Kind::Trap ? -1 : int(loops.depth(block)));
     return depth;
 }
 
@@ -107,8 +86,9 @@ std::vector<Block> emission_order(const Function& fn) {
         std::uint32_t block;
         std::vector<std::uint32_t> pending;  // successors, the last to be visited first
     };
-    const Graph graph = ir::control_flow(fn);
-    const std::vector<int> depth = nesting(fn, graph);
+    const analysis::Dominators dominators(fn);
+    const Graph& graph = dominators.graph();
+    const std::vector<int> depth = nesting(fn, dominators);
     const auto visit = [&](std::uint32_t block) {
         const auto successors = graph.successors(block);
         Visit out{block, {successors.begin(), successors.end()}};

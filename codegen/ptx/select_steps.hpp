@@ -15,12 +15,12 @@ void expand_prints(ir::Function& fn);
 /// select_legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
 void legalise(ir::Function& fn, const Target& target);
 
-/// select_fuse.cpp. Pairs of instructions that PTX has in one.
-void fuse(ir::Function& fn);
-
 /// select_address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);
+
+/// select_fuse.cpp. Pairs of instructions that PTX has in one.
+void fuse(ir::Function& fn);
 
 /// select_immediates.cpp. Constants get a register where PTX wants one.
 void materialise_constants(ir::Function& fn);
