@@ -8,6 +8,7 @@
 #include <exception>
 #include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "dsl/recorder.hpp"
 
@@ -179,6 +180,7 @@ struct KernelHandle::State {
     Location where;
 
     std::once_flag once;
+    std::atomic<std::thread::id> capturing;  // the thread that is at it
     std::optional<ast::Kernel> kernel;
     std::vector<Diagnostic> diagnostics;
     std::exception_ptr thrown;  // something of the user's own
@@ -289,18 +291,23 @@ KernelHandle::KernelHandle(const char* name, const char* const* names, const Par
     state_->where = Location::of(where);
 }
 
-KernelHandle::KernelHandle(const KernelHandle& other) noexcept : state_(other.state_) {
-    if (state_) ++state_->references;
-}
+KernelHandle::KernelHandle(const KernelHandle& other) noexcept : state_(other.state_) { ++state_->references; }
 
 KernelHandle::~KernelHandle() {
-    if (state_ && --state_->references == 0) delete state_;
+    if (--state_->references == 0) delete state_;
 }
 
 const char* KernelHandle::name() const { return state_->name.c_str(); }
 
 const ast::Kernel& KernelHandle::ast() const {
-    std::call_once(state_->once, [this] { state_->capture(); });
+    if (state_->capturing == std::this_thread::get_id())
+        throw Error("the kernel `" + state_->name + "` is used while it is being captured",
+                    "its own body cannot launch or check it");
+    std::call_once(state_->once, [this] {
+        state_->capturing = std::this_thread::get_id();
+        state_->capture();
+        state_->capturing = std::thread::id();
+    });
     if (state_->thrown) std::rethrow_exception(state_->thrown);
     if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);
     return *state_->kernel;

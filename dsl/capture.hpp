@@ -45,8 +45,7 @@ class KernelHandle {
 public:
     KernelHandle(const char* name, const char* const* names, const ParameterType* types, std::uint32_t count, Code code,
                  const Where& where);
-    KernelHandle(const KernelHandle& other) noexcept;
-    KernelHandle(KernelHandle&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    KernelHandle(const KernelHandle& other) noexcept;  // moving is copying: a kernel is never without its state
     KernelHandle& operator=(KernelHandle other) noexcept {
         std::swap(state_, other.state_);
         return *this;

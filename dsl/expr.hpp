@@ -48,20 +48,31 @@ concept Operand = DeviceValue<V> || HostNumber<V>;
 
 namespace detail {
 
+/// The types of fixed width are int, long and so on; which of two equally wide ones, differs between systems.
+template <class I>
+using FixedWidth = std::conditional_t<
+    sizeof(I) == 8, std::conditional_t<std::is_signed_v<I>, std::int64_t, std::uint64_t>,
+    std::conditional_t<sizeof(I) == 4, std::conditional_t<std::is_signed_v<I>, std::int32_t, std::uint32_t>, I>>;
+
 template <class V>
 struct DeviceType {
-    using type = void;
+    using type = V;
+};
+template <class V>
+requires(std::is_integral_v<V> && !std::is_same_v<V, bool>) struct DeviceType<V> {
+    using type = FixedWidth<V>;
 };
 template <DeviceValue V>
 struct DeviceType<V> {
-    using type = typename std::remove_cvref_t<V>::device_type;
+    using type = typename V::device_type;
 };
 
 }  // namespace detail
 
-/// float for f32, In<float>'s elements, any expression of that type, and for float itself.
+/// float for f32, In<float>'s elements, any expression of that type, and for float itself. A long long of the host's is
+/// a std::int64_t.
 template <class V>
-using DeviceTypeOf = std::conditional_t<DeviceValue<V>, typename detail::DeviceType<V>::type, std::remove_cvref_t<V>>;
+using DeviceTypeOf = typename detail::DeviceType<std::remove_cvref_t<V>>::type;
 
 /// A device value; with a type, of that type: template <Value V>, Value<f32> auto x, Value<float> auto x.
 template <class V, class T = void>
@@ -133,7 +144,7 @@ template <class T, class H>
 trace::Value literal(H number) {
     constexpr ir::Type type = ir::type_of<T>;
     if constexpr (std::is_same_v<H, half>)
-        return literal<T>(static_cast<float>(number));
+        return literal<T>(float(number));
     else if constexpr (std::is_same_v<H, bool> || std::is_same_v<T, bool>) {
         static_assert(std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
         return trace::literal(type, static_cast<bool>(number));

@@ -91,9 +91,11 @@ IKAT_COMPARISON(>, Gt)
 IKAT_COMPARISON(>=, Ge)
 #undef IKAT_COMPARISON
 
+// 1u << n is a u32, as in C++.
 #define IKAT_SHIFT(symbol, Row)                                                                                \
     template <class A, class N>                                                                                \
-    requires(DeviceValue<A> && Operand<N>) auto operator symbol(A&& a, N&& n) {                                \
+    requires detail::SomeDevice<A, N>                                                                          \
+    auto operator symbol(A&& a, N&& n) {                                                                       \
         static_assert(detail::in_domain<ir::Op::Row, A>, "operator " #symbol " is for i32, u32, i64 and u64"); \
         static_assert(detail::is_shift_amount<N>(), "a shift amount is a u32: convert it with cast<u32>()");   \
         return detail::make_shift<ir::Op::Row, DeviceTypeOf<A>>(std::forward<A>(a), std::forward<N>(n));       \

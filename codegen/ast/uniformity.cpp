@@ -27,6 +27,7 @@ enum class Level : std::uint8_t { Block, Warp, Thread };  // within which a valu
 struct Shape {
     Level level = Level::Block;
     bool linear = false;           // thread_id().x plus something that is the same throughout a warp
+    bool combined = false;         // made of other lanes' values, as a reduction is: taken to be uniform
     std::uint32_t definition = 0;  // of a variable: where it got this value; equal ones are equal values
     bool operator==(const Shape&) const = default;
 };
@@ -72,10 +73,14 @@ private:
     }
     static bool whole_warps(ir::Word n) { return n % 32 == 0; }
 
+    bool any_combined(std::span<const Node> nodes) const {
+        return std::ranges::any_of(nodes, [&](Node node) { return shape(node).combined; });
+    }
+
     Level highest(std::span<const Node> nodes) const {
         Level out = Level::Block;
         for (Node node : nodes) out = std::max(out, shape(node).level);
-        return out;
+        return any_combined(nodes) ? Level::Block : out;
     }
 
     /// Whether adding this to a linear value leaves it linear.
@@ -124,17 +129,19 @@ private:
         }
     }
 
+    static bool moves_values(const NodeInfo& node) {
+        const auto mode = ir::ShuffleMode(node.attribute);
+        return node.op == Op::Shuffle && (mode == ir::ShuffleMode::Up || mode == ir::ShuffleMode::Down);
+    }
+
     Shape operation(const NodeInfo& node) const {
         const Level arguments = highest(node.arguments);
         if (node.op == Op::Special) return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
-        if (node.op == Op::VoteAny || node.op == Op::VoteAll || node.op == Op::Ballot) return {Level::Warp};
-        if (node.op == Op::Shuffle) {
-            const bool one_lane = ir::ShuffleMode(node.attribute) == ir::ShuffleMode::Idx &&
-                                  shape(node.arguments[1]).level != Level::Thread;
-            return {one_lane ? Level::Warp : Level::Thread};
-        }
+        // A reduction ends with the same value everywhere. Only moving values up or down never does that.
+        if (ir::has(node.op, ir::Convergent))
+            return moves_values(node) ? Shape{Level::Thread} : Shape{.level = Level::Block, .combined = true};
         if (is_whole_warps(node)) return {Level::Warp};
-        return {arguments, is_linear(node)};
+        return {arguments, is_linear(node), any_combined(node.arguments)};
     }
 
     // ---- the walk
@@ -195,7 +202,9 @@ private:
             Shape& a = into[v];
             const Shape& b = other[v];
             if (a.definition == b.definition && a.level == b.level) continue;
-            a = {std::max({a.level, b.level, level}), a.linear && b.linear && level != Level::Thread, index(id) + 1};
+            const bool alike = level != Level::Thread;
+            a = {std::max({a.level, b.level, level}), a.linear && b.linear && alike, a.combined && b.combined && alike,
+                 index(id) + 1};
         }
     }
 
@@ -259,7 +268,8 @@ private:
         const Control body = inside(control, trips(node), node);
         rounds(id, [&] {
             const bool linear = shape(a[0]).linear && is_offset(a[2]);
-            variables_[index(node.variable)] = {std::max(shape(a[0]).level, shape(a[2]).level), linear, index(id) + 1};
+            variables_[index(node.variable)] = {
+                .level = std::max(shape(a[0]).level, shape(a[2]).level), .linear = linear, .definition = index(id) + 1};
             walk(node.regions[0], body);
             return Control{trips(node), node.where};
         });
@@ -280,7 +290,8 @@ private:
     void expect_together(const NodeInfo& node, const Control& control) {
         if (!reporting_) return;
         const bool barrier = node.op == Op::Barrier;
-        if (control.level < (barrier ? Level::Warp : Level::Thread)) return;
+        const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
+        if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;
         if (!barrier && !is_constant(node.arguments.back(), [](ir::Word lanes) { return lanes == 0xffffffff; })) return;
         Diagnostic out{
             .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};

@@ -244,6 +244,8 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
     if_(global_id().x / 32 < n, [&] { v += shuffle_down(v, 1); });
     if_(shuffle_idx(v, 0) > 3, [&] { v += shuffle_down(v, 1); });
     if_(any(v > 3), [&] { v += shuffle_down(v, 1); });
+    for (int k = 16; k > 0; k /= 2) v += shuffle_xor(v, k);
+    if_(v > 3, [&] { sync_block(); });                          // a reduction's result
     for (auto i : range(lane_id(), 128, 32)) v += shuffle_down(x[i], 1);
     u32 lanes = ballot(t < n);
     if_(t < n, [&] { v += shuffle_down(v, 1, lanes); });  // its lanes, said so
@@ -258,6 +260,14 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
         sync_block();
     }
 });
+
+const auto one_warp = kernel("one_warp", params("x"), [](InOut<float> x) {
+    if_(warp_id() == 0, [&] { sync_block(); x[0] = 1; });
+}).launch_bounds(32);
+
+const auto two_warps = kernel("two_warps", params("x"), [](InOut<float> x) {
+    if_(warp_id() == 0, [&] { sync_block(); x[0] = 1; });
+}).launch_bounds(64);
 
 // ---- names, contracts, texts
 
@@ -314,6 +324,8 @@ const KernelRegistration registered[] = {
     ENTRY(barrier_in_loops),
     ENTRY(divergent_warp),
     ENTRY(uniform_enough),
+    ENTRY(one_warp),
+    ENTRY(two_warps),
     ENTRY(bad_names),
     ENTRY(bad_contracts),
     ENTRY(bad_texts),

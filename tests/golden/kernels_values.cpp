@@ -88,6 +88,7 @@ const auto integers = kernel("integers", params("y", "a", "b"), [](Out<std::int3
     y[0] = (a + b) * (a - b) / (a % b);
     y[1] = (a & b) | (a ^ ~b);
     y[2] = (a << 3) >> cast<u32>(b);
+    y[6] = cast<i32>(1u << lane_id()) - select(a > 0, 1, 2) + cast<i32>(1ll << cast<u32>(a));
     y[3] = min(a, b) + max(a, -b) + abs(a);
     y[4] = mul_hi(a, b) + fma(a, b, 7);
     y[5] = select(a == b, a, select((a < b) ^ (a != 0), b, 3));

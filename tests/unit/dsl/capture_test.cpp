@@ -128,6 +128,15 @@ TEST_CASE("values that outlive their capture are an error, not a crash") {
     CHECK_THROWS_AS(variable->recorded(), Error);
 }
 
+TEST_CASE("a kernel that uses itself is an error, not a deadlock") {
+    std::optional<Kernel<InOut<float>>> self;
+    self.emplace(kernel("self", params("x"), [&self](InOut<float> x) {
+        self->check();
+        x[0] = 1;
+    }));
+    CHECK_THROWS_WITH(self->check(), Catch::Contains("the kernel `self` is used while it is being captured"));
+}
+
 TEST_CASE("captures nest") {
     const auto inner = kernel("inner", params("x"), [](InOut<float> x) { x[0] = 1; });
     const auto outer = kernel("outer", params("x"), [&](InOut<float> x) {
