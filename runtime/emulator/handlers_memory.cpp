@@ -12,40 +12,11 @@
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_memory.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target
-#include "runtime/emulator/lanes.inl"
+#include "runtime/emulator/addresses.inl"
 
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
-
-/// 0, step, 2 * step, ...
-template <class A, A Step>
-struct Progression {
-    alignas(64) A at[warp_size];
-    constexpr Progression() : at{} {
-        for (unsigned i = 0; i < warp_size; ++i) at[i] = A(i) * Step;
-    }
-};
-template <class A, A Step>
-inline constexpr Progression<A, Step> progression;
-
-/// Whether a[i] == a[0] + i * Step for all lanes.
-template <class A, A Step>
-HWY_INLINE bool is_progression(const A* a) {
-    const hn::ScalableTag<A> v;
-    const auto first = hn::Set(v, a[0]);
-    auto difference = hn::Zero(v);
-    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
-        const auto expected = hn::Add(first, hn::Load(v, progression<A, Step>.at + i));
-        difference = hn::Or(difference, hn::Xor(expected, hn::Load(v, a + i)));
-    }
-    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
-}
-
-/// Whether [at, at + bytes) is inside the view, `at` relative to its base.
-HWY_INLINE bool inside(const View& view, std::uint64_t at, std::uint64_t bytes) {
-    return view.bytes >= bytes && at <= view.bytes - bytes;
-}
 
 HWY_INLINE std::uint32_t element(const Op* op, unsigned k) {
     return k == 0 ? op->d : k == 1 ? op->b : k == 2 ? op->c : op->y;
@@ -56,17 +27,6 @@ HWY_INLINE void count_bytes(Warp* w, std::uint64_t address, std::uint64_t bytes,
     if (S == Space::Global || (S == Space::Generic && address >> window_bits > std::uint64_t(Space::Const)))
         w->*counter += bytes;
 }
-
-/// The window of a shared access, or the buffer of a global one.
-template <Space S>
-HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unused]] std::uint64_t address) {
-    if constexpr (S == Space::Global || S == Space::Generic)
-        return view_of(*w, S, address);
-    else
-        return (w->windows[int(S)]);
-}
-
-HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
 
 // ---- from memory bytes, lane after lane, to registers and back
 
@@ -120,29 +80,6 @@ HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host
 }
 
 // ---- any addresses
-
-/// Lane addresses relative to the view of the first active lane into w->addresses; lanes that are off get the first
-/// active lane's. Returns that view with bytes = 0 unless every lane is inside it and aligned.
-template <Space S, class A>
-View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {
-    const A* const a = lanes_at<A>(frame, op->a);
-    std::uint64_t* const at = w->addresses;
-    const std::uint64_t first = std::uint64_t(a[std::countr_zero(mask)]) + offset_of(op);
-    View view = view_for<S>(w, first);
-    const std::uint64_t origin = offset_of(op) - view.base, first_at = first - view.base;
-    const std::uint64_t last = view.bytes - bytes;
-    std::uint64_t beyond = 0, low_bits = 0;
-    IKAT_EACH_LANE(i) {
-        const std::uint64_t own = std::uint64_t(a[i]) + origin;
-        at[i] = mask >> i & 1 ? own : first_at;
-    }
-    for (unsigned i = 0; i < warp_size; ++i) {
-        beyond |= at[i] > last ? 1 : 0;
-        low_bits |= at[i];
-    }
-    if (view.bytes < bytes || beyond || (low_bits & (bytes - 1))) view.bytes = 0;
-    return view;
-}
 
 /// Every active lane by itself, each in a buffer of its own: between w->staging and memory. False on a finding.
 template <class A, unsigned Bytes, bool Store>
@@ -217,28 +154,6 @@ HWY_NOINLINE IKAT_HANDLER(store_any) {
     IKAT_NEXT;
 }
 
-/// Whether all lanes, at a[i] + origin relative to a view's base, are inside of it and aligned.
-template <class A>
-HWY_INLINE bool all_inside(const A* a, std::uint64_t origin, std::uint64_t view_bytes, std::uint64_t bytes) {
-    if (view_bytes < bytes) return false;
-    std::uint64_t lowest = 0 - origin, range = view_bytes - bytes;
-    if constexpr (sizeof(A) == 4) {  // a window: the base is 0, the origin a small offset of either sign
-        const std::int64_t offset = std::int64_t(origin), first = offset < 0 ? -offset : 0;
-        const std::int64_t last = std::min(std::int64_t(range) - offset, std::int64_t(~0u));
-        if (last < first) return false;
-        lowest = std::uint64_t(first), range = std::uint64_t(last - first);
-    }
-    const hn::ScalableTag<A> v;
-    auto largest = hn::Zero(v), low_bits = hn::Zero(v);
-    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
-        const auto lanes = hn::Load(v, a + i);
-        largest = hn::Max(largest, hn::Sub(lanes, hn::Set(v, A(lowest))));
-        low_bits = hn::Or(low_bits, hn::Add(lanes, hn::Set(v, A(origin))));
-    }
-    return hn::AllFalse(v, hn::Gt(largest, hn::Set(v, A(range)))) &&
-           hn::AllTrue(v, hn::Eq(hn::And(low_bits, hn::Set(v, A(bytes - 1))), hn::Zero(v)));
-}
-
 /// Lane i from host + a[i].
 template <class A, class T, unsigned N>
 HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* a, const std::byte* host) {
@@ -265,6 +180,48 @@ HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A
 
 // ---- the common patterns with all lanes
 
+// ---- contiguous lanes of which some are off, as at the end of an array
+
+template <Space S, class A, class T>
+HWY_NOINLINE IKAT_HANDLER(load_some_contiguous) {
+    const A* const a = lanes_at<A>(frame, op->a);
+    const unsigned first = unsigned(std::countr_zero(mask)), last = 31 - unsigned(std::countl_zero(mask));
+    const std::uint64_t address = std::uint64_t(a[first]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    const std::uint64_t at = address - view.base;
+    if (at % sizeof(T) || view.lane_stride || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
+        !inside(view, at, (last - first + 1) * sizeof(T)))
+        return load_any<S, A, T, 1>(op, w, frame, mask);
+    const hn::ScalableTag<T> v;
+    T* const d = lanes_at<T>(frame, op->d);
+    const std::uintptr_t lane_0 = reinterpret_cast<std::uintptr_t>(view.host) + at - first * sizeof(T);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto lanes = lanes_of(v, mask, i);
+        hn::BlendedStore(hn::MaskedLoad(lanes, v, reinterpret_cast<const T*>(lane_0 + i * sizeof(T))), lanes, v, d + i);
+    }
+    count_bytes<S>(w, address, sizeof(T) * unsigned(std::popcount(mask)), &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
+template <Space S, class A, class T>
+HWY_NOINLINE IKAT_HANDLER(store_some_contiguous) {
+    const A* const a = lanes_at<A>(frame, op->a);
+    const unsigned first = unsigned(std::countr_zero(mask)), last = 31 - unsigned(std::countl_zero(mask));
+    const std::uint64_t address = std::uint64_t(a[first]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    const std::uint64_t at = address - view.base;
+    if (at % sizeof(T) || view.lane_stride || !view.writable || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
+        !inside(view, at, (last - first + 1) * sizeof(T)))
+        return store_any<S, A, T, 1>(op, w, frame, mask);
+    const hn::ScalableTag<T> v;
+    const T* const d = lanes_at<T>(frame, op->d);
+    const std::uintptr_t lane_0 = reinterpret_cast<std::uintptr_t>(view.host) + at - first * sizeof(T);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
+        hn::BlendedStore(hn::Load(v, d + i), lanes_of(v, mask, i), v, reinterpret_cast<T*>(lane_0 + i * sizeof(T)));
+    count_bytes<S>(w, address, sizeof(T) * unsigned(std::popcount(mask)), &Warp::bytes_written);
+    IKAT_NEXT;
+}
+
 template <Space S, class A, class T, unsigned N>
 IKAT_HANDLER(load) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
@@ -289,6 +246,8 @@ IKAT_HANDLER(load) {
             }
         }
     }
+    if constexpr (N == 1 && sizeof(T) >= 4)
+        if (mask != all_lanes) return load_some_contiguous<S, A, T>(op, w, frame, mask);
     return load_any<S, A, T, N>(op, w, frame, mask);
 }
 
@@ -314,6 +273,8 @@ IKAT_HANDLER(store) {
             }
         }
     }
+    if constexpr (N == 1 && sizeof(T) >= 4)
+        if (mask != all_lanes) return store_some_contiguous<S, A, T>(op, w, frame, mask);
     return store_any<S, A, T, N>(op, w, frame, mask);
 }
 

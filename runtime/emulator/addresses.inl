@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pattern the 32 addresses of a load or store form, and whether all of them are inside of one buffer. Included by
+// the memory handlers once per instruction set, as lanes.inl is.
+#if defined(IKAT_EMULATOR_ADDRESSES) == defined(HWY_TARGET_TOGGLE)
+#ifdef IKAT_EMULATOR_ADDRESSES
+#undef IKAT_EMULATOR_ADDRESSES
+#else
+#define IKAT_EMULATOR_ADDRESSES
+#endif
+
+#include "runtime/emulator/lanes.inl"
+
+HWY_BEFORE_NAMESPACE();
+namespace ikat::emulator {
+namespace HWY_NAMESPACE {
+
+/// 0, step, 2 * step, ...
+template <class A, A Step>
+struct Progression {
+    alignas(64) A at[warp_size];
+    constexpr Progression() : at{} {
+        for (unsigned i = 0; i < warp_size; ++i) at[i] = A(i) * Step;
+    }
+};
+template <class A, A Step>
+inline constexpr Progression<A, Step> progression;
+
+/// Whether a[i] == a[0] + i * Step for all lanes.
+template <class A, A Step>
+HWY_INLINE bool is_progression(const A* a) {
+    const hn::ScalableTag<A> v;
+    const auto first = hn::Set(v, a[0]);
+    auto difference = hn::Zero(v);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto expected = hn::Add(first, hn::Load(v, progression<A, Step>.at + i));
+        difference = hn::Or(difference, hn::Xor(expected, hn::Load(v, a + i)));
+    }
+    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
+}
+
+/// Lanes i to i + N - 1 of a mask of lanes, for vectors of N.
+template <class V>
+HWY_INLINE auto lanes_of(V v, std::uint32_t mask, unsigned i) {
+    const std::uint64_t bits = mask >> i;
+    std::uint8_t bytes[8];
+    std::memcpy(bytes, &bits, sizeof bytes);
+    return hn::LoadMaskBits(v, bytes);
+}
+
+/// Whether the active lanes are those of a progression with this step.
+template <class A, A Step>
+HWY_INLINE bool is_progression_of_some(const A* a, std::uint32_t mask) {
+    const hn::ScalableTag<A> v;
+    const unsigned lane = unsigned(std::countr_zero(mask));
+    const auto first = hn::Set(v, A(a[lane] - A(lane) * Step));
+    auto difference = hn::Zero(v);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto expected = hn::Add(first, hn::Load(v, progression<A, Step>.at + i));
+        const auto off = hn::Xor(expected, hn::Load(v, a + i));
+        difference = hn::Or(difference, hn::IfThenElseZero(lanes_of(v, mask, i), off));
+    }
+    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
+}
+
+/// Whether [at, at + bytes) is inside the view, `at` relative to its base.
+HWY_INLINE bool inside(const View& view, std::uint64_t at, std::uint64_t bytes) {
+    return view.bytes >= bytes && at <= view.bytes - bytes;
+}
+
+/// The window of a shared access, or the buffer of a global one.
+template <Space S>
+HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unused]] std::uint64_t address) {
+    if constexpr (S == Space::Global || S == Space::Generic)
+        return view_of(*w, S, address);
+    else
+        return (w->windows[int(S)]);
+}
+
+HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
+
+/// Whether all lanes, at a[i] + origin relative to a view's base, are inside of it and aligned.
+template <class A>
+HWY_INLINE bool all_inside(const A* a, std::uint64_t origin, std::uint64_t view_bytes, std::uint64_t bytes) {
+    if (view_bytes < bytes) return false;
+    std::uint64_t lowest = 0 - origin, range = view_bytes - bytes;
+    if constexpr (sizeof(A) == 4) {  // a window: the base is 0, the origin a small offset of either sign
+        const std::int64_t offset = std::int64_t(origin), first = offset < 0 ? -offset : 0;
+        const std::int64_t last = std::min(std::int64_t(range) - offset, std::int64_t(~0u));
+        if (last < first) return false;
+        lowest = std::uint64_t(first), range = std::uint64_t(last - first);
+    }
+    const hn::ScalableTag<A> v;
+    auto largest = hn::Zero(v), low_bits = hn::Zero(v);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const auto lanes = hn::Load(v, a + i);
+        largest = hn::Max(largest, hn::Sub(lanes, hn::Set(v, A(lowest))));
+        low_bits = hn::Or(low_bits, hn::Add(lanes, hn::Set(v, A(origin))));
+    }
+    return hn::AllFalse(v, hn::Gt(largest, hn::Set(v, A(range)))) &&
+           hn::AllTrue(v, hn::Eq(hn::And(low_bits, hn::Set(v, A(bytes - 1))), hn::Zero(v)));
+}
+
+/// Lane addresses relative to the view of the first active lane into w->addresses; lanes that are off get the first
+/// active lane's. Returns that view with bytes = 0 unless every lane is inside it and aligned.
+template <Space S, class A>
+View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {
+    const A* const a = lanes_at<A>(frame, op->a);
+    std::uint64_t* const at = w->addresses;
+    const std::uint64_t first = std::uint64_t(a[std::countr_zero(mask)]) + offset_of(op);
+    View view = view_for<S>(w, first);
+    const std::uint64_t origin = offset_of(op) - view.base, first_at = first - view.base;
+    const std::uint64_t last = view.bytes - bytes;
+    std::uint64_t beyond = 0, low_bits = 0;
+    IKAT_EACH_LANE(i) {
+        const std::uint64_t own = std::uint64_t(a[i]) + origin;
+        at[i] = mask >> i & 1 ? own : first_at;
+    }
+    for (unsigned i = 0; i < warp_size; ++i) {
+        beyond |= at[i] > last ? 1 : 0;
+        low_bits |= at[i];
+    }
+    if (view.bytes < bytes || beyond || (low_bits & (bytes - 1))) view.bytes = 0;
+    return view;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+#endif
