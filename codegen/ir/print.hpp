@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR as text: one line per instruction. docs/ir.md has the whole language; parse.hpp reads it back.
+// The IR as text: one line per instruction. parse.hpp reads it back.
 //
 //     kernel @saxpy(%a: f32, %x: in f32* align 4, %y: inout f32*, %n: u32) max_threads 256 {
 //       shared $tile: f32[1024] align 16

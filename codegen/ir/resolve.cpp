@@ -207,7 +207,7 @@ private:
         const auto found = op_named(op.text());
         if (!found)
             fail(op, "there is no operation " + std::string(op.text()),
-                 "codegen/ir/ops.def lists them, docs/ops.md too");
+                 "codegen/ir/ops.def lists them");
         inst.op = *found;
         for (Token word = words.next(); word; word = words.next()) modifier(word, inst);
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // The rules of simplify. The first that matches is taken. Each is exact for every value of its types: integers wrap,
 // and a float rule holds for -0, infinities and NaN as semantics.hpp defines them.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // Device values have no value on the host: C++'s own control flow and variables cannot take them.
 // expect: a device condition is not known on the host: write if_(condition, [&] { ... }) for if, while_ for while, select(condition, a, b) for ?:
 // expect: a host variable cannot take a device value: declare it as f32, u32, i32 ...

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // What a kernel may be.
 // expect: a kernel's body is a lambda with all parameter types written out: [](f32 a, In<float> x), not [](auto a, auto x)
 // expect: a kernel returns nothing: store its results through Out or InOut

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // Each operator and function says which types it is for.
 // expect: operator / is for i32, u32, i64, u64, f32 and f64: divide f16 in f32
 // expect: operator % is for i32, u32, i64 and u64

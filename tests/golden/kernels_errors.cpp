@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// clang-format off
 // Kernels with one mistake each, and some that look like mistakes and are none, for tests/golden/dsl_errors.
 #include <optional>
 
