@@ -205,9 +205,7 @@ private:
         Words words(token);
         const Token op = words.next();
         const auto found = op_named(op.text());
-        if (!found)
-            fail(op, "there is no operation " + std::string(op.text()),
-                 "codegen/ir/ops.def lists them");
+        if (!found) fail(op, "there is no operation " + std::string(op.text()), "codegen/ir/ops.def lists them");
         inst.op = *found;
         for (Token word = words.next(); word; word = words.next()) modifier(word, inst);
     }
