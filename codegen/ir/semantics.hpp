@@ -24,13 +24,15 @@ namespace ikat::ir::sem {
 template <class T>
 inline constexpr bool is_float = std::floating_point<T> || std::same_as<T, half>;
 
-/// Integers compute as unsigned, where overflow is defined.
+/// Integers compute as unsigned, where overflow is defined, and in 32 bits at least: narrower ones would become int.
 template <class T>
 IKAT_INLINE constexpr auto wrap(T x) {
-    if constexpr (std::signed_integral<T>)
-        return std::make_unsigned_t<T>(x);
-    else
+    if constexpr (!std::integral<T>)
         return x;
+    else if constexpr (sizeof(T) < 4)
+        return std::uint32_t(x);
+    else
+        return std::make_unsigned_t<T>(x);
 }
 
 /// f16 computes in float: 24 bits are enough that rounding twice is rounding once for + - * / and sqrt.
