@@ -51,7 +51,6 @@ private:
     void visit(const NodeInfo& node) {
         switch (node.kind) {
             case Kind::Read: return read(node);
-            case Kind::Declare: (*now_)[index(node.variable)] = false; return;
             case Kind::Assign: (*now_)[index(node.variable)] = true; return;
             case Kind::Load:
             case Kind::Store:
@@ -59,11 +58,12 @@ private:
             case Kind::If: return visit_if(node);
             case Kind::For: return visit_for(node);
             case Kind::While: return visit_while(node);
-            case Kind::Break: meet(*exit_, now_); return jump(node, "break_()");
+            case Kind::Break: return jump(node, "break_()");
             case Kind::Continue: return jump(node, "continue_()");
             case Kind::Return: return jump(node, "return_()");
             case Kind::Operation:
-            case Kind::Extract: return;
+            case Kind::Extract:
+            case Kind::Declare: return;
         }
     }
 
@@ -99,26 +99,20 @@ private:
         meet(now_, after_then);
     }
 
-    /// The body of a loop, from what is known before it; what is known behind its break_()s is added to `exit`.
-    void body(Region region, Assigned& exit) {
-        Assigned* const outer = std::exchange(exit_, &exit);
-        walk(region);
-        exit_ = outer;
-    }
-
+    // Behind a loop, what was assigned before it is certain, and no more: there may be no round. A break_() inside it
+    // adds ways on which more is assigned.
     void visit_for(const NodeInfo& node) {
-        Assigned after = now_;  // there may be no round
+        const Assigned before = now_;
         (*now_)[index(node.variable)] = true;
-        body(node.regions[0], after);
-        now_ = std::move(after);
+        walk(node.regions[0]);
+        now_ = before;
     }
 
     void visit_while(const NodeInfo& node) {
         walk(node.regions[0]);
-        if (!now_) return;
-        Assigned after = now_;
-        body(node.regions[1], after);
-        now_ = std::move(after);
+        const Assigned after_condition = now_;
+        walk(node.regions[1]);
+        now_ = after_condition;
     }
 
     void jump(const NodeInfo& node, const char* name) {
@@ -144,7 +138,6 @@ private:
 
     const Kernel& kernel_;
     Assigned now_;
-    Assigned* exit_ = nullptr;  // of the innermost loop
     std::vector<bool> reported_;
     Jump jump_;
     std::vector<Diagnostic> diagnostics_;

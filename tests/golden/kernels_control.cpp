@@ -83,6 +83,13 @@ const auto atomic_then_load = kernel("atomic_then_load", params("s", "y"), [](In
     y[0] = now - old;  // now was read behind the atomic, although it stands to the left
 });
 
+const auto effects_in_order = kernel("effects_in_order", params("s", "y"), [](InOut<float> s, Out<float> y) {
+    f32 v = s[0];
+    auto first = shuffle_xor(v, 1);
+    auto second = shuffle_xor(v, 2);
+    y[0] = second - first;  // named in this order, so exchanged in this order
+});
+
 const auto host_eyes = kernel("host_eyes", params("x", "n"), [](In<float> x, u32 n) {
     print("x[{}] = {}, {{n}}\n", n, x[n]);
     print("done\n");
@@ -105,6 +112,7 @@ const KernelRegistration registered[] = {
     {"warp", warp},
     {"atomics", atomics},
     {"atomic_then_load", atomic_then_load},
+    {"effects_in_order", effects_in_order},
     {"host_eyes", host_eyes},
     {"contracts", contracts},
     {"unnamed", unnamed},

@@ -8,7 +8,8 @@
 namespace ikat::tests {
 namespace {
 
-// clang-format off: places are shown as lines
+// Places are shown as lines, so each mistake has its own.
+// clang-format off
 
 // ---- values
 
@@ -23,6 +24,14 @@ const auto unassigned_in_loop = kernel("unassigned_in_loop", params("y", "n"), [
     f32 s;
     for (auto i : range(n)) s = cast<f32>(i);
     y[0] = s;
+});
+
+const auto unassigned_on_one_way = kernel("unassigned_on_one_way", params("y", "n"), [](Out<float> y, u32 n) {
+    f32 s, t;
+    if_(n > 3, [&] { y[0] = 1; }).else_([&] { s = 1; });
+    y[1] = s;
+    while_([&] { return n > 0; }, [&] { t = 1; n -= 1; });
+    y[2] = t;
 });
 
 const auto assigned_on_all_ways = kernel("assigned_on_all_ways", params("y", "n"), [](Out<float> y, u32 n) {
@@ -215,12 +224,29 @@ const auto barrier_in_loops = kernel("barrier_in_loops", params("x", "n"), [](In
         x[k] = 2;
         sync_block();
     }
+    for (auto k : range(n)) {
+        if_(x[thread_id().x] > 4, [&] { continue_(); });
+        x[k] = 3;
+        sync_block();
+    }
     u32 steps = 0;
-    while_([&] { return steps < n; },
-           [&] {
-               steps = steps + thread_id().x;
-               sync_block();
-           });
+    while_([&] { return steps < n; }, [&] {
+        steps = steps + thread_id().x;
+        sync_block();
+    });
+    u32 later = 0;
+    for (auto k : range(n)) {
+        if_(later > k, [&] { sync_block(); });
+        later = thread_id().x;
+    }
+    u32 after_two = 0, after_one = 0;
+    for (auto k : range(n)) {
+        if_(after_two > k, [&] { sync_block(); });
+        after_two = after_one;
+        after_one = thread_id().x;
+    }
+    f32 v = x[0];
+    while_([&] { auto other = shuffle_down(v, 1); return other > 3; }, [&] { v -= 1; });
 });
 
 const auto divergent_warp = kernel("divergent_warp", params("x", "n"), [](InOut<float> x, u32 n) {
@@ -228,6 +254,9 @@ const auto divergent_warp = kernel("divergent_warp", params("x", "n"), [](InOut<
     f32 v = x[t];
     if_(t < n, [&] { v += shuffle_down(v, 1); });
     if_(t % 2 == 0, [&] { sync_warp(); });
+    if_(t < 33, [&] { sync_warp(); });
+    if_((t + 1) / 32 == 0, [&] { sync_warp(); });
+    if_((t >> 4) == 0, [&] { sync_warp(); });
     if_(v > 0, [&] { x[0] = select(any(v > 1), 1.0f, 2.0f); });
     x[t] = v;
 });
@@ -243,6 +272,10 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
     if_(t < 64, [&] { v += shuffle_down(v, 1); });  // whole warps
     if_(warp_id() == 0, [&] { v += shuffle_down(v, 1); });
     if_(global_id().x / 32 < n, [&] { v += shuffle_down(v, 1); });
+    if_(fma(block_id().x, block_dim().x, t) / 64 == n, [&] { v += shuffle_down(v, 1); });
+    if_((t >> 5) == n, [&] { v += shuffle_down(v, 1); });
+    if_((t & ~31u) >= n, [&] { v += shuffle_down(v, 1); });
+    if_(t <= 63, [&] { v += shuffle_down(v, 1); });
     if_(shuffle_idx(v, 0) > 3, [&] { v += shuffle_down(v, 1); });
     if_(any(v > 3), [&] { v += shuffle_down(v, 1); });
     for (int k = 16; k > 0; k /= 2) v += shuffle_xor(v, k);
@@ -300,6 +333,7 @@ const auto several = kernel("several", params("y", "n"), [](Out<float> y, u32 n)
 const KernelRegistration registered[] = {
     ENTRY(unassigned),
     ENTRY(unassigned_in_loop),
+    ENTRY(unassigned_on_one_way),
     ENTRY(assigned_on_all_ways),
     ENTRY(numbers),
     ENTRY(kept_value),
