@@ -65,7 +65,7 @@ struct Launch {
 /// What a finished launch did.
 struct Statistics {
     std::uint64_t warp_instructions = 0;
-    std::uint64_t lane_instructions = 0;  // active lanes summed over warp instructions
+    std::uint64_t lane_instructions = 0;  // lanes summed over warp instructions, whether their guard is on or off
     std::uint64_t global_bytes_read = 0, global_bytes_written = 0;
 };
 

@@ -7,14 +7,11 @@
 //
 // Values get slots by linear scan over intervals of that order. Reusing a slot is right for diverged warps too: a slot
 // belongs to each lane separately, and every lane goes through the code as one thread.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <queue>
 
 #include "codegen/support/bitset.hpp"
 #include "runtime/emulator/lowering.hpp"
-#include "runtime/emulator/report.hpp"
 
 namespace ikat::emulator {
 
@@ -67,15 +64,9 @@ private:
         for (std::uint32_t b = 0; b < blocks_.size(); ++b) connect(b);
     }
 
-    std::uint32_t block_at(std::uint32_t label, const Micro& from) const {
+    std::uint32_t block_at(std::uint32_t label) const {
         const std::uint32_t at = lowering_.labels[label];
-        if (at == nowhere) {
-            Diagnostic diagnostic;
-            if (from.instruction) diagnostic.where = {"", from.instruction->where.line, from.instruction->where.column};
-            diagnostic.message = "a branch to a label that is not in this function";
-            diagnostic.hint = "labels must stand in the same function and scope as the branch";
-            throw Error(std::move(diagnostic));
-        }
+        IKAT_ASSERT(at != nowhere, "a label is in reach and was not placed");
         return block_of_[at];
     }
 
@@ -86,11 +77,10 @@ private:
             block.falls = true;
             block.successors.push_back(b + 1);
         }
-        if (last.flow == Flow::Jump || last.flow == Flow::Branch)
-            block.successors.push_back(block_at(last.label, last));
+        if (last.flow == Flow::Jump || last.flow == Flow::Branch) block.successors.push_back(block_at(last.label));
         if (last.flow == Flow::Table)
             for (std::uint32_t i = 0; i < last.targets; ++i)
-                block.successors.push_back(block_at(lowering_.table_labels[last.label + i], last));
+                block.successors.push_back(block_at(lowering_.table_labels[last.label + i]));
         for (const std::uint32_t successor : block.successors) ++blocks_[successor].predecessors;
     }
 
@@ -242,7 +232,7 @@ private:
             run_length_ += micro.first;
             if (micro.counts) f[5] = std::exchange(run_length_, 0);
             if (micro.flow == Flow::Jump || micro.flow == Flow::Branch)
-                targets_.push_back({std::uint32_t(kernel_.code.size()), block_at(micro.label, micro)});
+                targets_.push_back({std::uint32_t(kernel_.code.size()), block_at(micro.label)});
             if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
             append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction);
         }
@@ -264,7 +254,7 @@ private:
             kernel_.code[op].x = std::uint32_t(kernel_.lists.size());
             kernel_.lists.push_back(table.targets);
             for (std::uint32_t i = 0; i < table.targets; ++i)
-                kernel_.lists.push_back(blocks_[block_at(lowering_.table_labels[table.label + i], table)].op);
+                kernel_.lists.push_back(blocks_[block_at(lowering_.table_labels[table.label + i])].op);
         }
     }
 

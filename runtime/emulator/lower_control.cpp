@@ -131,6 +131,7 @@ void Lowering::copy_argument(const ptx::Variable& variable, const ptx::Operand& 
 void Lowering::inline_function(const ptx::Function& callee, Operands results, Operands arguments) {
     if (std::find(callers_.begin(), callers_.end(), &callee) != callers_.end())
         unsupported(fmt::format("'{}' calls itself", module_.text(callee.name)), "write the recursion as a loop");
+    if (callers_.size() > 64) unsupported("calls are nested over 64 deep");
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
         unsupported(fmt::format("'{}' has another number of parameters", module_.text(callee.name)));
     if (micros.size() > 4'000'000)
@@ -232,7 +233,7 @@ void Lowering::shfl(Form& form, Operands operands) {
     const std::string_view mode = form.take_any({".up", ".down", ".bfly", ".idx"});
     form.take_type();
     const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
-    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result d = result(targets[0], Type::U32);
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
     const Value a = source(operands[1], Type::U32), b = source(operands[2], Type::U32),
@@ -264,7 +265,7 @@ void Lowering::match(Form& form, Operands operands) {
     const bool all = form.take_any({".all", ".any"}) == ".all";
     const Type type = form.take_type().value_or(Type::U32);
     const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
-    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result d = result(targets[0], Type::U32);
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
     const Value a = source(operands[1], type), members = source(operands[2], Type::U32);

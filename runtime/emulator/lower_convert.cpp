@@ -50,7 +50,7 @@ void Lowering::setp(Form& form, Operands operands) {
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
     const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
-    const Operands targets = pair ? module_.operands(operands[0].children) : operands.first(1);
+    const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result p = result(targets[0], Type::Pred);
     if (combine.empty() && !pair) {
         const auto known = comparison_named(comparison);

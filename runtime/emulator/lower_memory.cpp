@@ -76,7 +76,7 @@ void Lowering::ld(Form& form, Operands operands) {
     if (!type || *type == Type::Pred) unsupported("it has no type the emulator knows");
     const unsigned bytes = ir::info(*type).bytes;
     const bool is_vector = operands[0].kind == ptx::Operand::Kind::Vector;
-    const Operands targets = is_vector ? module_.operands(operands[0].children) : operands.first(1);
+    const Operands targets = is_vector ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     if (targets.size() != (vector.empty() ? 1 : unsigned(vector[2] - '0')))
         unsupported("the vector has another length");
     if (before) emit(fence, 0, 0, {});
@@ -116,7 +116,7 @@ void Lowering::st(Form& form, Operands operands) {
     const auto type = form.take_type();
     if (!type || *type == Type::Pred) unsupported("it has no type the emulator knows");
     const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
-    const Operands sources = is_vector ? module_.operands(operands[1].children) : operands.subspan(1, 1);
+    const Operands sources = is_vector ? Operands(module_.operands(operands[1].children)) : operands.one(1);
     if (sources.size() != (vector.empty() ? 1 : unsigned(vector[2] - '0')))
         unsupported("the vector has another length");
     if (before) emit(fence, 0, 0, {});
@@ -159,7 +159,7 @@ void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
     if (after) emit(fence, 0, 0, {});
 }
 
-void Lowering::atom(Form& form, Operands operands) { update(form, &operands[0], operands.subspan(1)); }
+void Lowering::atom(Form& form, Operands operands) { update(form, &operands[0], operands.from(1)); }
 void Lowering::red(Form& form, Operands operands) {
     form.take(".async");
     update(form, nullptr, operands);

@@ -15,6 +15,13 @@ namespace {
 
 std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
+/// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
+bool needs_branch(std::string_view opcode) {
+    static const std::array names = {"bar",   "barrier", "shfl", "vote", "match", "redux",
+                                     "elect", "call",    "ret",  "exit", "brx",   "activemask"};
+    return std::find(names.begin(), names.end(), opcode) != names.end();
+}
+
 }  // namespace
 
 unsigned element_bytes(std::string_view type) {
@@ -88,7 +95,9 @@ void Lowering::declare_registers(const ptx::Variable& variable) {
     if (text != ".pred" && (width == 0 || width > 8))
         unsupported(fmt::format("registers of type {} are not known", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width == 8 ? 8 : 4;
+    constexpr std::uint32_t most_registers = 1 << 20;
     for (const auto& declarator : variable.declarators) {
+        if (declarator.range > most_registers) unsupported("over a million registers in one declaration");
         if (!declarator.has_range) {
             define(declarator.name, {.value = new_value(slot, width)});
             continue;
@@ -171,13 +180,6 @@ void Lowering::body(const ptx::Function& function) {
     scopes_.pop_back();
 }
 
-/// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
-static bool needs_branch(std::string_view opcode) {
-    static const std::array names = {"bar",   "barrier", "shfl", "vote", "match", "redux",
-                                     "elect", "call",    "ret",  "exit", "brx",   "activemask"};
-    return std::find(names.begin(), names.end(), opcode) != names.end();
-}
-
 void Lowering::instruction(const ptx::Instruction& instruction) {
     current_ = &instruction;
     first_ = true;
@@ -208,7 +210,11 @@ void Lowering::instruction_body(const ptx::Instruction& instruction) {
     Form form(module_, instruction);
     const auto found = rules().find(module_.text(instruction.opcode));
     if (found == rules().end()) unsupported(fmt::format("opcode '{}'", module_.text(instruction.opcode)));
-    (this->*found->second)(form, module_.operands(instruction.operands));
+    try {
+        (this->*found->second)(form, module_.operands(instruction.operands));
+    } catch (const MissingOperand&) {
+        unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
+    }
     if (!form.left().empty()) unsupported(fmt::format("modifier '{}'", form.left()));
     if (first_) emit(nothing, 0, 0, {});  // so that it is counted
 }

@@ -66,6 +66,30 @@ private:
 std::optional<Type> type_of(std::string_view modifier);
 constexpr std::uint8_t slot_of(Type type) { return type == Type::Pred ? 0 : ir::info(type).bytes == 8 ? 8 : 4; }
 
+/// The operands of an instruction. One that is not there ends the lowering of the instruction.
+struct MissingOperand {};
+class Operands {
+public:
+    Operands() = default;
+    Operands(std::span<const ptx::Operand> operands) : operands_(operands) {}
+    const ptx::Operand& operator[](std::size_t i) const {
+        if (i >= operands_.size()) throw MissingOperand{};
+        return operands_[i];
+    }
+    std::size_t size() const { return operands_.size(); }
+    bool empty() const { return operands_.empty(); }
+    auto begin() const { return operands_.begin(); }
+    auto end() const { return operands_.end(); }
+    Operands from(std::size_t first) const {
+        if (first > operands_.size()) throw MissingOperand{};
+        return operands_.subspan(first);
+    }
+    Operands one(std::size_t i) const { return std::span(&(*this)[i], 1); }
+
+private:
+    std::span<const ptx::Operand> operands_;
+};
+
 struct Symbol {
     enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function };
     Kind kind = Kind::Register;
@@ -92,7 +116,6 @@ public:
     std::uint64_t dynamic_alignment = 0;      // of dynamic shared memory, 0: the kernel has none
 
 private:
-    using Operands = std::span<const ptx::Operand>;
     using Rule = void (Lowering::*)(Form&, Operands);
     static const std::unordered_map<std::string_view, Rule>& rules();
 

@@ -34,7 +34,7 @@ void* reserve_table(std::size_t bytes) {
 }  // namespace
 
 Memory::State::State() {
-    for (Window& window : windows_) window = {&nowhere_, window_bits};
+    for (Window& window : windows_) window.cells = &nowhere_;
 }
 
 Memory::State::~State() {
@@ -42,12 +42,13 @@ Memory::State::~State() {
         if (!buffer.freed) std::free(cell_of(address).host);
     for (std::byte* host : kept_) std::free(host);
     for (Window& window : windows_)
-        if (window.cells != &nowhere_) munmap(static_cast<void*>(window.cells), cells_of(window.shift) * sizeof(Cell));
+        if (window.cells != &nowhere_)
+            munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
 }
 
 Memory::State::Cell& Memory::State::cell_of(std::uint64_t address) const {
     const Window& window = windows_[address >> window_bits];
-    return window.cells[(address & (window_bytes - 1)) >> window.shift];
+    return window.cells.load()[(address & (window_bytes - 1)) >> window.shift];
 }
 
 std::uint64_t Memory::State::fresh_cell(int shift) {
@@ -56,7 +57,8 @@ std::uint64_t Memory::State::fresh_cell(int shift) {
         if (next_window_ == windows_.size()) return 0;
         void* table = reserve_table(cells_of(shift) * sizeof(Cell));
         if (!table) return 0;
-        windows_[next_window_] = {static_cast<Cell*>(table), shift};
+        windows_[next_window_].cells = static_cast<Cell*>(table);
+        windows_[next_window_].shift.store(shift, std::memory_order_release);
         cells.next = std::uint64_t(next_window_) << window_bits;
         cells.end = cells.next + window_bytes;
         ++next_window_;

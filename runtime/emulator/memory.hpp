@@ -47,9 +47,11 @@ struct Memory::State {
         std::atomic<std::byte*> host{nullptr};
         std::atomic<std::uint64_t> bytes{0};
     };
+    /// The shift is written after the cells and read before them, so that a launch that meets a window in the making
+    /// sees one cell of nothing.
     struct Window {
-        Cell* cells = nullptr;
-        int shift = window_bits;
+        std::atomic<Cell*> cells{nullptr};
+        std::atomic<int> shift{window_bits};
     };
     /// What is known about an address, for messages.
     struct Buffer {
@@ -65,8 +67,9 @@ struct Memory::State {
     View find(std::uint64_t address) const {
         if (address >= address_limit) return {};
         const Window& window = windows_[address >> window_bits];
-        const Cell& cell = window.cells[(address & (window_bytes - 1)) >> window.shift];
-        const std::uint64_t cell_bytes = std::uint64_t{1} << window.shift;
+        const int shift = window.shift.load(std::memory_order_acquire);
+        const Cell& cell = window.cells.load(std::memory_order_relaxed)[(address & (window_bytes - 1)) >> shift];
+        const std::uint64_t cell_bytes = std::uint64_t{1} << shift;
         const std::uint64_t bytes = cell.bytes.load(std::memory_order_acquire);  // before the pointer: see allocate
         return {cell.host.load(std::memory_order_relaxed), (address & ~(cell_bytes - 1)) + cell_bytes / 4, bytes};
     }

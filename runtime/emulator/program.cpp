@@ -138,12 +138,12 @@ struct Program::State {
             if (known->name == name) return *known;
         const ptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
-            throw Error(fmt::format("the module has no kernel '{}'", name), hint(name));
+            throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
         kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables)));
         return *kernels.back();
     }
 
-    std::string hint(std::string_view) const {
+    std::string kernel_names() const {
         std::string text = "its kernels are:";
         for (const ptx::Function& function : module.functions)
             if (function.is_entry) text += fmt::format(" {}", module.text(function.name));

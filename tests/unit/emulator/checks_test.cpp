@@ -200,6 +200,11 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
                contains("the kernel trapped, in block (0,0,0) thread (5,0,0)"));
     CHECK_THAT(finding(kernel("tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [p0, {%r1, %r2}]; ret;")),
                contains("the emulator cannot run this instruction: opcode 'tex'"));
+    for (const std::string bare :
+         {"add.u32 %r1, %r2;", "ld.global.u32 %r1;", "st.global.u32 [%d1];", "bar.sync;", "mov.u32 %r1;",
+          "shfl.sync.idx.b32 %r1, %r2;", "call (%r1);", "bra;", "setp.lt.u32 %p1;", "elect.sync %r1, -1;",
+          "bfi.b32 %r1, %r1, %r1;", "atom.global.add.u32 %r1, [%d1];", "bar.red.popc.u32 %r1, 0;"})
+        CHECK_THAT(finding(kernel(bare + " ret;")), contains("it has too few operands"));
     CHECK_THAT(finding(kernel("add.cc.u32 %r1, %r2, %r3; ret;")), contains("modifier '.cc'"));
     CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
     CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not in reach"));
