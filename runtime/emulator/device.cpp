@@ -106,6 +106,10 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                                 launch.parameters.size()),
                     {});
     const std::uint64_t fixed = loaded.program.shared_bytes(launch.entry);
+    if (fixed > properties_.shared_bytes)
+        throw Error(fmt::format("kernel '{}' has {} bytes of static shared memory", launch.entry, fixed),
+                    fmt::format("a block has at most {}; dynamic shared memory, which the launch gives, may be more",
+                                properties_.shared_bytes));
     const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
     if (shared > properties_.shared_bytes_optin)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
@@ -123,6 +127,7 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) 
                                 .block = {threads.x, threads.y, threads.z},
                                 .dynamic_shared_bytes = shared,
                                 .parameters = launch.parameters};
+    loaded.program.check(work);  // outside of what becomes a KernelError: nothing has run yet
     try {
         loaded.program.run(work, options_);
     } catch (const Error& finding) { throw KernelError(finding.diagnostics()); }

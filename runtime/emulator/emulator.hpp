@@ -88,7 +88,9 @@ public:
     /// Static shared memory of the entry in bytes.
     std::uint32_t shared_bytes(std::string_view entry) const;
 
-    /// Runs one grid to its end. Throws Error on a finding.
+    /// Throws Error for a launch that cannot be: a block that the entry's .maxntid or .reqntid excludes, say.
+    void check(const Launch& launch) const;
+    /// Checks the launch and runs one grid to its end. Throws Error on a finding.
     Statistics run(const Launch& launch, const Options& options = {});
 
     struct State;

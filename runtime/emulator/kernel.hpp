@@ -66,7 +66,7 @@ struct Kernel {
     std::uint32_t shared_bytes = 0;  // static, rounded up to where dynamic shared memory begins
     std::uint32_t local_bytes = 0;   // per thread
     std::vector<NamedRange> shared_variables, local_variables;
-    std::uint32_t max_threads = 0;                  // .maxntid, 0: not given
+    std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
     ptx::Position where{};
 

@@ -22,6 +22,35 @@ bool shares_name(Operation operation) {  // with an operation on f16x2
     }
 }
 
+/// How many operands it computes from.
+std::size_t source_count(Operation operation) {
+    switch (operation) {
+        case Operation::Neg:
+        case Operation::Abs:
+        case Operation::Not:
+        case Operation::Popc:
+        case Operation::Clz:
+        case Operation::Bfind:
+        case Operation::BfindShift:
+        case Operation::Brev:
+        case Operation::Sqrt:
+        case Operation::Rcp:
+        case Operation::Rsqrt:
+        case Operation::Exp2:
+        case Operation::Log2:
+        case Operation::Sin:
+        case Operation::Cos:
+        case Operation::Tanh:
+        case Operation::Saturate: return 1;
+        case Operation::Fma:
+        case Operation::MadHi:
+        case Operation::MadWide:
+        case Operation::Mad24:
+        case Operation::Sad: return 3;
+        default: return 2;
+    }
+}
+
 Type widened(Type type) {
     switch (type) {
         case Type::I16: return Type::I32;
@@ -33,18 +62,23 @@ Type widened(Type type) {
 
 }  // namespace
 
+/// d = operation of the operands behind the first.
+void Lowering::apply_to_sources(Handler handler, Operation operation, Value d, Type type, Operands operands) {
+    const Operands from = operands.from(1);
+    const std::size_t count = source_count(operation);
+    if (from.size() > count) unsupported("this number of operands is not known here");
+    switch (count) {
+        case 1: return apply(handler, d, {source(from[0], type)});
+        case 2: return apply(handler, d, {source(from[0], type), source(from[1], type)});
+        default: return apply(handler, d, {source(from[0], type), source(from[1], type), source(from[2], type)});
+    }
+}
+
 void Lowering::integer_operation(Operation operation, Type type, Operands operands) {
     const bool counts_bits = operation == Operation::Popc || operation == Operation::Clz;
     const Result d = result(operands[0], counts_bits ? Type::U32 : type);
     const Handler handler = select_integer(operation, type);
-    switch (operands.size()) {
-        case 2: apply(handler, d.at, {source(operands[1], type)}); break;
-        case 3: apply(handler, d.at, {source(operands[1], type), source(operands[2], type)}); break;
-        case 4:
-            apply(handler, d.at, {source(operands[1], type), source(operands[2], type), source(operands[3], type)});
-            break;
-        default: unsupported("this number of operands is not known here");
-    }
+    apply_to_sources(handler, operation, d.at, type, operands);
     finish(d);
 }
 
@@ -54,14 +88,7 @@ void Lowering::float_operation(Operation operation, Type type, Form& form, Opera
     const Rounding rounding = form.take_rounding();
     const Result d = result(operands[0], type);
     const Handler handler = select_float(operation, type, ftz, rounding);
-    switch (operands.size()) {
-        case 2: apply(handler, d.at, {source(operands[1], type)}); break;
-        case 3: apply(handler, d.at, {source(operands[1], type), source(operands[2], type)}); break;
-        case 4:
-            apply(handler, d.at, {source(operands[1], type), source(operands[2], type), source(operands[3], type)});
-            break;
-        default: unsupported("this number of operands is not known here");
-    }
+    apply_to_sources(handler, operation, d.at, type, operands);
     if (saturate) apply(select_float(Operation::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
     finish(d);
 }
@@ -84,13 +111,7 @@ void Lowering::binary(Operation operation, Form& form, Operands operands) {
         if (!shares_name(operation)) unsupported("this operation is not known on f16x2");
         const Result d = result(operands[0], Type::U32);
         const Handler handler = select_half_pair(operation);
-        if (operands.size() == 2)
-            apply(handler, d.at, {source(operands[1], Type::U32)});
-        else if (operands.size() == 3)
-            apply(handler, d.at, {source(operands[1], Type::U32), source(operands[2], Type::U32)});
-        else
-            apply(handler, d.at,
-                  {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)});
+        apply_to_sources(handler, operation, d.at, Type::U32, operands);
         return finish(d);
     }
     const auto type = form.take_type();
@@ -141,7 +162,7 @@ void Lowering::logic(Operation operation, Handler on_predicates, Form& form, Ope
     if (!type || ir::is_float(*type)) unsupported("it has no type the emulator knows");
     if (*type != Type::Pred) return integer_operation(operation, *type, operands);
     const Result d = result(operands[0], Type::Pred);
-    if (operands.size() == 2)
+    if (source_count(operation) == 1)
         apply(on_predicates, d.at, {predicate(operands[1])});
     else
         apply(on_predicates, d.at, {predicate(operands[1]), predicate(operands[2])});

@@ -174,6 +174,7 @@ private:
 
     // Rules, by file: lower_arithmetic.cpp
     void binary(Operation operation, Form& form, Operands operands);
+    void apply_to_sources(Handler handler, Operation operation, Value d, Type type, Operands operands);
     void float_operation(Operation operation, Type type, Form& form, Operands operands);
     void integer_operation(Operation operation, Type type, Operands operands);
     void saturating(Operation operation, Operands operands);

@@ -106,7 +106,8 @@ Kernel decode(const ptx::Module& module, const ptx::Function& entry, const Modul
             const auto operands = module.operands(directive.operands);
             std::array<std::uint32_t, 3> sizes{1, 1, 1};
             for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);
-            if (module.text(directive.name) == ".maxntid") kernel.max_threads = sizes[0] * sizes[1] * sizes[2];
+            if (module.text(directive.name) == ".maxntid")
+                kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
             if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
         }
         Lowering lowering(module, variables, kernel, dynamic_base);
@@ -175,9 +176,11 @@ std::vector<std::string> Program::entries() const {
     return names;
 }
 
+void Program::check(const Launch& launch) const { check_launch(state_->module, state_->kernel(launch.entry), launch); }
+
 Statistics Program::run(const Launch& launch, const Options& options) {
+    check(launch);
     const Kernel& kernel = state_->kernel(launch.entry);
-    check_launch(state_->module, kernel, launch);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,

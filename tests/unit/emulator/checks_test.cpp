@@ -201,10 +201,13 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
     CHECK_THAT(finding(kernel("tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [p0, {%r1, %r2}]; ret;")),
                contains("the emulator cannot run this instruction: opcode 'tex'"));
     for (const std::string bare :
-         {"add.u32 %r1, %r2;", "ld.global.u32 %r1;", "st.global.u32 [%d1];", "bar.sync;", "mov.u32 %r1;",
-          "shfl.sync.idx.b32 %r1, %r2;", "call (%r1);", "bra;", "setp.lt.u32 %p1;", "elect.sync %r1, -1;",
-          "bfi.b32 %r1, %r1, %r1;", "atom.global.add.u32 %r1, [%d1];", "bar.red.popc.u32 %r1, 0;"})
+         {"add.u32 %r1, %r2;", "add.f32 %r1, %r2;", "fma.rn.f16x2 %r1, %r2, %r3;", "and.pred %p1, %p2;", "not.b32 %r1;",
+          "ld.global.u32 %r1;", "st.global.u32 [%d1];", "bar.sync;", "mov.u32 %r1;", "shfl.sync.idx.b32 %r1, %r2;",
+          "call (%r1);", "bra;", "setp.lt.u32 %p1;", "elect.sync %r1, -1;", "bfi.b32 %r1, %r1, %r1;",
+          "atom.global.add.u32 %r1, [%d1];", "bar.red.popc.u32 %r1, 0;"})
         CHECK_THAT(finding(kernel(bare + " ret;")), contains("it has too few operands"));
+    for (const std::string full : {"neg.s32 %r1, %r2, %r3;", "max.f32 %r1, %r2, %r3, %r4;"})
+        CHECK_THAT(finding(kernel(full + " ret;")), contains("this number of operands is not known here"));
     CHECK_THAT(finding(kernel("add.cc.u32 %r1, %r2, %r3; ret;")), contains("modifier '.cc'"));
     CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
     CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not in reach"));
@@ -231,6 +234,8 @@ TEST_CASE("launches that do not fit") {
     bounded.replace(bounded.find("n)\n") + 2, 0, " .maxntid 64, 1, 1");
     CHECK_THAT(machine.failure(bounded, {.block = {65, 1, 1}}, 0ull, 0ull, 0ull, 0u),
                contains("a block of 65 threads where .maxntid allows 64"));
+    bounded.replace(bounded.find("64, 1, 1"), 8, "65536, 65536, 1");
+    CHECK(machine.failure(bounded, {}, 0ull, 0ull, 0ull, 0u) == "no failure");
     std::string required = text;
     required.replace(required.find("n)\n") + 2, 0, " .reqntid 64, 1, 1");
     CHECK_THAT(machine.failure(required, {.block = {32, 1, 1}}, 0ull, 0ull, 0ull, 0u),

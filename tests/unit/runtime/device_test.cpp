@@ -194,7 +194,36 @@ TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kern
                contains("takes 20 bytes of parameters, not 8"));
     CHECK_THAT(refused("increment", grid(1, 2000), right), contains("a block of 2000 x 1 x 1 threads"));
     CHECK_THAT(refused("increment", {{1}, {1}, 300000}, right), contains("needs 300000 bytes of shared memory"));
+    const Module large = device.load(
+        std::string(increment).insert(std::string_view(increment).find("\t.reg .pred"), "\t.shared .b8 tile[49153];\n"),
+        "large.ptx");
+    CHECK_THAT(message_of([&] { device.launch(large, "increment", grid(1, 1), right); }),
+               contains("kernel 'increment' has 49153 bytes of static shared memory"));
     CHECK(refused("increment", grid(1, 1), right).empty());
+}
+
+TEST_CASE("PTX text: a block that .maxntid or .reqntid excludes is an error that names both, and nothing runs") {
+    const Device device = emulator();
+    Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1, 2, 3}, "x");
+    const auto refused = [&](std::string_view directive, const Grid& grid) {
+        std::string text = increment;
+        text.insert(text.find("\n{"), directive);
+        const Module module = device.load(text, "bounded.ptx");
+        try {
+            device.launch(module, "increment", grid, parameters(x, x, 3));
+        } catch (const KernelError&) { return std::string("a kernel error"); } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK_THAT(refused(" .maxntid 32", grid(3, 33)), contains("a block of 33 threads where .maxntid allows 32"));
+    CHECK_THAT(refused(" .maxntid 4, 4, 2", {{1}, {4, 4, 3}}),
+               contains("a block of 48 threads where .maxntid allows 32"));
+    CHECK_THAT(refused(" .reqntid 32", grid(3, 16)), contains("a block of (16,1,1) where .reqntid demands (32,1,1)"));
+    CHECK(x.download() == std::vector<std::uint32_t>{1, 2, 3});
+    CHECK(refused(" .maxntid 4, 4, 2", grid(3, 32)).empty());  // what counts is the product
+    CHECK(refused(" .reqntid 32", grid(3, 32)).empty());
+    CHECK(x.download() == std::vector<std::uint32_t>{3, 4, 5});
 }
 
 TEST_CASE("streams do their work in order; events tell when") {
