@@ -309,6 +309,9 @@ std::optional<std::uint32_t> holes(std::string_view text) {
 
 }  // namespace
 
+void require_whole_warps() { Recorder::active().kernel.block.whole_warps = true; }
+void require_linear_blocks() { Recorder::active().kernel.block.linear = true; }
+
 Value exchange(const Operation& what, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);

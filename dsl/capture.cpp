@@ -35,6 +35,7 @@ public:
                        .symbols = std::move(from_.symbols),
                        .texts = std::move(from_.texts),
                        .bounds = from_.bounds,
+                       .block = from_.block,
                        .where = from_.where,
                        .nodes = {},
                        .variables = {},

@@ -41,7 +41,14 @@ inline auto warp_id() {
     return (t.x + d.x * (t.y + d.y * t.z)) / 32;
 }
 
-/// Each of n elements to one thread of the grid, in strides of the grid: for (auto i : grid_stride(n)).
+// What a kernel demands of its blocks: said by functions that are right in such blocks only, checked by each launch.
+
+/// Blocks are a multiple of 32 threads: every warp has all its lanes.
+inline void require_whole_warps() { trace::require_whole_warps(); }
+/// Blocks have one dimension: thread_id().x is the number of the thread.
+inline void require_linear_blocks() { trace::require_linear_blocks(); }
+
+/// Each of n elements to one thread of the grid, in strides of the grid along x: for (auto i : grid_stride(n)).
 template <class N>
 auto grid_stride(N&& n, const trace::Where& where = trace::Where::current()) {
     using T = std::conditional_t<DeviceValue<N>, DeviceTypeOf<N>, std::uint32_t>;

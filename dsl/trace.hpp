@@ -148,6 +148,8 @@ Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir:
 
 // ---- other threads, and the host
 
+void require_whole_warps();
+void require_linear_blocks();
 Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
 void barrier(const Where& where);
 void sync_warp(Value members, const Where& where);

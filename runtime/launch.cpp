@@ -145,6 +145,13 @@ void Check::bounds(const Dim3& block) {
         report(fmt::format("a block of {} threads, but its launch bounds say at most {}", block.count(),
                            kernel.bounds.max_threads),
                "launch smaller blocks or raise launch_bounds()");
+    if (kernel.block.whole_warps && block.count() % 32 != 0)
+        report(fmt::format("a block of {} threads, but the kernel needs whole warps", block.count()),
+               "it exchanges values between all lanes of a warp: launch a multiple of 32 threads per block");
+    if (kernel.block.linear && (block.y != 1 || block.z != 1))
+        report(fmt::format("a block of {} x {} x {} threads, but the kernel needs blocks of one dimension", block.x,
+                           block.y, block.z),
+               fmt::format("launch {} x 1 x 1 threads per block", block.count()));
 }
 
 void Check::shared_memory(const Grid& grid) {

@@ -6,7 +6,8 @@
 //     sum = block_sum(sum);                        // every thread of the block now has the block's sum
 //
 // The order of combination is fixed (a butterfly over lanes, then over warps), so results are the same in every run.
-// Every thread of the block must get here: the reductions are full-warp and full-block operations.
+// Every thread of the block must get here: the reductions are full-warp and full-block operations. Blocks must be a
+// multiple of 32 threads, for block_reduce in one dimension; launches of other blocks are an Error.
 #pragma once
 #include <limits>
 
@@ -27,18 +28,21 @@ constexpr T lowest() {
 /// Source: the butterfly exchange of the CUDA C++ Programming Guide, "Warp Shuffle Functions".
 template <DeviceValue V>
 auto warp_reduce(const V& mine, auto&& combine) {
+    require_whole_warps();
     Var total = value(mine);
     for (unsigned distance = 16; distance > 0; distance /= 2) total = combine(total, shuffle_xor(total, distance));
     return total;
 }
 
 /// Combines a value of each thread of the block; every thread gets the result. `neutral` leaves the other operand of
-/// `combine` as it is. Uses 32 elements of shared memory and one barrier. Blocks are a multiple of 32 threads.
+/// `combine` as it is. Uses 32 elements of shared memory and two barriers.
 template <DeviceValue V>
 auto block_reduce(const V& mine, auto neutral, auto&& combine) {
     using T = DeviceTypeOf<V>;
+    require_linear_blocks();
     Shared<T, 32> of_warp;
     Var total = warp_reduce(mine, combine);
+    sync_block();  // in a loop, some warps still read what the round before has left in of_warp
     if_(lane_id() == 0, [&] { of_warp[warp_id()] = total; });
     sync_block();
     total = neutral;

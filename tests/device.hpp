@@ -11,11 +11,13 @@
 
 namespace ikat::test {
 
-inline runtime::Device open_device() {
+inline runtime::Device open_device(runtime::OpenOptions options = {}) {
     const char* wanted = std::getenv("IKAT_DEVICE");
-    if (!wanted || std::string_view(wanted) != "cuda") return runtime::Device::open({.device = "emulator"});
+    const bool gpu = wanted && std::string_view(wanted) == "cuda";
+    options.device = gpu ? "cuda" : "emulator";
+    if (!gpu) return runtime::Device::open(options);
     try {
-        return runtime::Device::open({.device = "cuda"});
+        return runtime::Device::open(options);
     } catch (const Error& error) {
         std::printf("skipped: no GPU (%s)\n", error.what());
         std::exit(77);

@@ -89,12 +89,19 @@ struct VariableInfo {
     Location where{};
 };
 
+/// What the body demands of the blocks that it is launched in; each launch checks it.
+struct BlockShape {
+    bool whole_warps = false;  // a multiple of 32 threads
+    bool linear = false;       // one dimension
+};
+
 struct Kernel {
     std::string name;
     std::vector<ir::Parameter> parameters;
     std::vector<ir::Symbol> symbols;
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
+    BlockShape block{};
     Location where{};
 
     std::vector<NodeInfo> nodes;

@@ -43,6 +43,8 @@ private:
         keyword("max_threads", kernel_.bounds.max_threads, 0);
         keyword("min_blocks", kernel_.bounds.min_blocks, 0);
         keyword("max_registers", kernel_.bounds.max_registers, 0);
+        if (kernel_.block.whole_warps) out_ += " whole_warps";
+        if (kernel_.block.linear) out_ += " linear_blocks";
         out_ += '\n';
     }
 

@@ -113,7 +113,7 @@ void add_emit(CLI::App& app) {
     auto options = std::make_shared<EmitOptions>();
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
-    command->add_option("--stage", options->stage, "ast, ssa, opt, select or ptx")->capture_default_str();
+    command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers or ptx")->capture_default_str();
     command->add_flag("--time", options->time, "Print what each stage took, to standard error");
     command->add_option("-o,--output", options->output, "Write to this file");
     command->callback([options] { emit(*options); });

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "stdlib/gemm.hpp"
+#include "stdlib/reduce.hpp"
 #include "stdlib/reduction.hpp"
 #include "stdlib/reference.hpp"
 #include "stdlib/saxpy.hpp"
@@ -94,6 +95,33 @@ TEST_CASE("max ignores NaN and knows infinities") {
     CHECK(stdlib::max(device, device.upload(x, "x")) == -3.0f);
     x[69] = std::numeric_limits<float>::infinity();
     CHECK(stdlib::max(device, device.upload(x, "x")) == x[69]);
+}
+
+/// y[r] = the sum of r + 1 over the threads of the block, for four rounds of one loop.
+const auto sums_in_a_loop = kernel("sums_in_a_loop", params("y"), [](Out<float> y) {
+    for (auto round : range(4)) {
+        f32 sum = stdlib::block_sum(cast<f32>(round + 1));
+        if_(thread_id().x == 0, [&] { y[round] = sum; });
+    }
+});
+
+TEST_CASE("block reductions may follow each other in any order of the warps") {
+    for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u}) {
+        INFO("seed " << seed);
+        const runtime::Device device = test::open_device({.schedule_seed = seed});
+        auto y = device.buffer<float>(4, "y");
+        device.launch(sums_in_a_loop, runtime::grid(256, 256), y);
+        CHECK(y.download() == std::vector<float>{256, 512, 768, 1024});
+    }
+}
+
+TEST_CASE("reductions refuse blocks that they are not right in") {
+    const runtime::Device device = test::open_device();
+    auto y = device.buffer<float>(4, "y");
+    CHECK_THROWS_WITH(device.launch(sums_in_a_loop, runtime::grid(33, 33), y),
+                      Catch::Contains("a block of 33 threads, but the kernel needs whole warps"));
+    CHECK_THROWS_WITH(device.launch(sums_in_a_loop, runtime::Grid{{1}, {16, 4}}, y),
+                      Catch::Contains("the kernel needs blocks of one dimension"));
 }
 
 TEST_CASE("tiled GEMM of any shape") {

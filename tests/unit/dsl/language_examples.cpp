@@ -81,7 +81,7 @@ const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
     if_(i < n, [&] { y[i] = 1; }).else_if([&] { return i < 2 * n; }, [&] { y[i] = 2; }).else_([&] { y[i] = 3; });
     for (auto k : range(n)) sum += x[k];                     // 0 … n-1
     for (auto k : range(4, n, 2).unroll(4)) sum += x[k];     // 4, 6 …; four rounds to a trip
-    for (auto k : grid_stride(n)) y[k] = x[k];               // each element to one thread of the grid
+    for (auto k : grid_stride(n)) y[k] = x[k];               // each element to one thread of the grid, along x
     while_([&] { return sum > 1; }, [&] { sum = sum / 2; });
     for (auto k : range(n)) {
         if_(x[k] < 0, [&] { continue_(); });

@@ -81,6 +81,24 @@ TEST_CASE("launch: what is read only must not be written through another paramet
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)}).empty());
 }
 
+TEST_CASE("launch: the blocks that the kernel's body demands") {
+    Launch launch;
+    const std::vector<Argument> arguments = {launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
+    launch.grid.threads = {3, 11};
+    CHECK(launch.refused(arguments).empty());
+    launch.scale.block.whole_warps = true;
+    CHECK_THAT(launch.refused(arguments), contains("a block of 33 threads, but the kernel needs whole warps"));
+    launch.grid.threads = {16, 4};
+    CHECK(launch.refused(arguments).empty());
+    launch.scale.block.linear = true;
+    CHECK_THAT(launch.refused(arguments),
+               contains("a block of 16 x 4 x 1 threads, but the kernel needs blocks of one dimension"));
+    launch.grid.threads = {8, 1, 8};
+    CHECK_THAT(launch.refused(arguments), contains("launch 64 x 1 x 1 threads per block"));
+    launch.grid.threads = {64};
+    CHECK(launch.refused(arguments).empty());
+}
+
 TEST_CASE("launch: blocks and grids within the bounds of kernel and device") {
     Launch launch;
     const std::vector<Argument> arguments{launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
