@@ -115,20 +115,21 @@ namespace hana = boost::hana;
 /// The parameter types of a lambda or function as a Hana tuple of types.
 template <class F>
 struct Signature {
-    static constexpr bool found = false, returns_void = true;
+    static constexpr bool found = false, returns_void = true, by_value = true;
     static constexpr auto types = hana::tuple_t<>;
 };
 template <class R, class... A>
 struct SignatureOf {
     static constexpr bool found = true, returns_void = std::is_void_v<R>;
+    static constexpr bool by_value = (std::is_convertible_v<std::remove_cvref_t<A>, A> && ...);
     static constexpr auto types = hana::tuple_t<std::remove_cvref_t<A>...>;
 };
-template <class F, class R, class... A>
-struct Signature<R (F::*)(A...) const> : SignatureOf<R, A...> {};
-template <class F, class R, class... A>
-struct Signature<R (F::*)(A...)> : SignatureOf<R, A...> {};
-template <class R, class... A>
-struct Signature<R (*)(A...)> : SignatureOf<R, A...> {};
+template <class F, class R, bool n, class... A>
+struct Signature<R (F::*)(A...) const noexcept(n)> : SignatureOf<R, A...> {};
+template <class F, class R, bool n, class... A>
+struct Signature<R (F::*)(A...) noexcept(n)> : SignatureOf<R, A...> {};
+template <class R, bool n, class... A>
+struct Signature<R (*)(A...) noexcept(n)> : SignatureOf<R, A...> {};
 
 template <class F>
 constexpr auto signature_of() {
@@ -183,6 +184,9 @@ auto kernel(const char* name, const char* const* names, F body, const trace::Whe
         static_assert(always_false<F>,
                       "a kernel's body is a lambda with all parameter types written out: [](f32 a, In<float> x), not "
                       "[](auto a, auto x)");
+        return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
+    } else if constexpr (!signature.by_value) {
+        static_assert(always_false<F>, "a kernel takes its parameters by value: u32 n, not u32& n");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(signature.returns_void, "a kernel returns nothing: store its results through Out or InOut");

@@ -102,8 +102,9 @@ auto rsqrt(A&& a) {
 template <class A, class B>
 requires ikat::detail::SomeDevice<A, B>
 auto div(A&& a, B&& b) {
-    static_assert(std::is_same_v<CommonType<A, B>, float>, "approx::div() is for f32");
-    (void)(ikat::detail::must_match<float, A>() && ikat::detail::must_match<float, B>());
+    using T = CommonType<A, B>;
+    static_assert(std::is_same_v<T, float>, "approx::div() is for f32");
+    (void)(ikat::detail::must_match<T, A>() && ikat::detail::must_match<T, B>());
     const trace::Value operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
                                      ikat::detail::operand<float>(std::forward<B>(b))};
     return Expr<ir::Op::Div, float, typename ikat::detail::TreeOf<float, std::remove_cvref_t<A>>::type,

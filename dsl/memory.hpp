@@ -147,7 +147,8 @@ private:
 /// A one-dimensional array that the kernel can index: what pointers and arrays have in common.
 template <class E, trace::Direction direction>
 class Indexable {
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
+                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
     using T = Computing<E>;
 
 public:
@@ -244,7 +245,8 @@ template <ir::Space space, class E, std::size_t... N>
 class Array {
     static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
     static_assert(((N > 0) && ...), "an extent is at least 1");
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
+                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
 
 public:
     using element_type = E;
@@ -309,7 +311,8 @@ private:
 /// bytes.
 template <class E>
 DynamicShared<E> dynamic_shared(const Index& count) {
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>), "memory holds integers, half, float and double");
+    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
+                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
     return DynamicShared<E>(trace::declare_dynamic(ir::type_of<E>, count.position()));
 }
 

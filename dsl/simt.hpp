@@ -183,10 +183,10 @@ struct Text {
     Text(const char* text, const trace::Where& where = trace::Where::current()) : text(text), where(where) {}
 };
 
-/// Prints from each thread: print("x[{}] = {}\n", i, x[i]). {{ and }} stand for braces.
-template <DeviceValue... V>
+/// Prints from each thread: print("x[{}] = {}\n", i, x[i]). {{ and }} stand for braces. Numbers of the host print, too.
+template <Operand... V>
 void print(const Text& text, V&&... v) {
-    const trace::Value arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
+    const trace::Value arguments[] = {detail::operand<Computing<DeviceTypeOf<V>>>(std::forward<V>(v))..., {}};
     trace::print(text.text, {arguments, sizeof...(V)}, text.where);
 }
 /// Stops the kernel with the text if the condition is false in any thread.

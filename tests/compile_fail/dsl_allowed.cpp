@@ -24,6 +24,7 @@ const auto many = kernel("many", params("x", "y", "n"), [](In<float> x, InOut<fl
     if_(true & (n > 3), [&] { y[2] = 1.0; });
 });
 const auto none = kernel("none", [] { sync_block(); });
+const auto does_not_throw = kernel("does_not_throw", [](InOut<float> x, const u32& n) noexcept { x[n] = 0; });
 void function(InOut<float> x, u32 n) { x[n] = 0; }
 const auto from_function = kernel("from_function", params("x", "n"), function);
 using types = decltype(many)::parameters;

@@ -9,7 +9,8 @@
 // expect: the condition of else_if is a lambda, so that it is computed only where it is needed
 // expect: Regs are registers, which have no addresses: index them by host integers in an unrolled host loop, or use Local<T, N>
 // expect: a range counts in i32, u32, i64 or u64
-// errors: 9
+// expect: grid_stride counts in u32 or u64
+// errors: 10
 #include <ikat/dsl.hpp>
 using namespace ikat;
 
@@ -25,4 +26,5 @@ void misuse(In<float> x, f32 y, u32 i, u32 n) {
     Regs<f32, 4> r;
     y = r[i];
     for (auto k : range(y)) y = 2;
+    for (auto k : grid_stride(cast<i32>(n))) y = 2;
 }

@@ -9,11 +9,12 @@
 // expect: vec<N>: N is 2 or 4
 // expect: vec<N>: one access is at most 128 bits wide
 // expect: an extent is at least 1
-// expect: memory holds integers, half, float and double
+// expect: memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>
 // expect: an atomic reads and writes: declare the parameter as InOut<T>
 // expect: this atomic is not for elements of this type
 // expect: shuffles exchange i32, u32 and f32: convert narrower values, send wider ones in two halves
-// errors: 17
+// expect: an array has one to four extents
+// errors: 18
 #include <ikat/dsl.hpp>
 using namespace ikat;
 
@@ -33,7 +34,8 @@ void misuse(In<float> x, Out<float> o, InOut<float> y, InOut<double> d, InOut<ha
     y.vec<3>(i);
     d.vec<4>(i);
     Shared<float, 0> none;
-    Shared<bool, 4> flags;
+    Shared<f32, 4> values;
+    Local<float, 2, 2, 2, 2, 2> deep;
     atomic_add(x[i], 1);
     atomic_add(h[i], 1);
     f64 w = shuffle_down(d[i], 1);

@@ -32,6 +32,16 @@ TEST_CASE("a kernel runs on vectors") {
     for (int i = 0; i < 1000; ++i) CHECK(result[i] == 2.0f * float(i) + 1.0f);
 }
 
+TEST_CASE("print takes device values and numbers of the host") {
+    std::string printed;
+    const Device device = Device::open({.device = "emulator", .threads = 1, .printed = &printed});
+    const auto prints = kernel("prints", params("n"), [](u32 n) {
+        for (short k = -1; k < 1; ++k) print("{} {} {} {}\n", k, n, 0.5f, true);
+    });
+    device.launch(prints, grid(1, 1), 7);
+    CHECK(printed == "-1 7 0.5 1\n0 7 0.5 1\n");
+}
+
 TEST_CASE("a kernel runs on a stream, and between events") {
     const Device device = emulator();
     const Buffer<float> x = device.upload(std::vector<float>{1, 2});
