@@ -311,6 +311,7 @@ std::optional<std::uint32_t> holes(std::string_view text) {
 
 void require_whole_warps() { Recorder::active().kernel.block.whole_warps = true; }
 void require_linear_blocks() { Recorder::active().kernel.block.linear = true; }
+void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
 
 Value exchange(const Operation& what, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();

@@ -47,6 +47,8 @@ inline auto warp_id() {
 inline void require_whole_warps() { trace::require_whole_warps(); }
 /// Blocks have one dimension: thread_id().x is the number of the thread.
 inline void require_linear_blocks() { trace::require_linear_blocks(); }
+/// Blocks have exactly so many threads: what each thread does is laid out for them.
+inline void require_threads(std::uint32_t count) { trace::require_threads(count); }
 
 /// Each of n elements to one thread of the grid, in strides of the grid along x: for (auto i : grid_stride(n)).
 template <class N>

@@ -150,6 +150,7 @@ Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir:
 
 void require_whole_warps();
 void require_linear_blocks();
+void require_threads(std::uint32_t count);
 Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
 void barrier(const Where& where);
 void sync_warp(Value members, const Where& where);

@@ -135,7 +135,10 @@ void Check::overlaps(std::size_t i) {
 }
 
 void Check::home(std::size_t i, const Backend& device) {
-    if (arguments[i].is_buffer() && arguments[i].memory->device() != &device)
+    if (!arguments[i].is_buffer() || arguments[i].memory->device() == &device) return;
+    if (!arguments[i].memory->device())
+        report(fmt::format("the buffer of '{}' was moved from", kernel.parameters[i].name), moved_from_hint);
+    else
         report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
                "a kernel runs where its buffers are: upload the data to this device");
 }
@@ -148,6 +151,10 @@ void Check::bounds(const Dim3& block) {
     if (kernel.block.whole_warps && block.count() % 32 != 0)
         report(fmt::format("a block of {} threads, but the kernel needs whole warps", block.count()),
                "it exchanges values between all lanes of a warp: launch a multiple of 32 threads per block");
+    if (kernel.block.threads && block.count() != kernel.block.threads)
+        report(fmt::format("a block of {} threads, but the kernel is laid out for {}", block.count(),
+                           kernel.block.threads),
+               fmt::format("launch {} threads per block", kernel.block.threads));
     if (kernel.block.linear && (block.y != 1 || block.z != 1))
         report(fmt::format("a block of {} x {} x {} threads, but the kernel needs blocks of one dimension", block.x,
                            block.y, block.z),

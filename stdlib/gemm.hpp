@@ -42,6 +42,8 @@ GemmKernel make_gemm_tiled(const char* name) {
                   "a thread reads its rows and columns four at a time");
     const auto body = [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
         constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
+        require_linear_blocks();
+        require_threads(threads);
         Shared<float, tile.k, tile.m> As;  // transposed
         Shared<float, tile.k, tile.n> Bs;
         Regs<float, tile.thread_m * tile.thread_n> sum(0);

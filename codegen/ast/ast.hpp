@@ -91,8 +91,9 @@ struct VariableInfo {
 
 /// What the body demands of the blocks that it is launched in; each launch checks it.
 struct BlockShape {
-    bool whole_warps = false;  // a multiple of 32 threads
-    bool linear = false;       // one dimension
+    bool whole_warps = false;   // a multiple of 32 threads
+    bool linear = false;        // one dimension
+    std::uint32_t threads = 0;  // exactly so many; 0: any number
 };
 
 struct Kernel {

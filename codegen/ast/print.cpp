@@ -45,6 +45,7 @@ private:
         keyword("max_registers", kernel_.bounds.max_registers, 0);
         if (kernel_.block.whole_warps) out_ += " whole_warps";
         if (kernel_.block.linear) out_ += " linear_blocks";
+        keyword("block_threads", kernel_.block.threads, 0);
         out_ += '\n';
     }
 

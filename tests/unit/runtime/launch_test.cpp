@@ -81,6 +81,13 @@ TEST_CASE("launch: what is read only must not be written through another paramet
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)}).empty());
 }
 
+TEST_CASE("launch: a buffer that was moved from") {
+    Launch launch;
+    const Allocation kept = std::move(launch.x);
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
+               contains("the buffer of 'x' was moved from"));
+}
+
 TEST_CASE("launch: the blocks that the kernel's body demands") {
     Launch launch;
     const std::vector<Argument> arguments = {launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
@@ -96,6 +103,10 @@ TEST_CASE("launch: the blocks that the kernel's body demands") {
     launch.grid.threads = {8, 1, 8};
     CHECK_THAT(launch.refused(arguments), contains("launch 64 x 1 x 1 threads per block"));
     launch.grid.threads = {64};
+    CHECK(launch.refused(arguments).empty());
+    launch.scale.block.threads = 96;
+    CHECK_THAT(launch.refused(arguments), contains("a block of 64 threads, but the kernel is laid out for 96"));
+    launch.grid.threads = {96};
     CHECK(launch.refused(arguments).empty());
 }
 
