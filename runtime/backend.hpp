@@ -56,6 +56,10 @@ public:
     using Error::Error;
 };
 
+/// What is said of a buffer, module, stream or event without a device.
+inline constexpr const char* moved_from = "a buffer, module, stream or event is used after it was moved from";
+inline constexpr const char* moved_from_hint = "std::move hands it over: use the object that it was moved to";
+
 enum class ModuleHandle : std::uint64_t {};
 enum class StreamHandle : std::uint64_t {};
 enum class EventHandle : std::uint64_t {};

@@ -24,7 +24,11 @@ Allocation::~Allocation() {
     if (device_) device_->release(address_);
 }
 
-Allocation::Allocation(Allocation&& other) noexcept = default;  // leaves device_ empty
+Allocation::Allocation(Allocation&& other) noexcept
+    : device_(std::move(other.device_)),
+      address_(std::exchange(other.address_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      name_(std::move(other.name_)) {}
 
 Allocation& Allocation::operator=(Allocation&& other) noexcept {
     std::swap(device_, other.device_);
@@ -34,20 +38,25 @@ Allocation& Allocation::operator=(Allocation&& other) noexcept {
     return *this;
 }
 
+Backend& Allocation::home() const {
+    if (!device_) throw Error(moved_from, moved_from_hint);
+    return *device_;
+}
+
 void Allocation::rename(std::string_view name) {
+    home().rename(address_, name);
     name_ = name;
-    device_->rename(address_, name);
 }
 
 void Allocation::write(std::span<const std::byte> from) {
     check_size(*this, from.size(), "an upload");
-    device_->write(address_, from, default_stream);
-    device_->synchronize(default_stream);
+    home().write(address_, from, default_stream);
+    home().synchronize(default_stream);
 }
 
 void Allocation::read(std::span<std::byte> to) const {
     check_size(*this, to.size(), "a download");
-    device_->read(address_, to, default_stream);
+    home().read(address_, to, default_stream);
 }
 
 void Allocation::copy(const Allocation& from) {
@@ -55,13 +64,13 @@ void Allocation::copy(const Allocation& from) {
     if (from.device() != device())
         throw Error(fmt::format("buffers '{}' and '{}' are on different devices", name_, from.name()),
                     "copy through the host: download, then upload");
-    device_->copy(address_, from.address(), from.bytes(), default_stream);
-    device_->synchronize(default_stream);
+    home().copy(address_, from.address(), from.bytes(), default_stream);
+    home().synchronize(default_stream);
 }
 
 void Allocation::fill(std::span<const std::byte> element) {
-    device_->fill(address_, element, bytes_ / element.size(), default_stream);
-    device_->synchronize(default_stream);
+    home().fill(address_, element, bytes_ / element.size(), default_stream);
+    home().synchronize(default_stream);
 }
 
 }  // namespace ikat::runtime

@@ -47,6 +47,9 @@ public:
     void fill(std::span<const std::byte> element);
 
 private:
+    /// The device, which a buffer has until it is moved from.
+    Backend& home() const;
+
     std::shared_ptr<Backend> device_;
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;

@@ -23,8 +23,11 @@ public:
         return *this;
     }
 
-    Backend& device() const { return *device_; }
-    Handle handle() const { return handle_; }
+    Backend& device() const {
+        if (!device_) throw Error(moved_from, moved_from_hint);
+        return *device_;
+    }
+    Handle handle() const { return device(), handle_; }
 
 private:
     std::shared_ptr<Backend> device_;

@@ -144,6 +144,25 @@ TEST_CASE("buffers: up, down, fill, copy") {
     CHECK(device.buffer<float>(0).size() == 0);
 }
 
+TEST_CASE("what was moved from says so") {
+    const Device device = emulator();
+    Buffer<std::uint32_t> old = device.upload(std::vector<std::uint32_t>{4, 5}, "old");
+    const Buffer<std::uint32_t> kept = std::move(old);
+    CHECK(kept.download() == std::vector<std::uint32_t>{4, 5});
+    CHECK(old.size() == 0);
+    const auto expected = contains("a buffer, module, stream or event is used after it was moved from");
+    CHECK_THAT(message_of([&] { old.download(); }), expected);
+    CHECK_THAT(message_of([&] { old.upload({}); }), expected);
+    CHECK_THAT(message_of([&] { old.fill(1); }), expected);
+    CHECK_THAT(message_of([&] { old.rename("new"); }), expected);
+    Module gone = device.load(increment, "increment.ptx");
+    const Module module = std::move(gone);
+    CHECK_THAT(message_of([&] { device.launch(gone, "increment", grid(1, 1), parameters(kept, kept, 1)); }), expected);
+    Event event = device.record();
+    const Event later = std::move(event);
+    CHECK_THAT(message_of([&] { event.synchronize(); }), expected);
+}
+
 TEST_CASE("buffers keep their device open") {
     std::optional<Buffer<std::uint32_t>> buffer;
     {
