@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <string_view>
 #include <thread>
 
@@ -250,9 +251,9 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
         if (!parameter) continue;
         const bool pointer = parameter->access != ir::Access::Value;
         if (contract.kind == Contract::Kind::Aligned && pointer)
-            parameter->alignment = std::uint32_t(contract.value);
+            parameter->alignment = std::max(parameter->alignment, std::uint32_t(contract.value));
         else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer)
-            parameter->multiple = contract.value;
+            parameter->multiple = std::lcm(parameter->multiple, contract.value);
         else
             recorder.complain(contract.kind == Contract::Kind::Aligned
                                   ? "aligned<> is about `" + parameter->name + "`, which is no pointer"
@@ -260,6 +261,9 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
                               "aligned<N> is for In, Out and InOut; multiple_of<N> for i32, u32, i64 and u64", where);
     }
     recorder.kernel.bounds = bounds;
+    if (bounds.max_threads > 1024 || (bounds.max_threads == 0 && bounds.min_blocks > 0))
+        recorder.complain("launch_bounds() of " + std::to_string(bounds.max_threads) + " threads",
+                          "a block has 1 to 1024 threads", where);
 }
 
 void KernelHandle::State::capture() {

@@ -172,7 +172,7 @@ private:
     Region outside_;
 };
 
-/// Whether the If is what was recorded last, as an else needs it.
+/// Whether the If is what was recorded last and has no else yet.
 bool continues(Recorder& recorder, If open, std::string_view what) {
     if (!recorder.owns(open.capture)) return false;
     const Region home = recorder.region_of(Node(open.node));
@@ -181,7 +181,12 @@ bool continues(Recorder& recorder, If open, std::string_view what) {
         recorder.complain(std::string(what) + " does not follow its if_ directly",
                           "write if_(condition, [&] { ... })." + std::string(what) + "(...) in one expression",
                           recorder.here());
-    return last;
+    const bool taken = recorder.kernel[Node(open.node)].regions[1] != ast::no_region;
+    if (last && taken)
+        recorder.complain(std::string(what) + " of an if_ that has its else already",
+                          "continue what the last else_if gives: if_(...).else_if(...).else_(...) in one expression",
+                          recorder.here());
+    return last && !taken;
 }
 
 }  // namespace

@@ -326,6 +326,16 @@ const auto several = kernel("several", params("y", "n"), [](Out<float> y, u32 n)
     break_();
 });
 
+const auto taken_else = kernel("taken_else", params("y", "n"), [](Out<float> y, u32 n) {
+    auto branch = if_(n > 3, [&] { y[0] = 1; });
+    std::move(branch).else_if([&] { return n > 2; }, [&] { y[0] = 2; });
+    std::move(branch).else_([&] { y[0] = 3; });
+    std::move(branch).else_if([&] { return n > 1; }, [&] { y[0] = 4; });
+});
+
+const auto bad_bounds = kernel("bad_bounds", params("y"), [](Out<float> y) { y[0] = 1; }).launch_bounds(1025);
+const auto no_bounds = kernel("no_bounds", params("y"), [](Out<float> y) { y[0] = 1; }).launch_bounds(0, 2);
+
 // clang-format on
 
 #define ENTRY(kernel) \
@@ -365,6 +375,9 @@ const KernelRegistration registered[] = {
     ENTRY(bad_contracts),
     ENTRY(bad_texts),
     ENTRY(several),
+    ENTRY(taken_else),
+    ENTRY(bad_bounds),
+    ENTRY(no_bounds),
 };
 #undef ENTRY
 

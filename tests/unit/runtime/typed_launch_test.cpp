@@ -142,6 +142,14 @@ TEST_CASE("a contract of the kernel is held at each launch") {
                contains("launch bounds say at most 64"));
 }
 
+TEST_CASE("contracts about one parameter add up") {
+    const auto k = kernel("k", params("n", "y"), [](u32 n, Out<float> y) { y[n] = 1.0f; })
+                       .require(multiple_of<4>("n"), aligned<256>("y"))
+                       .require(multiple_of<6>("n"), aligned<16>("y"));
+    CHECK(k.ast().parameters[0].multiple == 12);
+    CHECK(k.ast().parameters[1].alignment == 256);
+}
+
 /// How often the stand-in for the driver was given PTX to load.
 std::size_t loads(const std::string& log) {
     std::size_t count = 0;
