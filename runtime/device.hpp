@@ -66,9 +66,11 @@ public:
     auto upload(const R& host, std::string_view name = {}) const {
         using T = std::ranges::range_value_t<R>;
         static_assert(Element<T>, "device memory holds float, double, ikat::half and integers of fixed size");
-        Buffer<T> out = buffer<T>(std::ranges::size(host), name);
-        out.upload(std::span<const T>(std::ranges::data(host), std::ranges::size(host)));
-        return out;
+        if constexpr (Element<T>) {
+            Buffer<T> out = buffer<T>(std::ranges::size(host), name);
+            out.upload(std::span<const T>(std::ranges::data(host), std::ranges::size(host)));
+            return out;
+        }
     }
     template <Element T>
     std::vector<T> download(const Buffer<T>& buffer) const {

@@ -125,6 +125,22 @@ TEST_CASE("launch: blocks and grids within the bounds of kernel and device") {
     CHECK_THAT(launch.refused(arguments), contains("a grid of 1 x 65536 x 1 blocks"));
 }
 
+TEST_CASE("launch: an address that a contract excludes") {
+    Launch launch;
+    launch.scale.parameters[1].alignment = 1u << 31;
+    CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
+               contains("buffer 'x' is not aligned to 2147483648 bytes"));
+}
+
+TEST_CASE("grid: a thread for each element") {
+    CHECK(grid(0, 32) == Grid{{0}, {32}});
+    CHECK(grid(64, 32) == Grid{{2}, {32}});
+    CHECK(grid(65, 32) == Grid{{3}, {32}});
+    CHECK_THAT(message_of([] { grid(5, 0); }), contains("a grid of blocks without threads"));
+    CHECK_THAT(message_of([] { grid(std::uint64_t{1} << 40, 32); }),
+               contains("1099511627776 elements need 34359738368 blocks of 32 threads"));
+}
+
 TEST_CASE("launch: dynamic shared memory is not forgotten") {
     Launch launch;
     const std::vector<Argument> arguments{launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// What device memory cannot hold.
+// expect: device memory holds float, double, ikat::half and integers of fixed size
+// errors: 1
+#include <ikat/ikat.hpp>
+#include <vector>
+
+using namespace ikat;
+void upload(const Device& device, const std::vector<const char*>& texts) { device.upload(texts); }
