@@ -22,7 +22,7 @@ runtime::Grid reduction_of_one_block(Arguments) { return {{1}, {256}}; }
 
 constexpr std::string_view reduction_document =
     "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
-    "partial[0] is the result over x[n]. The same in every run. Blocks are a multiple of 32 threads.";
+    "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.";
 
 /// By name, for find and for people.
 constexpr Entry entries[] = {
@@ -30,7 +30,7 @@ constexpr Entry entries[] = {
      .summary = "C = A B, f32, tiled through shared memory and registers",
      .document =
          "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives\n"
-         "zeros. Blocks cover tiles of C.",
+         "zeros. Blocks of 256 threads cover tiles of C, 64 x 64 each: the grid is n / 64 by m / 64, rounded up.",
      .kernel = []() -> const ast::Kernel& { return gemm_tiled().ast(); },
      .grid = gemm_grid},
     {.name = "max_f16",
