@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/ops.md is derived from codegen/ir/ops.def: the rows come from the compiled table; the headings, and what stands
+// below them, are the comments of the file itself. IKAT_BLESS=1 rewrites the page, and so does the target `bless`.
+#include <cctype>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <span>
+#include <sstream>
+
+#include "codegen/ir/op.hpp"
+#include "tests/catch.hpp"
+#include "tools/testing/golden.hpp"
+
+using namespace ikat;
+using namespace ikat::ir;
+
+namespace {
+
+/// What ops.def says in comments.
+struct Comments {
+    std::string keys;                             // of the column .ptx: the last paragraph of the head
+    std::map<std::string, std::string> headings;  // by the first row below each
+};
+
+bool is_row(const std::string& line) { return line.starts_with("OP(") || line.starts_with("EFFECT("); }
+
+std::string row_name(const std::string& line) {
+    const std::size_t begin = line.find('(') + 1;
+    return line.substr(begin, line.find(',') - begin);
+}
+
+Comments read_comments(std::istream& file) {
+    Comments out;
+    std::string paragraph, line;
+    while (std::getline(file, line)) {
+        if (line.starts_with("// ")) {
+            (paragraph += paragraph.empty() ? "" : " ") += line.substr(3);
+            continue;
+        }
+        if (is_row(line) && !paragraph.empty()) out.headings[row_name(line)] = paragraph;
+        if (paragraph.starts_with("In .ptx")) out.keys = paragraph;
+        paragraph.clear();
+    }
+    return out;
+}
+
+/// With what stands in braces, the keys of the column .ptx, as code.
+std::string with_code(const std::string& text) { return std::regex_replace(text, std::regex(R"(\{[^}]*\})"), "`$&`"); }
+
+/// "Memory. The address is …" → the heading "Memory", and below it "The address is …".
+std::string heading(const std::string& comment) {
+    const std::size_t end = std::min(comment.find(": "), comment.find(". "));
+    if (end == comment.npos) return "\n## " + comment + "\n\n";
+    std::string text = comment.substr(end + 2);
+    const bool word = text.size() > 1 && !std::isdigit(static_cast<unsigned char>(text[1]));  // and not "f32"
+    if (word) text[0] = char(std::toupper(static_cast<unsigned char>(text[0])));
+    return "\n## " + comment.substr(0, end) + "\n\n" + with_code(text) + (text.ends_with('.') ? "\n\n" : ".\n\n");
+}
+
+struct NamedSet {
+    const char* name;
+    TypeSet types;
+};
+constexpr NamedSet sets[] = {
+    {"Any", Any}, {"AnyNum", AnyNum}, {"Num", Num}, {"Signed", Signed}, {"Bits", Bits}, {"Int", Int}, {"Float", Float},
+};
+
+/// "Int f32": the largest set with a name that is contained, then what it leaves.
+std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
+    std::string out;
+    for (const NamedSet& each : names)
+        if ((types & each.types) == each.types && out.empty()) {
+            out = each.name;
+            types &= TypeSet(~each.types);
+        }
+    for (int t = 0; t < type_count; ++t)
+        if (contains(types, Type(t))) (out += out.empty() ? "" : " ") += info(Type(t)).name;
+    return out;
+}
+
+std::string in_words(Slot slot) {
+    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "pred", "u32", "address"};
+    return std::string(names[int(slot)]);
+}
+
+/// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
+std::string in_words(const Shape& shape, Attribute attribute) {
+    constexpr std::string_view attributes[] = {"",       "constant", "parameter", "special register",
+                                               "symbol", "barrier",  "mode",      "text"};
+    std::string out;
+    if (attribute != Attribute::None) out = "[" + std::string(attributes[int(attribute)]) + "]";
+    const auto add = [&](const std::string& word) { (out += out.empty() ? "" : ", ") += word; };
+    for (int i = 0; i < shape.arity(); ++i) add(in_words(shape.arguments[std::size_t(i)]));
+    if (shape.variadic) return out + ", any …";
+    if (shape.vector && shape.result == Slot::None) out += " …";
+    out += (out.empty() ? "→ " : " → ") + in_words(shape.result);
+    return shape.vector && shape.result != Slot::None ? out + " …" : out;
+}
+
+std::string in_words(Trait traits) {
+    constexpr std::pair<Trait, std::string_view> names[] = {
+        {Commutes, "commutes"},
+        {Associates, "associates"},
+        {Idempotent, "idempotent"},
+        {Reads, "reads"},
+        {Writes, "writes"},
+        {Convergent, "convergent"},
+        {Rematerialises, "rematerialises"},
+        {AlwaysApprox, "always approximate"},
+    };
+    std::string out;
+    for (const auto& [trait, name] : names)
+        if (traits & trait) (out += out.empty() ? "" : ", ") += name;
+    return out;
+}
+
+/// As code in a cell of a table, where a bar would end the cell.
+std::string cell_of_code(std::string_view text) {
+    std::string out;
+    for (char c : text) (out += c == '|' ? "\\" : "") += c;
+    return out.empty() ? "" : "`" + out + "`";
+}
+
+std::string row(Op op) {
+    const OpInfo& row = info(op);
+    std::ostringstream out;
+    out << "| `" << std::string_view(name(op)) << "` | " << in_words(row.shape, row.attribute) << " | "
+        << in_words(row.domain) << (row.from ? " from " + in_words(row.from) : "") << " | " << in_words(row.traits)
+        << " | " << cell_of_code(row.ptx) << " | ";
+    if (row.ulp != 0) out << row.ulp << ' ';
+    out << "|\n";
+    return out.str();
+}
+
+std::string legend(const Comments& comments) {
+    std::string out = R"(# Operations
+
+Every operation of the IR: the table `codegen/ir/ops.def` as a page, which a test holds against it. `cmake --build --preset dev -t bless`
+rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
+
+- **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `address` is u64 or u32 by the
+  address space. In brackets stands what is part of the instruction, no operand. An ellipsis: one for each element of a vector.
+- **Types**: what T may be. In IR text it stands behind the name, `add.f32`.
+- **Traits**: what passes may rely on. What neither reads, writes nor is convergent is pure: it may be removed, merged and moved.
+- **ULP**: the error of the approximate form, in units of the last place; the other forms are exact or correctly rounded.
+
+| set | types |
+|---|---|
+)";
+    for (const NamedSet& each : sets) out += "| " + std::string(each.name) + " | " + in_words(each.types, {}) + " |\n";
+    return out + "\n" + with_code(comments.keys) + "\n";
+}
+
+std::string page(const Comments& comments) {
+    std::string out = legend(comments);
+    for (int i = 0; i < op_count; ++i) {
+        if (const auto found = comments.headings.find(std::string(info(Op(i)).row)); found != comments.headings.end())
+            out += heading(found->second) +
+                   "| operation | takes → gives | types | traits | PTX | ULP |\n|---|---|---|---|---|---|\n";
+        out += row(Op(i));
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("docs/ops.md is the op table") {
+    std::ifstream file(IKAT_SOURCE_DIR "/codegen/ir/ops.def");
+    REQUIRE(file);
+    const auto result = golden::compare(IKAT_SOURCE_DIR "/docs/ops.md", page(read_comments(file)));
+    INFO(result.message);
+    CHECK(result.passed);
+}
+
+TEST_CASE("what neither reads, writes nor is convergent is pure") {
+    for (int i = 0; i < op_count; ++i) {
+        INFO(name(Op(i)));
+        CHECK(is_pure(Op(i)) == !(info(Op(i)).traits & (Reads | Writes | Convergent)));
+    }
+}
