@@ -7,10 +7,8 @@
 //                                          %t1 = add %t, %x
 //                                          branch %i < %limit, ^body(%i + %s, %t1), ^exit(%t1)
 //
-// Control flow is structured, so no dominance frontiers are needed: the walk carries the current value of each
-// variable. Where paths meet (after an if, at a loop's latch and exit) every incoming edge has left a snapshot, and a
-// variable whose values differ becomes a block parameter. A loop's head takes the variables that its body assigns. A
-// variable without a value on some incoming edge has none after it: ast::check has made sure that nobody reads it.
+// One walk over the nodes. What it meets becomes instructions here; which value a variable has where paths meet is
+// settled by Paths (paths.hpp).
 //
 // A `range` never wraps: whether another round follows is asked of i before the step is added, against a limit computed
 // once. Needs: a kernel that passed ast::check. Leaves: dead parameters and repeated constants, which the passes
@@ -19,8 +17,8 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/ir/builder.hpp"
 #include "codegen/lower/lower.hpp"
+#include "codegen/lower/paths.hpp"
 
 namespace ikat::lower {
 namespace {
@@ -31,19 +29,6 @@ using ir::Block;
 using ir::Op;
 using ir::Type;
 using ir::Value;
-
-using Values = std::vector<Value>;  // by ast::Variable; no_value = none on this path
-
-/// A block under construction where paths meet.
-struct Join {
-    struct Edge {
-        Block from;
-        std::size_t target;  // which of the terminator's
-        Values variables;
-    };
-    Block block;
-    std::vector<Edge> edges{};
-};
 
 struct Loop {
     Join* next;  // continue goes here
@@ -58,14 +43,13 @@ public:
         fn_.symbols = kernel.symbols;
         fn_.texts = kernel.texts;
         fn_.bounds = kernel.bounds;
-        variables_.assign(kernel.variables.size(), ir::no_value);
         fn_.add_block();
     }
 
     ir::Function run() {
         lower_bases();
         lower(kernel_.body());
-        if (reachable_) terminate(ir::Terminator::Kind::Return);
+        if (paths_.reachable()) paths_.terminate(ir::Terminator::Kind::Return);
         return std::move(fn_);
     }
 
@@ -118,7 +102,7 @@ private:
 
     void lower(ast::Region region) {
         for (Node node : kernel_[region]) {
-            if (!reachable_) return;
+            if (!paths_.reachable()) return;
             build_.set_location(kernel_[node].where);
             lower(node, kernel_[node]);
         }
@@ -127,19 +111,19 @@ private:
     void lower(Node id, const ast::NodeInfo& node) {
         switch (node.kind) {
             case Kind::Operation: values_[index(id)] = operation(node); break;
-            case Kind::Read: values_[index(id)] = variables_[index(node.variable)]; break;
+            case Kind::Read: values_[index(id)] = paths_[node.variable]; break;
             case Kind::Load: values_[index(id)] = load(node); break;
             case Kind::Extract: values_[index(id)] = extract(node); break;
             case Kind::Atomic: values_[index(id)] = atomic(node); break;
-            case Kind::Declare: variables_[index(node.variable)] = ir::no_value; break;
-            case Kind::Assign: variables_[index(node.variable)] = value(node.arguments[0]); break;
+            case Kind::Declare: paths_[node.variable] = ir::no_value; break;
+            case Kind::Assign: paths_[node.variable] = value(node.arguments[0]); break;
             case Kind::Store: store(node); break;
             case Kind::If: lower_if(node); break;
             case Kind::For: lower_for(node); break;
             case Kind::While: lower_while(node); break;
-            case Kind::Break: jump_to(*loops_.back().exit); break;
-            case Kind::Continue: jump_to(*loops_.back().next); break;
-            case Kind::Return: terminate(ir::Terminator::Kind::Return); break;
+            case Kind::Break: paths_.jump_to(*loops_.back().exit); break;
+            case Kind::Continue: paths_.jump_to(*loops_.back().next); break;
+            case Kind::Return: paths_.terminate(ir::Terminator::Kind::Return); break;
         }
     }
 
@@ -180,131 +164,48 @@ private:
         return build_.make(access(node.op, node, space), operands);
     }
 
-    // ---- where paths part and meet
-
-    void terminate(ir::Terminator::Kind kind) {
-        build_.terminate(kind);
-        reachable_ = false;
-    }
-
-    /// Target `target` of the current block's terminator leads to `join`, with the variables as they are now.
-    void leads_to(Join& join, std::size_t target) { join.edges.push_back({build_.block(), target, variables_}); }
-
-    void jump_to(Join& join) {
-        build_.jump(join.block);
-        leads_to(join, 0);
-        reachable_ = false;
-    }
-
-    Join new_join() { return {fn_.add_block()}; }
-
-    /// Goes on in a block with one predecessor, whose variables are those at hand.
-    void enter(Block block) {
-        build_.set_block(block);
-        reachable_ = true;
-    }
-
-    /// Goes on where the edges of a join meet.
-    void enter(const Join& join) {
-        reachable_ = !join.edges.empty();
-        build_.set_block(join.block);
-        if (!reachable_) {
-            build_.terminate(ir::Terminator::Kind::Return);  // nothing leads here; unreachable code is cleaned up
-            return;
-        }
-        variables_ = join.edges.front().variables;
-        for (std::size_t v = 0; v < variables_.size(); ++v) merge(join, v);
-    }
-
-    void merge(const Join& join, std::size_t variable) {
-        const auto incoming = [&](const Join::Edge& edge) { return edge.variables[variable]; };
-        const Value first = incoming(join.edges.front());
-        if (std::ranges::all_of(join.edges, [&](const Join::Edge& edge) { return incoming(edge) == first; })) return;
-        const bool somewhere_none =
-            std::ranges::any_of(join.edges, [&](const Join::Edge& edge) { return incoming(edge) == ir::no_value; });
-        variables_[variable] =
-            somewhere_none ? ir::no_value : fn_.add_parameter(join.block, kernel_.variables[variable].type);
-        if (somewhere_none) return;
-        for (const Join::Edge& edge : join.edges)
-            fn_[edge.from].terminator.targets[edge.target].arguments.push_back(incoming(edge));
-    }
-
     // ---- if
 
     void lower_if(const ast::NodeInfo& node) {
         const bool has_else = node.regions[1] != ast::no_region;
         const Block then = fn_.add_block();
         const Block otherwise = has_else ? fn_.add_block() : no_id<Block>;
-        Join after = new_join();
+        Join after = paths_.new_join();
         build_.branch(value(node.arguments[0]), then, has_else ? otherwise : after.block);
-        if (!has_else) leads_to(after, 1);
-        const Values before = variables_;
+        if (!has_else) paths_.leads_to(after, 1);
+        const Values before = paths_.variables();
         lower_arm(then, node.regions[0], after);
-        variables_ = before;
+        paths_.set_variables(before);
         if (has_else) lower_arm(otherwise, node.regions[1], after);
-        enter(after);
+        paths_.enter(after);
     }
 
     void lower_arm(Block block, ast::Region region, Join& after) {
-        enter(block);
+        paths_.enter(block);
         lower(region);
-        if (reachable_) jump_to(after);
+        if (paths_.reachable()) paths_.jump_to(after);
     }
 
     // ---- loops
 
-    /// The variables that the regions assign and that have a value now: the loop carries them.
-    std::vector<std::size_t> carried(std::initializer_list<ast::Region> regions) const {
-        std::vector<bool> assigned(variables_.size());
-        for (ast::Region region : regions) mark_assigned(region, assigned);
-        std::vector<std::size_t> out;
-        for (std::size_t v = 0; v < assigned.size(); ++v)
-            if (assigned[v] && variables_[v] != ir::no_value) out.push_back(v);
-        return out;
-    }
-
-    void mark_assigned(ast::Region region, std::vector<bool>& assigned) const {
-        if (region == ast::no_region) return;
-        for (Node id : kernel_[region]) {
-            const ast::NodeInfo& node = kernel_[id];
-            if (node.kind == Kind::Assign || node.kind == Kind::For) assigned[index(node.variable)] = true;
-            for (ast::Region inner : node.regions) mark_assigned(inner, assigned);
-        }
-    }
-
-    /// The current values of the carried variables, as arguments of a jump to the loop's head.
-    Values arguments(const std::vector<std::size_t>& carried) const {
-        Values out;
-        for (std::size_t v : carried) out.push_back(variables_[v]);
-        return out;
-    }
-
-    /// A loop's head: from here on the carried variables are its parameters.
-    Block enter_head(const std::vector<std::size_t>& carried) {
-        const Block head = fn_.add_block();
-        for (std::size_t v : carried) variables_[v] = fn_.add_parameter(head, kernel_.variables[v].type);
-        enter(head);
-        return head;
-    }
-
     void lower_while(const ast::NodeInfo& node) {
-        const auto carries = carried({node.regions[0], node.regions[1]});
+        const auto carries = paths_.carried({node.regions[0], node.regions[1]});
         const Block before = build_.block();
-        const Values initial = arguments(carries);
-        const Block head = enter_head(carries);
+        const Values initial = paths_.arguments(carries);
+        const Block head = paths_.enter_head(carries);
         fn_[before].terminator = {
             .kind = ir::Terminator::Kind::Jump, .targets = {{head, initial}}, .where = node.where};
-        Join latch = new_join(), exit = new_join();
+        Join latch = paths_.new_join(), exit = paths_.new_join();
         const Block body = fn_.add_block();
         lower(node.regions[0]);
         build_.branch(value(node.arguments[0]), body, exit.block);
-        leads_to(exit, 1);
+        paths_.leads_to(exit, 1);
         loops_.push_back({&latch, &exit});
         lower_arm(body, node.regions[1], latch);
         loops_.pop_back();
-        enter(latch);
-        if (reachable_) build_.jump(head, arguments(carries));
-        enter(exit);
+        paths_.enter(latch);
+        if (paths_.reachable()) build_.jump(head, paths_.arguments(carries));
+        paths_.enter(exit);
     }
 
     /// The numbers of a range, evaluated once before it.
@@ -333,54 +234,54 @@ private:
         const Value step = value(node.arguments[2]);
         const Range range{kernel_[node.variable].type, value(node.arguments[0]), value(node.arguments[1]), step,
                           ir::constant(fn_, step)};
-        const auto carries = carried({node.regions[0]});
+        const auto carries = paths_.carried({node.regions[0]});
         const auto factor = unroll_factor(node, range);
         const Value next = limit(range, 1);
-        Join exit = new_join();
-        variables_[index(node.variable)] = ir::no_value;  // none on the way past the loop
+        Join exit = paths_.new_join();
+        paths_[node.variable] = ir::no_value;  // none on the way past the loop
         if (factor > 1) {
             lower_groups(node, range, factor, carries, exit);
         } else {
             const Block first = branch_past(range.begin, range.end, exit);
-            enter(first);
-            variables_[index(node.variable)] = range.begin;
+            paths_.enter(first);
+            paths_[node.variable] = range.begin;
         }
-        if (reachable_) lower_trips(node, range, {.rounds = 1, .next = next}, carries, exit, exit);
-        enter(exit);
+        if (paths_.reachable()) lower_trips(node, range, {.rounds = 1, .next = next}, carries, exit, exit);
+        paths_.enter(exit);
     }
 
     /// Groups of `factor` rounds while that many are left; goes on before the remaining rounds, if there are any.
-    void lower_groups(const ast::NodeInfo& node, const Range& range, ir::Word factor,
-                      const std::vector<std::size_t>& carries, Join& exit) {
+    void lower_groups(const ast::NodeInfo& node, const Range& range, ir::Word factor, const Paths::Carried& carries,
+                      Join& exit) {
         const Value first_group = limit(range, factor - 1), next_group = limit(range, 2 * factor - 1);
         const Value rest_after_group = limit(range, factor);
-        const auto i = index(node.variable);
-        Join no_group = new_join(), grouped = new_join(), rest = new_join();
+        const ast::Variable i = node.variable;
+        Join no_group = paths_.new_join(), grouped = paths_.new_join(), rest = paths_.new_join();
 
         const Block group = branch_past(range.begin, first_group, no_group);
-        enter(group);
-        variables_[i] = range.begin;
+        paths_.enter(group);
+        paths_[i] = range.begin;
         lower_trips(node, range, {.rounds = factor, .next = next_group}, carries, grouped, exit);
 
-        enter(grouped);
-        if (reachable_) {
-            const Value head_i = std::exchange(variables_[i], ir::no_value);
-            enter(branch_past(head_i, rest_after_group, exit));
-            variables_[i] = advance(range, head_i, factor);
-            jump_to(rest);
+        paths_.enter(grouped);
+        if (paths_.reachable()) {
+            const Value head_i = std::exchange(paths_[i], ir::no_value);
+            paths_.enter(branch_past(head_i, rest_after_group, exit));
+            paths_[i] = advance(range, head_i, factor);
+            paths_.jump_to(rest);
         }
-        enter(no_group);
-        enter(branch_past(range.begin, range.end, exit));
-        variables_[i] = range.begin;
-        jump_to(rest);
-        enter(rest);
+        paths_.enter(no_group);
+        paths_.enter(branch_past(range.begin, range.end, exit));
+        paths_[i] = range.begin;
+        paths_.jump_to(rest);
+        paths_.enter(rest);
     }
 
     /// Branches to the returned block where i < limit, else past it.
     Block branch_past(Value i, Value limit, Join& past) {
         const Block inside = fn_.add_block();
         build_.branch(build_.make(Op::Lt, fn_.type(i), {i, limit}), inside, past.block);
-        leads_to(past, 1);
+        paths_.leads_to(past, 1);
         return inside;
     }
 
@@ -405,43 +306,41 @@ private:
 
     /// A loop whose first trip is certain, from the loop variable's value on. At `done` that variable is the last
     /// head's.
-    void lower_trips(const ast::NodeInfo& node, const Range& range, const Trip& trip,
-                     const std::vector<std::size_t>& carries, Join& done, Join& exit) {
-        const auto variable = index(node.variable);
-        Values initial = arguments(carries);
-        initial.push_back(variables_[variable]);
+    void lower_trips(const ast::NodeInfo& node, const Range& range, const Trip& trip, const Paths::Carried& carries,
+                     Join& done, Join& exit) {
+        Values initial = paths_.arguments(carries);
+        initial.push_back(paths_[node.variable]);
         const Block before = build_.block();
-        const Block head = enter_head(carries);
+        const Block head = paths_.enter_head(carries);
         const Value i = fn_.add_parameter(head, range.type);
         fn_[before].terminator = {
             .kind = ir::Terminator::Kind::Jump, .targets = {{head, std::move(initial)}}, .where = node.where};
 
-        for (ir::Word round = 0; round < trip.rounds && reachable_; ++round) {
-            variables_[variable] = advance(range, i, round);
-            Join latch = new_join();
+        for (ir::Word round = 0; round < trip.rounds && paths_.reachable(); ++round) {
+            paths_[node.variable] = advance(range, i, round);
+            Join latch = paths_.new_join();
             loops_.push_back({&latch, &exit});
             lower(node.regions[0]);
             loops_.pop_back();
-            if (reachable_) jump_to(latch);
-            enter(latch);
+            if (paths_.reachable()) paths_.jump_to(latch);
+            paths_.enter(latch);
         }
-        if (!reachable_) return;
+        if (!paths_.reachable()) return;
         build_.set_location(node.where);
-        Values again = arguments(carries);
+        Values again = paths_.arguments(carries);
         again.push_back(advance(range, i, trip.rounds));
         build_.branch(build_.make(Op::Lt, range.type, {i, trip.next}), head, done.block);
         fn_[build_.block()].terminator.targets[0].arguments = std::move(again);
-        variables_[variable] = i;
-        leads_to(done, 1);
-        reachable_ = false;
+        paths_[node.variable] = i;
+        paths_.leads_to(done, 1);
+        paths_.end();
     }
 
     const ast::Kernel& kernel_;
     ir::Function fn_;
     ir::Builder build_{fn_, ir::Block(0)};
-    bool reachable_ = true;
+    Paths paths_{kernel_, fn_, build_};
     std::vector<Value> values_;              // by ast::Node
-    Values variables_;                       // now
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
     std::vector<Loop> loops_;                // innermost last
 };
