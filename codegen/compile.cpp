@@ -16,6 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Builds without NDEBUG prove each allocation; the others do with verify_each.
+#ifdef NDEBUG
+constexpr bool checked_build = false;
+#else
+constexpr bool checked_build = true;
+#endif
+
 /// Notes the end of each stage: its time, and on request its text and whether it left well-formed IR.
 class Stages {
 public:
@@ -30,8 +37,10 @@ public:
     }
     void done(const char* name, const ir::Function& fn, ir::Level level) {
         done(name, [&] { return ir::print(fn); });
-        if (!options_.verify_each) return;
-        const std::string findings = ir::report(fn, level);
+        if (options_.verify_each) check(name, ir::report(fn, level));
+    }
+    /// Our fault, if there are findings; the time they took to make is no stage's.
+    void check(const char* name, const std::string& findings) {
         IKAT_ASSERT(findings.empty(), "after stage " + std::string(name) + ":\n" + findings);
         start_ = Clock::now();
     }
@@ -72,20 +81,6 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
-/// The selected function, with the registers of what each instruction defines.
-std::string with_registers(const ir::Function& fn, const ptx::Registers& registers) {
-    const auto named = [&](ir::Value value) {
-        return std::string(ptx::pools[ptx::pool_of(fn.type(value))].prefix) + std::to_string(registers.of(value));
-    };
-    const auto list = [&](std::span<const ir::Value> values) {
-        std::string out;
-        for (ir::Value value : values) (out += out.empty() ? "" : " ") += named(value);
-        return out;
-    };
-    return ir::print(fn, {.note = [&](ir::Inst i) { return ptx::is_immediate(fn[i].op) ? "" : list(fn.results(i)); },
-                          .remark = [&](ir::Block b) { return list(fn[b].parameters); }});
-}
-
 /// From places by instruction to places by line.
 std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
     std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
@@ -105,7 +100,8 @@ void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Comp
     stages.done("select", fn, ir::Level::Selected);
     const ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
     out.registers = register_use(registers.allocation);
-    stages.done("registers", [&] { return with_registers(fn, registers); });
+    stages.done("registers", [&] { return ptx::print(fn, registers); });
+    if (checked_build || options.verify_each) stages.check("registers", ptx::report(fn, registers));
     const ptx::Emitted emitted = ptx::emit(fn, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = ptx::print(emitted.module, lines);

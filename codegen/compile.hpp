@@ -19,7 +19,7 @@ struct CompileOptions {
     regalloc::Method allocation = regalloc::Method::Colouring;
     bool optimise = true;
     std::string passes{};      // "simplify,cse": only these, in this order; empty = the pipeline
-    bool verify_each = false;  // verify the IR after each stage
+    bool verify_each = false;  // verify the IR after each stage, and prove the registers; see docs/compiler.md
     bool line_info = false;    // .loc and .file in the PTX
     bool keep_stages = false;  // fill Compiled::stages
 };

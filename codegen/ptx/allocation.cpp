@@ -2,6 +2,7 @@
 #include "codegen/ptx/allocation.hpp"
 
 #include "codegen/ir/print.hpp"
+#include "regalloc/text.hpp"
 
 namespace ikat::ptx {
 namespace {
@@ -83,6 +84,29 @@ Registers allocate(const ir::Function& fn, const regalloc::Options& options) {
     Translation(fn, out).run();
     out.allocation = regalloc::allocate(out.problem, options);
     return out;
+}
+
+std::string print(const ir::Function& fn, const Registers& registers) {
+    const auto named = [&](ir::Value value) {
+        return std::string(pools[pool_of(fn.type(value))].prefix) + std::to_string(registers.of(value));
+    };
+    const auto list = [&](std::span<const ir::Value> values) {
+        std::string out;
+        for (ir::Value value : values) (out += out.empty() ? "" : " ") += named(value);
+        return out;
+    };
+    return ir::print(fn, {.note = [&](ir::Inst i) { return is_immediate(fn[i].op) ? "" : list(fn.results(i)); },
+                          .remark = [&](ir::Block b) { return list(fn[b].parameters); }});
+}
+
+std::string report(const ir::Function& fn, const Registers& registers) {
+    std::string out;
+    for (const std::string& violation : regalloc::check(registers.problem, registers.allocation))
+        out += violation + '\n';
+    if (out.empty()) return out;
+    std::vector<std::string> classes;
+    for (const Pool& pool : pools) classes.emplace_back(pool.name);
+    return out + regalloc::to_string(registers.problem, registers.allocation, classes) + print(fn, registers);
 }
 
 }  // namespace ikat::ptx

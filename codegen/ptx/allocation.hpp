@@ -46,4 +46,11 @@ struct Registers {
 
 Registers allocate(const ir::Function& fn, const regalloc::Options& options);
 
+/// The function, and behind each line the registers of what it defines: "%5 = add.u32 %1, %2   // %r3".
+std::string print(const ir::Function& fn, const Registers& registers);
+
+/// Empty if each use finds its value in its register on all paths (regalloc::check); else one sentence per violation,
+/// then the allocator's problem with its answer, and the function.
+std::string report(const ir::Function& fn, const Registers& registers);
+
 }  // namespace ikat::ptx

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A wrong answer of the allocator is found, and said of the function it is wrong for.
+#include "codegen/ptx/allocation.hpp"
+
+#include "codegen/ir/parse.hpp"
+#include "codegen/ptx/select.hpp"
+#include "codegen/ptx/target.hpp"
+#include "tests/catch.hpp"
+
+using namespace ikat;
+using tests::contains;
+
+namespace {
+
+ir::Function selected() {
+    ir::Function fn = ir::parse_function(R"(kernel @twice(%n: u32, %y: out u32*) {
+^0:
+  %0 = param.u32 %n
+  %1 = special.u32 tid.x
+  %2 = add.u32 %0, %1
+  %3 = mul.u32 %2, %1
+  %4 = param.u64 %y
+  store.u32 global [%4], %3
+  return
+}
+)",
+                                         "twice.ir");
+    ptx::select(fn, ptx::target("sm_80"));
+    return fn;
+}
+
+}  // namespace
+
+TEST_CASE("an allocation that gives two live values one register is reported with the function") {
+    const ir::Function fn = selected();
+    for (regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
+        ptx::Registers registers = ptx::allocate(fn, {.method = method});
+        CHECK(ptx::report(fn, registers).empty());
+        registers.allocation.registers[1] =
+            registers.allocation.registers[0];  // tid.x over n, which is still to be added
+        const std::string findings = ptx::report(fn, registers);
+        CHECK_THAT(findings, contains("block0, place 2: use 0 wants v0 but finds v1\n"));
+        CHECK_THAT(findings, contains("v0:b32.0 =\n"));
+        CHECK_THAT(findings, contains("kernel @twice"));
+        CHECK_THAT(findings, contains("// %r0"));
+    }
+}
