@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the standard library, with launch helpers and host references; and reductions for kernels of your own.
+// The kernels of the standard library, with launch helpers and host references; and elementary
+// functions and reductions for kernels of your own.
 #pragma once
 #include "stdlib/gemm.hpp"
+#include "stdlib/math.hpp"
 #include "stdlib/reduce.hpp"
 #include "stdlib/reduction.hpp"
 #include "stdlib/reference.hpp"

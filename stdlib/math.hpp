@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions of device values: exp, sin, erf and their kind.
+//
+//     y[i] = stdlib::exp(x[i]);          // within 1 ulp
+//     y[i] = approx::exp(x[i]);          // two instructions, less exact
+//
+// The functions of stdlib are made of correctly rounded operations only: they give the same bits on every device, on
+// the emulator, too. Subnormal numbers, infinities and NaNs are arguments like all others, and results. Their errors
+// are bounds, in units in the last place of the result, that tests/differential/stdlib/math_test.cpp holds them to.
+// f16 is computed in f32: cast<f16>(exp(cast<f32>(x))).
+//
+// Methods: reduction of the argument in two or three parts by fma (Cody and Waite), for large angles with as many bits
+// of 2/pi as it takes (Payne and Hanek); then a near-minimax polynomial, by Chebyshev's nodes, evaluated by Horner.
+#pragma once
+#include "dsl/math.hpp"
+
+namespace ikat::stdlib {
+namespace detail {
+
+#define IKAT_BOTH(name)                     \
+    Leaf<float> name(const Leaf<float>& x); \
+    Leaf<double> name(const Leaf<double>& x);
+#define IKAT_SINGLE(name) Leaf<float> name(const Leaf<float>& x);
+IKAT_BOTH(exp)
+IKAT_BOTH(log)
+IKAT_BOTH(sin)
+IKAT_BOTH(cos)
+IKAT_BOTH(tanh)
+IKAT_BOTH(erf)
+IKAT_SINGLE(exp2)
+IKAT_SINGLE(log2)
+IKAT_SINGLE(tan)
+IKAT_SINGLE(sigmoid)
+IKAT_SINGLE(gelu)
+IKAT_SINGLE(gelu_tanh)
+#undef IKAT_BOTH
+#undef IKAT_SINGLE
+Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
+
+}  // namespace detail
+
+#define IKAT_BOTH(name)                                                                           \
+    template <DeviceValue V>                                                                      \
+    auto name(const V& x) {                                                                       \
+        using T = DeviceTypeOf<V>;                                                                \
+        static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,                      \
+                      #name "() is for f32 and f64: compute f16 in f32, and convert the result"); \
+        return detail::name(value(x));                                                            \
+    }
+#define IKAT_SINGLE(name)                                                            \
+    template <DeviceValue V>                                                         \
+    auto name(const V& x) {                                                          \
+        static_assert(std::is_same_v<DeviceTypeOf<V>, float>,                        \
+                      #name "() is for f32: convert the argument with cast<f32>()"); \
+        return detail::name(value(x));                                               \
+    }
+/// e to the power of x. f32 and f64: 1 ulp.
+IKAT_BOTH(exp)
+/// 2 to the power of x. f32: 1 ulp.
+IKAT_SINGLE(exp2)
+/// The natural logarithm; of a negative number NaN. f32 and f64: 1 ulp.
+IKAT_BOTH(log)
+/// The logarithm to base 2. f32: 1 ulp.
+IKAT_SINGLE(log2)
+/// Sine and cosine of an angle of any size in radians. f32 and f64: 1 ulp.
+IKAT_BOTH(sin)
+IKAT_BOTH(cos)
+/// The tangent of an angle of any size in radians. f32: 2 ulp.
+IKAT_SINGLE(tan)
+/// The hyperbolic tangent. f32 and f64: 2 ulp.
+IKAT_BOTH(tanh)
+/// The error function. f32 and f64: 1.5 ulp.
+IKAT_BOTH(erf)
+/// 1 / (1 + exp(-x)), also where exp(-x) is not finite. f32: 2.5 ulp.
+IKAT_SINGLE(sigmoid)
+/// x times the standard normal distribution at x: x/2 (1 + erf(x / sqrt 2)). f32: for x > 0, 2 ulp; for negative x,
+/// where the two terms cancel, the error is at most 2^-23 |x|.
+IKAT_SINGLE(gelu)
+/// Its form with a hyperbolic tangent: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). f32: for x > 0, 3 ulp; for
+/// negative x, at most 2^-22 |x|.
+IKAT_SINGLE(gelu_tanh)
+#undef IKAT_BOTH
+#undef IKAT_SINGLE
+
+/// x to the power of y, with the special values of C's pow. f32: 2 ulp.
+template <class X, class Y>
+requires(DeviceValue<X> || DeviceValue<Y>) auto pow(const X& x, const Y& y) {
+    static_assert(std::is_same_v<CommonType<X, Y>, float>, "pow() is for f32: convert the arguments with cast<f32>()");
+    return detail::pow(Leaf<float>(Incoming<float>(x).value()), Leaf<float>(Incoming<float>(y).value()));
+}
+
+}  // namespace ikat::stdlib
+
+// The fast forms stand beside those of the language. Each is a few instructions around approx::exp2 or approx::log2;
+// results that would be subnormal may be 0.
+namespace ikat::approx {
+
+/// Relative error 2^-21 + |x| 2^-23.
+template <Value<float> V>
+auto exp(const V& x) {
+    return approx::exp2(x * 0x1.715476p+0f);
+}
+/// 4 ulp of log2(x), times ln 2.
+template <Value<float> V>
+auto log(const V& x) {
+    return approx::log2(x) * 0x1.62e430p-1f;
+}
+/// For x > 0. The relative error grows with the exponent of the result: 2^-21 (1 + |y log2 x|).
+template <Value<float> X, Operand Y>
+auto pow(const X& x, const Y& y) {
+    return approx::exp2(y * approx::log2(x));
+}
+/// For |x| < 80, relative error 2^-20 + |x| 2^-23.
+template <Value<float> V>
+auto sigmoid(const V& x) {
+    return approx::rcp(1.0f + approx::exp(-x));
+}
+/// Absolute error 2^-21.
+template <Value<float> V>
+auto tanh(const V& x) {
+    return 1.0f - 2.0f * approx::rcp(1.0f + approx::exp(2.0f * x));
+}
+/// The form of gelu with a hyperbolic tangent, as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). Absolute error 2^-20 |x|.
+template <Value<float> V>
+auto gelu_tanh(const V& x) {
+    const auto v = value(x);
+    return v * approx::sigmoid(v * fma(v * v, 0x1.2444f2p-4f, 0x1.988454p+0f));
+}
+
+}  // namespace ikat::approx
