@@ -56,9 +56,11 @@ Span Module::add_modifiers(std::span<const Name> modifiers) {
 }
 
 const Function* Module::find_function(std::string_view name) const {
+    const Name wanted = find(name);
+    const Function* found = nullptr;
     for (const Function& function : functions)
-        if (text(function.name) == name) return &function;
-    return nullptr;
+        if (function.name == wanted && wanted != no_name && (!found || !found->has_body)) found = &function;
+    return found;
 }
 
 }  // namespace ikat::ptx

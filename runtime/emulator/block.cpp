@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread blocks: see block.hpp. A barrier counts warps, as the hardware does: a warp arrives when all its lanes have.
+// Thread blocks: see block.hpp. A barrier counts warps, as the hardware does: a warp arrives when all its lanes that
+// have not exited have. A barrier that is given no number of threads waits for the warps that have not exited, as from
+// sm_70 on; one that is given a number waits for so many.
 #include "runtime/emulator/block.hpp"
 
 #include <fmt/format.h>
@@ -54,6 +56,8 @@ Block::Block(LaunchState& state) : state_(state) {
         warp.block = this;
         warp.code = kernel.code.data();
         warp.lists = kernel.lists.data();
+        warp.functions = kernel.functions.data();
+        warp.function_count = std::uint32_t(kernel.functions.size());
         warp.memory = &state.memory;
         warp.parallel = state.parallel;
         warp.windows[int(Space::Shared)] = {shared, 0, shared_.size() - 64};
@@ -121,7 +125,8 @@ void Block::start_warp(ScheduledWarp& warp) {
         if (slot.special.kind == Special::Kind::Ctaid)
             std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
-    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame);
+    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry,
+               state_.kernel.stack_base);
 }
 
 void Block::start(std::uint64_t index) {
@@ -135,6 +140,7 @@ void Block::start(std::uint64_t index) {
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
     running_ = std::uint32_t(warps_.size());
+    ended_ = 0;
     random_.seed(state_.options.seed + 0x9e3779b9u * std::uint32_t(index + 1));
 }
 
@@ -150,11 +156,24 @@ void Block::run_warp(ScheduledWarp& warp) {
     check_budget(warp.instructions - before);
     switch (stop) {
         case ScheduledWarp::Stop::SliceOver: break;
-        case ScheduledWarp::Stop::Done: --running_, waiting_[warp.index] = ended; break;
+        case ScheduledWarp::Stop::Done: end(warp); break;
         case ScheduledWarp::Stop::AtBarrier: arrive(warp); break;
         case ScheduledWarp::Stop::Fault: throw fault_error(*this, warp);
         case ScheduledWarp::Stop::Stuck: throw stuck_error(*this, warp);
     }
+}
+
+void Block::end(const ScheduledWarp& warp) {
+    --running_;
+    waiting_[warp.index] = ended;
+    ended_ |= 1u << warp.index;
+    for (Barrier& barrier : barriers_)
+        if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
+}
+
+bool Block::is_met(const Barrier& barrier) const {
+    if (barrier.counted) return barrier.arrived == barrier.expected;
+    return unsigned(std::popcount(barrier.came | ended_)) == warps_.size();
 }
 
 void Block::arrive(ScheduledWarp& warp) {
@@ -176,10 +195,6 @@ void Block::arrive(ScheduledWarp& warp) {
         if (at.x & BarrierReduce) yes += unsigned(std::popcount(words(warp.frame(), at.c)[0] & split.mask));
     }
     if (id >= barriers_.size()) reject(fmt::format("barrier {} does not exist", id), "a block has barriers 0 to 15");
-    if (lanes != warp.existing())
-        reject(fmt::format("barrier {} is reached by {} of the {} threads of a warp; the others have exited", id,
-                           std::popcount(lanes), std::popcount(warp.existing())),
-               "let every thread reach the barrier: guard the work, not the barrier, with the bounds check");
     if (op.x & BarrierCounted && (threads % warp_size || threads == 0 || threads > warps_.size() * warp_size))
         reject(fmt::format("barrier {} is given {} threads in a block of {}", id, threads, threads_),
                "the number of threads must be a multiple of 32 and at most the block's");
@@ -191,7 +206,9 @@ void Block::arrive(ScheduledWarp& warp) {
                            barrier.expected * warp_size),
                "give the same number of threads at every use of one barrier");
     barrier.expected = expected;
+    barrier.counted |= (op.x & BarrierCounted) && expected != warps_.size();
     barrier.arrived += 1;
+    barrier.came |= 1u << warp.index;
     barrier.yes += yes;
     barrier.threads += unsigned(std::popcount(lanes));
     if (op.x & BarrierArrive) {
@@ -200,7 +217,7 @@ void Block::arrive(ScheduledWarp& warp) {
         waiting_[warp.index] = int(id);
         barrier.waiting.push_back(warp.index);
     }
-    if (barrier.arrived == expected) complete(barrier);
+    if (is_met(barrier)) complete(barrier);
 }
 
 void Block::complete(Barrier& barrier) {

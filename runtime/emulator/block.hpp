@@ -52,13 +52,17 @@ public:
 private:
     struct Barrier {
         std::uint32_t arrived = 0, expected = 0;  // in warps
+        std::uint32_t came = 0;                   // the warps that arrived, as a set
+        bool counted = false;                     // a number of threads was given; else all that have not exited
         std::uint32_t yes = 0;                    // threads whose predicate holds
         std::uint32_t threads = 0;                // threads that arrived
         std::vector<unsigned> waiting;            // warps
     };
     void run_warp(ScheduledWarp& warp);
     void arrive(ScheduledWarp& warp);
+    bool is_met(const Barrier& barrier) const;
     void complete(Barrier& barrier);
+    void end(const ScheduledWarp& warp);
     std::uint32_t special(Special special, const Warp& warp, unsigned lane) const;
     std::byte* frame_of(const Warp& warp) const;
     void fill_constants(const Warp& warp);
@@ -69,6 +73,7 @@ private:
     std::uint64_t index_ = 0;
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
+    std::uint32_t ended_ = 0;  // warps, as a set
     std::vector<std::byte> shared_, local_, frames_;
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;

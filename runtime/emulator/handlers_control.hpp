@@ -19,6 +19,17 @@ IKAT_CONTROL_HANDLER(join);           // falls into a block that has other prede
 IKAT_CONTROL_HANDLER(count_run);
 IKAT_CONTROL_HANDLER(end_lanes);
 IKAT_CONTROL_HANDLER(trap);
+// Calls: see handlers_call.cpp.
+IKAT_CONTROL_HANDLER(push_frame);     // a frame with x bytes of parameters on top of the stack; d = its address
+IKAT_CONTROL_HANDLER(call_lanes);     // of function c (~0: at address a) with b bytes of parameters; lists[x]: to keep
+IKAT_CONTROL_HANDLER(restore_lanes);  // what the call kept, back
+IKAT_CONTROL_HANDLER(read_frame);     // d = the stack pointer
+IKAT_CONTROL_HANDLER(pop_frame);      // the caller's again
+IKAT_CONTROL_HANDLER(enter_frame);    // the callee's, x bytes in all; d = the stack pointer
+IKAT_CONTROL_HANDLER(return_lanes);
+IKAT_CONTROL_HANDLER(allocate_on_stack);  // d = address of a bytes, aligned to x
+IKAT_CONTROL_HANDLER(save_stack);         // d = top of the stack
+IKAT_CONTROL_HANDLER(restore_stack);      // top of the stack = a
 // Guards: lanes in predicate a execute the ops up to the next `unguard`; when there are none, x jumps behind it.
 IKAT_CONTROL_HANDLER(guard_if);
 IKAT_CONTROL_HANDLER(guard_unless);
@@ -58,6 +69,8 @@ Handler select_active_mask();
 
 /// vprintf: a and b are the addresses of format and arguments (generic, 8 bytes); d = 0.
 IKAT_CONTROL_HANDLER(print_formatted);
+/// "file:line: function: ... Assertion `text` failed.": a, b, c the addresses of text, file, function; x the line.
+IKAT_CONTROL_HANDLER(print_assertion);
 
 #undef IKAT_CONTROL_HANDLER
 

@@ -47,6 +47,8 @@ struct Kernel {
     std::vector<Op> code;
     std::vector<const ptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
+    std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
+    std::vector<FunctionEntry> functions;  // by number in the module; empty where nothing is called
 
     std::uint32_t register_bytes = 0;  // of the frame; then come constants and special registers
     std::uint32_t frame_bytes = 0;
@@ -64,7 +66,8 @@ struct Kernel {
     std::vector<Program::Parameter> parameters;
     std::size_t parameter_bytes = 0;
     std::uint32_t shared_bytes = 0;  // static, rounded up to where dynamic shared memory begins
-    std::uint32_t local_bytes = 0;   // per thread
+    std::uint32_t local_bytes = 0;   // per thread, with the stack
+    std::uint32_t stack_base = 0;    // where the stack begins: behind the kernel's own variables
     std::vector<NamedRange> shared_variables, local_variables;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given

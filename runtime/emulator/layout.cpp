@@ -5,6 +5,9 @@
 // op index among the splits of a warp is the one the others can still meet. A block that is fallen into and has other
 // predecessors gets a `join` before it.
 //
+// Functions that are called lie before the kernel, for the same reason: lanes in a call go first and come back to the
+// others. A call ends a block; what is live behind it is kept by it, so that its callee may use the same slots.
+//
 // Values get slots by linear scan over intervals of that order. Reusing a slot is right for diverged warps too: a slot
 // belongs to each lane separately, and every lane goes through the code as one thread.
 #include <algorithm>
@@ -39,7 +42,8 @@ public:
     void run() {
         find_blocks();
         order_blocks();
-        assign_slots();
+        const std::vector<Interval> live = intervals();
+        assign_slots(live);
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
         resolve_targets();
@@ -51,6 +55,7 @@ private:
     void find_blocks() {
         std::vector<char> leads(micros_.size() + 1, 0);
         leads[0] = 1;
+        for (const Lowering::Root& root : lowering_.roots) leads[lowering_.labels[root.label]] = 1;
         for (const std::uint32_t at : lowering_.labels)
             if (at != nowhere) leads[at] = 1;
         for (std::size_t i = 0; i < micros_.size(); ++i)
@@ -73,7 +78,7 @@ private:
     void connect(std::uint32_t b) {
         Block& block = blocks_[b];
         const Micro& last = micros_[block.end - 1];
-        if (last.flow == Flow::Next || last.flow == Flow::Branch) {
+        if (last.flow == Flow::Next || last.flow == Flow::Branch || last.flow == Flow::Call) {
             block.falls = true;
             block.successors.push_back(b + 1);
         }
@@ -86,6 +91,22 @@ private:
 
     void order_blocks() {
         std::vector<char> seen(blocks_.size(), 0);
+        std::vector<std::uint32_t> order;
+        for (const Lowering::Root& root : lowering_.roots) {
+            order_from(block_at(root.label), seen);
+            order.insert(order.end(), order_.begin(), order_.end());
+        }
+        order_from(0, seen);
+        order.insert(order.end(), order_.begin(), order_.end());
+        order_ = std::move(order);
+        for (std::uint32_t b = 0; b < blocks_.size(); ++b)  // edges from dead code do not count
+            if (!seen[b])
+                for (const std::uint32_t successor : blocks_[b].successors) --blocks_[successor].predecessors;
+    }
+
+    /// The blocks of the kernel or of one function.
+    void order_from(std::uint32_t first, std::vector<char>& seen) {
+        order_.clear();
         struct Visit {
             std::uint32_t block;
             std::vector<std::uint32_t> rest;  // the last is visited next: the latest in the text
@@ -96,7 +117,7 @@ private:
             stack.push_back({b, blocks_[b].successors});
             std::sort(stack.back().rest.begin(), stack.back().rest.end());
         };
-        visit(0);
+        visit(first);
         while (!stack.empty()) {
             if (stack.back().rest.empty()) {
                 order_.push_back(stack.back().block);
@@ -108,9 +129,6 @@ private:
             if (!seen[next]) visit(next);
         }
         std::reverse(order_.begin(), order_.end());
-        for (std::uint32_t b = 0; b < blocks_.size(); ++b)  // edges from dead code do not count
-            if (!seen[b])
-                for (const std::uint32_t successor : blocks_[b].successors) --blocks_[successor].predecessors;
     }
 
     // ---- slots
@@ -121,7 +139,7 @@ private:
             if (set >> i & 1) f(i);
     }
 
-    std::vector<Interval> intervals() const {
+    std::vector<Interval> intervals() {
         const std::size_t count = lowering_.values.size();
         std::vector<Bitset> use(blocks_.size(), Bitset(count)), def = use, live_in = use, live_out = use;
         for (const std::uint32_t b : order_)
@@ -158,13 +176,22 @@ private:
                 each_field(micro.writes, [&](unsigned f) { result[micro.fields[f]].include(2 * position + 1); });
             }
             live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });
+            if (micros_[blocks_[b].end - 1].flow == Flow::Call) keep(b, live_out[b]);
         }
         return result;
     }
 
-    void assign_slots() {
+    /// Notes what the call at the end of a block has to keep.
+    void keep(std::uint32_t b, const Bitset& live_out) {
+        std::vector<std::uint32_t> kept;
+        live_out.each([&](std::size_t v) {
+            if (lowering_.values[v].kind == ValueInfo::Kind::Register) kept.push_back(std::uint32_t(v));
+        });
+        kept_.emplace(blocks_[b].end - 1, std::move(kept));
+    }
+
+    void assign_slots(const std::vector<Interval>& live) {
         offsets_.assign(lowering_.values.size(), 0);
-        const std::vector<Interval> live = intervals();
         std::vector<std::uint32_t> by_begin;
         for (std::uint32_t v = 0; v < live.size(); ++v)
             if (live[v].begin != nowhere && lowering_.values[v].kind == ValueInfo::Kind::Register)
@@ -234,6 +261,8 @@ private:
             if (micro.flow == Flow::Jump || micro.flow == Flow::Branch)
                 targets_.push_back({std::uint32_t(kernel_.code.size()), block_at(micro.label)});
             if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
+            if (micro.flow == Flow::Call) f[4] = list_kept(i);
+            if (i > 0 && micros_[i - 1].flow == Flow::Call) f[4] = list_kept(i - 1);
             append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction);
         }
         if (!block.falls) return;
@@ -247,7 +276,24 @@ private:
         }
     }
 
+    /// Where a call finds what it keeps: the number of registers, then place and size of each.
+    std::uint32_t list_kept(std::uint32_t call) {
+        const auto at = std::uint32_t(kernel_.lists.size());
+        const auto [place, is_new] = lists_of_calls_.emplace(call, at);
+        if (!is_new) return place->second;
+        const std::vector<std::uint32_t>& kept = kept_.at(call);
+        kernel_.lists.push_back(std::uint32_t(kept.size()));
+        for (const std::uint32_t v : kept) {
+            kernel_.lists.push_back(offsets_[v]);
+            kernel_.lists.push_back(lowering_.values[v].slot);
+        }
+        return at;
+    }
+
     void resolve_targets() {
+        kernel_.entry = blocks_[0].op;
+        for (const Lowering::Root& root : lowering_.roots)
+            kernel_.functions[root.function].op = blocks_[block_at(root.label)].op;
         for (const auto& [op, block] : targets_) kernel_.code[op].x = blocks_[block].op - op;
         for (const auto& [op, micro] : tables_) {
             const Micro& table = micros_[micro];
@@ -264,6 +310,8 @@ private:
     std::vector<Block> blocks_;
     std::vector<std::uint32_t> block_of_, order_, offsets_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> targets_, tables_;
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> kept_;  // by micro of a call: values
+    std::unordered_map<std::uint32_t, std::uint32_t> lists_of_calls_;
     std::uint32_t run_length_ = 0;
 };
 

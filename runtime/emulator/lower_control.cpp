@@ -47,7 +47,7 @@ void Lowering::exit(Form&, Operands) {
 
 void Lowering::ret(Form& form, Operands operands) {
     form.take(".uni");
-    if (callers_.size() == 1) return exit(form, operands);
+    if (return_label_ == ~0u) return exit(form, operands);
     jump_to(return_label_);
 }
 
@@ -56,134 +56,6 @@ void Lowering::trap(Form&, Operands) { emit(emulator::trap, 0, 0, {}); }
 void Lowering::nanosleep(Form& form, Operands) {
     form.take_type();
     emit(give_way, 0, 0, {});
-}
-
-// ---- calls
-
-/// The 64-bit value of an argument: a register, or the contents of a .param variable.
-Value Lowering::argument(const ptx::Operand& operand) {
-    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
-    if (!symbol || symbol->kind != Symbol::Kind::Memory) return source(operand, Type::U64);
-    const Value to = temporary(8);
-    emit(select_load(Space::Local, 8, 8, 1), D, A, {index(to), index(constant(symbol->address, 8))}).apart = true;
-    return to;
-}
-
-void Lowering::call_print(Operands results, Operands arguments) {
-    if (arguments.size() != 2) unsupported("vprintf takes a format and a buffer");
-    const Value format = argument(arguments[0]), buffer = argument(arguments[1]), printed = temporary(4);
-    emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
-    if (results.empty()) return;
-    const Symbol* const symbol = find(results[0].name);
-    if (symbol && symbol->kind == Symbol::Kind::Memory)
-        emit(select_store(Space::Local, 8, 4, 1), 0, A | D, {index(printed), index(constant(symbol->address, 8))});
-    else
-        apply(select_move(4, 4), result(results[0], Type::U32).at, {printed});
-}
-
-/// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
-/// variable of its own; .reg is a register of its own.
-Symbol Lowering::formal(const ptx::Variable& variable, const ptx::Operand& actual) {
-    const auto& declarator = variable.declarators.front();
-    if (module_.text(variable.space) == ".reg") {
-        const auto width = std::uint8_t(element_bytes(module_.text(variable.type)));
-        return {.value = new_value(module_.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
-    }
-    const Symbol* const symbol = actual.kind == ptx::Operand::Kind::Symbol ? find(actual.name) : nullptr;
-    if (symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local) return *symbol;
-    return declare_memory(variable, declarator);
-}
-
-/// Copies between an actual that is a register or literal and the formal it was given.
-void Lowering::copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal,
-                             bool back) {
-    const Symbol* const symbol = actual.kind == ptx::Operand::Kind::Symbol ? find(actual.name) : nullptr;
-    const bool in_memory = symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local;
-    const bool formal_in_memory = formal.kind == Symbol::Kind::Memory;
-    if (in_memory && formal_in_memory) return;
-    const Type type = type_of(module_.text(variable.type)).value_or(Type::U64);
-    const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
-    const auto address_of = [&](const Symbol& of) { return index(constant(of.address, 8)); };
-    if (back) {  // formal → actual
-        if (in_memory) {
-            emit(select_store(Space::Local, 8, bytes, 1), 0, A | D, {index(formal.value), address_of(*symbol)});
-            return;
-        }
-        const Result d = result(actual, type);
-        if (formal_in_memory)
-            emit(select_load(Space::Local, 8, bytes, 1), D, A, {index(d.at), address_of(formal)}).apart = true;
-        else
-            apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, d.at, {formal.value});
-        return finish(d);
-    }
-    if (in_memory) {
-        emit(select_load(Space::Local, 8, bytes, 1), D, A, {index(formal.value), address_of(*symbol)}).apart = true;
-        return;
-    }
-    const Value from = source(actual, type);
-    if (formal_in_memory)
-        emit(select_store(Space::Local, 8, bytes, 1), 0, A | D, {index(from), address_of(formal)});
-    else
-        apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, formal.value, {from});
-}
-
-/// The callee's body in place of the call.
-void Lowering::inline_function(const ptx::Function& callee, Operands results, Operands arguments) {
-    if (std::find(callers_.begin(), callers_.end(), &callee) != callers_.end())
-        unsupported(fmt::format("'{}' calls itself", module_.text(callee.name)), "write the recursion as a loop");
-    if (callers_.size() > 64) unsupported("calls are nested over 64 deep");
-    if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
-        unsupported(fmt::format("'{}' has another number of parameters", module_.text(callee.name)));
-    if (micros.size() > 4'000'000)
-        unsupported("calls make the kernel too large", "call fewer functions from functions");
-    const ptx::Instruction* const call_instruction = current_;
-    Scope formals;
-    std::vector<Symbol> bound_results;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const Symbol symbol = formal(callee.parameters[i], arguments[i]);
-        copy_argument(callee.parameters[i], arguments[i], symbol, false);
-        formals[callee.parameters[i].declarators.front().name] = symbol;
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        bound_results.push_back(formal(callee.results[i], results[i]));
-        formals[callee.results[i].declarators.front().name] = bound_results.back();
-    }
-    const std::size_t base = std::exchange(function_base_, scopes_.size());
-    const std::uint32_t behind = new_label(), outer_return = std::exchange(return_label_, behind);
-    scopes_.push_back(std::move(formals));
-    callers_.push_back(&callee);
-    body(callee);
-    callers_.pop_back();
-    scopes_.pop_back();
-    return_label_ = outer_return;
-    function_base_ = base;
-    place_label(behind);
-    current_ = call_instruction;
-    for (std::size_t i = 0; i < results.size(); ++i)
-        copy_argument(callee.results[i], results[i], bound_results[i], true);
-}
-
-void Lowering::call(Form& form, Operands operands) {
-    form.take(".uni");
-    using Kind = ptx::Operand::Kind;
-    Operands results, arguments;
-    std::size_t at = 0;
-    if (operands[at].kind == Kind::List) results = module_.operands(operands[at++].children);
-    const std::string_view name = module_.text(operands[at].name);
-    if (at + 1 < operands.size() && operands[at + 1].kind == Kind::List)
-        arguments = module_.operands(operands[at + 1].children);
-    if (name == "vprintf") return call_print(results, arguments);
-    if (name == "__assertfail") {
-        emit(emulator::trap, 0, 0, {});
-        return;
-    }
-    const Symbol* const symbol = find(operands[at].name);
-    if (!symbol || symbol->kind != Symbol::Kind::Function)
-        unsupported("an indirect call", "call the function by its name");
-    if (!symbol->function->has_body)
-        unsupported(fmt::format("'{}' has no body in this module", name), "give its definition in the same module");
-    if (first_) emit(nothing, 0, 0, {});
-    inline_function(*symbol->function, results, arguments);
 }
 
 // ---- barriers
@@ -380,6 +252,9 @@ const std::unordered_map<std::string_view, Lowering::Rule>& Lowering::rules() {
                                                                      {"trap", &L::trap},
                                                                      {"nanosleep", &L::nanosleep},
                                                                      {"call", &L::call},
+                                                                     {"alloca", &L::alloca_},
+                                                                     {"stacksave", &L::stacksave},
+                                                                     {"stackrestore", &L::stackrestore},
                                                                      {"bar", &L::bar},
                                                                      {"barrier", &L::bar},
                                                                      {"shfl", &L::shfl},

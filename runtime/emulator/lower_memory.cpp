@@ -48,6 +48,10 @@ Lowering::AddressOperand Lowering::address(const ptx::Operand& operand, Space sp
     if (symbol->kind == Symbol::Kind::Memory) {
         const std::uint64_t at = symbol->address + std::uint64_t(offset);
         if (space == Space::Param && symbol->space == Space::Local) space = Space::Local;  // a parameter of a .func
+        if (symbol->on_stack) {
+            if (space == Space::Local) return {stack_pointer_, std::int32_t(at), space};
+            return {with_offset(stack_pointer_, std::int64_t(at + window_address(Space::Local))), 0, space};
+        }
         if (space == Space::Generic) {
             const std::uint64_t window = symbol->space == Space::Global ? 0 : window_address(symbol->space);
             return {constant(at + window, 8), 0, space};

@@ -245,7 +245,10 @@ Value Lowering::source(const ptx::Operand& operand, Type type) {
     if (module_.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
     const Symbol* const symbol = find(operand.name);
     if (!symbol) unsupported(fmt::format("'{}' is not declared", module_.text(operand.name)), "declare it with .reg");
+    if (symbol->kind == Symbol::Kind::Memory && symbol->on_stack)
+        return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
     if (symbol->kind == Symbol::Kind::Memory) return constant(symbol->address + operand.value, slot);
+    if (symbol->kind == Symbol::Kind::Function) return constant(function_address(number_of(*symbol->function)), slot);
     if (symbol->kind != Symbol::Kind::Register || operand.suffix != ptx::no_name || operand.minus || operand.negated)
         unsupported("an operand of this kind is not known here");
     return resized(symbol->value, slot);

@@ -113,7 +113,10 @@ Symbol Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variab
     const bool shared = module_.text(variable.space) == ".shared";
     const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
     const std::uint64_t alignment = variable_alignment(module_, variable);
-    std::uint32_t& used = shared ? kernel_.shared_bytes : kernel_.local_bytes;
+    if (shared)
+        if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
+            return known->second;
+    std::uint32_t& used = shared ? kernel_.shared_bytes : *local_used_;
     const bool dynamic = shared && !declarator.extents.empty() && declarator.extents.front() < 0;
     const std::uint64_t offset = dynamic ? dynamic_base_ : rounded_up(used, alignment);
     constexpr std::uint64_t most = 1 << 20;
@@ -121,11 +124,13 @@ Symbol Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variab
         unsupported(fmt::format("variables of {} take over {} bytes", module_.text(variable.space), most));
     if (!dynamic) used = std::uint32_t(offset + bytes);
     auto& names = shared ? kernel_.shared_variables : kernel_.local_variables;
-    names.push_back({std::string(module_.text(declarator.name)), offset, bytes});
+    if (shared || !on_stack_) names.push_back({std::string(module_.text(declarator.name)), offset, bytes});
     Symbol symbol{.kind = Symbol::Kind::Memory,
                   .space = shared ? Space::Shared : Space::Local,
                   .address = offset,
-                  .bytes = bytes};
+                  .bytes = bytes,
+                  .on_stack = !shared && on_stack_};
+    if (shared) shared_of_functions_[&declarator] = symbol;
     if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));
     return symbol;
 }
@@ -150,8 +155,13 @@ void Lowering::open_scope(std::span<const ptx::Statement> statements, const ptx:
         const ptx::Name name = ptx::Name(statements[i].index);
         if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
             const ptx::Directive& directive = function.body_directives[statements[i + 1].index];
-            if (module_.text(directive.name) == ".branchtargets") {
+            const std::string_view kind = module_.text(directive.name);
+            if (kind == ".branchtargets") {
                 define(name, {.kind = Symbol::Kind::Table, .targets = directive.operands});
+                continue;
+            }
+            if (kind == ".callprototype" || kind == ".calltargets") {
+                define(name, {.kind = Symbol::Kind::Prototype, .directive = &directive});
                 continue;
             }
         }
@@ -234,12 +244,14 @@ void Lowering::run(const ptx::Function& entry) {
     }
     kernel_.parameter_bytes = offset;
     return_label_ = ~0u;
+    local_used_ = &kernel_.local_bytes;
     callers_.push_back(&entry);
     body(entry);
     current_ = nullptr;
     Micro& end = emit(end_lanes, 0, 0, {});  // a body may end without ret
     end.flow = Flow::End;
     end.counts = true;
+    lower_functions();
 }
 
 }  // namespace ikat::emulator

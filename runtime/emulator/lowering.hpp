@@ -3,7 +3,9 @@
 // temporary, a constant or a special register; the second half (layout.cpp) gives values their slots in the frame and
 // micro-ops their order.
 //
-// Functions are inlined where they are called; their .param variables are local memory.
+// Functions are inlined where they are called; their .param variables are local memory. Those that cannot be (a
+// recursion, a call through a register) or that would make the kernel too large are lowered once, behind the kernel,
+// and called (lower_call.cpp).
 #pragma once
 #include <array>
 #include <optional>
@@ -27,7 +29,7 @@ struct ValueInfo {
 };
 
 /// Where control goes after a micro-op.
-enum class Flow : std::uint8_t { Next, Jump, Branch, Table, End };
+enum class Flow : std::uint8_t { Next, Jump, Branch, Table, Call, End };
 
 /// Fields of an op by number: d, a, b, c, x, y.
 enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
@@ -91,15 +93,27 @@ private:
 };
 
 struct Symbol {
-    enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function };
+    enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function, Prototype };
     Kind kind = Kind::Register;
-    Value value{};                            // Register
-    Space space = Space::Global;              // Memory
-    std::uint64_t address = 0, bytes = 0;     // Memory: as an instruction of its space sees it
-    std::uint32_t label = 0;                  // Label
-    ptx::Span targets{};                      // Table
-    const ptx::Function* function = nullptr;  // Function
+    Value value{};                              // Register
+    Space space = Space::Global;                // Memory
+    std::uint64_t address = 0, bytes = 0;       // Memory: as an instruction of its space sees it
+    bool on_stack = false;                      // Memory: address counts from the stack pointer of the function
+    std::uint32_t label = 0;                    // Label
+    ptx::Span targets{};                        // Table
+    const ptx::Function* function = nullptr;    // Function
+    const ptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
 };
+
+/// Where the results and parameters of a called function lie, from its stack pointer.
+struct Signature {
+    struct Slot {
+        std::uint32_t offset = 0, bytes = 0;
+    };
+    std::vector<Slot> results, parameters;
+    std::uint32_t bytes = 0;
+};
+Signature signature_of(const ptx::Module& module, const ptx::Function& function);
 
 class Lowering {
 public:
@@ -114,6 +128,10 @@ public:
     std::vector<std::uint32_t> labels;        // micro index by label
     std::vector<std::uint32_t> table_labels;  // targets of Table micros
     std::uint64_t dynamic_alignment = 0;      // of dynamic shared memory, 0: the kernel has none
+    struct Root {
+        std::uint32_t function = 0, label = 0;  // number in the module, where it begins
+    };
+    std::vector<Root> roots;  // functions that are called
 
 private:
     using Rule = void (Lowering::*)(Form&, Operands);
@@ -233,6 +251,38 @@ private:
     void update(Form& form, const ptx::Operand* to, Operands operands);
     void membar(Form& form, Operands operands);
     void ignored(Form& form, Operands operands);
+    // lower_call.cpp
+    void call(Form& form, Operands operands);
+    void call_print(Operands results, Operands arguments);
+    void call_assert_failure(Operands arguments);
+    void call_through(const ptx::Operand& target, Operands results, Operands arguments, const ptx::Operand& prototype);
+    void call_out_of_line(const ptx::Function& callee, Operands results, Operands arguments);
+    void call_lanes(Value target, std::uint32_t function, const Signature& signature, Operands results,
+                    Operands arguments);
+    void inline_function(const ptx::Function& callee, Operands results, Operands arguments);
+    void lower_functions();
+    void lower_function(const ptx::Function& function, std::uint32_t label);
+    std::uint32_t number_of(const ptx::Function& function) const;
+    void need(const ptx::Function& function);
+    void need_functions_with_addresses();
+    void need_functions_in(ptx::Span operands);
+    Signature signature_of_call(const ptx::Operand& prototype);
+    Symbol formal(const ptx::Variable& variable, const ptx::Operand& actual);
+    void copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal, bool back);
+    Value argument(const ptx::Operand& operand);
+    /// A place in local memory: `offset` from a value.
+    struct Place {
+        Value base{};
+        std::uint64_t offset = 0;
+    };
+    Place place_of(const Symbol& symbol);
+    const Symbol* variable_of(const ptx::Operand& operand);
+    void load_local(Value d, unsigned bytes, Place from);
+    void store_local(Value from, unsigned bytes, Place to);
+    void copy_local(Place from, Place to, std::uint64_t bytes);
+    void alloca_(Form& form, Operands operands);
+    void stacksave(Form& form, Operands operands);
+    void stackrestore(Form& form, Operands operands);
     // lower_control.cpp
     void bra(Form& form, Operands operands);
     void brx(Form& form, Operands operands);
@@ -240,12 +290,6 @@ private:
     void exit(Form& form, Operands operands);
     void trap(Form& form, Operands operands);
     void nanosleep(Form& form, Operands operands);
-    void call(Form& form, Operands operands);
-    void call_print(Operands results, Operands arguments);
-    Symbol formal(const ptx::Variable& variable, const ptx::Operand& actual);
-    void copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal, bool back);
-    void inline_function(const ptx::Function& callee, Operands results, Operands arguments);
-    Value argument(const ptx::Operand& operand);
     void bar(Form& form, Operands operands);
     void shfl(Form& form, Operands operands);
     void vote(Form& form, Operands operands);
@@ -265,6 +309,10 @@ private:
     std::size_t function_base_ = 0;  // the first scope of the function being inlined
     std::vector<const ptx::Function*> callers_;
     std::uint32_t return_label_ = 0;
+    bool on_stack_ = false;                // inside a function that is called
+    Value stack_pointer_{};                // ... its
+    std::uint32_t* local_used_ = nullptr;  // bytes of local memory of what is being lowered
+    std::unordered_map<const ptx::Variable::Declarator*, Symbol> shared_of_functions_;  // one for all inlined copies
     const ptx::Instruction* current_ = nullptr;
     bool first_ = false;                                     // the next micro is the first of its instruction
     bool guarded_ = false;                                   // inside a guard

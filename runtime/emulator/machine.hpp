@@ -14,8 +14,10 @@
 // nullptr when the warp has to stop: `warp.leave` then says why. Without guaranteed sibling calls, handlers return the
 // next op and a loop calls it.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "runtime/emulator/memory.hpp"
 
@@ -72,6 +74,16 @@ struct Fault {
 
 class Block;
 
+/// A function that is called rather than inlined.
+struct FunctionEntry {
+    std::uint32_t op = ~0u;             // its first; ~0: the kernel cannot call it
+    std::uint32_t parameter_bytes = 0;  // of results and parameters, at the bottom of its stack frame
+};
+
+/// The address of function number i of a module, as mov and initialisers see it: not null, and nothing can be loaded
+/// there.
+constexpr std::uint64_t function_address(std::uint64_t i) { return 16 * (i + 1); }
+
 /// The part of a warp that handlers use. Scheduling state is in warp.hpp.
 struct Warp {
     // Where the running lanes are
@@ -101,6 +113,13 @@ struct Warp {
 
     Fault fault;
     const std::uint32_t* lists = nullptr;  // operands of ops with many
+
+    // Calls and alloca: see handlers_call.cpp
+    const FunctionEntry* functions = nullptr;
+    std::uint32_t function_count = 0;
+    std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};  // offsets in local memory
+    std::array<std::vector<std::uint64_t>, warp_size> call_stack;       // what calls keep of their callers
+
     Block* block = nullptr;
     unsigned index = 0;  // in its block
 

@@ -143,4 +143,23 @@ const Op* print_formatted(const Op* op, Warp* w, std::byte* frame, std::uint32_t
     IKAT_NEXT;
 }
 
+const Op* print_assertion(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    const unsigned lane = unsigned(std::countr_zero(mask));
+    const auto address = [&](std::uint32_t offset) {
+        return reinterpret_cast<const std::uint64_t*>(frame + offset)[lane];
+    };
+    std::string text, file, function;
+    Printer printer(op, w, lane, 0);
+    if (!printer.text_at(address(op->a), text) || !printer.text_at(address(op->b), file) ||
+        !printer.text_at(address(op->c), function))
+        return nullptr;
+    const auto tuple = [](const std::array<std::uint32_t, 3>& at) {
+        return '[' + std::to_string(at[0]) + ',' + std::to_string(at[1]) + ',' + std::to_string(at[2]) + ']';
+    };
+    w->block->output += file + ':' + std::to_string(reinterpret_cast<const std::uint32_t*>(frame + op->x)[lane]) +
+                        ": " + function + ": block: " + tuple(w->block->coordinates()) +
+                        ", thread: " + tuple(w->block->thread(*w, lane)) + " Assertion `" + text + "` failed.\n";
+    IKAT_NEXT;
+}
+
 }  // namespace ikat::emulator

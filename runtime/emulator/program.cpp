@@ -2,6 +2,7 @@
 // A module ready to run: its variables placed in memory, its kernels decoded when they are first asked for.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <mutex>
@@ -32,14 +33,38 @@ public:
         if (operand.kind == Kind::Float64 && element_ == 4)
             bits = std::bit_cast<std::uint32_t>(float(std::bit_cast<double>(operand.value)));
         if (operand.kind == Kind::Symbol) bits = address(operand, false);
+        if (operand.kind == Kind::Mask) bits = masked(operand);
+        if (operand.kind == Kind::String) return text(module_.text(operand.name));
         if (operand.kind == Kind::Generic) bits = address(operand, true);
         if (at_ + element_ <= to_.size()) std::memcpy(to_.data() + at_, &bits, element_);
         at_ += element_;
     }
 
 private:
+    /// 0xff00(symbol): the bits of its address under the mask, shifted down.
+    std::uint64_t masked(const ptx::Operand& operand) const {
+        const ptx::Operand& of = module_.operands(operand.children)[0];
+        const std::uint64_t bits = address(of, of.kind == ptx::Operand::Kind::Generic);
+        return operand.value ? (bits & operand.value) >> std::countr_zero(operand.value) : 0;
+    }
+
+    /// The characters between quotes, with C's escapes.
+    void text(std::string_view characters) {
+        for (std::size_t i = 0; i < characters.size(); ++i) {
+            char c = characters[i];
+            if (c == '\\' && i + 1 < characters.size()) {
+                c = characters[++i];
+                c = c == 'n' ? '\n' : c == 't' ? '\t' : c == '0' ? '\0' : c;
+            }
+            if (at_ < to_.size()) to_[at_] = std::byte(c);
+            ++at_;
+        }
+    }
+
     std::uint64_t address(const ptx::Operand& operand, bool generic) const {
         const ptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
+        if (const ptx::Function* const function = module_.find_function(module_.text(symbol.name)))
+            return function_address(std::uint64_t(function - module_.functions.data()));
         const auto found = variables_.variables.find(symbol.name);
         if (found == variables_.variables.end())
             throw Error(
@@ -96,6 +121,22 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     return result;
 }
 
+namespace {
+
+/// Room for calls and alloca behind the kernel's own local variables.
+void prepare_stack(const ptx::Module& module, const Lowering& lowering, Kernel& kernel) {
+    constexpr std::uint32_t stack_bytes = 16 * 1024;
+    kernel.stack_base = std::uint32_t(rounded_up(kernel.local_bytes, 16));
+    const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
+    if (lowering.roots.empty() && std::ranges::none_of(lowering.micros, is_alloca)) return;
+    kernel.local_bytes = kernel.stack_base + stack_bytes;
+    kernel.functions.resize(module.functions.size());
+    for (const Lowering::Root& root : lowering.roots)
+        kernel.functions[root.function].parameter_bytes = signature_of(module, module.functions[root.function]).bytes;
+}
+
+}  // namespace
+
 Kernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
@@ -118,6 +159,7 @@ Kernel decode(const ptx::Module& module, const ptx::Function& entry, const Modul
             dynamic_base = kernel.shared_bytes;
             continue;
         }
+        prepare_stack(module, lowering, kernel);
         lay_out(lowering, kernel);
         return kernel;
     }

@@ -14,8 +14,11 @@ constexpr std::uint64_t patience = 256;  // turns a ready split waits before it 
 constexpr std::size_t nobody = ~std::size_t{0};
 }  // namespace
 
-void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame) {
-    splits_.assign(1, {0, lanes});
+void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry, std::uint64_t stack_base) {
+    splits_.assign(1, {entry, lanes});
+    stack_pointer.fill(0);
+    stack_top.fill(stack_base);
+    for (std::vector<std::uint64_t>& stack : call_stack) stack.clear();
     frame_ = frame;
     existing_ = live = lanes;
     turn_ = 0;
