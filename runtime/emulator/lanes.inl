@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "codegen/ir/semantics.hpp"
+#include "runtime/emulator/dispatch.hpp"
 #include "runtime/emulator/handlers.hpp"
 
 // Lanes are independent and registers never overlap partly: d is a source or apart from it.

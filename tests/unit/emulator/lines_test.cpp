@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every vectorised handler against the scalar line of semantics.hpp that it stands for, on edge values of its type, on
 // every instruction set this machine has, with all lanes and with some.
-#include <hwy/targets.h>
-
 #include <cmath>
 #include <limits>
 
 #include "codegen/ir/semantics.hpp"
+#include "runtime/emulator/dispatch.hpp"
+#include "runtime/emulator/handlers.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -20,19 +20,13 @@ namespace {
 std::vector<std::int64_t> targets() {
     std::vector<std::int64_t> list;
     for (const std::int64_t target : {std::int64_t(HWY_AVX3), std::int64_t(HWY_AVX2), std::int64_t(HWY_STATIC_TARGET)})
-        if ((hwy::SupportedTargets() & target) || target == HWY_STATIC_TARGET) list.push_back(target);
+        if ((emulator::machine_targets() & target) || target == HWY_STATIC_TARGET) list.push_back(target);
     return list;
 }
 
 struct OnTarget {
-    explicit OnTarget(std::int64_t target) {
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    }
-    ~OnTarget() {
-        hwy::SetSupportedTargetsForTest(0);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    }
+    explicit OnTarget(std::int64_t target) { emulator::limit_targets(target); }
+    ~OnTarget() { emulator::limit_targets(emulator::all_targets); }
 };
 
 template <class T>
@@ -318,4 +312,11 @@ TEST_CASE("every half, to f32 and back") {
     for (Row& row : rows) row[0] = row[0] << 16 | (0x1000 + row[0] % 3 - 1);
     compare("cvt.rn.f16.f32 %h0, %r1;", rows,
             [](const Row& row) { return bits(sem::convert<half>(of_bits<float>(row[0]), Rounding::Nearest)); });
+}
+
+TEST_CASE("the tests above run on the instruction set that they ask for") {
+    for (const std::int64_t target : targets()) {
+        const OnTarget chosen(target);
+        CHECK(emulator::target_name() == hwy::TargetName(target));
+    }
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/dispatch.hpp"
+
+#include <atomic>
+
+namespace ikat::emulator {
+namespace {
+
+/// What the attributes of Highway's AVX2 and AVX3 functions allow the compiler to use.
+std::int64_t detect() {
+#if HWY_ARCH_X86
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") &&
+                      __builtin_cpu_supports("aes") && __builtin_cpu_supports("avx2") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                      __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+    return (avx2 ? HWY_AVX2 : 0) | (avx2 && avx512 ? HWY_AVX3 : 0);
+#else
+    return 0;
+#endif
+}
+
+std::atomic<std::int64_t> limit = all_targets;
+
+}  // namespace
+
+std::int64_t machine_targets() {
+    static const std::int64_t targets = detect();
+    return targets & limit;
+}
+
+void limit_targets(std::int64_t usable) { limit = usable; }
+
+}  // namespace ikat::emulator
