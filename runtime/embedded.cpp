@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/embedded.hpp"
+
+#include "codegen/ptx/target.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+bool runs_on(const ptx::Target& image, const ptx::Target& device) {
+    return image.specific ? image.name == device.name : image.number <= device.number;
+}
+
+}  // namespace
+
+const EmbeddedImage* image_for(const EmbeddedKernel& kernel, std::string_view target) {
+    const ptx::Target& device = ptx::target(target);
+    const EmbeddedImage* best = nullptr;
+    for (const EmbeddedImage& image : kernel.images)
+        if (runs_on(ptx::target(image.target), device)) best = &image;
+    return best;
+}
+
+Module load(const Device& device, const EmbeddedKernel& kernel) {
+    const std::string& target = device.properties().target;
+    if (const EmbeddedImage* image = image_for(kernel, target)) return device.load(image->ptx, kernel.name);
+    std::string targets;
+    for (const EmbeddedImage& image : kernel.images) targets += " " + std::string(image.target);
+    throw Error("kernel '" + std::string(kernel.name) + "' is not embedded for " + target,
+                "it is there for" + targets + "; ikat_add_kernels takes others as ARCHITECTURES");
+}
+
+}  // namespace ikat::runtime

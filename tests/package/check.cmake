@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs what BUILD has built into a folder of its own, and moves it; then builds, runs and tests examples/project
+# with it and nothing of the source tree, once through CMake and once a program through pkg-config. With IKAT_BLESS=1 in
+# the environment the project's golden files are approved as they come out.
+cmake_minimum_required(VERSION 3.25)
+set(scratch ${BUILD}/package_test)
+set(prefix ${scratch}/moved)
+file(REMOVE_RECURSE ${scratch})
+file(MAKE_DIRECTORY ${scratch})
+
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "${command}\nends with ${status}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(expect text)
+  string(FIND "${output}" "${text}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "'${text}' is missing in:\n${output}")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/installed)
+file(RENAME ${scratch}/installed ${prefix})
+
+# The command, with the version that the project has.
+run(${prefix}/bin/ikat --version)
+expect("ikat ${VERSION}")
+run(${prefix}/bin/ikat emit saxpy)
+expect(".visible .entry saxpy")
+
+# One name in the include path, and no header that looks for the source tree.
+file(GLOB top RELATIVE ${prefix}/include ${prefix}/include/*)
+if(NOT top STREQUAL "ikat")
+  message(FATAL_ERROR "the include folder holds ${top}, not ikat alone")
+endif()
+
+# The example, as a project of its own.
+file(COPY ${SOURCE}/examples/project DESTINATION ${scratch})
+run(${CMAKE_COMMAND} -S ${scratch}/project -B ${scratch}/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Debug
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} "-DCMAKE_CXX_FLAGS_DEBUG=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${scratch}/build -j 2)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${scratch}/build --output-on-failure)
+expect("100% tests passed, 0 tests failed out of 2")
+
+if("$ENV{IKAT_BLESS}")
+  file(COPY ${scratch}/project/golden DESTINATION ${SOURCE}/examples/project)
+endif()
+
+# Without CMake.
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  file(GLOB_RECURSE file ${prefix}/ikat.pc)
+  cmake_path(GET file PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} ${folder})
+  run(${pkg_config} --modversion ikat)
+  expect("${VERSION}")
+  run(${pkg_config} --static --cflags --libs ikat)
+  separate_arguments(flags UNIX_COMMAND "${output}")
+  separate_arguments(debug UNIX_COMMAND "${FLAGS}")
+  run(${LAUNCHER} ${COMPILER} ${debug} -c ${SOURCE}/examples/row_sum.cpp -o ${scratch}/row_sum.o ${flags})
+  cmake_path(GET folder PARENT_PATH libraries)
+  run(${COMPILER} ${debug} ${scratch}/row_sum.o -o ${scratch}/row_sum ${flags} -Wl,-rpath,${libraries})
+  run(${scratch}/row_sum)
+  expect("row 4: ")
+endif()
+file(REMOVE_RECURSE ${scratch})

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++ files that hold compiled kernels:
+//
+//     app_kernels.hpp    namespace app_kernels { extern const ikat::EmbeddedKernel saxpy; }
+//     app_kernels.cpp    its PTX as string literals, its machine code as bytes
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/ast/ast.hpp"
+
+namespace ikat::embed {
+
+struct Options {
+    std::string name;                  // of the namespace and the files: "app_kernels"
+    std::vector<std::string> targets;  // "sm_80"; each once
+    std::optional<std::string> ptxas;  // its path, to embed machine code as well
+};
+
+struct Named {
+    std::string variable;  // what the generated code calls it
+    const ast::Kernel* kernel;
+};
+
+struct Generated {
+    std::string header, source;
+};
+
+/// Throws Error for kernels that do not compile and two kernels of one name.
+Generated generate(std::span<const Named> kernels, const Options& options);
+
+}  // namespace ikat::embed

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/testing/ptx.hpp"
+
+#include "codegen/compile.hpp"
+
+namespace ikat::golden {
+
+std::string ptx(const ast::Kernel& kernel, std::string_view target) {
+    return compile(kernel, {.target = std::string(target), .allocation = regalloc::Method::Simplest}).ptx;
+}
+
+}  // namespace ikat::golden
