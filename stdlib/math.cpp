@@ -67,6 +67,19 @@ F exp2_polynomial(const F& r) {
                       0x1.00a582p-16f});
 }
 
+/// exp x = 2^n (1 + rest), |rest| < 0.42.
+struct Exponential {
+    F rest;
+    I n;
+};
+Exponential exponential(const F& x) {
+    const F shifted = value(fma(x, log2e_high, shifter));
+    const F n = value(shifted - shifter);
+    const F r = value(fma(n, -ln2_low, fma(n, -ln2_high, x)));
+    const F q = horner(r, {0x1p-1f, 0x1.555556p-3f, 0x1.5554eap-5f, 0x1.1110ep-7f, 0x1.6d4316p-10f, 0x1.a124e4p-13f});
+    return {value(fma(r * r, q, r)), value(bit_cast<i32>(shifted) - shifter_bits)};
+}
+
 /// A number as m 2^e, m from 2/3 to 4/3; of those that are positive and finite.
 struct Split {
     F m, e;
@@ -212,12 +225,15 @@ F pow_regular(const F& x, const F& y) {
 }  // namespace
 
 F exp(const F& x) {
-    const F c = clamp(x, -105.0f, 90.0f);
-    const F shifted = value(fma(c, log2e_high, shifter));
-    const F n = value(shifted - shifter);
-    const F r = value(fma(n, -ln2_low, fma(n, -ln2_high, c)));
-    const F q = horner(r, {0x1p-1f, 0x1.555556p-3f, 0x1.5554eap-5f, 0x1.1110ep-7f, 0x1.6d4316p-10f, 0x1.a124e4p-13f});
-    return scale(value(1.0f + fma(r * r, q, r)), value(bit_cast<i32>(shifted) - shifter_bits));
+    const Exponential e = exponential(clamp(x, -105.0f, 90.0f));
+    return scale(value(1.0f + e.rest), e.n);
+}
+
+F expm1(const F& x) {
+    const Exponential e = exponential(clamp(x, -18.0f, 60.0f));
+    const F power = power_of_two(e.n);
+    const F below = value(fma(e.rest, power, power - 1.0f));
+    return value(select(x == 0.0f, x, F(value(select(x < 60.0f, below, exp(x))))));
 }
 
 F exp2(const F& x) {

@@ -2,15 +2,15 @@
 #include "stdlib/registry.hpp"
 
 #include <algorithm>
+#include <vector>
 
+#include "stdlib/families.hpp"
 #include "stdlib/gemm.hpp"
 #include "stdlib/reduction.hpp"
 #include "stdlib/saxpy.hpp"
 
 namespace ikat::stdlib {
 namespace {
-
-using Arguments = std::span<const runtime::Argument>;
 
 runtime::Grid gemm_grid(Arguments arguments) {
     const auto m = std::uint32_t(arguments[3].bits), n = std::uint32_t(arguments[4].bits);
@@ -24,7 +24,6 @@ constexpr std::string_view reduction_document =
     "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
     "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.";
 
-/// By name, for find and for people.
 constexpr Entry entries[] = {
     {.name = "gemm_tiled",
      .summary = "C = A B, f32, tiled through shared memory and registers",
@@ -59,15 +58,27 @@ constexpr Entry entries[] = {
      .kernel = []() -> const ast::Kernel& { return sum_f32().ast(); },
      .grid = reduction_of_one_block},
 };
-static_assert(std::ranges::is_sorted(entries, {}, &Entry::name));
+
+/// All families, by name.
+std::vector<Entry> collect() {
+    std::vector<Entry> out;
+    for (const std::span<const Entry> family : {std::span<const Entry>(entries), elementwise_entries()})
+        out.insert(out.end(), family.begin(), family.end());
+    std::ranges::sort(out, {}, &Entry::name);
+    return out;
+}
 
 }  // namespace
 
-std::span<const Entry> registry() { return entries; }
+std::span<const Entry> registry() {
+    static const std::vector<Entry> all = collect();
+    return all;
+}
 
 const Entry* find(std::string_view name) {
-    const auto found = std::ranges::find(entries, name, &Entry::name);
-    return found == std::end(entries) ? nullptr : found;
+    const std::span<const Entry> all = registry();
+    const auto found = std::ranges::lower_bound(all, name, {}, &Entry::name);
+    return found == all.end() || found->name != name ? nullptr : &*found;
 }
 
 }  // namespace ikat::stdlib

@@ -132,6 +132,7 @@ using Single = Row<float, double>;
 const Single single_rows[] = {
     {"exp", IKAT_DEVICE(float, stdlib::exp(x)), IKAT_HOST(double, std::exp(x)), 1},
     {"exp2", IKAT_DEVICE(float, stdlib::exp2(x)), IKAT_HOST(double, std::exp2(x)), 1},
+    {"expm1", IKAT_DEVICE(float, stdlib::expm1(x)), IKAT_HOST(double, std::expm1(x)), 1.5},
     {"log", IKAT_DEVICE(float, stdlib::log(x)), IKAT_HOST(double, std::log(x)), 1},
     {"log2", IKAT_DEVICE(float, stdlib::log2(x)), IKAT_HOST(double, std::log2(x)), 1},
     {"sin", IKAT_DEVICE(float, stdlib::sin(x)), IKAT_HOST(double, std::sin(x)), 1},

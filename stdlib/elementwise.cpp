@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/elementwise.hpp"
+
+#include <tuple>
+#include <vector>
+
+#include "stdlib/families.hpp"
+#include "stdlib/math.hpp"
+#include "stdlib/size.hpp"
+#include "stdlib/vectors.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::uint32_t threads = 256;
+using F = Leaf<float>;
+
+/// y[i] = f(x[i], ...) for i < n, where f takes as many f32 as there are arrays x.
+template <class To, trace::Direction direction>
+void map(const Indexable<To, direction>& y, const u32& n, auto&& f, const auto&... x) {
+    for_each_vec<To>(n, [&]<int N>(Width<N>, const auto& i) {
+        const auto apply = [&](const auto&... lanes) {
+            return detail::lanes<N>([&](int k) { return value(f(lanes[std::size_t(k)]...)); });
+        };
+        store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(x, i)...}));
+    });
+}
+
+template <class K>
+K finished(K&& made) {
+    return std::move(made).require(aligned<16>(0), aligned<16>(1)).launch_bounds(threads);
+}
+
+// ---- the kernels of the table, by its names
+
+/// A row of the table that What names; f32 and f16 are two kernels.
+template <class What, class F>
+struct Row {
+    const char* names[2];
+    const char *first, *second;  // the names of what stands beside x, y and n
+    F* function;
+};
+using UnaryRow = Row<Unary, F(const F& x)>;
+using Unary1Row = Row<Unary1, F(const F& x, const F& p)>;
+using Unary2Row = Row<Unary2, F(const F& x, const F& p, const F& q)>;
+using BinaryRow = Row<Binary, F(const F& a, const F& b)>;
+
+#define IKAT_UNARY(id, summary, device, host) \
+    {{#id, #id "_f16"}, "", "", [](const F& x) -> F { return value(device); }},
+constexpr UnaryRow unary_rows[] = {
+#include "stdlib/elementwise.def"
+};
+#define IKAT_UNARY_1(id, p_name, summary, device, host) \
+    {{#id, #id "_f16"}, #p_name, "", [](const F& x, const F& p) -> F { return value(device); }},
+constexpr Unary1Row unary_1_rows[] = {
+#include "stdlib/elementwise.def"
+};
+#define IKAT_UNARY_2(id, p_name, q_name, summary, device, host) \
+    {{#id, #id "_f16"}, #p_name, #q_name, [](const F& x, const F& p, const F& q) -> F { return value(device); }},
+constexpr Unary2Row unary_2_rows[] = {
+#include "stdlib/elementwise.def"
+};
+#define IKAT_BINARY(id, a_name, b_name, summary, device, host) \
+    {{#id, #id "_f16"}, #a_name, #b_name, [](const F& a, const F& b) -> F { return value(device); }},
+constexpr BinaryRow binary_rows[] = {
+#include "stdlib/elementwise.def"
+};
+
+template <class T>
+UnaryKernel<T> make(const UnaryRow& row, const char* name) {
+    return finished(
+        kernel(name, params("x", "y", "n"), [f = row.function](In<T> x, Out<T> y, u32 n) { map(y, n, f, x); }));
+}
+template <class T>
+Unary1Kernel<T> make(const Unary1Row& row, const char* name) {
+    return finished(kernel(name, params("x", "y", row.first, "n"), [f = row.function](In<T> x, Out<T> y, f32 p, u32 n) {
+        const F first = value(p);
+        map(
+            y, n, [&](const F& v) { return f(v, first); }, x);
+    }));
+}
+template <class T>
+Unary2Kernel<T> make(const Unary2Row& row, const char* name) {
+    return finished(kernel(name, params("x", "y", row.first, row.second, "n"),
+                           [f = row.function](In<T> x, Out<T> y, f32 p, f32 q, u32 n) {
+                               const F first = value(p), second = value(q);
+                               map(
+                                   y, n, [&](const F& v) { return f(v, first, second); }, x);
+                           }));
+}
+template <class T>
+BinaryKernel<T> make(const BinaryRow& row, const char* name) {
+    return finished(kernel(name, params(row.first, row.second, "y", "n"),
+                           [f = row.function](In<T> a, In<T> b, Out<T> y, u32 n) { map(y, n, f, a, b); }))
+        .require(aligned<16>(2));
+}
+
+/// The kernels of one table, in its order.
+template <class T, class Rows>
+const auto& kernels_of(const Rows& rows) {
+    using K = decltype(make<T>(rows[0], ""));
+    static const auto made = [&] {
+        std::vector<K> out;
+        for (const auto& row : rows) out.push_back(make<T>(row, row.names[std::is_same_v<T, half>]));
+        return out;
+    }();
+    return made;
+}
+
+const auto& rows_of(Unary) { return unary_rows; }
+const auto& rows_of(Unary1) { return unary_1_rows; }
+const auto& rows_of(Unary2) { return unary_2_rows; }
+const auto& rows_of(Binary) { return binary_rows; }
+
+template <class T>
+const auto& kernel_of(auto what) {
+    return kernels_of<T>(rows_of(what))[std::size_t(what)];
+}
+
+/// Launches unless there is nothing to do.
+void run(const runtime::Device& device, const auto& made, std::uint64_t n, auto&&... arguments) {
+    const std::uint32_t count = u32_size(made.name(), "y", n);
+    if (n != 0) device.launch(made, elementwise_grid(n), arguments..., count);
+}
+
+// ---- biases
+
+F activate(Activation activation, const F& x) {
+    switch (activation) {
+        case Activation::none: return x;
+        case Activation::relu: return value(select(x < 0.0f, 0.0f, x));
+        case Activation::gelu: return gelu(x);
+        case Activation::gelu_tanh: return gelu_tanh(x);
+        case Activation::silu: return value(x * sigmoid(x));
+    }
+    return x;
+}
+
+constexpr const char* activation_names[][2] = {
+    {"bias_activation_none", "bias_activation_none_f16"},
+    {"bias_activation_relu", "bias_activation_relu_f16"},
+    {"bias_activation_gelu", "bias_activation_gelu_f16"},
+    {"bias_activation_gelu_tanh", "bias_activation_gelu_tanh_f16"},
+    {"bias_activation_silu", "bias_activation_silu_f16"},
+};
+
+/// Vectors of a row where rows are whole vectors, else elements; the matrix as one array.
+template <class T>
+BiasActivationKernel<T> make_bias_activation(Activation activation) {
+    return finished(kernel(activation_names[std::size_t(activation)][std::is_same_v<T, half>],
+                           params("x", "bias", "y", "rows", "columns"),
+                           [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
+                               const auto walk = [&]<int N>(Width<N>) {
+                                   const auto length = value(columns / std::uint32_t(N));
+                                   for (auto i : grid_stride(rows * length)) {
+                                       auto lanes = load_lanes<N>(x, i);
+                                       const auto more = load_lanes<N>(bias, i % length);
+                                       for (std::size_t k = 0; k < N; ++k)
+                                           lanes[k] = activate(activation, value(lanes[k] + more[k]));
+                                       store_lanes(y, i, lanes);
+                                   }
+                               };
+                               constexpr int N = lanes_of<T>;
+                               if_(columns % std::uint32_t(N) == 0, [&] { walk(Width<N>{}); }).else_([&] {
+                                   walk(Width<1>{});
+                               });
+                           }))
+        .require(aligned<16>(2));
+}
+
+}  // namespace
+
+template <class T>
+const UnaryKernel<T>& elementwise_kernel(Unary what) {
+    return kernel_of<T>(what);
+}
+template <class T>
+const Unary1Kernel<T>& elementwise_kernel(Unary1 what) {
+    return kernel_of<T>(what);
+}
+template <class T>
+const Unary2Kernel<T>& elementwise_kernel(Unary2 what) {
+    return kernel_of<T>(what);
+}
+template <class T>
+const BinaryKernel<T>& elementwise_kernel(Binary what) {
+    return kernel_of<T>(what);
+}
+template <class T>
+const ResidualAddKernel<T>& residual_add() {
+    static const auto made = finished(kernel(std::is_same_v<T, half> ? "residual_add_f16" : "residual_add",
+                                             params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
+                                                 map(
+                                                     y, n, [](const F& a, const F& b) { return a + b; }, y, x);
+                                             }));
+    return made;
+}
+template <class From, class To>
+const CastKernel<From, To>& cast_kernel() {
+    static const auto made = finished(kernel(std::is_same_v<To, half> ? "cast_f32_f16" : "cast_f16_f32",
+                                             params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
+                                                 map(
+                                                     y, n, [](const F& v) { return v; }, x);
+                                             }));
+    return made;
+}
+template <class T>
+const BiasActivationKernel<T>& bias_activation_kernel(Activation activation) {
+    static const auto made = [] {
+        std::vector<BiasActivationKernel<T>> out;
+        for (std::size_t i = 0; i < std::size(activation_names); ++i)
+            out.push_back(make_bias_activation<T>(Activation(i)));
+        return out;
+    }();
+    return made[std::size_t(activation)];
+}
+
+runtime::Grid elementwise_grid(std::uint64_t n) {
+    return runtime::grid(std::max<std::uint64_t>((n + 3) / 4, 1), threads);
+}
+
+// ---- on buffers
+
+template <class T>
+void elementwise(const runtime::Device& device, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
+    const auto& made = elementwise_kernel<T>(what);
+    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
+    run(device, made, y.size(), x, y);
+}
+template <class T>
+void elementwise(const runtime::Device& device, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+                 float p) {
+    const auto& made = elementwise_kernel<T>(what);
+    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
+    run(device, made, y.size(), x, y, p);
+}
+template <class T>
+void elementwise(const runtime::Device& device, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+                 float p, float q) {
+    const auto& made = elementwise_kernel<T>(what);
+    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
+    run(device, made, y.size(), x, y, p, q);
+}
+template <class T>
+void elementwise(const runtime::Device& device, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
+                 runtime::Buffer<T>& y) {
+    const auto& made = elementwise_kernel<T>(what);
+    const BinaryRow& row = binary_rows[std::size_t(what)];
+    require_equal_sizes(made.name(), row.first, a.size(), "y", y.size());
+    require_equal_sizes(made.name(), row.second, b.size(), "y", y.size());
+    run(device, made, y.size(), a, b, y);
+}
+template <class T>
+void residual_add(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
+    require_equal_sizes("residual_add", "x", x.size(), "y", y.size());
+    run(device, residual_add<T>(), y.size(), x, y);
+}
+template <class From, class To>
+void cast(const runtime::Device& device, const runtime::Buffer<From>& x, runtime::Buffer<To>& y) {
+    require_equal_sizes("cast", "x", x.size(), "y", y.size());
+    run(device, cast_kernel<From, To>(), y.size(), x, y);
+}
+template <class T>
+void bias_activation(const runtime::Device& device, Activation activation, const runtime::Buffer<T>& x,
+                     const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+    const std::uint32_t n = u32_size("bias_activation", "y", std::uint64_t(rows) * columns);
+    require_size("bias_activation", "x", x.size(), n);
+    require_size("bias_activation", "bias", bias.size(), columns);
+    require_size("bias_activation", "y", y.size(), n);
+    if (n != 0) device.launch(bias_activation_kernel<T>(activation), elementwise_grid(n), x, bias, y, rows, columns);
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                           \
+    template const ResidualAddKernel<T>& residual_add();                                                              \
+    template const BiasActivationKernel<T>& bias_activation_kernel(Activation);                                       \
+    template const UnaryKernel<T>& elementwise_kernel(Unary);                                                         \
+    template const Unary1Kernel<T>& elementwise_kernel(Unary1);                                                       \
+    template const Unary2Kernel<T>& elementwise_kernel(Unary2);                                                       \
+    template const BinaryKernel<T>& elementwise_kernel(Binary);                                                       \
+    template void elementwise(const runtime::Device&, Unary, const runtime::Buffer<T>&, runtime::Buffer<T>&);         \
+    template void elementwise(const runtime::Device&, Unary1, const runtime::Buffer<T>&, runtime::Buffer<T>&, float); \
+    template void elementwise(const runtime::Device&, Unary2, const runtime::Buffer<T>&, runtime::Buffer<T>&, float,  \
+                              float);                                                                                 \
+    template void elementwise(const runtime::Device&, Binary, const runtime::Buffer<T>&, const runtime::Buffer<T>&,   \
+                              runtime::Buffer<T>&);                                                                   \
+    template void residual_add(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&);               \
+    template void bias_activation(const runtime::Device&, Activation, const runtime::Buffer<T>&,                      \
+                                  const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+template const CastKernel<float, half>& cast_kernel();
+template const CastKernel<half, float>& cast_kernel();
+template void cast(const runtime::Device&, const runtime::Buffer<float>&, runtime::Buffer<half>&);
+template void cast(const runtime::Device&, const runtime::Buffer<half>&, runtime::Buffer<float>&);
+
+// ---- the registry
+
+namespace {
+
+constexpr std::string_view elementwise_document =
+    "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes of f32 or 8 of f16 at a time; "
+    "the\n"
+    "arrays begin at multiples of 16 bytes. Any n; a NaN gives a NaN.";
+constexpr std::string_view bias_document =
+    "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer than 2^32\n"
+    "elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at multiples of 16 bytes.";
+
+runtime::Grid grid_of_last(Arguments arguments) { return elementwise_grid(number(arguments, arguments.size() - 1)); }
+runtime::Grid grid_of_matrix(Arguments arguments) {
+    return elementwise_grid(std::uint64_t(number(arguments, 3)) * number(arguments, 4));
+}
+
+#define IKAT_ENTRY(Table, id, suffix, T, text)                                                     \
+    Entry{.name = #id suffix,                                                                      \
+          .summary = text,                                                                         \
+          .document = elementwise_document,                                                        \
+          .kernel = []() -> const ast::Kernel& { return elementwise_kernel<T>(Table::id).ast(); }, \
+          .grid = grid_of_last},
+#define IKAT_ENTRIES(Table, id, text) IKAT_ENTRY(Table, id, "", float, text) IKAT_ENTRY(Table, id, "_f16", half, text)
+#define IKAT_UNARY(id, text, ...) IKAT_ENTRIES(Unary, id, text)
+#define IKAT_UNARY_1(id, p, text, ...) IKAT_ENTRIES(Unary1, id, text)
+#define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ENTRIES(Unary2, id, text)
+#define IKAT_BINARY(id, a, b, text, ...) IKAT_ENTRIES(Binary, id, text)
+#define IKAT_BIAS(id, suffix, T)                                                                            \
+    Entry{.name = "bias_activation_" #id suffix,                                                            \
+          .summary = "y = " #id "(x + a bias for each column)",                                             \
+          .document = bias_document,                                                                        \
+          .kernel = []() -> const ast::Kernel& { return bias_activation_kernel<T>(Activation::id).ast(); }, \
+          .grid = grid_of_matrix},
+#define IKAT_BIASES(id) IKAT_BIAS(id, "", float) IKAT_BIAS(id, "_f16", half)
+constexpr Entry entries[] = {
+#include "stdlib/elementwise.def"
+    IKAT_BIASES(none) IKAT_BIASES(relu) IKAT_BIASES(gelu) IKAT_BIASES(gelu_tanh)
+        IKAT_BIASES(silu){.name = "residual_add",
+                          .summary = "y += x",
+                          .document = elementwise_document,
+                          .kernel = []() -> const ast::Kernel& { return residual_add<float>().ast(); },
+                          .grid = grid_of_last},
+    {.name = "residual_add_f16",
+     .summary = "y += x",
+     .document = elementwise_document,
+     .kernel = []() -> const ast::Kernel& { return residual_add<half>().ast(); },
+     .grid = grid_of_last},
+    {.name = "cast_f16_f32",
+     .summary = "y = x, from f16 to f32",
+     .document = elementwise_document,
+     .kernel = []() -> const ast::Kernel& { return cast_kernel<half, float>().ast(); },
+     .grid = grid_of_last},
+    {.name = "cast_f32_f16",
+     .summary = "y = x, from f32 to f16, rounded to nearest",
+     .document = elementwise_document,
+     .kernel = []() -> const ast::Kernel& { return cast_kernel<float, half>().ast(); },
+     .grid = grid_of_last},
+};
+
+}  // namespace
+
+std::span<const Entry> elementwise_entries() { return entries; }
+
+}  // namespace ikat::stdlib

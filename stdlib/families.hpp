@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of the registry as the families of kernels give them: for registry.cpp and those families.
+#pragma once
+#include <initializer_list>
+
+#include "codegen/ast/ast.hpp"
+#include "stdlib/registry.hpp"
+
+namespace ikat::stdlib {
+
+using Arguments = std::span<const runtime::Argument>;
+
+/// A scalar argument as the number it is; for u32 parameters.
+inline std::uint32_t number(Arguments arguments, std::size_t position) {
+    return std::uint32_t(arguments[position].bits);
+}
+
+std::span<const Entry> elementwise_entries();
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays in vectors, with tails: building blocks for kernels that stream through memory.
+//
+//     for_each_vec<float>(n, [&](auto width, const auto& i) {          // each element to one thread of the grid
+//         auto lanes = load_lanes<width>(x, i);                        // elements width * i ..., as f32
+//         for (auto& v : lanes) v = value(2 * v);
+//         store_lanes(y, i, lanes);
+//     });
+//
+// The body is recorded twice: for whole vectors, and with width 1 for the elements that are left over. Arrays are
+// aligned to a vector's bytes (buffers are; say so by the contract aligned<16>).
+#pragma once
+#include <array>
+#include <utility>
+
+#include "dsl/simt.hpp"
+
+namespace ikat::stdlib {
+
+/// How many elements of an array one access takes: 16 bytes, but at most 4 elements.
+template <class E>
+inline constexpr int lanes_of = sizeof(E) >= 8 ? 2 : 4;
+
+template <int N>
+using Width = std::integral_constant<int, N>;
+
+/// N values in f32, whatever the type in memory.
+template <int N>
+using Lanes = std::array<Leaf<float>, N>;
+
+namespace detail {
+
+template <int N, class F>
+auto lanes(F&& f) {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) { return Lanes<N>{f(int(k))...}; }
+    (std::make_index_sequence<N>{});
+}
+
+}  // namespace detail
+
+/// Elements N * i ... N * i + N - 1.
+template <int N, class E, trace::Direction direction>
+Lanes<N> load_lanes(const Indexable<E, direction>& x, const auto& i) {
+    if constexpr (N == 1) {
+        return {value(cast<f32>(x[i]))};
+    } else {
+        const auto v = x.template vec<N>(i);
+        return detail::lanes<N>([&](int k) { return value(cast<f32>(v[k])); });
+    }
+}
+
+/// The same where the condition is true, and `other` where it is not.
+template <int N, class E, trace::Direction direction>
+Lanes<N> load_lanes_if(const auto& condition, const Indexable<E, direction>& x, const auto& i, float other) {
+    if constexpr (N == 1) {
+        return {value(cast<f32>(x.load_if(condition, i, other)))};
+    } else {
+        const auto v = x.template load_if<N>(condition, i, other);
+        return detail::lanes<N>([&](int k) { return value(cast<f32>(v[k])); });
+    }
+}
+
+namespace detail {
+
+template <class E, std::size_t N>
+auto vector_of(const std::array<Leaf<float>, N>& v) {
+    if constexpr (N == 4)
+        return Vec<E, 4>(cast<E>(v[0]), cast<E>(v[1]), cast<E>(v[2]), cast<E>(v[3]));
+    else
+        return Vec<E, 2>(cast<E>(v[0]), cast<E>(v[1]));
+}
+
+}  // namespace detail
+
+/// Each rounded to the array's type, to nearest.
+template <class E, trace::Direction direction, std::size_t N>
+void store_lanes(const Indexable<E, direction>& y, const auto& i, const std::array<Leaf<float>, N>& v) {
+    if constexpr (N == 1)
+        y[i] = cast<E>(v[0]);
+    else
+        y.template vec<int(N)>(i) = detail::vector_of<E>(v);
+}
+template <class E, trace::Direction direction, std::size_t N>
+void store_lanes_if(const auto& condition, const Indexable<E, direction>& y, const auto& i,
+                    const std::array<Leaf<float>, N>& v) {
+    if constexpr (N == 1)
+        y.store_if(condition, i, cast<E>(v[0]));
+    else
+        y.template store_if<int(N)>(condition, i, detail::vector_of<E>(v));
+}
+
+/// body(Width<N>, i) for each vector of lanes_of<E> elements below n, then body(Width<1>, i) for each element that is
+/// left over. The threads of the grid share the work along x; the grid has at least lanes_of<E> threads.
+template <class E, class Body>
+void for_each_vec(const u32& n, Body&& body) {
+    constexpr int N = lanes_of<E>;
+    for (auto i : grid_stride(n / std::uint32_t(N))) body(Width<N>{}, i);
+    const auto thread = value(global_id().x);
+    if_(thread < n % std::uint32_t(N),
+        [&] { body(Width<1>{}, value(n / std::uint32_t(N) * std::uint32_t(N) + thread)); });
+}
+
+/// body(Width<N>, i, column) for the elements of one row of a row-major matrix, shared by `threads` threads of which
+/// this is number `thread`: i counts vectors of the matrix, column those of the row. Rows that are no whole number of
+/// vectors are walked by elements: N is 1.
+template <class E, class Body>
+void for_each_in_row(const auto& row, const u32& columns, const auto& thread, const auto& threads, Body&& body) {
+    const auto walk = [&]<int N>(Width<N> width) {
+        const auto length = value(columns / std::uint32_t(N)), first = value(row * length);
+        for (auto column : range(thread, length, threads)) body(width, value(first + column), column);
+    };
+    constexpr int N = lanes_of<E>;
+    if_(columns % std::uint32_t(N) == 0, [&] { walk(Width<N>{}); }).else_([&] { walk(Width<1>{}); });
+}
+
+}  // namespace ikat::stdlib

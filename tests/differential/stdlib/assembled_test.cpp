@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the registry, compiled for each target, is taken by NVIDIA's assembler without a warning and without
+// a spill; its registry row tells what a user has to know.
+#include "codegen/compile.hpp"
+#include "stdlib/registry.hpp"
+#include "tests/catch.hpp"
+#include "tests/ptxas.hpp"
+
+namespace ikat::tests {
+namespace {
+
+TEST_CASE("registered kernels are assembled without spills") {
+    if (skip_without_ptxas()) return;
+    for (const stdlib::Entry& entry : stdlib::registry())
+        for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_120"}) {
+            const PtxasReport report = assemble(compile(entry.kernel(), {.target = target}).ptx, target);
+            INFO(entry.name << " for " << target << "\n" << report.log);
+            CHECK(report.clean());
+        }
+}
+
+TEST_CASE("the registry is in order and says what its kernels are for") {
+    std::string_view before;
+    for (const stdlib::Entry& entry : stdlib::registry()) {
+        INFO(entry.name);
+        CHECK(before < entry.name);
+        CHECK(entry.name == entry.kernel().name);
+        CHECK_FALSE(entry.summary.empty());
+        CHECK(entry.document.size() > 40);
+        CHECK(stdlib::find(entry.name) == &entry);
+        before = entry.name;
+    }
+    CHECK(stdlib::find("no such kernel") == nullptr);
+}
+
+}  // namespace
+}  // namespace ikat::tests
