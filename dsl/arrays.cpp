@@ -16,8 +16,10 @@ using ir::Type;
 
 namespace {
 
-ast::Place place(const Array& array) {
-    return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index};
+/// Of an array whose beginning is committed.
+ast::Place place(Recorder& recorder, const Array& array) {
+    return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index,
+            array.sliced ? recorder.commit(array.first) : ast::no_node};
 }
 
 ir::Space space(const Recorder& recorder, const Array& array) {
@@ -44,16 +46,23 @@ Position scaled(const Position& position, std::uint8_t count) {
     return {binary(Op::Mul, type_of(position), position.value, factor), position.wide, position.where};
 }
 
-/// The committed index of a slot, with what has happened in its expression.
-Value committed_index(Recorder& recorder, const Position& position) {
+/// The committed index of a slot, with what has happened in its expression. Of a slice, the beginning comes first.
+Value committed_index(Recorder& recorder, Array& array, const Position& position) {
     recorder.at(position.where);
-    return committed(position.value);
+    if (!array.sliced) return committed(position.value);
+    const Value parts[] = {array.first, position.value};
+    const std::uint32_t roots[] = {recorder.adopt(parts[0]), recorder.adopt(parts[1])};
+    Value out = recorder.together({parts, 2});
+    recorder.arrange(roots, 2);
+    array.first = settled(committed(array.first));
+    out.tree = committed(position.value).tree;
+    return out;
 }
 
-NodeInfo load_node(const Recorder& recorder, const Array& array, Node index, std::uint8_t count) {
+NodeInfo load_node(Recorder& recorder, const Array& array, Node index, std::uint8_t count) {
     NodeInfo node{.kind = Kind::Load,
                   .type = array.element,
-                  .place = place(array),
+                  .place = place(recorder, array),
                   .arguments = {index},
                   .where = recorder.here()};
     node.memory.count = count;
@@ -106,7 +115,7 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
         .index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element};
 }
 
-DynamicArray declare_dynamic(Type element, Position count) {
+Array declare_dynamic(Type element, Position count) {
     Recorder& recorder = Recorder::active();
     recorder.at(count.where);
     auto& symbols = recorder.kernel.symbols;
@@ -119,17 +128,20 @@ DynamicArray declare_dynamic(Type element, Position count) {
                        .dynamic = true});
     const Value size = literal(Type::U32, std::uint64_t{ir::info(element).bytes});
     const Value elements = resized(Type::U32, type_of(count), settled(count.value));
-    Value base = literal(Type::U32, std::uint64_t{0}), bytes = binary(Op::Mul, Type::U32, elements, size);
+    Array out{.index = std::uint32_t(symbols.size() - 1),
+              .capture = recorder.capture(),
+              .symbol = true,
+              .sliced = number > 0,
+              .element = element};
+    Value bytes = binary(Op::Mul, Type::U32, elements, size);
     if (number > 0) {
         const int shift = std::countr_zero(ir::info(element).bytes);
-        base = binary(Op::Shr, Type::U32, recorder.dynamic_end, literal(Type::U32, std::uint64_t(shift)));
+        out.first = binary(Op::Shr, Type::U32, recorder.dynamic_end, literal(Type::U32, std::uint64_t(shift)));
         bytes = binary(Op::Add, Type::U32, recorder.dynamic_end, bytes);
     }
     const Value above = binary(Op::Add, Type::U32, bytes, literal(Type::U32, std::uint64_t{15}));
     recorder.dynamic_end = binary(Op::And, Type::U32, above, literal(Type::U32, std::uint64_t{~15u}));
-    return {
-        {.index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element},
-        base};
+    return out;
 }
 
 // ---- subscripts
@@ -138,9 +150,9 @@ Slot subscript(const Array& array, const Position& index, std::uint8_t count) {
     Recorder& recorder = Recorder::active();
     Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
     recorder.owns(array.capture);
-    slot.index = committed_index(recorder, scaled(index, count));
+    slot.index = committed_index(recorder, slot.array, scaled(index, count));
     if (array.direction != Direction::Write && array.capture == recorder.capture())
-        unpack(recorder, slot, recorder.append(load_node(recorder, array, recorder.commit(slot.index), count)),
+        unpack(recorder, slot, recorder.append(load_node(recorder, slot.array, recorder.commit(slot.index), count)),
                slot.index, true);
     return slot;
 }
@@ -157,10 +169,79 @@ Slot subscript(const Array& array, const Position* indices, const std::uint64_t*
     return subscript(array, Position{flat, wide, indices[0].where});
 }
 
-Position offset(Value base, const Position& position) {
-    const Value wide = resized(type_of(position), Type::U32, base);
-    return {binary(Op::Add, type_of(position), wide, position.value), position.wide, position.where};
+// ---- slices
+
+namespace {
+
+Type address_type(const Array& array) { return array.symbol ? Type::U32 : Type::U64; }
+
+/// `elements` (of the address's type) further.
+Array further(const Array& array, Value elements) {
+    Array out = array;
+    out.first = array.sliced ? binary(Op::Add, address_type(array), array.first, elements) : elements;
+    out.sliced = true;
+    return out;
 }
+
+}  // namespace
+
+Array slice(const Array& array, const Position& first) {
+    Recorder::active().at(first.where);
+    return fixed(further(array, resized(address_type(array), type_of(first), first.value)));
+}
+
+Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count) {
+    const Type type = address_type(array);
+    Value sum;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Value step = resized(type, type_of(steps[i]), steps[i].value);
+        const Value product = binary(Op::Mul, type, step, resized(type, Type::U32, pitches[i]));
+        sum = i == 0 ? product : binary(Op::Add, type, sum, product);
+    }
+    return further(array, sum);
+}
+
+Array fixed(const Array& array) {
+    Array out = array;
+    out.first = settled(committed(array.first));
+    return out;
+}
+
+std::uint32_t checked_dimension(std::int64_t dimension, std::uint32_t count, const char* what) {
+    if (dimension >= 0 && dimension < count) return std::uint32_t(dimension);
+    const std::string name(what);
+    Recorder::active().complain(name + ' ' + std::to_string(dimension) + " of a view that has " + std::to_string(count),
+                                "they are numbered from 0, the outermost; there is one pitch less than extents");
+    return 0;
+}
+
+// ---- masked loads
+
+namespace {
+
+/// What a statement on memory needs, in the order in which it is to be computed.
+class Operands {
+public:
+    void add(const Value& value) { values_[count_++] = value; }
+    void add(const Array& array, const Value& index) {
+        if (array.sliced) add(array.first);
+        add(index);
+    }
+    /// Puts it in order; gives what has happened in it.
+    Value arrange(Recorder& recorder) const {
+        std::uint32_t roots[7];
+        for (std::uint32_t i = 0; i < count_; ++i) roots[i] = recorder.adopt(values_[i]);
+        const Value history = recorder.together({values_, count_});
+        recorder.arrange(roots, count_);
+        return history;
+    }
+
+private:
+    Value values_[7];  // a condition, a slice's beginning, the index, four lanes
+    std::uint32_t count_ = 0;
+};
+
+}  // namespace
 
 Slot load_if(const Array& array, Value condition, const Position& index, Values other) {
     Recorder& recorder = Recorder::active();
@@ -169,17 +250,15 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
     if (!recorder.owns(array.capture)) return slot;
     const Position position = scaled(index, count);
     recorder.at(index.where);
-    std::uint32_t roots[6] = {recorder.adopt(condition), recorder.adopt(position.value)};
-    Value operands[6] = {condition, position.value};
-    for (std::uint8_t lane = 0; lane < count; ++lane) {
-        operands[2 + lane] = other[lane];
-        roots[2 + lane] = recorder.adopt(other[lane]);
-    }
-    const Value history = recorder.together({operands, std::uint32_t(2 + count)});
-    recorder.arrange(roots, 2 + count);
-    const Node guard = recorder.commit(roots[0]);
-    slot.index = committed_index(recorder, position);
-    NodeInfo node = load_node(recorder, array, recorder.commit(slot.index), count);
+    Operands operands;
+    operands.add(condition);
+    operands.add(array, position.value);
+    for (const Value& value : other) operands.add(value);
+    const Value history = operands.arrange(recorder);
+    const Node guard = recorder.commit(condition);
+    slot.array.first = settled(array.first);
+    slot.index = committed_index(recorder, slot.array, {settled(position.value), position.wide, position.where});
+    NodeInfo node = load_node(recorder, slot.array, recorder.commit(slot.index), count);
     node.guard = guard;
     for (std::uint8_t lane = 0; lane < count; ++lane)
         node.other.push_back(recorder.commit(resized(array.element, computing(array.element), other[lane])));
@@ -192,19 +271,19 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
 namespace {
 
 /// Puts what a statement on memory needs in order: the index, the values, the guard if there is one.
-void arrange(Recorder& recorder, Value index, Values values, const Value* guard) {
-    Value operands[6] = {index};
-    std::uint32_t count = 1;
-    for (const Value& value : values) operands[count++] = value;
-    if (guard) operands[count++] = *guard;
-    std::uint32_t roots[6];
-    for (std::uint32_t i = 0; i < count; ++i) {
-        roots[i] = recorder.adopt(operands[i]);
-        // The right side of an assignment comes before its left side: loads and atomics are in a defined order.
-        operands[i].loads = operands[i].unguarded = false;
-    }
-    recorder.together({operands, count});
-    recorder.arrange(roots, count);
+void arrange(Recorder& recorder, const Array& array, Value index, Values values, const Value* guard) {
+    // The right side of an assignment comes before its left side: loads and atomics are in a defined order.
+    const auto without_loads = [](Value value) {
+        value.loads = value.unguarded = false;
+        return value;
+    };
+    Operands operands;
+    Array base = array;
+    base.first = without_loads(array.first);
+    operands.add(base, without_loads(index));
+    for (const Value& value : values) operands.add(without_loads(value));
+    if (guard) operands.add(without_loads(*guard));
+    operands.arrange(recorder);
 }
 
 /// The index and the values, the latter converted to the type of the elements.
@@ -217,10 +296,10 @@ std::vector<Node> commit_all(Recorder& recorder, Value index, Values values, Typ
 
 void store(Recorder& recorder, const Array& array, Value index, const Value* guard, Values values) {
     if (!recorder.owns(array.capture)) return;
-    arrange(recorder, index, values, guard);
+    arrange(recorder, array, index, values, guard);
     NodeInfo node{.kind = Kind::Store,
                   .type = array.element,
-                  .place = place(array),
+                  .place = place(recorder, array),
                   .arguments = commit_all(recorder, index, values, computing(array.element), array.element),
                   .guard = guard ? recorder.commit(*guard) : ast::no_node,
                   .where = recorder.here()};
@@ -247,12 +326,12 @@ Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Sco
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
     const Type type = slot.array.element;
-    arrange(recorder, slot.index, arguments, nullptr);
+    arrange(recorder, slot.array, slot.index, arguments, nullptr);
     NodeInfo node{.kind = Kind::Atomic,
                   .op = op,
                   .type = type,
                   .operand_type = type,
-                  .place = place(slot.array),
+                  .place = place(recorder, slot.array),
                   .arguments = commit_all(recorder, slot.index, arguments, type, type),
                   .where = recorder.here()};
     node.memory.order = order;

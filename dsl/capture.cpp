@@ -33,6 +33,7 @@ public:
         mark(from_.body());
         ast::Kernel to{.name = std::move(from_.name),
                        .parameters = std::move(from_.parameters),
+                       .views = std::move(from_.views),
                        .symbols = std::move(from_.symbols),
                        .texts = std::move(from_.texts),
                        .bounds = from_.bounds,
@@ -72,6 +73,7 @@ private:
             std::ranges::for_each(node.arguments, [&](Node argument) { use(argument); });
             std::ranges::for_each(node.other, [&](Node other) { use(other); });
             use(node.guard);
+            use(node.place.offset);
             mark(node.regions[1]);
             mark(node.regions[0]);
         }
@@ -105,6 +107,7 @@ private:
         if (node.kind != Kind::While) std::ranges::for_each(node.arguments, [&](Node& argument) { number(argument); });
         std::ranges::for_each(node.other, [&](Node& other) { number(other); });
         number(node.guard);
+        number(node.place.offset);
         const bool names_variable = node.kind == Kind::Read || node.kind == Kind::Declare ||
                                     node.kind == Kind::Assign || node.kind == Kind::For;
         if (!names_variable) return;
@@ -174,8 +177,9 @@ void check_capture(bool on) { compares() = on; }
 struct KernelHandle::State {
     std::atomic<std::uint32_t> references = 1;
     std::string name;
-    std::vector<std::string> names;  // of parameters
-    std::vector<ParameterType> types;
+    std::vector<std::string> names;        // of the entry's parameters
+    std::vector<ParameterType> types;      // ... their types
+    std::vector<std::uint32_t> positions;  // of the lambda's parameters: their first one of the entry
     std::vector<Contract> contracts;
     ir::LaunchBounds bounds;
     Code code;
@@ -216,12 +220,16 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
         constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
         ir::Parameter parameter{.name = names[i], .type = type.type};
         Argument argument;
-        if (type.pointer) {
+        if (type.part) {
+            recorder.kernel.parameters.push_back(std::move(parameter));
+            argument.value = recorder.parameter_value(i);
+        } else if (type.pointer) {
             parameter.type = ir::Type::U64;
             parameter.access = accesses[int(type.direction)];
             parameter.element = type.type;
             argument.array = {
                 .index = i, .capture = recorder.capture(), .direction = type.direction, .element = type.type};
+            if (type.rank > 1) recorder.kernel.views.push_back({.pointer = i, .rank = type.rank});
             recorder.kernel.parameters.push_back(std::move(parameter));
         } else {
             recorder.kernel.parameters.push_back(std::move(parameter));
@@ -234,7 +242,7 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
 
 ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const Contract& contract) const {
     auto& parameters = recorder.kernel.parameters;
-    if (!contract.name && contract.position < parameters.size()) return &parameters[contract.position];
+    if (!contract.name && contract.position < positions.size()) return &parameters[positions[contract.position]];
     if (contract.name)
         for (ir::Parameter& parameter : parameters)
             if (parameter.name == contract.name) return &parameter;
@@ -286,12 +294,18 @@ void KernelHandle::State::capture() {
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
 }
 
-KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterType* types, std::uint32_t count,
+KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
                            Code code, const Where& where)
     : state_(new State) {
     state_->name = name;
-    for (std::uint32_t i = 0; i < count; ++i) state_->names.push_back(names ? names[i] : "p" + std::to_string(i));
-    state_->types.assign(types, types + count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::string given = names ? names[i] : "p" + std::to_string(i);
+        state_->positions.push_back(std::uint32_t(state_->types.size()));
+        for (const ParameterType& type : std::span(types[i].first, types[i].count)) {
+            state_->names.push_back(type.part ? given + '_' + type.part : given);
+            state_->types.push_back(type);
+        }
+    }
     state_->code = code;
     state_->where = Location::of(where);
 }

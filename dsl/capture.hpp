@@ -12,15 +12,26 @@ struct Kernel;
 
 namespace ikat::trace {
 
+/// One parameter of the PTX entry. A view or a struct of the lambda's is several: the pointer and its extents, the
+/// fields.
 struct ParameterType {
     ir::Type type = ir::Type::Void;  // of a scalar, or of a pointer's elements
     bool pointer = false;
     Direction direction = Direction::ReadWrite;
+    std::uint32_t rank = 1;      // of a pointer
+    const char* part = nullptr;  // "pitch", in a parameter `A_pitch` of its own, which nobody can assign
 };
 
-/// What a parameter is inside the kernel.
+/// What a parameter of the lambda is made of.
+struct ParameterTypes {
+    const ParameterType* first = nullptr;
+    std::uint32_t count = 0;
+};
+
+/// What a parameter of the PTX entry is inside the kernel.
 struct Argument {
     Variable variable;  // of a scalar
+    Value value;        // of a part
     Array array;        // of a pointer
 };
 
@@ -43,8 +54,8 @@ struct Contract {
 /// Shares one kernel: its body, its contracts and, from the first use on, its captured form.
 class KernelHandle {
 public:
-    KernelHandle(const char* name, const char* const* names, const ParameterType* types, std::uint32_t count, Code code,
-                 const Where& where);
+    KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
+                 Code code, const Where& where);
     KernelHandle(const KernelHandle& other) noexcept;  // moving is copying: a kernel is never without its state
     KernelHandle& operator=(KernelHandle other) noexcept {
         std::swap(state_, other.state_);

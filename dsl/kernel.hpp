@@ -11,28 +11,38 @@
 
 #include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
+#include "dsl/view.hpp"
 
 namespace ikat {
 
-/// What a type means as a kernel's parameter. `host_type` is the scalar or the element that the launch passes.
+/// What a type means as a kernel's parameter: what launches pass for it (`host_type`: the scalar, or the elements), and
+/// the parameters of the PTX entry that it is made of.
 template <class P>
 struct ParameterTraits {
     static constexpr bool valid = false;
 };
 template <class T>
 struct ParameterTraits<Var<T>> {
-    static constexpr bool valid = !std::is_same_v<T, bool>, pointer = false, reads = true, writes = false;
+    static constexpr bool valid = !std::is_same_v<T, bool>;
+    static constexpr int rank = 0;
     using host_type = T;
-    static constexpr trace::ParameterType type{.type = ir::type_of<T>};
-    static Var<T> make(const trace::Argument& argument) { return Var<T>(argument.variable); }
+    static constexpr trace::ParameterType types[] = {{.type = ir::type_of<T>}};
+    static Var<T> make(const trace::Argument* argument) { return Var<T>(argument->variable); }
 };
-template <class T, trace::Direction direction>
-struct ParameterTraits<Pointer<T, direction>> {
-    static constexpr bool valid = true, pointer = true, reads = direction != trace::Direction::Write,
-                          writes = direction != trace::Direction::Read;
+template <class T, trace::Direction direction, int r>
+struct ParameterTraits<Pointer<T, direction, r>> {
+    static constexpr bool valid = r >= 1 && r <= 3, writes = direction != trace::Direction::Read;
+    static constexpr int rank = r;
     using host_type = T;
-    static constexpr trace::ParameterType type{.type = ir::type_of<T>, .pointer = true, .direction = direction};
-    static Pointer<T, direction> make(const trace::Argument& argument) { return Pointer<T, direction>(argument.array); }
+    static constexpr trace::ParameterType pointer{
+        .type = ir::type_of<T>, .pointer = true, .direction = direction, .rank = r};
+    static constexpr auto types = detail::view_types<r>(pointer);
+    static Pointer<T, direction, r> make(const trace::Argument* arguments) {
+        if constexpr (r == 1)
+            return Pointer<T, direction, r>(arguments->array);
+        else
+            return Pointer<T, direction, r>(arguments->array, detail::view_shape<r>(arguments));
+    }
 };
 
 /// The names of a kernel's parameters, as messages, contracts and PTX show them.
@@ -139,12 +149,13 @@ constexpr auto signature_of() {
         return Signature<F>{};
 }
 
-/// Calls the body with its parameters, each made of the argument of its number. Braces evaluate left to right.
+/// Calls the body with its parameters, each made of the next arguments. Braces evaluate left to right.
 template <class... P>
 struct Call {
-    template <class F, std::size_t... i>
-    static void run(F& body, const trace::Argument* arguments, std::index_sequence<i...>) {
-        [[maybe_unused]] const Made<F> made{body, ParameterTraits<P>::make(arguments[i])...};
+    template <class F>
+    static void run(F& body, const trace::Argument* next) {
+        [[maybe_unused]] const Made<F> made{
+            body, ParameterTraits<P>::make(std::exchange(next, next + std::size(ParameterTraits<P>::types)))...};
     }
 
 private:
@@ -157,17 +168,16 @@ private:
 template <class... P, class F>
 trace::Code code_of(F body) {
     return {.object = new F(std::move(body)),
-            .run =
-                [](void* object, const trace::Argument* arguments) {
-                    Call<P...>::run(*static_cast<F*>(object), arguments, std::index_sequence_for<P...>{});
-                },
+            .run = [](void* object,
+                      const trace::Argument* arguments) { Call<P...>::run(*static_cast<F*>(object), arguments); },
             .destroy = [](void* object) { delete static_cast<F*>(object); }};
 }
 
 template <class... P, class F>
 auto make_kernel(const char* name, const char* const* names, F body, const trace::Where& where) {
     if constexpr ((ParameterTraits<P>::valid && ...)) {
-        const trace::ParameterType list[] = {ParameterTraits<P>::type..., {}};
+        const trace::ParameterTypes list[] = {
+            {std::data(ParameterTraits<P>::types), std::uint32_t(std::size(ParameterTraits<P>::types))}..., {}};
         return Kernel<P...>(
             trace::KernelHandle(name, names, list, sizeof...(P), code_of<P...>(std::move(body)), where));
     } else {

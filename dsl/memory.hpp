@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: In, Out and InOut parameters, shared and local arrays, register arrays, and what a subscript is.
+// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, register arrays, and what a subscript is.
+// Parameters of rank 2 and 3 are dsl/view.hpp's.
 //
 // x[i] fixes address and moment: if it is read, then with the value of this place, wherever the name is used later.
 //
@@ -160,12 +161,21 @@ public:
     Subscript<E, direction> operator[](const Index& i) const {
         return Subscript<E, direction>(trace::subscript(array_, i.position()));
     }
+    template <class... I>
+    requires(sizeof...(I) > 1) auto operator[](const I&...) const {
+        static_assert(sizeof...(I) == 1,
+                      "this array has rank 1: declare the parameter as In<float, 2>, or compute the index");
+        return (*this)[0];
+    }
     /// Elements N * i ... N * i + N - 1 in one access of N * sizeof(E) bytes, which the array must be aligned to.
     template <int N>
     auto vec(const Index& i) const {
         check_width<N>();
         if constexpr (N == 2 || N == 4) return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
     }
+
+    /// The array from element `first` on: row[i] is x[first + i].
+    Indexable slice(const Index& first) const { return Indexable(trace::slice(array_, first.position())); }
 
     /// The element, or `other` where the condition is false: there, nothing is accessed.
     template <class Condition, class V>
@@ -227,17 +237,22 @@ private:
 };
 
 /// A pointer parameter. In must not overlap what the same launch writes, so that its loads may take the read-only path.
+/// Of rank 2 or 3 it knows its extents (dsl/view.hpp).
+template <class E, trace::Direction direction, int rank = 1>
+class Pointer;
 template <class E, trace::Direction direction>
-class Pointer : public Indexable<E, direction> {
+class Pointer<E, direction, 1> : public Indexable<E, direction> {
 public:
     using Indexable<E, direction>::Indexable;
+    /// The array from element `first` on: row[i] is x[first + i].
+    Pointer slice(const Index& first) const { return Pointer(trace::slice(this->array(), first.position())); }
 };
-template <class E>
-using In = Pointer<E, trace::Direction::Read>;
-template <class E>
-using Out = Pointer<E, trace::Direction::Write>;
-template <class E>
-using InOut = Pointer<E, trace::Direction::ReadWrite>;
+template <class E, int rank = 1>
+using In = Pointer<E, trace::Direction::Read, rank>;
+template <class E, int rank = 1>
+using Out = Pointer<E, trace::Direction::Write, rank>;
+template <class E, int rank = 1>
+using InOut = Pointer<E, trace::Direction::ReadWrite, rank>;
 
 namespace detail {
 
@@ -295,17 +310,9 @@ public:
 
 /// Shared memory whose size the launch gives.
 template <class E>
-class DynamicShared {
+class DynamicShared : public Indexable<E, trace::Direction::ReadWrite> {
 public:
-    using element_type = E;
-    explicit DynamicShared(const trace::DynamicArray& array) : array_(array) {}
-    Subscript<E, trace::Direction::ReadWrite> operator[](const Index& i) const {
-        return Subscript<E, trace::Direction::ReadWrite>(
-            trace::subscript(array_.array, trace::offset(array_.base, i.position())));
-    }
-
-private:
-    trace::DynamicArray array_;
+    using Indexable<E, trace::Direction::ReadWrite>::Indexable;
 };
 /// `count` elements of dynamic shared memory, behind those of earlier calls; each part begins at a multiple of 16
 /// bytes.

@@ -69,6 +69,8 @@ public:
 
     /// The variable that stands for a scalar parameter, with its value.
     Variable define_parameter(std::uint32_t parameter);
+    /// A parameter that is no variable.
+    Value parameter_value(std::uint32_t parameter);
 
     // ---- nodes (window.cpp)
 

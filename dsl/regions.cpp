@@ -119,8 +119,8 @@ namespace {
 bool same(const ast::NodeInfo& a, const ast::NodeInfo& b) {
     return a.kind == b.kind && a.op == b.op && a.type == b.type && a.operand_type == b.operand_type &&
            a.from == b.from && a.fp == b.fp && a.memory == b.memory && a.attribute == b.attribute &&
-           a.place.base == b.place.base && a.place.index == b.place.index && a.variable == b.variable &&
-           a.arguments == b.arguments && a.guard == b.guard && a.other == b.other && a.regions == b.regions;
+           a.place == b.place && a.variable == b.variable && a.arguments == b.arguments && a.guard == b.guard &&
+           a.other == b.other && a.regions == b.regions;
 }
 
 }  // namespace

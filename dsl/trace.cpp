@@ -179,11 +179,15 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
     return 0;
 }
 
-Variable Recorder::define_parameter(std::uint32_t parameter) {
-    const ir::Parameter& info = kernel.parameters[parameter];
+Value Recorder::parameter_value(std::uint32_t parameter) {
+    const ir::Type type = kernel.parameters[parameter].type;
     at(kernel.where);
-    const Operation value{.op = ir::Op::Param, .type = info.type, .operand_type = info.type, .attribute = parameter};
-    return define(info.type, info.name, commit(tree(value, {})));
+    return leaf(commit(tree({.op = ir::Op::Param, .type = type, .operand_type = type, .attribute = parameter}, {})));
+}
+
+Variable Recorder::define_parameter(std::uint32_t parameter) {
+    const ast::Node value = commit(parameter_value(parameter));
+    return define(kernel.parameters[parameter].type, kernel.parameters[parameter].name, value);
 }
 
 // ---- the recorder: whose values these are

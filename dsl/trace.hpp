@@ -94,13 +94,15 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
 
 enum class Direction : std::uint8_t { Read, Write, ReadWrite };
 
-/// What subscripts are relative to: a pointer parameter, or a shared or local array.
+/// What subscripts are relative to: a pointer parameter, a shared or local array, or a slice of one.
 struct Array {
     std::uint32_t index = 0;
     std::uint32_t capture = 0;
     bool symbol = false;  // index into the kernel's symbols, else into its parameters
+    bool sliced = false;
     Direction direction = Direction::ReadWrite;
     ir::Type element = ir::Type::Void;
+    Value first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
 };
 
 /// The type that elements of a type compute in: 8- and 16-bit integers load as i32 or u32.
@@ -127,19 +129,21 @@ struct Slot {
 };
 
 Array declare_array(ir::Space space, ir::Type element, std::uint64_t count, const Where& where);
-/// Dynamic shared memory for `count` elements behind what has been asked for before; `base` is its first index.
-struct DynamicArray {
-    Array array;
-    Value base;
-};
-DynamicArray declare_dynamic(ir::Type element, Position count);
+/// Dynamic shared memory for `count` elements behind what has been asked for before.
+Array declare_dynamic(ir::Type element, Position count);
 
 /// array[index]; with `count` = 2 or 4, elements index * count and the next.
 Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1);
 /// array[i, j, ...] of an array with extents, row-major.
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
-/// The position `offset` elements further: base + position.
-Position offset(Value base, const Position& position);
+/// The array from element `first` on.
+Array slice(const Array& array, const Position& first);
+/// The array from steps[0] * pitches[0] + steps[1] * pitches[1] + ... on. The pitches are u32; the products and the sum
+/// are 64 bits wide, so that they do not wrap. It belongs to the expression that it is part of, unless it is `fixed`.
+Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count);
+Array fixed(const Array& array);
+/// The number of one of a view's extents or pitches (`what`); a diagnostic and 0 if there are only `count`.
+std::uint32_t checked_dimension(std::int64_t dimension, std::uint32_t count, const char* what);
 Slot load_if(const Array& array, Value condition, const Position& index, Values other);
 void store(const Slot& slot, Values values, const Where& where);
 void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where);

@@ -52,6 +52,7 @@ void Recorder::each_earlier(Node node, F&& f) const {
     for (Node argument : info.arguments) f(argument);
     for (Node other : info.other) f(other);
     if (info.guard != ast::no_node) f(info.guard);
+    if (info.place.offset != ast::no_node) f(info.place.offset);
 }
 
 Node Recorder::statement(ast::NodeInfo node) {

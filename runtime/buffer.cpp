@@ -8,8 +8,8 @@
 namespace ikat::runtime {
 namespace {
 
-void check_size(const Allocation& memory, std::size_t bytes, std::string_view what) {
-    if (bytes > memory.bytes())
+void check_size(const Allocation& memory, std::size_t bytes, std::string_view what, std::size_t offset = 0) {
+    if (offset > memory.bytes() || bytes > memory.bytes() - offset)
         throw Error(
             fmt::format("{} of {} bytes for buffer '{}', which has {}", what, bytes, memory.name(), memory.bytes()),
             "make the buffer as large as what it is to hold");
@@ -48,15 +48,15 @@ void Allocation::rename(std::string_view name) {
     name_ = name;
 }
 
-void Allocation::write(std::span<const std::byte> from) {
-    check_size(*this, from.size(), "an upload");
-    home().write(address_, from, default_stream);
+void Allocation::write(std::span<const std::byte> from, std::size_t offset) {
+    check_size(*this, from.size(), "an upload", offset);
+    home().write(address_ + offset, from, default_stream);
     home().synchronize(default_stream);
 }
 
-void Allocation::read(std::span<std::byte> to) const {
-    check_size(*this, to.size(), "a download");
-    home().read(address_, to, default_stream);
+void Allocation::read(std::span<std::byte> to, std::size_t offset) const {
+    check_size(*this, to.size(), "a download", offset);
+    home().read(address_ + offset, to, default_stream);
 }
 
 void Allocation::copy(const Allocation& from) {

@@ -19,6 +19,7 @@
 
 #include "codegen/ir/type.hpp"
 #include "runtime/backend.hpp"
+#include "runtime/view.hpp"
 
 namespace ikat::runtime {
 
@@ -40,9 +41,11 @@ public:
     void rename(std::string_view name);
     Backend* device() const { return device_.get(); }
 
-    /// These throw Error when more bytes are given or asked for than there are.
-    void write(std::span<const std::byte> from);
-    void read(std::span<std::byte> to) const;
+    BufferPart whole() const { return {this, 0, bytes_}; }
+
+    /// From byte `offset` on. These throw Error when more bytes are given or asked for than there are.
+    void write(std::span<const std::byte> from, std::size_t offset = 0);
+    void read(std::span<std::byte> to, std::size_t offset = 0) const;
     void copy(const Allocation& from);
     void fill(std::span<const std::byte> element);
 
@@ -80,11 +83,24 @@ public:
         return host;
     }
 
+    /// Elements first ... first + count - 1, and the buffer as a matrix (runtime/view.hpp).
+    BufferSlice<T> slice(std::uint64_t first, std::uint64_t count) { return all<T>().slice(first, count); }
+    BufferSlice<const T> slice(std::uint64_t first, std::uint64_t count) const {
+        return all<const T>().slice(first, count);
+    }
+    auto view(std::integral auto... extents) { return all<T>().view(extents...); }
+    auto view(std::integral auto... extents) const { return all<const T>().view(extents...); }
+
     /// All elements of `from`, from the same device.
     void copy(const Buffer& from) { memory_.copy(from.memory_); }
     void fill(std::type_identity_t<T> value) { memory_.fill(std::as_bytes(std::span(&value, 1))); }
 
 private:
+    template <class E>
+    BufferSlice<E> all() const {
+        return BufferSlice<E>(memory_.whole());
+    }
+
     Allocation memory_;
 };
 

@@ -112,11 +112,9 @@ private:
     static void with_arguments(const Kernel<P...>& kernel, const LaunchPoint& point, Launch&& launch, A&... arguments) {
         static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
         if constexpr (sizeof...(A) == sizeof...(P)) {
-            [[maybe_unused]] std::size_t position = 0;
-            // Braces evaluate left to right.
-            const Argument list[] = {detail::typed_argument<P>(arguments, kernel.ast(), position++, point.where)...,
-                                     Argument{}};
-            launch(std::span<const Argument>(list, sizeof...(P)));
+            std::vector<Argument> list;
+            (detail::add_argument<P>(list, arguments, kernel.ast(), point.where), ...);
+            launch(std::span<const Argument>(list));
         }
     }
     struct State;

@@ -40,8 +40,8 @@ std::uint64_t magnitude(const Argument& argument) {
     return is_negative(argument) ? (~argument.bits + 1) & mask : argument.bits;
 }
 
-/// Whether two buffers share a byte.
-bool overlap(const Allocation& a, const Allocation& b) {
+/// Whether two buffers share a byte. Of views, what lies between their rows counts.
+bool overlap(const Argument& a, const Argument& b) {
     return a.address() < b.address() + b.bytes() && b.address() < a.address() + a.bytes();
 }
 
@@ -84,6 +84,7 @@ struct Check {
     void contract(std::size_t i);
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
+    void view(const ast::View& view);
     void limits(const Grid& grid, const DeviceProperties& device) {
         each_exceeded_limit(grid, device,
                             [this](const std::string& message, const std::string& hint) { report(message, hint); });
@@ -115,7 +116,7 @@ void Check::contract(std::size_t i) {
         report(fmt::format("'{}' is {}{}, which is no multiple of {}", parameter.name, is_negative(argument) ? "-" : "",
                            magnitude(argument), parameter.multiple),
                "the kernel requires it; pad the data or use a kernel without this contract");
-    if (argument.is_buffer() && parameter.alignment > 1 && argument.memory->address() % parameter.alignment != 0)
+    if (argument.is_buffer() && parameter.alignment > 1 && argument.address() % parameter.alignment != 0)
         report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, parameter.alignment),
                "the kernel requires it");
 }
@@ -125,8 +126,7 @@ void Check::overlaps(std::size_t i) {
     if (kernel.parameters[i].access != ir::Access::In) return;
     for (std::size_t j = 0; j < arguments.size(); ++j) {
         const ir::Parameter& other = kernel.parameters[j];
-        if (!is_written(other) || !arguments[j].is_buffer() || !overlap(*arguments[i].memory, *arguments[j].memory))
-            continue;
+        if (!is_written(other) || !arguments[j].is_buffer() || !overlap(arguments[i], arguments[j])) continue;
         report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name,
                            text(kernel.parameters[i]), other.name, text(other)),
                "the kernel reads the first through the read-only path: give them buffers of their own, or declare "
@@ -141,6 +141,16 @@ void Check::home(std::size_t i, const Backend& device) {
     else
         report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
                "a kernel runs where its buffers are: upload the data to this device");
+}
+
+void Check::view(const ast::View& view) {
+    std::vector<std::uint64_t> extents, pitches;
+    for (std::uint32_t d = 0; d < view.rank; ++d) extents.push_back(arguments[view.extent(d)].bits);
+    for (std::uint32_t d = 0; d + 1 < view.rank; ++d) pitches.push_back(arguments[view.pitch(d)].bits);
+    const std::string problem = view_problem(extents, pitches, arguments[view.pointer].elements());
+    if (!problem.empty())
+        report(fmt::format("'{}': {}", kernel.parameters[view.pointer].name, problem),
+               "a view lies inside of its buffer");
 }
 
 void Check::bounds(const Dim3& block) {
@@ -170,7 +180,12 @@ void Check::shared_memory(const Grid& grid) {
 
 }  // namespace
 
-std::uint64_t Argument::elements() const { return memory ? memory->bytes() / info(type).bytes : 0; }
+std::uint64_t Argument::address() const { return memory->address() + offset; }
+std::uint64_t Argument::bytes() const {
+    const std::uint64_t all = memory ? memory->bytes() : 0;
+    return std::min(length, all - std::min(offset, all));
+}
+std::uint64_t Argument::elements() const { return bytes() / info(type).bytes; }
 
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
     if (threads_per_block == 0) throw Error("a grid of blocks without threads", "give at least 1 thread per block");
@@ -198,6 +213,7 @@ void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span
         check.overlaps(i);
         check.home(i, device);
     }
+    for (const ast::View& view : kernel.views) check.view(view);
     check.limits(point.grid, device.properties());
     check.bounds(point.grid.threads);
     check.shared_memory(point.grid);
@@ -260,7 +276,7 @@ std::vector<std::byte> pack(std::span<const Argument> arguments) {
     for (const Argument& argument : arguments) {
         const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
         const std::size_t offset = (out.size() + bytes - 1) / bytes * bytes;
-        const std::uint64_t bits = argument.is_buffer() ? argument.memory->address() : argument.bits;
+        const std::uint64_t bits = argument.is_buffer() ? argument.address() : argument.bits;
         out.resize(offset + bytes);
         std::memcpy(out.data() + offset, &bits, bytes);
     }

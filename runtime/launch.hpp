@@ -24,14 +24,18 @@ namespace ikat::runtime {
 
 class Allocation;
 
-/// A scalar, or a buffer.
+/// A scalar, or a buffer or a part of one.
 struct Argument {
-    ir::Type type = ir::Type::Void;      // of the scalar, or of the buffer's elements
-    std::uint64_t bits = 0;              // of the scalar, in the low bits; the others are 0
-    const Allocation* memory = nullptr;  // of the buffer
+    ir::Type type = ir::Type::Void;            // of the scalar, or of the buffer's elements
+    std::uint64_t bits = 0;                    // of the scalar, in the low bits; the others are 0
+    const Allocation* memory = nullptr;        // of the buffer
+    std::uint64_t offset = 0;                  // of the part, in bytes
+    std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; at most all that there is behind the offset
 
     bool is_buffer() const { return memory != nullptr; }
-    std::uint64_t elements() const;  // of the buffer
+    std::uint64_t address() const;   // of the buffer's part
+    std::uint64_t bytes() const;     // of the buffer's part
+    std::uint64_t elements() const;  // of the buffer's part
 };
 
 /// A captured kernel. A device's cache holds on to the handle, which keeps the kernel alive; without one, the kernel

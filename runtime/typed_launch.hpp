@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
@@ -50,21 +51,56 @@ HostScalar host_scalar(A number) {
         return {.kind = HostScalar::Kind::Unsigned, .integer = number};
 }
 
-/// The argument `given` for a buffer parameter with elements T.
-template <class T, bool written, class A>
-Argument buffer_argument(const A& given) {
+/// What can be passed for a parameter of a rank: buffers and slices for 1, views for 2 and 3.
+template <class A>
+struct Memory {
+    static constexpr int rank = 0;
+};
+template <class T>
+struct Memory<Buffer<T>> {
+    static constexpr int rank = 1;
+    static constexpr bool is_const = false;
+    using element = T;
+    static BufferPart part(const Buffer<T>& given) { return given.memory().whole(); }
+};
+template <class T>
+struct Memory<BufferSlice<T>> {
+    static constexpr int rank = 1;
+    static constexpr bool is_const = std::is_const_v<T>;
+    using element = std::remove_const_t<T>;
+    static BufferPart part(const BufferSlice<T>& given) { return given.part(); }
+};
+template <class T, int r>
+struct Memory<BufferView<T, r>> {
+    static constexpr int rank = r;
+    static constexpr bool is_const = std::is_const_v<T>;
+    using element = std::remove_const_t<T>;
+    static BufferPart part(const BufferView<T, r>& given) { return given.part(); }
+};
+
+/// Adds the arguments that `given` is for a parameter of rank 1 to 3 with elements T.
+template <class T, int rank, bool written, class A>
+void add_memory(std::vector<Argument>& list, const A& given) {
     using Given = std::remove_const_t<A>;
-    if constexpr (!is_buffer<Given>) {
-        static_assert(is_buffer<Given>, "launch: the kernel's parameter is In, Out or InOut: pass a Buffer");
-        return {};
-    } else if constexpr (!std::is_same_v<typename Given::value_type, T>) {
-        static_assert(std::is_same_v<typename Given::value_type, T>,
+    using M = Memory<Given>;
+    if constexpr (M::rank == 0) {
+        static_assert(M::rank != 0, "launch: the kernel's parameter is In, Out or InOut: pass a Buffer");
+    } else if constexpr (M::rank != rank) {
+        static_assert(rank != 1, "launch: the kernel's parameter has rank 1: pass a Buffer or a slice of one");
+        static_assert(rank != 2, "launch: the kernel's parameter has rank 2: pass buffer.view(rows, columns)");
+        static_assert(rank != 3, "launch: the kernel's parameter has rank 3: pass buffer.view(planes, rows, columns)");
+    } else if constexpr (!std::is_same_v<typename M::element, T>) {
+        static_assert(std::is_same_v<typename M::element, T>,
                       "launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter");
-        return {};
     } else {
-        static_assert(!written || !std::is_const_v<A>,
-                      "launch: the kernel writes this buffer (Out, InOut), but it is const");
-        return {.type = ir::type_of<T>, .memory = &given.memory()};
+        constexpr bool constant = M::is_const || (is_buffer<Given> && std::is_const_v<A>);
+        static_assert(!written || !constant, "launch: the kernel writes this buffer (Out, InOut), but it is const");
+        const BufferPart part = M::part(given);
+        list.push_back({.type = ir::type_of<T>, .memory = part.memory, .offset = part.offset, .length = part.bytes});
+        if constexpr (rank > 1) {
+            for (std::uint64_t number : given.extents()) list.push_back({.type = ir::Type::U32, .bits = number});
+            for (std::uint64_t number : given.pitches()) list.push_back({.type = ir::Type::U32, .bits = number});
+        }
     }
 }
 
@@ -83,15 +119,16 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
     }
 }
 
-/// The argument `given` for a parameter of type P: f32, In<float> ... A is const where the caller's object is.
+/// Adds the arguments that `given` is for a parameter of type P: f32, In<float> ... A is const where the caller's
+/// object is.
 template <class P, class A>
-Argument typed_argument(A& given, const ast::Kernel& kernel, std::size_t position, const Location& where) {
+void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kernel, const Location& where) {
     using Traits = ParameterTraits<P>;
     using T = typename Traits::host_type;
-    if constexpr (Traits::pointer)
-        return buffer_argument<T, Traits::writes, A>(given);
+    if constexpr (Traits::rank == 0)
+        list.push_back(scalar_argument<T, A>(given, kernel, list.size(), where));
     else
-        return scalar_argument<T, A>(given, kernel, position, where);
+        add_memory<T, Traits::rank, Traits::writes, A>(list, given);
 }
 
 }  // namespace detail

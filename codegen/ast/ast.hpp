@@ -62,6 +62,8 @@ struct Place {
     enum class Base : std::uint8_t { Parameter, Symbol };  // index into Kernel::parameters, Kernel::symbols
     Base base = Base::Parameter;
     std::uint32_t index = 0;
+    Node offset = no_node;  // elements in front of element 0: of a row or slice; u64 in a parameter, u32 in a symbol
+    bool operator==(const Place&) const = default;
 };
 
 struct NodeInfo {
@@ -89,6 +91,16 @@ struct VariableInfo {
     Location where{};
 };
 
+/// A parameter of rank 2 or 3: parameters[pointer], behind it its extents (u32; rows, columns), then its pitches (u32;
+/// elements from one row to the next, of rank 3 from one plane to the next before that).
+struct View {
+    std::uint32_t pointer = 0;
+    std::uint32_t rank = 2;
+    std::uint32_t parameters() const { return 2 * rank; }  // that it takes, the pointer included
+    std::uint32_t extent(std::uint32_t dimension) const { return pointer + 1 + dimension; }
+    std::uint32_t pitch(std::uint32_t dimension) const { return pointer + 1 + rank + dimension; }
+};
+
 /// What the body demands of the blocks that it is launched in; each launch checks it.
 struct BlockShape {
     bool whole_warps = false;   // a multiple of 32 threads
@@ -99,6 +111,7 @@ struct BlockShape {
 struct Kernel {
     std::string name;
     std::vector<ir::Parameter> parameters;
+    std::vector<View> views{};  // in the order of their pointers
     std::vector<ir::Symbol> symbols;
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
@@ -114,6 +127,12 @@ struct Kernel {
     const VariableInfo& operator[](Variable variable) const { return variables[index(variable)]; }
     std::span<const Node> operator[](Region region) const { return regions[index(region)]; }
     Region body() const { return Region(0); }
+    /// The view that has this parameter as its pointer, or null.
+    const View* view_at(std::uint32_t parameter) const {
+        for (const View& view : views)
+            if (view.pointer == parameter) return &view;
+        return nullptr;
+    }
 };
 
 /// The kernel as text, one node a line. Without locations unless asked for.

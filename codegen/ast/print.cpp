@@ -174,7 +174,8 @@ private:
     std::string element(const NodeInfo& node) {
         const std::string& array = node.place.base == Place::Base::Parameter ? kernel_.parameters[node.place.index].name
                                                                              : kernel_.symbols[node.place.index].name;
-        return array + '[' + value(node.arguments[0]) + ']';
+        const std::string offset = node.place.offset == no_node ? "" : value(node.place.offset) + " + ";
+        return array + '[' + offset + value(node.arguments[0]) + ']';
     }
 
     std::string guard(const NodeInfo& node) const {

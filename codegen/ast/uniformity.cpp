@@ -192,7 +192,8 @@ private:
 
     Shape load(const NodeInfo& node) const {
         Level level = std::max(highest(node.arguments), highest(node.other));
-        if (node.guard != no_node) level = std::max(level, shape(node.guard).level);
+        for (Node other : {node.guard, node.place.offset})
+            if (other != no_node) level = std::max(level, shape(other).level);
         return {level};
     }
 

@@ -78,16 +78,19 @@ private:
         ir::Space space;
     };
 
-    /// base + index * size, in the width of the address space. Shared and local addresses are 32 bits.
+    /// base + offset * size + index * size, in the width of the address space. Shared and local addresses are 32 bits.
     Address address(const ast::NodeInfo& node) {
         const bool global = node.place.base == ast::Place::Base::Parameter;
         const Type type = global ? Type::U64 : Type::U32;
         const Type element = global ? fn_.parameters[node.place.index].element : fn_.symbols[node.place.index].element;
-        const Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
-        Value offset = value(node.arguments[0]);
-        if (fn_.type(offset) != type) offset = build_.convert(type, offset);
-        const Value size = build_.constant(type, ir::info(element).bytes);
-        return {build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {offset, size})}),
+        const auto further = [&](Value base, Value elements) {
+            if (fn_.type(elements) != type) elements = build_.convert(type, elements);
+            const Value size = build_.constant(type, ir::info(element).bytes);
+            return build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {elements, size})});
+        };
+        Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
+        if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset));
+        return {further(base, value(node.arguments[0])),
                 global ? ir::Space::Global : fn_.symbols[node.place.index].space};
     }
 

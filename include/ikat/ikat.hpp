@@ -7,6 +7,8 @@
 namespace ikat {
 
 using runtime::Buffer;
+using runtime::BufferSlice;
+using runtime::BufferView;
 using runtime::Device;
 using runtime::DeviceKind;
 using runtime::DeviceProperties;

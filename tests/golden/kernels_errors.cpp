@@ -333,6 +333,28 @@ const auto taken_else = kernel("taken_else", params("y", "n"), [](Out<float> y, 
     std::move(branch).else_if([&] { return n > 1; }, [&] { y[0] = 4; });
 });
 
+const auto view_dimension = kernel("view_dimension", params("A", "y"), [](In<float, 2> A, Out<std::uint32_t> y) {
+    y[0] = A.extent(2);
+    y[1] = A.extent(-1);
+    y[2] = A.pitch(1);
+});
+
+const auto view_names = kernel("view_names", params("A", "A_pitch"), [](InOut<float, 2> A, u32 n) { A[n, n] = 1; });
+
+const auto view_directions = kernel("view_directions", params("i", "A", "n", "T"), [](u32 i, Out<float, 2> A, u32 n, InOut<float, 3> T) {
+    A[i, n] = 1;
+    T[i, n, i] = 1;
+}).require(multiple_of<4>("A_pitch"), aligned<16>("A_pitch"), multiple_of<2>(3), aligned<16>(3));
+
+const auto kept_slice = kernel("kept_slice", params("x", "y", "n"), [](In<float, 2> x, InOut<float> y, u32 n) {
+    std::optional<In<float>> row;
+    if_(n > 1, [&] {
+        row.emplace(x[n]);
+        y[0] = (*row)[1];
+    });
+    y[1] = (*row)[2];
+});
+
 const auto bad_bounds = kernel("bad_bounds", params("y"), [](Out<float> y) { y[0] = 1; }).launch_bounds(1025);
 const auto no_bounds = kernel("no_bounds", params("y"), [](Out<float> y) { y[0] = 1; }).launch_bounds(0, 2);
 
@@ -376,6 +398,10 @@ const KernelRegistration registered[] = {
     ENTRY(bad_texts),
     ENTRY(several),
     ENTRY(taken_else),
+    ENTRY(view_dimension),
+    ENTRY(view_names),
+    ENTRY(view_directions),
+    ENTRY(kept_slice),
     ENTRY(bad_bounds),
     ENTRY(no_bounds),
 };

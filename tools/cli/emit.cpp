@@ -13,6 +13,7 @@
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/files.hpp"
+#include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
 
 namespace ikat::cli {
@@ -65,22 +66,10 @@ void list_kernels() {
     write_text({}, out);
 }
 
-std::string signature(const ast::Kernel& kernel) {
-    std::string out = kernel.name + "(";
-    for (const ir::Parameter& parameter : kernel.parameters) {
-        const bool scalar = parameter.access == ir::Access::Value;
-        out += fmt::format(
-            "{}{}: {}", &parameter == &kernel.parameters.front() ? "" : ", ", parameter.name,
-            scalar ? std::string(info(parameter.type).name)
-                   : fmt::format("{} {}[]", ir::access_names[int(parameter.access)], info(parameter.element).name));
-    }
-    return out + ")\n";
-}
-
 void show_kernel(const std::string& name) {
     const stdlib::Entry& entry = find_kernel(name);
-    write_text({},
-               signature(entry.kernel()) + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n");
+    write_text({}, signature(entry.kernel()) + "\n" + std::string(entry.summary) + "\n\n" +
+                       std::string(entry.document) + "\n");
 }
 
 std::string describe(const runtime::DeviceReport& report) {

@@ -14,6 +14,7 @@
 #include "tools/cli/commands.hpp"
 #include "tools/cli/entry.hpp"
 #include "tools/cli/files.hpp"
+#include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
 
 namespace ikat::cli {
@@ -159,15 +160,19 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
     if (!options.entry.empty() && options.entry != entry.name)
         throw Error(fmt::format("'{}' has no entry '{}'", options.what, options.entry), "--entry is for PTX files");
     const ast::Kernel& kernel = entry.kernel();
+    const std::vector<KernelParameter> parameters = parameters_of(kernel);
     std::vector<std::string> names;
-    for (const ir::Parameter& parameter : kernel.parameters) names.push_back(parameter.name);
+    for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
     check_count(kernel.name, names.size(), arguments.size(), joined(names));
 
     const runtime::Device device = runtime::Device::open({.device = options.device});
     arguments.upload(device, names);
     std::vector<runtime::Argument> launched;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        launched.push_back(as_argument(arguments, i, kernel.parameters[i]));
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        launched.push_back(as_argument(arguments, i, kernel.parameters[parameters[i].number]));
+        if (parameters[i].view && launched.back().is_buffer())
+            append_shape(parameters[i], arguments[i].text, arguments[arguments.original(i)], launched);
+    }
     runtime::check_arguments(kernel, launched, {});
     device.launch({kernel}, {choose_grid(options, entry, launched), Location{}}, launched);
     arguments.write_outputs();

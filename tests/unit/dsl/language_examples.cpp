@@ -75,6 +75,21 @@ const auto arrays = kernel("arrays", [](In<float> x, Out<float> y, u32 i, u32 n)
     y[i] = tile[t.x, t.y] + window[0] + cast<f32>(histogram[0]) + sums[3];
 });
 
+const auto slices = kernel("slices", [](In<float> x, Out<float> y, u32 r, u32 columns) {
+    f32 sum = 0;
+    auto row = x.slice(r * columns);
+    for (auto j : range(columns)) sum += row[j];
+    y[r] = sum;
+});
+
+const auto row_sums = kernel("row_sums", params("A", "y"), [](In<float, 2> A, InOut<float> y) {
+    u32 i = block_id().x;
+    f32 sum = 0;
+    auto row = A[i];
+    for (auto j : range(thread_id().x, A.extent(1), block_dim().x)) sum += row[j];
+    atomic_add(y[i], sum);
+});
+
 const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
     u32 i = global_id().x;
     f32 sum = 0;
@@ -135,6 +150,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(swaps.check());
     CHECK_NOTHROW(vectors.check());
     CHECK_NOTHROW(arrays.check());
+    CHECK_NOTHROW(slices.check());
+    CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(control.check());
     CHECK_NOTHROW(threads.check());
     CHECK_NOTHROW(functions.check());

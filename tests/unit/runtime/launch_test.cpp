@@ -81,6 +81,25 @@ TEST_CASE("launch: what is read only must not be written through another paramet
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)}).empty());
 }
 
+TEST_CASE("launch: a view lies inside of its buffer") {
+    Launch launch;
+    launch.scale.parameters.resize(4);
+    launch.scale.parameters[0] = {.name = "x", .access = ir::Access::In, .element = ir::Type::F32};
+    for (std::size_t i = 1; i < 4; ++i) launch.scale.parameters[i] = {.name = "x_part", .type = ir::Type::U32};
+    launch.scale.views = {{.pointer = 0, .rank = 2}};
+    const auto refused = [&](std::uint64_t rows, std::uint64_t columns, std::uint64_t pitch) {
+        std::vector<Argument> arguments{launch.buffer(launch.x)};  // 16 elements
+        for (const std::uint64_t number : {rows, columns, pitch})
+            arguments.push_back({.type = ir::Type::U32, .bits = number});
+        return launch.refused(arguments);
+    };
+    CHECK(refused(4, 4, 4).empty());
+    CHECK(refused(2, 4, 12).empty());
+    CHECK_THAT(refused(2, 4, 13), contains("'x': a view of 2 x 4 elements with pitch 13 needs 17, and there are 16"));
+    CHECK_THAT(refused(2, 4, 3), contains("'x': a view of 2 x 4 elements with a pitch of 3"));
+    CHECK_THAT(refused(0, 0, std::uint64_t{1} << 32), contains("which is not below 2^32"));
+}
+
 TEST_CASE("launch: a buffer that was moved from") {
     Launch launch;
     const Allocation kept = std::move(launch.x);

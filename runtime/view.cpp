@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/buffer.hpp"
+
+namespace ikat::runtime {
+
+BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes) {
+    const std::uint64_t size = whole.bytes / element_bytes;
+    if (first > size || count > size - first)
+        throw Error(fmt::format("a slice of {} elements from element {} on, of buffer '{}', which has {} there", count,
+                                first, whole.memory->name(), size),
+                    "slice(first, count) is inside of what it is a slice of");
+    return {whole.memory, whole.offset + first * element_bytes, count * element_bytes};
+}
+
+std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches) {
+    if (std::ranges::find(extents, 0) != extents.end()) return 0;
+    std::uint64_t size = extents.back();
+    for (std::size_t d = 0; d < pitches.size(); ++d) size += (extents[d] - 1) * pitches[d];
+    return size;
+}
+
+std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
+                         std::uint64_t elements) {
+    constexpr std::uint64_t limit = std::uint64_t{1} << 32;
+    const std::string shape = fmt::format("a view of {} elements", fmt::join(extents, " x "));
+    for (std::span<const std::uint64_t> numbers : {extents, pitches})
+        for (const std::uint64_t number : numbers)
+            if (number >= limit)
+                return fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number);
+    for (std::size_t d = pitches.size(); d-- > 0;) {
+        const std::uint64_t inner = view_size(extents.subspan(d + 1), pitches.subspan(d + 1));
+        if (pitches[d] < inner)
+            return fmt::format("{} with a pitch of {}, but what it steps over has {}", shape, pitches[d], inner);
+    }
+    const std::uint64_t size = view_size(extents, pitches);
+    if (size > elements)
+        return fmt::format("{} with pitch {} needs {}, and there are {}", shape, fmt::join(pitches, " and "), size,
+                           elements);
+    return {};
+}
+
+namespace detail {
+
+void read(const BufferPart& part, std::span<std::byte> to) { part.memory->read(to, part.offset); }
+
+void write(const BufferPart& part, std::span<const std::byte> from) {
+    if (from.size() > part.bytes)
+        throw Error(fmt::format("an upload of {} bytes for a slice of buffer '{}', which has {}", from.size(),
+                                part.memory->name(), part.bytes),
+                    "make the slice as large as what it is to hold");
+    // A slice of elements that are not const was made of a buffer that is not const.
+    const_cast<Allocation*>(part.memory)->write(from, part.offset);
+}
+
+void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
+                std::size_t element_bytes) {
+    const std::string problem = view_problem(extents, pitches, part.bytes / element_bytes);
+    if (!problem.empty())
+        throw Error(fmt::format("buffer '{}': {}", part.memory->name(), problem),
+                    "a view lies inside of its buffer: view(rows, columns), view(planes, rows, columns)");
+}
+
+}  // namespace detail
+}  // namespace ikat::runtime

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of buffers, and buffers as matrices: what a launch takes where the kernel has In<T>, In<T, 2>, In<T, 3> and
+// their like. They own nothing: the buffer must live as long as they do, and stay where it is.
+//
+//     Buffer<float> x = device.upload(host, "x");
+//     device.launch(k, grid, x.slice(64, 32));                  elements 64 ... 95
+//     device.launch(k, grid, x.view(rows, columns));            row-major, one row behind the other
+//     device.launch(k, grid, x.view(rows, columns).pitched(p)); p elements from one row to the next
+//     device.launch(k, grid, x.view(planes, rows, columns));
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace ikat::runtime {
+
+class Allocation;
+
+/// Bytes of a buffer.
+struct BufferPart {
+    const Allocation* memory = nullptr;
+    std::uint64_t offset = 0, bytes = 0;
+};
+
+/// Elements first ... first + count - 1 of a part. Throws Error unless it has them.
+BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes);
+
+/// How many elements a row-major array reaches over, from its first one to its last; 0 if it has none. The pitches are
+/// those of view_problem.
+std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches);
+
+/// What is wrong with seeing `elements` elements as a row-major array, with a pitch in elements for each dimension but
+/// the last; empty if nothing is: extents and pitches are below 2^32, neither rows nor planes overlap, and the last
+/// element is there.
+std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
+                         std::uint64_t elements);
+
+namespace detail {
+
+void read(const BufferPart& part, std::span<std::byte> to);
+void write(const BufferPart& part, std::span<const std::byte> from);
+void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
+                std::size_t element_bytes);
+
+}  // namespace detail
+
+/// A part of a buffer as a row-major array of rank 2 or 3. T is const where the buffer is.
+template <class T, int rank>
+class BufferView {
+public:
+    using value_type = std::remove_const_t<T>;
+
+    /// Throws Error unless the part has all elements.
+    BufferView(const BufferPart& part, const std::array<std::uint64_t, rank>& extents,
+               const std::array<std::uint64_t, rank - 1>& pitches)
+        : part_(part), extents_(extents), pitches_(pitches) {
+        detail::check_view(part_, extents_, pitches_, sizeof(T));
+    }
+
+    /// The same extents with other pitches: of rows, or of planes and of rows; in elements.
+    template <std::integral... N>
+    requires(sizeof...(N) == rank - 1) BufferView pitched(N... pitches)
+    const { return BufferView(part_, extents_, {std::uint64_t(pitches)...}); }
+
+    /// From the first element to the last.
+    BufferPart part() const { return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T)}; }
+    const std::array<std::uint64_t, rank>& extents() const { return extents_; }
+    const std::array<std::uint64_t, rank - 1>& pitches() const { return pitches_; }
+
+private:
+    BufferPart part_;
+    std::array<std::uint64_t, rank> extents_;
+    std::array<std::uint64_t, rank - 1> pitches_;
+};
+
+/// Elements of a buffer in a row. T is const where the buffer is.
+template <class T>
+class BufferSlice {
+public:
+    using value_type = std::remove_const_t<T>;
+
+    explicit BufferSlice(const BufferPart& part) : part_(part) {}
+
+    std::uint64_t size() const { return part_.bytes / sizeof(T); }
+    const BufferPart& part() const { return part_; }
+
+    /// Elements first ... first + count - 1. Throws Error unless there are so many.
+    BufferSlice slice(std::uint64_t first, std::uint64_t count) const {
+        return BufferSlice(part_of(part_, first, count, sizeof(T)));
+    }
+    /// view(rows, columns), view(planes, rows, columns). Throws Error unless there are so many elements.
+    template <std::integral... N>
+    requires(sizeof...(N) == 2 || sizeof...(N) == 3) auto view(N... extents) const {
+        constexpr int rank = sizeof...(N);
+        const std::array<std::uint64_t, rank> sizes{std::uint64_t(extents)...};
+        std::array<std::uint64_t, rank - 1> pitches;
+        std::uint64_t pitch = 1;
+        for (int d = rank - 1; d > 0; --d) pitches[std::size_t(d - 1)] = pitch *= sizes[std::size_t(d)];
+        return BufferView<T, rank>(part_, sizes, pitches);
+    }
+
+    /// As many elements as the slice has, or fewer: then the first ones.
+    void upload(std::span<const value_type> from) const requires(!std::is_const_v<T>) {
+        detail::write(part_, std::as_bytes(from));
+    }
+    std::vector<value_type> download() const {
+        std::vector<value_type> host(size());
+        detail::read(part_, std::as_writable_bytes(std::span(host)));
+        return host;
+    }
+
+private:
+    BufferPart part_;
+};
+
+}  // namespace ikat::runtime

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of a kernel of the library as the command line has them: a view is one, and the shape of its buffer
+// gives the extents.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/ast/ast.hpp"
+#include "runtime/launch.hpp"
+#include "tools/cli/argument.hpp"
+
+namespace ikat::cli {
+
+struct KernelParameter {
+    std::string name;
+    std::uint32_t number;   // of the entry's first parameter that it is
+    const ast::View* view;  // or null
+};
+
+std::vector<KernelParameter> parameters_of(const ast::Kernel& kernel);
+
+/// "saxpy(a: f32, x: in f32[], y: inout f32[], n: u32)"
+std::string signature(const ast::Kernel& kernel);
+
+/// Appends the extents and pitches of a buffer that stands for a view: row-major, without gaps. Throws Error for a
+/// shape of another rank. `text` is the argument as written.
+void append_shape(const KernelParameter& parameter, const std::string& text, const ParsedArgument& buffer,
+                  std::vector<runtime::Argument>& out);
+
+}  // namespace ikat::cli
