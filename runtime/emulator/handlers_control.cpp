@@ -168,6 +168,20 @@ IKAT_CONTROL_HANDLER(fence) {
     if (w->parallel) std::atomic_thread_fence(std::memory_order_seq_cst);
     IKAT_NEXT;
 }
+IKAT_CONTROL_HANDLER(check_alignment) {
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        const std::byte* const a = frame + op->a;
+        const std::uint64_t base =
+            op->c == 8 ? reinterpret_cast<const std::uint64_t*>(a)[lane] : reinterpret_cast<const u32*>(a)[lane];
+        const std::uint64_t address = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
+        if (address % op->b)
+            return fail(
+                w, op,
+                {.kind = Fault::Kind::Access, .space = Space(op->y), .lane = lane, .bytes = op->b, .address = address});
+    }
+    IKAT_NEXT;
+}
 IKAT_CONTROL_HANDLER(nothing) { IKAT_NEXT; }
 IKAT_CONTROL_HANDLER(give_way) {
     w->slice_end = w->instructions;

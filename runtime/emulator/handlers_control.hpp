@@ -45,6 +45,8 @@ IKAT_CONTROL_HANDLER(predicate_literal);  // d = x in all lanes
 IKAT_CONTROL_HANDLER(predicate_select);   // d = c ? a : b
 
 IKAT_CONTROL_HANDLER(fence);
+/// Whether the addresses a + x are multiples of b; c are the bytes of a, y the space. For accesses made in parts.
+IKAT_CONTROL_HANDLER(check_alignment);
 IKAT_CONTROL_HANDLER(nothing);
 IKAT_CONTROL_HANDLER(give_way);    // nanosleep: the rest of the time slice is given up at the next branch
 IKAT_CONTROL_HANDLER(read_clock);  // d (8 bytes) = instructions the warp has executed

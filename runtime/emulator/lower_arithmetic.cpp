@@ -2,6 +2,7 @@
 // Arithmetic and bits: which handler an instruction is, and what PTX spells in modifiers.
 #include <fmt/format.h>
 
+#include "runtime/emulator/handlers_scalar.hpp"
 #include "runtime/emulator/lowering.hpp"
 
 namespace ikat::emulator {
@@ -82,7 +83,18 @@ void Lowering::integer_operation(Operation operation, Type type, Operands operan
     finish(d);
 }
 
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 compute from upper words to upper words.
+void Lowering::coarse_reciprocal(Scalar scalar, Operands operands) {
+    const Result d = result(operands[0], Type::F64);
+    apply(select_scalar(scalar), d.at, {source(operands[1], Type::F64)});
+    finish(d);
+}
+
 void Lowering::float_operation(Operation operation, Type type, Form& form, Operands operands) {
+    const bool is_coarse = type == Type::F64 && form.has(".approx") && form.take(".ftz");
+    if (is_coarse && form.take(".approx"))
+        return coarse_reciprocal(operation == Operation::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot,
+                                 operands);
     form.take_any({".approx", ".full"});
     const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
     const Rounding rounding = form.take_rounding();
@@ -139,7 +151,11 @@ void Lowering::mul(Form& form, Operands operands) {
 }
 
 void Lowering::mad(Form& form, Operands operands) {
-    if (form.take(".hi")) return binary(Operation::MadHi, form, operands);
+    if (form.take(".hi")) {
+        if (!form.take(".sat")) return binary(Operation::MadHi, form, operands);
+        form.take_type();
+        return on_words(Scalar::ProductHighSaturated, operands, 32);
+    }
     if (!form.take(".wide")) {
         form.take(".lo");
         return binary(Operation::Fma, form, operands);
@@ -152,10 +168,54 @@ void Lowering::mad(Form& form, Operands operands) {
 }
 
 void Lowering::minmax(Operation plain, Operation nan, Form& form, Operands operands) {
-    binary(form.take(".NaN") ? nan : plain, form, operands);
+    const Operation operation = form.take(".NaN") ? nan : plain;
+    if (form.has(".abs") || form.has(".xorsign") || (operands.size() == 4 && form.has(".f32")))
+        return minmax_of_magnitudes(operation, form, operands);
+    if (form.has(".s32") && form.take(".relu")) {
+        binary(operation, form, operands);
+        const Result d = result(operands[0], Type::I32);
+        return apply(select_integer(Operation::Max, Type::I32), d.at, {d.at, constant(0, 4)});
+    }
+    binary(operation, form, operands);
 }
 void Lowering::min(Form& form, Operands operands) { minmax(Operation::Min, Operation::MinNan, form, operands); }
 void Lowering::max(Form& form, Operands operands) { minmax(Operation::Max, Operation::MaxNan, form, operands); }
+
+/// min.xorsign.abs.f32, min.abs.f32 and those of three operands: of magnitudes, the sign that of all signs together.
+void Lowering::minmax_of_magnitudes(Operation operation, Form& form, Operands operands) {
+    const bool sign = form.take(".xorsign"), magnitude = form.take(".abs"), ftz = form.take(".ftz");
+    if (form.take_type() != Type::F32 || operands.size() < 3 || operands.size() > 4)
+        unsupported("this form is known on .f32 alone");
+    const auto word = [&](Operation of, Value a, Value b) {
+        const Value to = temporary(4);
+        apply(select_integer(of, Type::U32), to, {a, b});
+        return to;
+    };
+    const Value bits = constant(0x7fffffff, 4);
+    const Result d = result(operands[0], Type::F32);
+    Value least{}, signs{};
+    for (std::size_t i = 1; i < operands.size(); ++i) {
+        const Value each = source(operands[i], Type::F32);
+        const Value part = magnitude ? word(Operation::And, each, bits) : each;
+        if (sign) signs = i == 1 ? each : word(Operation::Xor, signs, each);
+        if (i == 1) {
+            least = part;
+            continue;
+        }
+        const Value both = temporary(4);
+        apply(select_float(operation, Type::F32, ftz, {}), both, {least, part});
+        least = both;
+    }
+    if (sign) {
+        const Value number = temporary(0), negative = word(Operation::And, signs, constant(0x80000000, 4));
+        apply(select_compare(Comparison::Num, Type::F32, false), number, {least, least});
+        const Value with_sign = word(Operation::Or, least, negative), chosen = temporary(4);
+        apply(select_choose(4), chosen, {with_sign, least, number});
+        least = chosen;
+    }
+    apply(select_move(4, 4), d.at, {least});
+    finish(d);
+}
 
 void Lowering::logic(Operation operation, Handler on_predicates, Form& form, Operands operands) {
     const auto type = form.take_type();
@@ -236,7 +296,7 @@ void Lowering::bfi(Form& form, Operands operands) {
 
 void Lowering::bmsk(Form& form, Operands operands) {
     form.take_type();
-    if (!form.take(".clamp")) unsupported("bmsk.wrap is not known");
+    if (!form.take(".clamp") && form.take(".wrap")) return on_words(Scalar::MaskWrapped, operands);
     const Result d = result(operands[0], Type::U32);
     apply(select_integer(Operation::Bmsk, Type::U32), d.at,
           {source(operands[1], Type::U32), source(operands[2], Type::U32)});
@@ -244,6 +304,8 @@ void Lowering::bmsk(Form& form, Operands operands) {
 }
 
 void Lowering::lop3(Form& form, Operands operands) {
+    const std::string_view combine = form.take_any({".and", ".or", ".xor"});
+    if (!combine.empty()) return lop3_with_predicate(form, operands, combine);
     form.take_type();
     if (operands.size() != 5 || operands[4].kind != ptx::Operand::Kind::Integer)
         unsupported("only the form with a literal table is known");

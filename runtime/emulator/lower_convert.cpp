@@ -84,7 +84,7 @@ void Lowering::set(Form& form, Operands operands) {
               both, {p, predicate(operands[3])});
         p = both;
     }
-    const std::uint64_t yes = to == Type::F32 ? 0x3f800000 : ~0u;
+    const std::uint64_t yes = to == Type::F32 ? 0x3f800000 : to == Type::F16 ? 0x3c00 : ~0u;
     apply(select_choose(4), d.at, {constant(yes, 4), constant(0, 4), p});
     finish(d);
 }
@@ -129,6 +129,7 @@ void Lowering::cvt_pack(Form& form, Operands operands, Rounding rounding, bool r
 }
 
 void Lowering::cvt(Form& form, Operands operands) {
+    if (form.take(".pack")) return cvt_pack_integers(form, operands);
     const std::string_view integral = form.take_any({".rni", ".rzi", ".rmi", ".rpi"});
     const Rounding rounding = integral.empty() ? form.take_rounding() : integral_rounding(integral);
     const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
@@ -158,6 +159,16 @@ void Lowering::pack(Type type, const ptx::Operand& to, const ptx::Operand& from)
         apply(select_pack(4), low, {part(0, Type::U16), part(1, Type::U16)});
         apply(select_pack(4), high, {part(2, Type::U16), part(3, Type::U16)});
         apply(select_pack(8), d.at, {low, high});
+    } else if (bytes <= 4 && parts.size() == bytes) {
+        Value whole = constant(0, 4);
+        for (unsigned i = 0; i < bytes; ++i) {
+            const Value byte = temporary(4), shifted = temporary(4), sum = temporary(4);
+            apply(select_convert(Type::U32, Type::U8, {}, false), byte, {part(i, Type::U8)});
+            apply(select_integer(Operation::Shl, Type::U32), shifted, {byte, constant(8 * i, 4)});
+            apply(select_integer(Operation::Or, Type::U32), sum, {whole, shifted});
+            whole = sum;
+        }
+        apply(select_move(4, 4), d.at, {whole});
     } else {
         unsupported("this number of parts is not known here");
     }
@@ -167,21 +178,22 @@ void Lowering::pack(Type type, const ptx::Operand& to, const ptx::Operand& from)
 void Lowering::unpack(Type type, const ptx::Operand& to, const ptx::Operand& from) {
     const Operands parts = module_.operands(to.children);
     const unsigned bytes = ir::info(type).bytes;
-    if (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8)))
+    const bool into_bytes = bytes <= 4 && parts.size() == bytes;
+    if (!into_bytes && (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8))))
         unsupported("this number of parts is not known here");
     // The source may be one of the parts.
     const Value whole = temporary(slot_of(type));
     apply(select_move(bytes, bytes), whole, {source(from, type)});
     const auto each = unsigned(bytes / parts.size());
     for (unsigned i = 0; i < parts.size(); ++i) {
-        const Type of = each == 4 ? Type::U32 : Type::U16;
+        const Type of = each == 4 ? Type::U32 : each == 2 ? Type::U16 : Type::U8;
         const Result d = result(parts[i], of);
         const Value shifted = temporary(slot_of(type));
         apply(select_integer(Operation::Shr, type), shifted, {whole, constant(i * each * 8, 4)});
         Value low = resized(shifted, 4);
-        if (each == 2) {
+        if (each < 4) {
             const Value field = temporary(4);
-            apply(select_convert(Type::U32, Type::U16, {}, false), field, {low});
+            apply(select_convert(Type::U32, of, {}, false), field, {low});
             low = field;
         }
         apply(select_move(4, 4), d.at, {low});
@@ -189,7 +201,34 @@ void Lowering::unpack(Type type, const ptx::Operand& to, const ptx::Operand& fro
     }
 }
 
+/// mov.b128 between registers, or between one and its halves.
+void Lowering::mov128(const ptx::Operand& to, const ptx::Operand& from) {
+    const auto halves = [&](const ptx::Operand& operand) {
+        return operand.kind == ptx::Operand::Kind::Vector ? Operands(module_.operands(operand.children)) : Operands();
+    };
+    std::vector<Value> words;
+    if (const Operands parts = halves(from); !parts.empty())
+        words = {source(parts[0], Type::U64), source(parts[1], Type::U64)};
+    else
+        words = double_words(from);
+    const Value low = temporary(8), high = temporary(8);
+    apply(select_move(8, 8), low, {words[0]});
+    apply(select_move(8, 8), high, {words[1]});
+    if (const Operands parts = halves(to); !parts.empty()) {
+        for (std::size_t i = 0; i < 2; ++i) {
+            const Result d = result(parts[i], Type::U64);
+            apply(select_move(8, 8), d.at, {i ? high : low});
+            finish(d);
+        }
+        return;
+    }
+    const std::vector<Value> target = double_words(to);
+    apply(select_move(8, 8), target[0], {low});
+    apply(select_move(8, 8), target[1], {high});
+}
+
 void Lowering::mov(Form& form, Operands operands) {
+    if (form.take(".b128")) return mov128(operands[0], operands[1]);
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
     if (operands[1].kind == ptx::Operand::Kind::Vector) {

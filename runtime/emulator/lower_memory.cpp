@@ -9,7 +9,7 @@ namespace ikat::emulator {
 /// The state space, .generic when none is written. `.param` stands for itself; variables know better (see address).
 Space Lowering::take_space(Form& form) {
     if (form.take(".global")) return Space::Global;
-    if (form.take_any({".shared", ".shared::cta"}).size()) return Space::Shared;
+    if (form.take_any({".shared", ".shared::cta", ".shared::cluster"}).size()) return Space::Shared;
     if (form.take(".local")) return Space::Local;
     if (form.take_any({".param", ".param::entry", ".param::func"}).size()) return Space::Param;
     if (form.take(".const")) return Space::Const;
@@ -41,6 +41,7 @@ Lowering::AddressOperand Lowering::address(const ptx::Operand& operand, Space sp
     if (parts.size() != 1) unsupported("an address of several parts is not known here");
     const std::uint8_t slot = space == Space::Shared ? 4 : 8;
     if (parts[0].kind == Kind::Integer) return {constant(parts[0].value, slot), 0, space};
+    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as symbol+offset");
     if (parts[0].kind != Kind::Symbol) unsupported("an address of this kind is not known here");
     const Symbol* const symbol = find(parts[0].name);
     if (!symbol) unsupported(fmt::format("'{}' is not declared", module_.text(parts[0].name)));
@@ -68,74 +69,122 @@ Lowering::AddressOperand Lowering::address(const ptx::Operand& operand, Space sp
     return {with_offset(base, offset), 0, space};
 }
 
-void Lowering::ld(Form& form, Operands operands) {
-    bool before = false, after = false;
-    take_order(form, before, after);
-    const AddressOperand from = address(operands[1], take_space(form));
+Lowering::Access Lowering::take_access(Form& form, const ptx::Operand& operand) {
+    Access access;
+    take_order(form, access.before, access.after);
+    access.at = address(operand, take_space(form));
     form.take_cache_hints();
     form.take(".nc");
-    const std::string_view vector = form.take_any({".v2", ".v4"});
     form.take(".unified");
+    const std::string_view vector = form.take_any({".v2", ".v4", ".v8"});
+    if (!vector.empty()) access.count = unsigned(vector[2] - '0');
+    if (form.take(".b128")) {
+        if (access.count > 1) unsupported("vectors of .b128 are not known");
+        access.type = Type::U64;
+        access.count = 2;
+        return access;
+    }
     const auto type = form.take_type();
     if (!type || *type == Type::Pred) unsupported("it has no type the emulator knows");
-    const unsigned bytes = ir::info(*type).bytes;
-    const bool is_vector = operands[0].kind == ptx::Operand::Kind::Vector;
-    const Operands targets = is_vector ? Operands(module_.operands(operands[0].children)) : operands.one(0);
-    if (targets.size() != (vector.empty() ? 1 : unsigned(vector[2] - '0')))
-        unsupported("the vector has another length");
-    if (before) emit(fence, 0, 0, {});
+    access.type = *type;
+    return access;
+}
 
-    std::vector<Result> results;
-    for (const ptx::Operand& target : targets) results.push_back(result(target, *type));
-    if (from.fixed) {
-        const auto space_end = std::uint64_t(from.offset) + bytes * results.size();
-        if (from.offset < 0 || space_end > kernel_.parameter_bytes)
-            unsupported("it reads outside of the kernel's parameters", "check the offset against the .param list");
-        for (std::size_t i = 0; i < results.size(); ++i)
-            emit(select_load_parameter(bytes), D, 0,
-                 {index(results[i].at), 0, 0, 0, std::uint32_t(from.offset) + std::uint32_t(i) * bytes});
-    } else {
-        constexpr unsigned element_fields[4] = {0, 2, 3, 5};
-        std::array<std::uint32_t, 6> fields{};
-        std::uint8_t writes = 0;
-        for (std::size_t i = 0; i < results.size(); ++i) {
-            fields[element_fields[i]] = index(results[i].at);
-            writes |= std::uint8_t(1 << element_fields[i]);
-        }
-        fields[1] = index(from.base);
-        fields[4] = std::uint32_t(from.offset);
-        emit(select_load(from.space, values[index(from.base)].slot, bytes, unsigned(results.size())), writes, A, fields)
-            .apart = true;
+/// The two halves of a register of 128 bits.
+std::vector<Value> Lowering::double_words(const ptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    if (!symbol || !symbol->is_pair) unsupported("a register of 128 bits is needed here");
+    return {symbol->value, symbol->high};
+}
+
+/// Accesses of more than four elements or 16 bytes are made in parts of 16 bytes, their alignment checked before.
+template <class F>
+void Lowering::in_parts(const Access& access, std::span<const Value> elements, F f) {
+    const unsigned bytes = ir::info(access.type).bytes, at_once = std::min(4u, 16 / bytes);
+    Access part = access;
+    if (elements.size() > at_once) {
+        const std::uint8_t slot = values[index(access.at.base)].slot;
+        part.at.base = temporary(slot);  // a load may overwrite its own address
+        apply(select_move(slot, slot), part.at.base, {access.at.base});
+        emit(check_alignment, 0, A,
+             {0, index(part.at.base), unsigned(elements.size()) * bytes, slot, std::uint32_t(part.at.offset),
+              std::uint32_t(part.at.space)});
     }
-    for (const Result& result : results) finish(result);
-    if (after) emit(fence, 0, 0, {});
+    for (std::size_t i = 0; i < elements.size(); i += at_once) {
+        const std::span<const Value> now = elements.subspan(i, std::min<std::size_t>(at_once, elements.size() - i));
+        std::array<std::uint32_t, 6> fields{};
+        constexpr unsigned element_fields[4] = {0, 2, 3, 5};
+        std::uint8_t used = 0;
+        for (std::size_t k = 0; k < now.size(); ++k) {
+            fields[element_fields[k]] = index(now[k]);
+            used |= std::uint8_t(1 << element_fields[k]);
+        }
+        fields[1] = index(part.at.base);
+        fields[4] = std::uint32_t(part.at.offset + std::int32_t(i * bytes));
+        f(part.at, bytes, unsigned(now.size()), fields, used);
+    }
+}
+
+void Lowering::load_elements(const Access& access, std::span<const Value> elements) {
+    const unsigned bytes = ir::info(access.type).bytes;
+    if (access.at.fixed) {
+        const auto end = std::uint64_t(access.at.offset) + bytes * elements.size();
+        if (access.at.offset < 0 || end > kernel_.parameter_bytes)
+            unsupported("it reads outside of the kernel's parameters", "check the offset against the .param list");
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            emit(select_load_parameter(bytes), D, 0,
+                 {index(elements[i]), 0, 0, 0, std::uint32_t(access.at.offset) + std::uint32_t(i) * bytes});
+        return;
+    }
+    in_parts(access, elements,
+             [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+                 emit(select_load(at.space, values[index(at.base)].slot, size, count), used, A, fields).apart = true;
+             });
+}
+
+void Lowering::store_elements(const Access& access, std::span<const Value> elements) {
+    in_parts(access, elements,
+             [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+                 emit(select_store(at.space, values[index(at.base)].slot, size, count), 0, std::uint8_t(A | used),
+                      fields);
+             });
+}
+
+void Lowering::ld(Form& form, Operands operands) {
+    const bool is_wide = form.has(".b128");
+    const Access from = take_access(form, operands[1]);
+    if (from.before) emit(fence, 0, 0, {});
+    if (is_wide) {
+        load_elements(from, double_words(operands[0]));
+    } else {
+        const bool is_vector = operands[0].kind == ptx::Operand::Kind::Vector;
+        const Operands targets = is_vector ? Operands(module_.operands(operands[0].children)) : operands.one(0);
+        if (targets.size() != from.count) unsupported("the vector has another length");
+        std::vector<Result> results;
+        std::vector<Value> elements;
+        for (const ptx::Operand& target : targets) results.push_back(result(target, from.type));
+        for (const Result& each : results) elements.push_back(each.at);
+        load_elements(from, elements);
+        for (const Result& each : results) finish(each);
+    }
+    if (from.after) emit(fence, 0, 0, {});
 }
 
 void Lowering::st(Form& form, Operands operands) {
-    bool before = false, after = false;
-    take_order(form, before, after);
-    const AddressOperand to = address(operands[0], take_space(form));
-    form.take_cache_hints();
-    const std::string_view vector = form.take_any({".v2", ".v4"});
-    const auto type = form.take_type();
-    if (!type || *type == Type::Pred) unsupported("it has no type the emulator knows");
-    const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
-    const Operands sources = is_vector ? Operands(module_.operands(operands[1].children)) : operands.one(1);
-    if (sources.size() != (vector.empty() ? 1 : unsigned(vector[2] - '0')))
-        unsupported("the vector has another length");
-    if (before) emit(fence, 0, 0, {});
-    constexpr unsigned element_fields[4] = {0, 2, 3, 5};
-    std::array<std::uint32_t, 6> fields{};
-    std::uint8_t reads = A;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        fields[element_fields[i]] = index(source(sources[i], *type));
-        reads |= std::uint8_t(1 << element_fields[i]);
+    const bool is_wide = form.has(".b128");
+    const Access to = take_access(form, operands[0]);
+    std::vector<Value> elements;
+    if (is_wide) {
+        elements = double_words(operands[1]);
+    } else {
+        const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
+        const Operands sources = is_vector ? Operands(module_.operands(operands[1].children)) : operands.one(1);
+        if (sources.size() != to.count) unsupported("the vector has another length");
+        for (const ptx::Operand& each : sources) elements.push_back(source(each, to.type));
     }
-    fields[1] = index(to.base);
-    fields[4] = std::uint32_t(to.offset);
-    emit(select_store(to.space, values[index(to.base)].slot, ir::info(*type).bytes, unsigned(sources.size())), 0, reads,
-         fields);
-    if (after) emit(fence, 0, 0, {});
+    if (to.before) emit(fence, 0, 0, {});
+    store_elements(to, elements);
+    if (to.after) emit(fence, 0, 0, {});
 }
 
 void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
@@ -148,10 +197,17 @@ void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
     const AddressOperand at = address(operands[0], take_space(form));
     form.take_cache_hints();
     form.take(".noftz");
+    const std::string_view vector = form.take_any({".v2", ".v4", ".v8"});
     const std::string_view name =
         form.take_any({".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor", ".exch", ".cas"});
     const auto type = form.take_type();
     if (name.empty() || !type) unsupported("it has no operation and type the emulator knows");
+    if (!vector.empty()) {
+        if (before) emit(fence, 0, 0, {});
+        update_vector(names.at(name), *type, unsigned(vector[2] - '0'), at, to, operands);
+        if (after) emit(fence, 0, 0, {});
+        return;
+    }
     const Result d = to ? result(*to, *type) : Result{temporary(slot_of(*type)), {}, *type, false};
     const Value base = resized(at.base, 8), b = source(operands[1], *type);
     const Value c = operands.size() > 2 ? source(operands[2], *type) : b;
@@ -163,6 +219,31 @@ void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
     if (after) emit(fence, 0, 0, {});
 }
 
+/// Each element by itself, as the ISA has it; the vector is aligned as a whole.
+void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const ptx::Operand* to,
+                             Operands operands) {
+    const Operands sources = module_.operands(operands[1].children);
+    const Operands targets = to ? Operands(module_.operands(to->children)) : Operands();
+    if (sources.size() != count || (to && targets.size() != count)) unsupported("the vector has another length");
+    const unsigned bytes = ir::info(type).bytes;
+    const Value base = resized(at.base, 8);
+    emit(check_alignment, 0, A, {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
+    std::vector<Value> old;
+    for (unsigned i = 0; i < count; ++i) {
+        old.push_back(temporary(slot_of(type)));
+        const Value b = source(sources[i], type);
+        emit(select_atomic(atomic, type), D, A | B | C,
+             {index(old[i]), index(base), index(b), index(b), std::uint32_t(at.offset) + i * bytes,
+              std::uint32_t(at.space)})
+            .apart = true;
+    }
+    for (unsigned i = 0; to && i < count; ++i) {
+        const Result d = result(targets[i], type);
+        apply(select_move(slot_of(type), slot_of(type)), d.at, {old[i]});
+        finish(d);
+    }
+}
+
 void Lowering::atom(Form& form, Operands operands) { update(form, &operands[0], operands.from(1)); }
 void Lowering::red(Form& form, Operands operands) {
     form.take(".async");
@@ -170,9 +251,7 @@ void Lowering::red(Form& form, Operands operands) {
 }
 
 void Lowering::membar(Form& form, Operands) {
-    form.take_any({".cta", ".cluster", ".gl", ".gpu", ".sys"});
-    form.take_any({".sc", ".acq_rel", ".acquire", ".release"});
-    form.take_any({".cta", ".cluster", ".gl", ".gpu", ".sys"});
+    while (!form.left().empty()) form.take(form.left());  // the strongest of them, whichever it is
     emit(fence, 0, 0, {});
 }
 

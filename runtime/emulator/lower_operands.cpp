@@ -31,6 +31,10 @@ bool Form::take(std::string_view modifier) {
     return true;
 }
 
+bool Form::has(std::string_view modifier) const {
+    return std::find(rest_.begin(), rest_.end(), modifier) != rest_.end();
+}
+
 std::string_view Form::take_any(std::initializer_list<std::string_view> modifiers) {
     for (const std::string_view modifier : modifiers)
         if (take(modifier)) return modifier;
@@ -249,7 +253,8 @@ Value Lowering::source(const ptx::Operand& operand, Type type) {
         return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
     if (symbol->kind == Symbol::Kind::Memory) return constant(symbol->address + operand.value, slot);
     if (symbol->kind == Symbol::Kind::Function) return constant(function_address(number_of(*symbol->function)), slot);
-    if (symbol->kind != Symbol::Kind::Register || operand.suffix != ptx::no_name || operand.minus || operand.negated)
+    if (symbol->kind != Symbol::Kind::Register || symbol->is_pair || operand.suffix != ptx::no_name || operand.minus ||
+        operand.negated)
         unsupported("an operand of this kind is not known here");
     return resized(symbol->value, slot);
 }
@@ -258,7 +263,8 @@ Lowering::Result Lowering::result(const ptx::Operand& operand, Type type) {
     const std::uint8_t slot = slot_of(type);
     if (operand.kind == ptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
     const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
-    if (!symbol || symbol->kind != Symbol::Kind::Register) unsupported("a register is needed for the result");
+    if (!symbol || symbol->kind != Symbol::Kind::Register || symbol->is_pair)
+        unsupported("a register is needed for the result");
     const std::uint8_t to = values[index(symbol->value)].slot;
     if ((to == 0) != (slot == 0)) unsupported("the result is a predicate and the register is not, or the reverse");
     return {to == slot ? symbol->value : temporary(slot), symbol->value, type, true};

@@ -92,19 +92,23 @@ void Lowering::module_shared(ptx::Name name) {
 void Lowering::declare_registers(const ptx::Variable& variable) {
     const std::string_view text = module_.text(variable.type);
     const auto width = std::uint8_t(element_bytes(text));
-    if (text != ".pred" && (width == 0 || width > 8))
+    if (text != ".pred" && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not known", text));
-    const std::uint8_t slot = text == ".pred" ? 0 : width == 8 ? 8 : 4;
+    const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
+    const auto new_register = [&] {
+        if (width <= 8) return Symbol{.value = new_value(slot, width)};
+        return Symbol{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
+    };
     constexpr std::uint32_t most_registers = 1 << 20;
     for (const auto& declarator : variable.declarators) {
         if (declarator.range > most_registers) unsupported("over a million registers in one declaration");
         if (!declarator.has_range) {
-            define(declarator.name, {.value = new_value(slot, width)});
+            define(declarator.name, new_register());
             continue;
         }
         for (std::uint32_t i = 0; i < declarator.range; ++i) {  // names that are used nowhere were never interned
             const ptx::Name name = module_.find(fmt::format("{}{}", module_.text(declarator.name), i));
-            if (name != ptx::no_name) define(name, {.value = new_value(slot, width)});
+            if (name != ptx::no_name) define(name, new_register());
         }
     }
 }

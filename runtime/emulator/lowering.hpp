@@ -18,6 +18,7 @@
 namespace ikat::emulator {
 
 enum class Value : std::uint32_t {};
+enum class Scalar : std::uint8_t;  // handlers_scalar.hpp
 
 struct ValueInfo {
     enum class Kind : std::uint8_t { Register, Constant, Special };
@@ -53,6 +54,7 @@ class Form {
 public:
     Form(const ptx::Module& module, const ptx::Instruction& instruction);
     bool take(std::string_view modifier);
+    bool has(std::string_view modifier) const;
     /// The first of these that is there, or "".
     std::string_view take_any(std::initializer_list<std::string_view> modifiers);
     /// The first type that is left.
@@ -96,6 +98,8 @@ struct Symbol {
     enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function, Prototype };
     Kind kind = Kind::Register;
     Value value{};                              // Register
+    Value high{};                               // ... of 128 bits: its upper half
+    bool is_pair = false;                       // ... of 128 bits
     Space space = Space::Global;                // Memory
     std::uint64_t address = 0, bytes = 0;       // Memory: as an instruction of its space sees it
     bool on_stack = false;                      // Memory: address counts from the stack pointer of the function
@@ -201,6 +205,7 @@ private:
     void mul(Form& form, Operands operands);
     void mad(Form& form, Operands operands);
     void fma(Form& form, Operands operands);
+    void minmax_of_magnitudes(Operation operation, Form& form, Operands operands);
     void minmax(Operation plain, Operation nan, Form& form, Operands operands);
     void min(Form& form, Operands operands);
     void max(Form& form, Operands operands);
@@ -228,6 +233,14 @@ private:
     void mad24(Form& form, Operands operands);
     void product24(Operation operation, Form& form, Operands operands);
     void dp4a(Form& form, Operands operands);
+    // lower_scalar.cpp
+    void on_words(Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);
+    void fns(Form& form, Operands operands);
+    void szext(Form& form, Operands operands);
+    void lop3_with_predicate(Form& form, Operands operands, std::string_view combine);
+    void cvt_pack_integers(Form& form, Operands operands);
+    void video(Form& form, Operands operands);
+    void coarse_reciprocal(Scalar scalar, Operands operands);
     // lower_convert.cpp
     Value compared(Form& form, Type type, std::string_view comparison, const ptx::Operand& a, const ptx::Operand& b);
     void setp(Form& form, Operands operands);
@@ -237,6 +250,7 @@ private:
     void cvt(Form& form, Operands operands);
     void cvt_pack(Form& form, Operands operands, Rounding rounding, bool relu);
     void mov(Form& form, Operands operands);
+    void mov128(const ptx::Operand& to, const ptx::Operand& from);
     void pack(Type type, const ptx::Operand& to, const ptx::Operand& from);
     void unpack(Type type, const ptx::Operand& to, const ptx::Operand& from);
     void cvta(Form& form, Operands operands);
@@ -244,11 +258,26 @@ private:
     // lower_memory.cpp
     Space take_space(Form& form);
     void take_order(Form& form, bool& before, bool& after);
+    /// What ld and st say in modifiers.
+    struct Access {
+        AddressOperand at{};
+        Type type{};
+        unsigned count = 1;  // elements
+        bool before = false, after = false;
+    };
+    Access take_access(Form& form, const ptx::Operand& address);
+    void load_elements(const Access& access, std::span<const Value> elements);
+    void store_elements(const Access& access, std::span<const Value> elements);
+    template <class F>
+    void in_parts(const Access& access, std::span<const Value> elements, F f);
+    std::vector<Value> double_words(const ptx::Operand& operand);
     void ld(Form& form, Operands operands);
     void st(Form& form, Operands operands);
     void atom(Form& form, Operands operands);
     void red(Form& form, Operands operands);
     void update(Form& form, const ptx::Operand* to, Operands operands);
+    void update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const ptx::Operand* to,
+                       Operands operands);
     void membar(Form& form, Operands operands);
     void ignored(Form& form, Operands operands);
     // lower_call.cpp

@@ -206,7 +206,7 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
           "call (%r1);", "bra;", "setp.lt.u32 %p1;", "elect.sync %r1, -1;", "bfi.b32 %r1, %r1, %r1;",
           "atom.global.add.u32 %r1, [%d1];", "bar.red.popc.u32 %r1, 0;"})
         CHECK_THAT(finding(kernel(bare + " ret;")), contains("it has too few operands"));
-    for (const std::string full : {"neg.s32 %r1, %r2, %r3;", "max.f32 %r1, %r2, %r3, %r4;"})
+    for (const std::string full : {"neg.s32 %r1, %r2, %r3;", "max.s32 %r1, %r2, %r3, %r4;"})
         CHECK_THAT(finding(kernel(full + " ret;")), contains("this number of operands is not known here"));
     CHECK_THAT(finding(kernel("add.cc.u32 %r1, %r2, %r3; ret;")), contains("modifier '.cc'"));
     CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
