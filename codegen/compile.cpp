@@ -100,6 +100,7 @@ void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Comp
     stages.done("select", fn, ir::Level::Selected);
     const ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
     out.registers = register_use(registers.allocation);
+    if (options.pressure) out.pressure = ptx::pressure_of(fn, registers);
     stages.done("registers", [&] { return ptx::print(fn, registers); });
     if (checked_build || options.verify_each) stages.check("registers", ptx::report(fn, registers));
     const ptx::Emitted emitted = ptx::emit(fn, registers, target, options.line_info);

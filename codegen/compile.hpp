@@ -9,6 +9,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/function.hpp"
+#include "codegen/ptx/pressure.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/regalloc.hpp"
 
@@ -22,6 +23,7 @@ struct CompileOptions {
     bool verify_each = false;  // verify the IR after each stage, and prove the registers; see docs/compiler.md
     bool line_info = false;    // .loc and .file in the PTX
     bool keep_stages = false;  // fill Compiled::stages
+    bool pressure = false;     // fill Compiled::pressure
 };
 
 struct RegisterUse {
@@ -37,6 +39,7 @@ struct Compiled {
     std::vector<ir::Symbol> symbols;
     ir::LaunchBounds bounds;
     std::vector<RegisterUse> registers;
+    ptx::SourcePressure pressure;  // with CompileOptions::pressure
     std::uint32_t static_shared_bytes = 0;
     bool dynamic_shared = false;
 

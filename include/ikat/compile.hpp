@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler: a captured kernel in, PTX and what there is to know about it out.
+// The compiler: a captured kernel in, PTX out; and a report of what the kernel takes of a device.
 #pragma once
 #include "codegen/compile.hpp"
+#include "codegen/report/report.hpp"

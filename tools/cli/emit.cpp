@@ -15,6 +15,7 @@
 #include "tools/cli/files.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
+#include "tools/cli/report.hpp"
 
 namespace ikat::cli {
 namespace {
@@ -22,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct EmitOptions {
-    std::string name, target = CompileOptions{}.target, stage = "ptx", output;
-    bool time = false;
+    std::string name, target = CompileOptions{}.target, stage = "ptx", output, report;
+    bool time = false, line_info = false;
 };
 
 /// A table on standard error, so that what is emitted stays clean.
@@ -55,8 +56,12 @@ void emit(const EmitOptions& options) {
     const auto start = Clock::now();
     const ast::Kernel& kernel = entry.kernel();
     const auto captured = Clock::now();
-    const Compiled compiled = compile(kernel, {.target = options.target, .keep_stages = options.stage != "ptx"});
-    write_text(options.output, stage_text(compiled, options.stage));
+    const Compiled compiled = compile(kernel, {.target = options.target,
+                                               .line_info = options.line_info,
+                                               .keep_stages = options.stage != "ptx",
+                                               .pressure = !options.report.empty()});
+    write_text(options.output, options.report.empty() ? stage_text(compiled, options.stage)
+                                                      : render(report(compiled, report_options()), options.report));
     if (options.time) print_times(compiled, captured - start);
 }
 
@@ -103,6 +108,8 @@ void add_emit(CLI::App& app) {
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
     command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers or ptx")->capture_default_str();
+    command->add_flag("--line-info", options->line_info, "Name the lines of the source in the PTX, for profilers");
+    add_report_option(*command, options->report, "Print what the kernel takes of a device instead");
     command->add_flag("--time", options->time, "Print what each stage took, to standard error");
     command->add_option("-o,--output", options->output, "Write to this file");
     command->callback([options] { emit(*options); });

@@ -16,6 +16,7 @@
 #include "tools/cli/files.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
+#include "tools/cli/report.hpp"
 
 namespace ikat::cli {
 namespace {
@@ -33,7 +34,7 @@ Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64, and b8 b16 b32 b64 for raw bit
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
 struct RunOptions {
-    std::string what, entry, device, grid, block;
+    std::string what, entry, device, grid, block, report;
     std::optional<std::uint32_t> shared;
     std::vector<std::string> arguments;
 };
@@ -113,13 +114,24 @@ void check_count(const std::string& kernel, std::size_t wanted, std::size_t give
                     wanted ? "its parameters are " + names : "it has no parameters");
 }
 
+/// To standard error, so that what the run prints stays clean.
+void print_report(const RunOptions& options, const runtime::Grid& grid, auto&& kernel_report) {
+    if (options.report.empty()) return;
+    ReportOptions wanted = report_options();
+    wanted.threads_per_block = std::uint32_t(grid.threads.count());
+    wanted.dynamic_shared_bytes = grid.dynamic_shared_bytes;
+    std::fflush(stdout);
+    fmt::print(stderr, "{}", render(kernel_report(wanted), options.report));
+}
+
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 void run_file(const RunOptions& options, Arguments& arguments) {
     if (options.grid.empty() || options.block.empty())
         throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
     const std::string text = read_text(options.what);
-    const PtxEntry entry = find_entry(ptx::parse(text, options.what), options.entry);
+    const ptx::Module module = ptx::parse(text, options.what);
+    const PtxEntry entry = find_entry(module, options.entry);
     std::vector<std::string> names;
     for (const EntryParameter& parameter : entry.parameters) names.push_back(parameter.name);
     check_count(entry.name, names.size(), arguments.size(), joined(names));
@@ -134,6 +146,7 @@ void run_file(const RunOptions& options, Arguments& arguments) {
         bits.push_back(arguments.buffer(i) ? arguments.buffer(i)->address() : arguments[i].bits);
     device.launch(device.load(text, options.what), entry.name, grid, pack(entry, bits));
     arguments.write_outputs();
+    print_report(options, grid, [&](const ReportOptions& wanted) { return report(module, entry.name, wanted); });
 }
 
 /// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
@@ -174,8 +187,12 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
             append_shape(parameters[i], arguments[i].text, arguments[arguments.original(i)], launched);
     }
     runtime::check_arguments(kernel, launched, {});
-    device.launch({kernel}, {choose_grid(options, entry, launched), Location{}}, launched);
+    const runtime::Grid grid = choose_grid(options, entry, launched);
+    device.launch({kernel}, {grid, Location{}}, launched);
     arguments.write_outputs();
+    print_report(options, grid, [&](const ReportOptions& wanted) {
+        return report(compile(kernel, {.target = device.properties().target, .pressure = true}), wanted);
+    });
 }
 
 void run(const RunOptions& options) {
@@ -196,6 +213,7 @@ void add_run(CLI::App& app) {
     command->add_option("--block", options->block, "Threads per block: X[,Y[,Z]]; required for a file");
     command->add_option("--shared", options->shared, "Bytes of dynamic shared memory per block");
     command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
+    add_report_option(*command, options->report, "Print what the kernel takes of the device, to standard error");
     command->footer(argument_help);
     command->callback([options] { run(*options); });
 }

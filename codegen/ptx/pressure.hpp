@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many registers the instructions of each line of the kernel's source need at once.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::ir {
+class Function;
+}
+
+namespace ikat::ptx {
+
+struct Registers;
+
+struct LinePressure {
+    Location where;                       // without a column
+    std::array<std::uint32_t, 4> live{};  // the most at one of its instructions, by pool: pred, b16, b32, b64
+    std::uint32_t words = 0;              // the same in registers of 32 bits, as a device has them
+};
+
+struct SourcePressure {
+    std::vector<LinePressure> lines;  // by file and line; what belongs to no line is left out
+    std::uint32_t words = 0;          // the most anywhere
+};
+
+SourcePressure pressure_of(const ir::Function& fn, const Registers& registers);
+
+}  // namespace ikat::ptx

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many blocks of a kernel a multiprocessor holds at once, from its limits (codegen/ptx/target.cpp) and from how
+// registers and shared memory are handed out.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "codegen/ptx/target.hpp"
+
+namespace ikat {
+
+struct BlockNeeds {
+    std::uint32_t threads = 0;
+    std::uint32_t registers = 0;     // per thread
+    std::uint32_t shared_bytes = 0;  // static and dynamic
+};
+
+struct Occupancy {
+    std::uint32_t registers = 0;  // per thread, as asked
+    std::uint32_t blocks = 0;     // 0: not even one fits
+    std::uint32_t warps = 0;      // of these blocks
+    std::string_view limited_by;  // "registers", "shared memory", "warps", "blocks": the first that is exhausted
+};
+
+Occupancy occupancy(const ptx::Target& target, const BlockNeeds& block);
+
+}  // namespace ikat

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// `report KERNEL TARGET [json]`: the report of a kernel of the standard library, without ptxas. Lines of the source are
+// left out, whose numbers g++ and clang do not always agree on; `report-lines KERNEL TARGET` shows them alone.
+// `report-ptx ENTRY`: that of the PTX in the file.
+#include <sstream>
+
+#include "codegen/report/report.hpp"
+#include "stdlib/registry.hpp"
+#include "tools/testing/golden.hpp"
+
+namespace ikat {
+namespace {
+
+KernelReport report_of(const std::string& name, const std::string& target) {
+    const stdlib::Entry* entry = stdlib::find(name);
+    if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
+    return report(compile(entry->kernel(), {.target = target, .pressure = true}));
+}
+
+std::string whole(const golden::Case& test) {
+    std::istringstream words(test.args);
+    std::string name, target, format;
+    words >> name >> target >> format;
+    KernelReport kernel = report_of(name, target);
+    kernel.lines.clear();
+    return format == "json" ? to_json(kernel) : to_text(kernel);
+}
+
+std::string lines(const golden::Case& test) {
+    std::istringstream words(test.args);
+    std::string name, target;
+    words >> name >> target;
+    const std::string text = to_text(report_of(name, target));
+    return text.substr(text.find("live at once, by line"));
+}
+
+std::string of_ptx(const golden::Case& test) {
+    return to_text(report(ptx::parse(test.input, test.file), test.args, {.threads_per_block = 128}));
+}
+
+const golden::Registration actions({{"report", whole}, {"report-lines", lines}, {"report-ptx", of_ptx}});
+
+}  // namespace
+}  // namespace ikat
