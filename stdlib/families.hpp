@@ -16,5 +16,7 @@ inline std::uint32_t number(Arguments arguments, std::size_t position) {
 }
 
 std::span<const Entry> elementwise_entries();
+std::span<const Entry> norm_entries();
+std::span<const Entry> softmax_entries();
 
 }  // namespace ikat::stdlib

@@ -23,4 +23,13 @@ double max(std::span<const half> x);
 std::vector<double> gemm(std::span<const float> A, std::span<const float> B, std::uint32_t m, std::uint32_t n,
                          std::uint32_t k);
 
+/// Of each row of a matrix; any columns.
+std::vector<double> softmax(std::span<const float> x, std::uint32_t rows, std::uint32_t columns);
+std::vector<double> log_softmax(std::span<const float> x, std::uint32_t rows, std::uint32_t columns);
+/// gamma and beta may be empty: 1 and 0.
+std::vector<double> layernorm(std::span<const float> x, std::span<const float> gamma, std::span<const float> beta,
+                              std::uint32_t rows, std::uint32_t columns, double epsilon);
+std::vector<double> rmsnorm(std::span<const float> x, std::span<const float> gamma, std::uint32_t rows,
+                            std::uint32_t columns, double epsilon);
+
 }  // namespace ikat::stdlib::reference

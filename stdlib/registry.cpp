@@ -62,7 +62,8 @@ constexpr Entry entries[] = {
 /// All families, by name.
 std::vector<Entry> collect() {
     std::vector<Entry> out;
-    for (const std::span<const Entry> family : {std::span<const Entry>(entries), elementwise_entries()})
+    for (const std::span<const Entry> family :
+         {std::span<const Entry>(entries), elementwise_entries(), norm_entries(), softmax_entries()})
         out.insert(out.end(), family.begin(), family.end());
     std::ranges::sort(out, {}, &Entry::name);
     return out;

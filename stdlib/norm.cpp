@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/norm.hpp"
+
+#include "stdlib/families.hpp"
+#include "stdlib/rows.hpp"
+#include "stdlib/size.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Block = BlockGroup<256>;
+constexpr int vectors_per_thread = 8;
+using F = Leaf<float>;
+
+F reciprocal_root(const auto& mean_of_squares, const auto& epsilon) {
+    return value(rcp(sqrt(mean_of_squares + epsilon)));
+}
+
+F mean_of(const auto& row, const u32& columns, auto&& f) {
+    f32 sum = 0;
+    row.each([&](const auto& v, const auto&) {
+        for (const auto& x : v) sum += f(x);
+    });
+    return value(row.group.sum(sum) / cast<f32>(columns));
+}
+
+/// The mean of a row, and 1 / sqrt(its variance + epsilon).
+std::pair<F, F> moments(const auto& row, const u32& columns, const f32& epsilon) {
+    const F mean = mean_of(row, columns, [](const F& x) { return x; });
+    const F variance = mean_of(row, columns, [&](const F& x) {
+        const F from_mean = value(x - mean);
+        return from_mean * from_mean;
+    });
+    return {mean, reciprocal_root(variance, epsilon)};
+}
+
+/// 1 / sqrt(mean of squares + epsilon).
+F factor_of(const auto& row, const u32& columns, const f32& epsilon) {
+    return reciprocal_root(mean_of(row, columns, [](const F& x) { return x * x; }), epsilon);
+}
+
+template <class T, class Group>
+RmsnormKernel<T> make_rmsnorm(const char* name) {
+    return kernel(name, params("x", "gamma", "y", "rows", "columns", "epsilon"),
+                  [](In<T> x, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                      with_row<Group, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                          const F factor = factor_of(row, columns, epsilon);
+                          row.map(
+                              y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);
+                      });
+                  })
+        .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("y"))
+        .launch_bounds(Group::block);
+}
+
+/// "rmsnorm" or "rmsnorm_f16".
+template <class T>
+const char* name_of(const char* single, const char* half_name) {
+    return std::is_same_v<T, half> ? half_name : single;
+}
+
+}  // namespace
+
+template <class T>
+const LayernormKernel<T>& layernorm() {
+    static const auto made =
+        kernel(
+            name_of<T>("layernorm", "layernorm_f16"), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
+            [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                    const auto [mean, factor] = moments(row, columns, epsilon);
+                    const F m = mean, f = factor;
+                    row.map(
+                        y, [&](const F& x, const F& weight, const F& bias) { return fma((x - m) * f, weight, bias); },
+                        gamma, beta);
+                });
+            })
+            .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
+            .launch_bounds(Block::block);
+    return made;
+}
+template <class T>
+const PlainNormKernel<T>& layernorm_plain() {
+    static const auto made =
+        kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16"), params("x", "y", "rows", "columns", "epsilon"),
+               [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                       const auto [mean, factor] = moments(row, columns, epsilon);
+                       const F m = mean, f = factor;
+                       row.map(y, [&](const F& x) { return (x - m) * f; });
+                   });
+               })
+            .require(aligned<16>("x"), aligned<16>("y"))
+            .launch_bounds(Block::block);
+    return made;
+}
+template <class T>
+const RmsnormKernel<T>& rmsnorm() {
+    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm", "rmsnorm_f16"));
+    return made;
+}
+template <class T>
+const RmsnormKernel<T>& rmsnorm_per_head() {
+    static const auto made = make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head", "rmsnorm_per_head_f16"));
+    return made;
+}
+template <class T>
+const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
+    static const auto made =
+        kernel(name_of<T>("fused_residual_rmsnorm", "fused_residual_rmsnorm_f16"),
+               params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
+               [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                   with_sum_of_rows<Block, T, vectors_per_thread>(x, residual, rows, columns, [&](const auto& row) {
+                       const F factor = factor_of(row, columns, epsilon);
+                       row.map(
+                           y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);
+                   });
+               })
+            .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
+            .launch_bounds(Block::block);
+    return made;
+}
+
+template <class T>
+void layernorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+               const runtime::Buffer<T>& beta, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns,
+               float epsilon) {
+    const std::uint32_t n = u32_size("layernorm", "y", std::uint64_t(rows) * columns);
+    require_size("layernorm", "x", x.size(), n);
+    require_size("layernorm", "gamma", gamma.size(), columns);
+    require_size("layernorm", "beta", beta.size(), columns);
+    require_size("layernorm", "y", y.size(), n);
+    if (n != 0) device.launch(layernorm<T>(), row_grid<Block>(rows), x, gamma, beta, y, rows, columns, epsilon);
+}
+template <class T>
+void rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+             runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon) {
+    const std::uint32_t n = u32_size("rmsnorm", "y", std::uint64_t(rows) * columns);
+    require_size("rmsnorm", "x", x.size(), n);
+    require_size("rmsnorm", "gamma", gamma.size(), columns);
+    require_size("rmsnorm", "y", y.size(), n);
+    if (n == 0) return;
+    if (columns <= 256)
+        device.launch(rmsnorm_per_head<T>(), row_grid<WarpGroup>(rows), x, gamma, y, rows, columns, epsilon);
+    else
+        device.launch(rmsnorm<T>(), row_grid<Block>(rows), x, gamma, y, rows, columns, epsilon);
+}
+template <class T>
+void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
+                            const runtime::Buffer<T>& gamma, runtime::Buffer<T>& y, std::uint32_t rows,
+                            std::uint32_t columns, float epsilon) {
+    const std::uint32_t n = u32_size("fused_residual_rmsnorm", "y", std::uint64_t(rows) * columns);
+    require_size("fused_residual_rmsnorm", "x", x.size(), n);
+    require_size("fused_residual_rmsnorm", "residual", residual.size(), n);
+    require_size("fused_residual_rmsnorm", "gamma", gamma.size(), columns);
+    require_size("fused_residual_rmsnorm", "y", y.size(), n);
+    if (n == 0) return;
+    device.launch(fused_residual_rmsnorm<T>(), row_grid<Block>(rows), x, residual, gamma, y, rows, columns, epsilon);
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                            \
+    template const LayernormKernel<T>& layernorm();                                                                    \
+    template const PlainNormKernel<T>& layernorm_plain();                                                              \
+    template const RmsnormKernel<T>& rmsnorm();                                                                        \
+    template const RmsnormKernel<T>& rmsnorm_per_head();                                                               \
+    template const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();                                                 \
+    template void layernorm(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,              \
+                            const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);      \
+    template void rmsnorm(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,                \
+                          runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);                                   \
+    template void fused_residual_rmsnorm(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&,       \
+                                         const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, \
+                                         float);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view norm_document =
+    "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for each\n"
+    "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.";
+
+template <class Group, std::size_t position>
+runtime::Grid grid_of(Arguments arguments) {
+    return row_grid<Group>(number(arguments, position));
+}
+
+#define IKAT_ENTRY(id, suffix, T, text, launch)                           \
+    Entry{.name = #id suffix,                                             \
+          .summary = text,                                                \
+          .document = norm_document,                                      \
+          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
+          .grid = launch},
+#define IKAT_ENTRIES(id, text, ...) \
+    IKAT_ENTRY(id, "", float, text, (__VA_ARGS__)) IKAT_ENTRY(id, "_f16", half, text, (__VA_ARGS__))
+constexpr Entry entries[] = {
+    IKAT_ENTRIES(layernorm, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row", grid_of<Block, 4>)
+        IKAT_ENTRIES(layernorm_plain, "y = (x - mean) / sqrt(variance + epsilon), row by row", grid_of<Block, 2>)
+            IKAT_ENTRIES(rmsnorm, "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row", grid_of<Block, 3>)
+                IKAT_ENTRIES(rmsnorm_per_head, "rmsnorm, a warp to a row: for heads of attention",
+                             grid_of<WarpGroup, 3>)
+                    IKAT_ENTRIES(fused_residual_rmsnorm, "residual += x, y = rmsnorm of that", grid_of<Block, 4>)};
+
+}  // namespace
+
+std::span<const Entry> norm_entries() { return entries; }
+
+}  // namespace ikat::stdlib

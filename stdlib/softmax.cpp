@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/softmax.hpp"
+
+#include "stdlib/families.hpp"
+#include "stdlib/math.hpp"
+#include "stdlib/rows.hpp"
+#include "stdlib/size.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Block = BlockGroup<256>;
+constexpr int vectors_per_thread = 8;
+
+/// The largest element of a row and the sum of exp(x - largest), in a pass for each.
+auto sum_of_exponentials(const auto& row) {
+    f32 most = lowest<float>();
+    row.each([&](const auto& v, const auto&) {
+        for (const auto& x : v) most = max(most, x);
+    });
+    most = row.group.max(most);
+    f32 sum = 0;
+    row.each([&](const auto& v, const auto&) {
+        for (const auto& x : v) sum += exp(value(x - most));
+    });
+    return std::pair{value(most), row.group.sum(sum)};
+}
+
+/// The same in one pass: where a larger element comes, the sum so far is scaled down.
+auto sum_of_exponentials_online(const auto& row) {
+    f32 most = -std::numeric_limits<float>::max(), sum = 0;
+    row.each([&](const auto& v, const auto&) {
+        f32 larger = most;
+        for (const auto& x : v) larger = max(larger, x);
+        sum = sum * exp(value(most - larger));
+        for (const auto& x : v) sum += exp(value(x - larger));
+        most = larger;
+    });
+    const auto of_all = row.group.max(most);
+    return std::pair{of_all, row.group.sum(value(sum * exp(value(most - of_all))))};
+}
+
+template <class T, class Group>
+RowKernel<T> make_softmax(const char* name) {
+    return kernel(name, params("x", "y", "rows", "columns"),
+                  [](In<T> x, Out<T> y, u32 rows, u32 columns) {
+                      with_row<Group, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                          const auto [most, sum] = sum_of_exponentials(row);
+                          const auto factor = value(1.0f / sum);
+                          row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+                      });
+                  })
+        .require(aligned<16>("x"), aligned<16>("y"))
+        .launch_bounds(Group::block);
+}
+
+template <class T>
+constexpr bool is_half = std::is_same_v<T, half>;
+
+template <class T>
+void check_sizes(const char* name, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y, std::uint32_t rows,
+                 std::uint32_t columns) {
+    const std::uint32_t n = u32_size(name, "y", std::uint64_t(rows) * columns);
+    require_size(name, "x", x.size(), n);
+    require_size(name, "y", y.size(), n);
+}
+
+}  // namespace
+
+template <class T>
+const RowKernel<T>& softmax_warp() {
+    static const auto made = make_softmax<T, WarpGroup>(is_half<T> ? "softmax_warp_f16" : "softmax_warp");
+    return made;
+}
+template <class T>
+const RowKernel<T>& softmax_block() {
+    static const auto made = make_softmax<T, Block>(is_half<T> ? "softmax_block_f16" : "softmax_block");
+    return made;
+}
+template <class T>
+const RowKernel<T>& softmax_online() {
+    static const auto made =
+        kernel(is_half<T> ? "softmax_online_f16" : "softmax_online", params("x", "y", "rows", "columns"),
+               [](In<T> x, Out<T> y, u32 rows, u32 columns) {
+                   require_linear_blocks();
+                   require_threads(Block::block);
+                   const auto active = value(Block::row() < rows);
+                   const StreamedRow<Block, T> row(x, Block::row(), active, columns);
+                   const auto [most, sum] = sum_of_exponentials_online(row);
+                   const auto factor = value(1.0f / sum);
+                   row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+               })
+            .require(aligned<16>("x"), aligned<16>("y"))
+            .launch_bounds(Block::block);
+    return made;
+}
+template <class T>
+const RowKernel<T>& log_softmax() {
+    static const auto made = kernel(is_half<T> ? "log_softmax_f16" : "log_softmax", params("x", "y", "rows", "columns"),
+                                    [](In<T> x, Out<T> y, u32 rows, u32 columns) {
+                                        with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                                            const auto [most, sum] = sum_of_exponentials(row);
+                                            const auto log_of_sum = log(sum);
+                                            row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
+                                        });
+                                    })
+                                 .require(aligned<16>("x"), aligned<16>("y"))
+                                 .launch_bounds(Block::block);
+    return made;
+}
+
+template <class T>
+void softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+             std::uint32_t columns) {
+    check_sizes("softmax", x, y, rows, columns);
+    if (rows == 0 || columns == 0) return;
+    if (columns <= 1024)
+        device.launch(softmax_warp<T>(), row_grid<WarpGroup>(rows), x, y, rows, columns);
+    else if (columns <= 8192)
+        device.launch(softmax_block<T>(), row_grid<Block>(rows), x, y, rows, columns);
+    else
+        device.launch(softmax_online<T>(), row_grid<Block>(rows), x, y, rows, columns);
+}
+template <class T>
+void log_softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+                 std::uint32_t columns) {
+    check_sizes("log_softmax", x, y, rows, columns);
+    if (rows != 0 && columns != 0) device.launch(log_softmax<T>(), row_grid<Block>(rows), x, y, rows, columns);
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                          \
+    template const RowKernel<T>& softmax_warp();                                                                     \
+    template const RowKernel<T>& softmax_block();                                                                    \
+    template const RowKernel<T>& softmax_online();                                                                   \
+    template const RowKernel<T>& log_softmax();                                                                      \
+    template void softmax(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
+                          std::uint32_t);                                                                            \
+    template void log_softmax(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, \
+                              std::uint32_t);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view softmax_document =
+    "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. Any\n"
+    "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.";
+
+runtime::Grid warps(Arguments arguments) { return row_grid<WarpGroup>(number(arguments, 2)); }
+runtime::Grid blocks(Arguments arguments) { return row_grid<Block>(number(arguments, 2)); }
+
+#define IKAT_ENTRY(id, suffix, T, text, launch)                           \
+    Entry{.name = #id suffix,                                             \
+          .summary = text,                                                \
+          .document = softmax_document,                                   \
+          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
+          .grid = launch},
+#define IKAT_ENTRIES(id, text, launch) \
+    IKAT_ENTRY(id, "", float, text, launch) IKAT_ENTRY(id, "_f16", half, text, launch)
+constexpr Entry entries[] = {
+    IKAT_ENTRIES(softmax_warp, "softmax of each row, a warp to a row: for up to 1024 columns", warps)
+        IKAT_ENTRIES(softmax_block, "softmax of each row, a block to a row: for up to 8192 columns", blocks)
+            IKAT_ENTRIES(softmax_online, "softmax of each row, a block to a row in two passes: for long rows", blocks)
+                IKAT_ENTRIES(log_softmax, "the logarithm of softmax of each row, a block to a row", blocks)};
+
+}  // namespace
+
+std::span<const Entry> softmax_entries() { return entries; }
+
+}  // namespace ikat::stdlib
