@@ -3,17 +3,105 @@
 //
 // Nothing runs until the kernel is used for the first time (a launch, .ast(), .check()): then the lambda is called
 // once, and what it records is kept. Kernels may stand at namespace scope.
+//
+// A struct of the host is a parameter, too, if Hana knows its fields:
+//
+//     struct Params {
+//         BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), (std::uint32_t, n));
+//     };
+//     kernel("scale", params("p", "x"), [](Struct<Params> p, InOut<float> x) {
+//         u32 i = global_id().x;
+//         if_(i < p[&Params::n], [&] { x[i] *= p[&Params::scale]; });
+//     });
+//
+// In PTX it is one parameter for each field, in their order: p_scale, p_n.
 #pragma once
+#include <array>
+#include <boost/hana/accessors.hpp>
+#include <boost/hana/concept/struct.hpp>
+#include <boost/hana/define_struct.hpp>
+#include <boost/hana/first.hpp>
+#include <boost/hana/for_each.hpp>
 #include <boost/hana/length.hpp>
+#include <boost/hana/second.hpp>
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/type.hpp>
 #include <boost/hana/unpack.hpp>
+#include <span>
 
 #include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
 #include "dsl/view.hpp"
 
 namespace ikat {
+
+namespace detail {
+
+namespace hana = boost::hana;
+
+/// The parameters of the PTX entry that a struct is; none if Hana does not know its fields.
+template <class S>
+constexpr auto field_types() {
+    if constexpr (!hana::Struct<S>::value)
+        return std::array<trace::ParameterType, 0>{};
+    else
+        return hana::unpack(hana::accessors<S>(), [](auto... field) {
+            return std::array<trace::ParameterType, sizeof...(field)>{trace::ParameterType{
+                .type = ir::type_of<DeviceTypeOf<decltype(hana::second(field)(std::declval<S>()))>>,
+                .part = std::remove_cvref_t<decltype(hana::first(field))>::c_str()}...};
+        });
+}
+
+constexpr bool are_fields(std::span<const trace::ParameterType> types) {
+    bool out = true;
+    for (const trace::ParameterType& field : types)
+        out &= ir::contains(ir::AnyNum, field.type) && !ir::contains(ir::NarrowInt, field.type);
+    return out;
+}
+
+/// The number of a member among the fields; as many as there are if it is none of them.
+template <class S, class T>
+std::uint32_t field_number(T S::*member) {
+    static const S probe{};
+    std::uint32_t number = 0, found = hana::length(hana::accessors<S>());
+    hana::for_each(hana::accessors<S>(), [&](auto field) {
+        if (static_cast<const void*>(&hana::second(field)(probe)) == &(probe.*member)) found = number;
+        ++number;
+    });
+    return found;
+}
+
+}  // namespace detail
+
+/// A field of a struct that the kernel is given.
+template <class T>
+class Field : public Leaf<T> {
+public:
+    using Leaf<T>::Leaf;
+    Field(const Field&) = default;
+    template <class V>
+    void operator=(V&&) const {
+        static_assert(always_false<V>,
+                      "the fields of a struct parameter are read-only: copy one to a variable, f32 scale = "
+                      "p[&Params::scale]");
+    }
+};
+
+/// A struct of the host as a kernel's parameter: p[&S::field] is the field's value.
+template <class S>
+class Struct {
+public:
+    explicit Struct(const trace::Argument* fields) {
+        for (trace::Value& value : fields_) value = (fields++)->value;
+    }
+    template <class T>
+    auto operator[](T S::*member) const {
+        return Field<DeviceTypeOf<T>>(fields_[trace::checked_field(detail::field_number(member), fields_.size())]);
+    }
+
+private:
+    std::array<trace::Value, detail::field_types<S>().size()> fields_;
+};
 
 /// What a type means as a kernel's parameter: what launches pass for it (`host_type`: the scalar, or the elements), and
 /// the parameters of the PTX entry that it is made of.
@@ -42,6 +130,21 @@ struct ParameterTraits<Pointer<T, direction, r>> {
             return Pointer<T, direction, r>(arguments->array);
         else
             return Pointer<T, direction, r>(arguments->array, detail::view_shape<r>(arguments));
+    }
+};
+
+template <class S>
+requires(boost::hana::Struct<S>::value) struct ParameterTraits<Struct<S>> {
+    using structure = S;
+    static constexpr auto types = detail::field_types<S>();
+    static constexpr bool valid = detail::are_fields(types);
+    static Struct<S> make(const trace::Argument* arguments) { return Struct<S>(arguments); }
+    /// Calls f(field) for each field of a struct, in their order; each is of the type of its parameter.
+    static void each_field(const S& given, auto&& f) {
+        boost::hana::for_each(boost::hana::accessors<S>(), [&](auto field) {
+            const auto& value = boost::hana::second(field)(given);
+            f(static_cast<DeviceTypeOf<decltype(value)>>(value));
+        });
     }
 };
 
@@ -120,7 +223,10 @@ private:
 
 namespace detail {
 
-namespace hana = boost::hana;
+template <class P>
+inline constexpr bool is_struct = false;
+template <class S>
+inline constexpr bool is_struct<Struct<S>> = true;
 
 /// The parameter types of a lambda or function as a Hana tuple of types.
 template <class F>
@@ -180,6 +286,15 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
             {std::data(ParameterTraits<P>::types), std::uint32_t(std::size(ParameterTraits<P>::types))}..., {}};
         return Kernel<P...>(
             trace::KernelHandle(name, names, list, sizeof...(P), code_of<P...>(std::move(body)), where));
+    } else if constexpr ((hana::Struct<P>::value || ...)) {
+        static_assert(always_false<F>,
+                      "a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]");
+        return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
+    } else if constexpr ((is_struct<P> || ...)) {
+        static_assert(always_false<F>,
+                      "Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers of 32 "
+                      "or 64 bits, half, float and double");
+        return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(always_false<F>,
                       "a kernel's parameters are i32, u32, i64, u64, f16, f32, f64, In<T>, Out<T> and InOut<T>");

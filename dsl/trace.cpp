@@ -179,6 +179,13 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
     return 0;
 }
 
+std::uint32_t checked_field(std::uint32_t field, std::uint32_t count) {
+    if (field < count) return field;
+    Recorder::active().complain("this member of the struct is no field that a kernel can read",
+                                "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)");
+    return 0;
+}
+
 Value Recorder::parameter_value(std::uint32_t parameter) {
     const ir::Type type = kernel.parameters[parameter].type;
     at(kernel.where);

@@ -89,6 +89,8 @@ void assign(Variable variable, Value value, const Where& where);
 Value read(Variable variable);
 /// A host index into `size` registers; a diagnostic and 0 if it is out of bounds.
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
+/// The number of a field of a struct; a diagnostic and 0 for a member that is no field.
+std::uint32_t checked_field(std::uint32_t field, std::uint32_t count);
 
 // ---- memory
 

@@ -124,11 +124,21 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
 template <class P, class A>
 void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kernel, const Location& where) {
     using Traits = ParameterTraits<P>;
-    using T = typename Traits::host_type;
-    if constexpr (Traits::rank == 0)
-        list.push_back(scalar_argument<T, A>(given, kernel, list.size(), where));
-    else
-        add_memory<T, Traits::rank, Traits::writes, A>(list, given);
+    if constexpr (requires { typename Traits::structure; }) {
+        using S = typename Traits::structure;
+        constexpr bool same = std::is_same_v<std::remove_const_t<A>, S>;
+        static_assert(same, "launch: the kernel's parameter is a Struct: pass the struct that it is of");
+        if constexpr (same) {
+            const auto add = [&]<class F>(const F& field) {
+                list.push_back(scalar_argument<F>(field, kernel, list.size(), where));
+            };
+            Traits::each_field(given, add);
+        }
+    } else if constexpr (Traits::rank == 0) {
+        list.push_back(scalar_argument<typename Traits::host_type, A>(given, kernel, list.size(), where));
+    } else {
+        add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given);
+    }
 }
 
 }  // namespace detail

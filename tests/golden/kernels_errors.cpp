@@ -346,6 +346,15 @@ const auto view_directions = kernel("view_directions", params("i", "A", "n", "T"
     T[i, n, i] = 1;
 }).require(multiple_of<4>("A_pitch"), aligned<16>("A_pitch"), multiple_of<2>(3), aligned<16>(3));
 
+struct Params {
+    BOOST_HANA_DEFINE_STRUCT(Params, (float, scale));
+    float other = 0;
+};
+const auto no_field = kernel("no_field", params("p", "y"), [](Struct<Params> p, Out<float> y) {
+    y[0] = p[&Params::scale];
+    y[1] = p[&Params::other];
+});
+
 const auto kept_slice = kernel("kept_slice", params("x", "y", "n"), [](In<float, 2> x, InOut<float> y, u32 n) {
     std::optional<In<float>> row;
     if_(n > 1, [&] {
@@ -402,6 +411,7 @@ const KernelRegistration registered[] = {
     ENTRY(view_names),
     ENTRY(view_directions),
     ENTRY(kept_slice),
+    ENTRY(no_field),
     ENTRY(bad_bounds),
     ENTRY(no_bounds),
 };

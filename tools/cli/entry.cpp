@@ -61,6 +61,17 @@ const ptx::Function& find_function(const ptx::Module& module, std::string_view n
                 std::move(hint));
 }
 
+/// A structure is passed by value: it is written as a buffer that has its bytes and goes nowhere else.
+void check_structure(const EntryParameter& parameter, const ParsedArgument& argument) {
+    const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.contents;
+    if (!is_value || argument.contents->size() != parameter.bytes)
+        mismatch(parameter, argument,
+                 fmt::format("it is a structure of {0} bytes, passed by value: write its bytes as b8[{0}]:@file.bin or "
+                             "b8[]:1,0,...",
+                             parameter.bytes));
+    if (!argument.output.empty()) mismatch(parameter, argument, "a structure is passed by value and has no output");
+}
+
 /// "f32" for ".f32", "u32" for ".u32", "i32" for ".s32", "b32" for ".b32".
 std::string argument_type(std::string_view type) {
     return type.starts_with(".s") ? fmt::format("i{}", type.substr(2)) : std::string(type.substr(1));
@@ -78,9 +89,7 @@ PtxEntry find_entry(const ptx::Module& module, std::string_view name) {
 }
 
 void check_argument(const EntryParameter& parameter, const ParsedArgument& argument) {
-    if (parameter.is_array)
-        mismatch(parameter, argument,
-                 fmt::format("it is a structure of {} bytes, which no argument can be", parameter.bytes));
+    if (parameter.is_array) return check_structure(parameter, argument);
     if (argument.kind != ParsedArgument::Kind::Scalar) {
         if (parameter.bytes != 8 || parameter.type == ".f64")
             mismatch(parameter, argument,
@@ -96,12 +105,13 @@ void check_argument(const EntryParameter& parameter, const ParsedArgument& argum
                              8 * parameter.bytes));
 }
 
-std::vector<std::byte> pack(const PtxEntry& entry, std::span<const std::uint64_t> bits) {
+std::vector<std::byte> pack(const PtxEntry& entry, std::span<const PassedValue> values) {
     std::vector<std::byte> out;
-    for (std::size_t i = 0; i < bits.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
         const EntryParameter& parameter = entry.parameters[i];
+        const void* from = parameter.is_array ? static_cast<const void*>(values[i].bytes.data()) : &values[i].bits;
         out.resize(parameter.offset + parameter.bytes);
-        std::memcpy(out.data() + parameter.offset, &bits[i], parameter.bytes);
+        if (parameter.bytes > 0) std::memcpy(out.data() + parameter.offset, from, parameter.bytes);
     }
     return out;
 }

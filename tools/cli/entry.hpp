@@ -27,11 +27,17 @@ struct PtxEntry {
 /// The entry of that name or, if the name is empty, the only one. Throws Error.
 PtxEntry find_entry(const ptx::Module& module, std::string_view name);
 
-/// Throws Error unless the argument can be passed as the parameter: a buffer as an address, a scalar as a number of its
-/// width and kind.
+/// Throws Error unless the argument can be passed as the parameter: a buffer as an address, or as the bytes of a
+/// structure, a scalar as a number of its width and kind.
 void check_argument(const EntryParameter& parameter, const ParsedArgument& argument);
 
-/// The entry's parameters in memory; bits[i] is the scalar or address for parameter i.
-std::vector<std::byte> pack(const PtxEntry& entry, std::span<const std::uint64_t> bits);
+/// What is passed for a parameter: the bytes of a structure, else the scalar or address.
+struct PassedValue {
+    std::uint64_t bits = 0;
+    std::span<const std::byte> bytes{};
+};
+
+/// The entry's parameters in memory.
+std::vector<std::byte> pack(const PtxEntry& entry, std::span<const PassedValue> values);
 
 }  // namespace ikat::cli

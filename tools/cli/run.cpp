@@ -28,6 +28,7 @@ constexpr const char* argument_help = R"(Arguments stand in the order of the ker
   f32[1024]:0                     ... filled with one value
   f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
   u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
+  b8[16]:@file.bin  b8[]:1,0,...  a structure of a PTX file's kernel, passed by value
   &N                              the same buffer as argument N (from 0)
 A buffer may end in =>file.npy, =>file.bin or =>- (print): what it holds after the run.
 Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64, and b8 b16 b32 b64 for raw bits.
@@ -141,10 +142,12 @@ void run_file(const RunOptions& options, Arguments& arguments) {
 
     const runtime::Device device = runtime::Device::open({.device = options.device});
     arguments.upload(device, names);
-    std::vector<std::uint64_t> bits;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        bits.push_back(arguments.buffer(i) ? arguments.buffer(i)->address() : arguments[i].bits);
-    device.launch(device.load(text, options.what), entry.name, grid, pack(entry, bits));
+    std::vector<PassedValue> values;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        values.push_back({.bits = arguments.buffer(i) ? arguments.buffer(i)->address() : arguments[i].bits});
+        if (arguments[i].contents) values.back().bytes = *arguments[i].contents;
+    }
+    device.launch(device.load(text, options.what), entry.name, grid, pack(entry, values));
     arguments.write_outputs();
     print_report(options, grid, [&](const ReportOptions& wanted) { return report(module, entry.name, wanted); });
 }

@@ -38,9 +38,15 @@ TEST_CASE("entry: parameters lie at their natural alignment") {
     }
     CHECK(entry.parameters[1].name == "b");
     CHECK(entry.parameters[4].is_array);
-    const std::uint64_t bits[] = {0x11, 0x2222222222222222, 0x33333333};
-    const std::vector<std::byte> packed = pack(entry, bits);
-    CHECK(packed.size() == 20);
+    const std::vector<std::byte> structure(24, std::byte(0x55));
+    const PassedValue values[] = {{0x11}, {0x2222222222222222}, {0x33333333}, {0x44}, {1, structure}, {0x66}};
+    CHECK(pack(entry, std::span(values).first(3)).size() == 20);
+    const std::vector<std::byte> packed = pack(entry, values);
+    CHECK(packed.size() == 60);
+    CHECK(packed[31] == std::byte(0));
+    CHECK(packed[32] == std::byte(0x55));
+    CHECK(packed[55] == std::byte(0x55));
+    CHECK(packed[56] == std::byte(0x66));
     CHECK(packed[0] == std::byte(0x11));
     CHECK(packed[1] == std::byte(0));
     CHECK(packed[8] == std::byte(0x22));
@@ -74,7 +80,12 @@ TEST_CASE("entry: arguments must fit") {
     CHECK_THAT(refused(2, "u32:1"), contains("write f32:... for a number, b32:0x... for bits"));
     CHECK_THAT(refused(5, "f32:1"), contains("write i32:..."));
     CHECK_THAT(refused(3, "f32[4]"), contains("a buffer is an address of 8 bytes"));
-    CHECK_THAT(refused(4, "b64:1"), contains("a structure of 24 bytes"));
+    CHECK(refused(4, "f32[]:1,2,3,4,5,6").empty());
+    CHECK(refused(4, "b8[24]:0").empty());
+    for (const char* wrong : {"b64:1", "b8[23]:0", "b8[24]", "&1"})
+        CHECK_THAT(refused(4, wrong),
+                   contains("a structure of 24 bytes, passed by value: write its bytes as b8[24]:@file.bin"));
+    CHECK_THAT(refused(4, "b8[24]:0=>-"), contains("has no output"));
 }
 
 }  // namespace

@@ -90,6 +90,13 @@ const auto row_sums = kernel("row_sums", params("A", "y"), [](In<float, 2> A, In
     atomic_add(y[i], sum);
 });
 
+struct Params {
+    BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), (std::uint32_t, n));
+};
+const auto scale_by = kernel("scale_by", params("p", "x"), [](Struct<Params> p, InOut<float> x) {
+    for (auto i : grid_stride(p[&Params::n])) x[i] *= p[&Params::scale];
+});
+
 const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
     u32 i = global_id().x;
     f32 sum = 0;
@@ -152,6 +159,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(arrays.check());
     CHECK_NOTHROW(slices.check());
     CHECK_NOTHROW(row_sums.check());
+    CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(control.check());
     CHECK_NOTHROW(threads.check());
     CHECK_NOTHROW(functions.check());
