@@ -38,8 +38,10 @@ std::uint64_t variable_bytes(const ptx::Module& module, const ptx::Variable& var
     std::uint64_t bytes = element_bytes(module.text(variable.type));
     const std::string_view vector = module.text(variable.vector);
     if (vector.size() > 2) bytes *= unsigned(vector[2] - '0');
-    for (const std::int64_t extent : declarator.extents) bytes *= extent < 0 ? 0 : std::uint64_t(extent);
-    return bytes;
+    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // far more than fits anywhere
+    for (const std::int64_t extent : declarator.extents)
+        if (__builtin_mul_overflow(bytes, extent < 0 ? 0 : std::uint64_t(extent), &bytes)) bytes = most;
+    return std::min(bytes, most);
 }
 
 std::uint64_t variable_alignment(const ptx::Module& module, const ptx::Variable& variable) {

@@ -93,8 +93,16 @@ void each_declarator(const ptx::Module& module, std::string_view space, F f) {
 
 ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     ModuleMemory result;
+    std::uint64_t global_bytes = 0;
+    const auto limit = [&](std::uint64_t bytes, std::uint64_t most, std::string_view space, const auto& declarator) {
+        if (bytes > most)
+            throw Error(fmt::format("'{}' brings the module's {} variables to over {} bytes",
+                                    module.text(declarator.name), space, most),
+                        "allocate large arrays with the runtime");
+    };
     each_declarator(module, ".global", [&](const ptx::Variable& variable, const auto& declarator) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+        limit(global_bytes += bytes, std::uint64_t{1} << 31, ".global", declarator);
         const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
         result.buffers.push_back(address);
         result.variables[declarator.name] = {Space::Global, address, bytes};
@@ -102,6 +110,7 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     each_declarator(module, ".const", [&](const ptx::Variable& variable, const auto& declarator) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         const std::uint64_t offset = rounded_up(result.constant.size(), variable_alignment(module, variable));
+        limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
         result.constant.resize(offset + bytes);
         result.variables[declarator.name] = {Space::Const, offset, bytes};
     });

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text through parser, printer, checks and the emulator with a small budget: what must never crash.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/module.hpp"
+#include "runtime/emulator/emulator.hpp"
+
+namespace ikat::tests {
+
+enum class Reached { Nothing, Parsed, Decoded, Ran };
+
+/// How far the text got, and why no further. Whatever is wrong with it has to be an Error.
+inline Reached run_anything(std::string_view text, std::string* why = nullptr) {
+    Reached reached = Reached::Nothing;
+    try {
+        ptx::Module module = ptx::parse(text, "any.ptx");
+        reached = Reached::Parsed;
+        ptx::print(module);
+        ptx::check(module);
+        for (const ptx::Variable& variable : module.variables)  // what is only large takes long
+            for (const auto& declarator : variable.declarators)
+                for (const std::int64_t extent : declarator.extents)
+                    if (extent > 4096) return reached;
+        emulator::Memory memory;
+        const auto p = memory.allocate(1024, "p"), q = memory.allocate(1024, "q");
+        memory.write(p, std::vector<std::byte>(1024));
+        memory.write(q, std::vector<std::byte>(1024));
+        emulator::Program program(std::move(module), memory);
+        for (const std::string& entry : program.entries()) {
+            std::vector<std::byte> parameters;
+            for (const auto& parameter : program.parameters(entry)) {
+                parameters.resize(parameter.offset + parameter.bytes);
+                const std::uint64_t value = parameter.offset == 0 ? p : parameter.offset == 8 ? q : 40;
+                std::memcpy(parameters.data() + parameter.offset, &value,
+                            std::min<std::size_t>(parameter.bytes, sizeof value));
+            }
+            reached = Reached::Decoded;
+            emulator::Options options;
+            options.step_budget = 4000;
+            options.output = [](std::string_view) {};
+            program.run({.entry = entry, .block = {48, 1, 1}, .dynamic_shared_bytes = 256, .parameters = parameters},
+                        options);
+            reached = Reached::Ran;
+        }
+    } catch (const Error& error) {
+        if (why) *why = error.what();
+    }
+    return reached;
+}
+
+}  // namespace ikat::tests

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mutated kernels on the emulator: they run to their end, or an Error says why not. It never crashes and never hangs.
+// IKAT_FUZZ_ROUNDS=n asks for more rounds than the default. A text that crashes is left in ptx_run_last.ptx of the
+// temporary folder.
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "tests/catch.hpp"
+#include "tests/fuzz/mutate.hpp"
+#include "tests/fuzz/ptx_run.hpp"
+
+using ikat::tests::Reached;
+
+TEST_CASE("the corpus runs") {
+    for (const std::string& text : ikat::tests::corpus({"/tests/fuzz/corpus"})) {
+        std::string why;
+        CHECK(ikat::tests::run_anything(text, &why) == Reached::Ran);
+        CHECK(why == "");
+    }
+}
+
+TEST_CASE("mutated kernels run, or an error says why not") {
+    const char* asked = std::getenv("IKAT_FUZZ_ROUNDS");
+    const int rounds = asked ? std::atoi(asked) : 10000;
+    ikat::tests::WordMutator mutator(ikat::tests::corpus({"/tests/fuzz/corpus"}));
+    const std::filesystem::path last = std::filesystem::temp_directory_path() / "ptx_run_last.ptx";
+    int reached[4] = {};
+    for (int round = 0; round < rounds; ++round) {
+        const std::string text = mutator.next();
+        if (asked) std::ofstream(last) << text;
+        ++reached[int(ikat::tests::run_anything(text))];
+    }
+    CHECK(reached[int(Reached::Ran)] > rounds / 20);  // or the test says little
+    CHECK(reached[int(Reached::Decoded)] > rounds / 100);
+}
