@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each page of docs/tutorial shows its program: its ```cpp blocks are lines of the source, its ```text blocks are lines
+// of the output. Where a message points to (folder, line, column) is not compared.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Without indentation, and without the places of messages.
+Lines lines_of(std::istream& in) {
+    static const std::regex place(R"(^(\S*/)?(\w+\.(cpp|ptx)):\d+:\d+)");
+    Lines out;
+    for (std::string line; std::getline(in, line);) {
+        const std::size_t first = line.find_first_not_of(' ');
+        out.push_back(first == line.npos ? "" : std::regex_replace(line.substr(first), place, "$2"));
+    }
+    return out;
+}
+
+Lines lines_of_file(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    REQUIRE(file);
+    return lines_of(file);
+}
+
+std::vector<Lines> blocks_of(const Lines& page, const std::string& fence) {
+    std::vector<Lines> out;
+    bool inside = false;
+    for (const std::string& line : page) {
+        if (line == fence) out.emplace_back();
+        if (inside && line != "```") out.back().push_back(line);
+        if (line.starts_with("```")) inside = line == fence;
+    }
+    return out;
+}
+
+Lines output_of(const std::string& program) {
+    const std::string command = "IKAT_DEVICE=emulator '" IKAT_EXAMPLES "/" + program + "' 2>&1";
+    std::FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe);
+    std::stringstream text;
+    char piece[4096];
+    while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe))
+        text.write(piece, std::streamsize(count));
+    CHECK(pclose(pipe) == 0);
+    return lines_of(text);
+}
+
+void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
+    CHECK_FALSE(blocks.empty());
+    for (const Lines& block : blocks) {
+        INFO("not there: " << block.at(0));
+        CHECK(std::search(whole.begin(), whole.end(), block.begin(), block.end()) != whole.end());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the pages of the tutorial show their programs") {
+    const std::filesystem::path root = IKAT_SOURCE_DIR;
+    std::size_t pages = 0;
+    for (const auto& source : std::filesystem::directory_iterator(root / "examples/tutorial")) {
+        const std::string program = source.path().stem().string();
+        std::string name = program;
+        std::ranges::replace(name, '_', '-');
+        INFO(name);
+        const Lines page = lines_of_file(root / "docs/tutorial" / (name + ".md"));
+        check_contained(blocks_of(page, "```cpp"), lines_of_file(source.path()));
+        check_contained(blocks_of(page, "```text"), output_of(program));
+        ++pages;
+    }
+    CHECK(pages == 5);
+}
