@@ -126,7 +126,8 @@ const auto tie_count_def = (word("count") > number) | nothing;
 const auto tie_def = (word("tie") > number > '=' > number > tie_count) | attr(tree::Tie{});
 const auto column_def = (':' > number) | nothing;
 const auto place_def = (word("loc") > text > ':' > number > column) | attr(tree::Place{});
-const auto line_def = results >> (mnemonic - ending) > (memory | nothing) > arguments > guard > otherwise > tie > place;
+const auto line_def = (results >> (mnemonic - ending)) > (memory | nothing) > arguments > guard > otherwise > tie
+                      > place;
 const auto values_def = ('(' > (value % ',') > ')') | attr(List<Token>{});
 const auto jump_def = block_name > values;
 const auto jumps_def = (jump % ',') | attr(List<tree::Jump>{});
@@ -159,7 +160,7 @@ const auto pointer_def = ('*' >> attr(true)) | attr(false);
 const auto parameter_def = value > ':' > (access | nothing) > type > pointer > keywords;
 const auto parameters_def = (parameter % ',') | attr(List<tree::Parameter>{});
 const auto dynamic_def = (word("dynamic") >> attr(true)) | attr(false);
-const auto symbol_def = dynamic >> space > symbol_name > ':' > type > '[' > (number | nothing) > ']' > keywords;
+const auto symbol_def = (dynamic >> space) > symbol_name > ':' > type > '[' > (number | nothing) > ']' > keywords;
 const auto symbols_def = *(symbol > line_end);
 const auto block_parameters_def = ('(' > (typed_value % ',') > ')') | attr(List<tree::TypedValue>{});
 const auto lines_def = *(line > line_end);
