@@ -77,6 +77,43 @@ IKAT_FUNCTION1(sqrt, Sqrt, "f32 and f64")
 IKAT_FUNCTION1(rcp, Rcp, "f32 and f64")
 #undef IKAT_FUNCTION1
 
+// Floats by their bits
+
+/// The magnitude of the first with the sign of the second.
+template <class A, class B>
+requires detail::SomeDevice<A, B>
+auto copysign(A&& magnitude, B&& sign) {
+    using T = CommonType<A, B>;
+    static_assert(detail::in_domain<ir::Op::CopySign, A, B>, "copysign() is for f32 and f64");
+    (void)(detail::must_match<T, A>() && detail::must_match<T, B>());
+    const trace::Value value = detail::operand<T>(std::forward<A>(magnitude));
+    const trace::Value operands[] = {detail::operand<T>(std::forward<B>(sign)), value};
+    return Expr<ir::Op::CopySign, T, typename detail::TreeOf<T, std::remove_cvref_t<B>>::type,
+                typename detail::TreeOf<T, std::remove_cvref_t<A>>::type>(trace::operation(
+        {.op = ir::Op::CopySign, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
+}
+
+#define IKAT_TEST(name, mode)                                                                           \
+    template <DeviceValue A>                                                                            \
+    auto name(A&& a) {                                                                                  \
+        using T = DeviceTypeOf<A>;                                                                      \
+        static_assert(detail::in_domain<ir::Op::TestFloat, A>, #name "() is for f32 and f64");          \
+        const trace::Value operand = detail::operand<T>(std::forward<A>(a));                            \
+        return Expr<ir::Op::TestFloat, bool, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type>( \
+            trace::operation({.op = ir::Op::TestFloat,                                                  \
+                              .type = ir::Type::Pred,                                                   \
+                              .operand_type = ir::type_of<T>,                                           \
+                              .attribute = *ir::mode_named(ir::Op::TestFloat, mode)},                   \
+                             {&operand, 1}));                                                           \
+    }
+IKAT_TEST(is_finite, "finite")
+IKAT_TEST(is_infinite, "infinite")
+IKAT_TEST(is_nan, "notanumber")
+IKAT_TEST(is_subnormal, "subnormal")
+/// Finite and not subnormal; a zero is normal.
+IKAT_TEST(is_normal, "normal")
+#undef IKAT_TEST
+
 namespace approx {
 
 #define IKAT_FUNCTION1(name, Row)                                                                \
@@ -91,6 +128,10 @@ IKAT_FUNCTION1(rcp, Rcp)
 IKAT_FUNCTION1(exp2, Exp2)
 /// The logarithm to base 2. PTX has no correctly rounded form.
 IKAT_FUNCTION1(log2, Log2)
+/// Of an angle in radians, in single precision accurate near zero only. PTX has no correctly rounded forms.
+IKAT_FUNCTION1(sin, Sin)
+IKAT_FUNCTION1(cos, Cos)
+IKAT_FUNCTION1(tanh, Tanh)
 #undef IKAT_FUNCTION1
 /// 1 / sqrt(a). PTX has no correctly rounded form.
 template <DeviceValue A>
@@ -153,6 +194,27 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
             trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
         return Expr<ir::Op::Convert, Computing<T>, Leaf<From>>(converted);
     }
+}
+
+/// An integer as another integer type: what of that type is nearest to it.
+template <class To, DeviceValue V>
+auto saturate_cast(V&& v) {
+    using T = typename detail::Named<To>::type;
+    using From = DeviceTypeOf<V>;
+    static_assert(ir::contains(ir::AnyInt, ir::type_of<T>) && ir::contains(ir::AnyInt, ir::type_of<From>),
+                  "saturate_cast<T>() is from integers to integers: cast<T>() of a float saturates by itself");
+    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    return Expr<ir::Op::Convert, Computing<T>, Leaf<From>>(
+        trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.sat = true}));
+}
+
+/// A float clamped to [0, 1]; a NaN becomes 0.
+template <DeviceValue V>
+auto saturate(V&& v) {
+    using T = DeviceTypeOf<V>;
+    static_assert(std::is_same_v<T, half> || std::is_same_v<T, float>, "saturate() is for f16 and f32");
+    const trace::Value operand = detail::operand<T>(std::forward<V>(v));
+    return Expr<ir::Op::Convert, T, Leaf<T>>(trace::convert(ir::type_of<T>, ir::type_of<T>, operand, {.sat = true}));
 }
 
 /// The same bits as another type of the same width.

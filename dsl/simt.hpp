@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads: who am I, waiting for each other, exchanging values, changing memory together; and the host's eyes.
 #pragma once
+#include "dsl/bits.hpp"
 #include "dsl/control.hpp"
-#include "dsl/math.hpp"
 
 namespace ikat {
 

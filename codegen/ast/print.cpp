@@ -149,6 +149,8 @@ private:
             case ir::Attribute::Symbol: return kernel_.symbols[node.attribute].name;
             case ir::Attribute::Barrier: return std::to_string(node.attribute);
             case ir::Attribute::Shuffle: return std::string(ir::shuffle_mode_names[node.attribute]);
+            case ir::Attribute::Mode: return std::string(ir::mode_name(node.op, node.attribute));
+            case ir::Attribute::Table: return std::to_string(node.attribute);
             case ir::Attribute::Text: return ir::quoted(kernel_.texts[node.attribute]);
         }
         return {};

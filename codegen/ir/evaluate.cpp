@@ -7,18 +7,48 @@ namespace ikat::ir {
 namespace {
 
 /// The C++ type of a slot in an instruction at T.
-template <class T, Slot slot>
-using Argument = std::conditional_t<
-    slot == Slot::Pred, bool,
-    std::conditional_t<slot == Slot::U32, std::uint32_t, std::conditional_t<slot == Slot::Wide, sem::Wide<T>, T>>>;
+template <class T, Slot slot, class From = void>
+constexpr auto argument() {
+    if constexpr (slot == Slot::Pred)
+        return bool{};
+    else if constexpr (slot == Slot::U32)
+        return std::uint32_t{};
+    else if constexpr (slot == Slot::Wide)
+        return sem::Wide<T>{};
+    else if constexpr (slot == Slot::From)
+        return From{};
+    else if constexpr (slot == Slot::Sum)
+        return sem::Sum<T, From>{};
+    else
+        return T{};
+}
 
-template <class T, Op op>
-Word apply(const auto& f, std::span<const Word> arguments) {
-    constexpr Shape shape = info(op).shape;
+/// The line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.
+template <Op op, class T, class... From>
+Word apply(const auto& f, std::span<const Word> arguments, Word attribute) {
+    constexpr OpInfo row = info(op);
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
-        return to_word(f.template operator()<T>(from_word<Argument<T, shape.arguments[i]>>(arguments[i])...));
+        const auto call = [&](auto... last) {
+            return to_word(f.template operator()<T, From...>(
+                from_word<decltype(argument<T, row.shape.arguments[i], From...>())>(arguments[i])..., last...));
+        };
+        if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
+            return call(std::uint32_t(attribute));
+        else
+            return call();
     }
-    (std::make_index_sequence<shape.arity()>{});
+    (std::make_index_sequence<row.shape.arity()>{});
+}
+
+/// The same for a row that has a second type, `from`.
+template <Op op, class T>
+Word apply_from(const auto& f, Type from, std::span<const Word> arguments, Word attribute) {
+    return with_type(from, [&]<class From>() -> Word {
+        if constexpr (contains(info(op).from, type_of<From>))
+            return apply<op, T, From>(f, arguments, attribute);
+        else
+            std::unreachable();
+    });
 }
 
 Word convert(Type to, Type from, const FloatInfo& fp, Word x) {
@@ -38,14 +68,16 @@ Word convert(Type to, Type from, const FloatInfo& fp, Word x) {
 #define OP(name, ...)                                                                                      \
     case Op::name:                                                                                         \
         return with_type(type, [&]<class T>() -> Word {                                                    \
-            if constexpr (contains(info(Op::name).domain, type_of<T>)) return apply<T, Op::name>(sem::name, arguments); \
-            else std::unreachable();                                                                       \
+            if constexpr (contains(info(Op::name).domain, type_of<T>)) { \
+                if constexpr (info(Op::name).from != 0) return apply_from<Op::name, T>(sem::name, from, arguments, attribute); \
+                else return apply<Op::name, T>(sem::name, arguments, attribute);                           \
+            } else std::unreachable();                                                                     \
         });
 // clang-format on
 
 }  // namespace
 
-Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments) {
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute) {
     if (op == Op::Convert) return convert(type, from, fp, arguments[0]);
     if (op == Op::Bitcast) return arguments[0];
     switch (op) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The op table: what ops.def says about each op, as constexpr data, and questions asked of it.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,8 @@ enum class Attribute : std::uint8_t {
     Barrier,    // barrier id, 0 … 15
     Shuffle,    // a ShuffleMode
     Text,       // index into Function::texts
+    Mode,       // index into the row's modes
+    Table,      // the truth table of three bits: 0 … 255
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -73,6 +76,7 @@ enum class Slot : std::uint8_t {
     T,
     From,  // the type a conversion starts from
     Wide,  // 64 bits, signed as T
+    Sum,   // of products of T and From: u32 if both are unsigned, else i32
     Pred,
     U32,
     Address,  // u64 or u32, by the address space
@@ -92,6 +96,9 @@ struct Shape {
 inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T, {Slot::T, Slot::T}},
     Ternary{Slot::T, {Slot::T, Slot::T, Slot::T}}, Widen{Slot::Wide, {Slot::T, Slot::T}},
     WidenAdd{Slot::Wide, {Slot::T, Slot::T, Slot::Wide}}, Shift{Slot::T, {Slot::T, Slot::U32}},
+    FunnelShape{Slot::T, {Slot::T, Slot::T, Slot::U32}}, Extract{Slot::T, {Slot::T, Slot::U32, Slot::U32}},
+    Insert{Slot::T, {Slot::T, Slot::T, Slot::U32, Slot::U32}}, Count{Slot::U32, {Slot::T}},
+    DotProduct{Slot::Sum, {Slot::T, Slot::From, Slot::Sum}}, Test{Slot::Pred, {Slot::T}},
     Compare{Slot::Pred, {Slot::T, Slot::T}}, Choose{Slot::T, {Slot::T, Slot::T, Slot::Pred}},
     FromTo{Slot::T, {Slot::From}}, Read{Slot::T, {Slot::Address}, true},
     Write{Slot::None, {Slot::Address, Slot::T}, true}, Update{Slot::T, {Slot::Address, Slot::T}},
@@ -106,12 +113,14 @@ struct OpInfo {
     bool effect = false;  // written as EFFECT: has no line in semantics.hpp
     Shape shape = Binary;
     TypeSet domain = Num;
-    TypeSet from = 0;  // conversions: the types to start from
+    TypeSet from = 0;  // the types to convert from; of the second operand, where it has one of its own
     Trait traits = NoTraits;
     Attribute attribute = Attribute::None;
+    std::string_view modes{};  // "lo|hi": what the attribute chooses from; "plain" is spelled by nothing
     Modifier modifiers = NoModifiers;
     std::string_view ptx{};
-    double ulp = 0;  // error of the approximate form, in units of the last place
+    double ulp = 0;       // error of the approximate form, in units of the last place
+    double absolute = 0;  // … or its absolute error, between -pi and pi
 };
 
 inline constexpr OpInfo op_table[] = {
@@ -123,6 +132,18 @@ inline constexpr int op_count = int(std::size(op_table));
 
 constexpr const OpInfo& info(Op op) { return op_table[int(op)]; }
 constexpr bool has(Op op, Trait trait) { return info(op).traits & trait; }
+
+/// The mode that an op's attribute chooses, by number and by name; "" and nothing if it has no such mode.
+constexpr std::string_view mode_name(Op op, std::uint64_t mode) {
+    std::string_view rest = info(op).modes;
+    for (; mode && !rest.empty(); --mode) rest.remove_prefix(std::min(rest.find('|'), rest.size() - 1) + 1);
+    return rest.substr(0, rest.find('|'));
+}
+constexpr std::optional<std::uint64_t> mode_named(Op op, std::string_view name) {
+    for (std::uint64_t mode = 0; !mode_name(op, mode).empty(); ++mode)
+        if (mode_name(op, mode) == name) return mode;
+    return {};
+}
 
 /// Depends on its operands and attribute alone and does nothing else: may be removed, merged, moved along dominance.
 constexpr bool is_pure(Op op) { return !info(op).effect || has(op, Pure); }
@@ -162,6 +183,7 @@ constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
         case Slot::From: return from;
         case Slot::Wide: return is_signed(type) ? Type::I64 : Type::U64;
         case Slot::Pred: return Type::Pred;
+        case Slot::Sum: return is_signed(type) || is_signed(from) ? Type::I32 : Type::U32;
         case Slot::U32: return Type::U32;
         default: return Type::Void;
     }

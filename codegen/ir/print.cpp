@@ -209,6 +209,12 @@ private:
             case Attribute::Symbol: named(fn_.symbols, "$", [](const auto& s) { return s.name; }); break;
             case Attribute::Barrier: number(inst.attribute); break;
             case Attribute::Shuffle: named(shuffle_mode_names, "", itself); break;
+            case Attribute::Mode: {
+                const std::string_view mode = mode_name(inst.op, inst.attribute);
+                out_ += mode.empty() ? out_of_range(inst) : std::string(mode);
+                break;
+            }
+            case Attribute::Table: number(inst.attribute); break;
             case Attribute::Text: named(fn_.texts, "", quoted); break;
         }
     }

@@ -272,6 +272,12 @@ private:
                 return known(find(special_register_names, text), "special register", listed(special_register_names));
             case Attribute::Shuffle:
                 return known(find(shuffle_mode_names, text), "shuffle mode", listed(shuffle_mode_names));
+            case Attribute::Mode: {
+                std::string modes(info(inst.op).modes);
+                std::ranges::replace(modes, '|', ' ');
+                return known(mode_named(inst.op, text), "mode", "modes are " + modes);
+            }
+            case Attribute::Table:
             case Attribute::Barrier: return number<std::uint32_t>(token);
             case Attribute::Text:
                 if (text[0] != '"') fail(token, "expected a text in quotes");

@@ -15,11 +15,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "codegen/ir/bit_semantics.hpp"
 #include "codegen/support/half.hpp"
 
 namespace ikat::ir::sem {
-
-#define IKAT_INLINE __attribute__((always_inline)) inline
 
 template <class T>
 inline constexpr bool is_float = std::floating_point<T> || std::same_as<T, half>;
@@ -167,7 +166,37 @@ IKAT_INLINE constexpr T multiply_high(T a, T b) {
         return T((static_cast<unsigned __int128>(a) * b) >> 64);
 }
 
+/// The absolute difference of a and b.
+template <class T>
+IKAT_INLINE constexpr T distance(T a, T b) {
+    return T(a < b ? wrap(b) - wrap(a) : wrap(a) - wrap(b));
+}
+
+/// b with the sign of a.
+template <class T>
+IKAT_INLINE constexpr T copy_sign(T a, T b) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    constexpr Bits sign = Bits(1) << (sizeof(T) * 8 - 1);
+    return std::bit_cast<T>(Bits((std::bit_cast<Bits>(a) & sign) | (std::bit_cast<Bits>(b) & ~sign)));
+}
+
+/// The modes of TestFloat in their order. A zero is normal (PTX ISA, testp).
+template <class T>
+IKAT_INLINE constexpr bool test_float(T a, std::uint32_t mode) {
+    const T size = a < T(0) ? -a : a;
+    switch (mode) {
+        case 0: return size <= std::numeric_limits<T>::max();
+        case 1: return size > std::numeric_limits<T>::max();
+        case 2: return a == a;
+        case 3: return a != a;
+        case 4: return a == T(0) || (size >= std::numeric_limits<T>::min() && size <= std::numeric_limits<T>::max());
+        default: return size > T(0) && size < std::numeric_limits<T>::min();
+    }
+}
+
+// An op whose attribute is a mode or a table takes that last.
 #define SEM(Name, ...) inline constexpr auto Name = []<class T>(__VA_ARGS__) __attribute__((always_inline))
+#define SEM2(Name, ...) inline constexpr auto Name = []<class T, class From>(__VA_ARGS__) __attribute__((always_inline))
 
 // clang-format off
 SEM(Add, T a, T b) { if constexpr (is_float<T>) return result<T>(wide(a) + wide(b)); else return T(wrap(a) + wrap(b)); };
@@ -183,12 +212,23 @@ SEM(Max, T a, T b) { return maximum(a, b); };
 SEM(MulHi, T a, T b)   { return multiply_high(a, b); };
 SEM(MulWide, T a, T b) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b))); };
 SEM(MadWide, T a, T b, Wide<T> c) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b)) + wrap(c)); };
+SEM(Mul24, T a, T b, std::uint32_t mode) { return multiply24(a, b, mode != 0); };
+SEM(Sad, T a, T b, T c) { return T(wrap(distance(a, b)) + wrap(c)); };
+SEM(AddSat, T a, T b)   { return clamped<T>(std::int64_t(a) + b); };
+SEM(SubSat, T a, T b)   { return clamped<T>(std::int64_t(a) - b); };
+SEM2(Dp4a, T a, From b, Sum<T, From> c) { return Sum<T, From>(dot4<T, From>(std::uint32_t(a), std::uint32_t(b), std::uint32_t(c))); };
+SEM2(Dp2a, T a, From b, Sum<T, From> c, std::uint32_t mode) { return Sum<T, From>(dot2<T, From>(std::uint32_t(a), std::uint32_t(b), std::uint32_t(c), mode)); };
+SEM(CopySign, T a, T b) { return copy_sign(a, b); };
+SEM(TestFloat, T a, std::uint32_t mode) { return test_float(a, mode); };
 
 SEM(Sqrt, T a)  { return result<T>(std::sqrt(a)); };
 SEM(Rcp, T a)   { return result<T>(T(1) / a); };
 SEM(Rsqrt, T a) { return result<T>(T(1 / std::sqrt(double(a)))); };
 SEM(Exp2, T a)  { return result<T>(T(std::exp2(double(a)))); };
 SEM(Log2, T a)  { return result<T>(T(std::log2(double(a)))); };
+SEM(Sin, T a)   { return result<T>(T(std::sin(double(a)))); };
+SEM(Cos, T a)   { return result<T>(T(std::cos(double(a)))); };
+SEM(Tanh, T a)  { return result<T>(T(std::tanh(double(a)))); };
 
 SEM(And, T a, T b) { return T(a & b); };
 SEM(Or, T a, T b)  { return T(a | b); };
@@ -196,6 +236,16 @@ SEM(Xor, T a, T b) { return T(a ^ b); };
 SEM(Not, T a)      { if constexpr (std::same_as<T, bool>) return !a; else return T(~a); };
 SEM(Shl, T a, std::uint32_t n) { return n < sizeof(T) * 8 ? T(wrap(a) << n) : T(0); };
 SEM(Shr, T a, std::uint32_t n) { return n < sizeof(T) * 8 ? T(a >> n) : T(std::signed_integral<T> && a < T(0) ? -1 : 0); };
+SEM(PopCount, T a)     { return std::uint32_t(std::popcount(wrap(a))); };
+SEM(LeadingZeros, T a) { return std::uint32_t(std::countl_zero(wrap(a))); };
+SEM(HighestBit, T a)   { return highest_bit(a); };
+SEM(HighestBitShift, T a) { return highest_bit_shift(a); };
+SEM(ReverseBits, T a)  { return T(reverse_bits(wrap(a))); };
+SEM(ExtractBits, T a, std::uint32_t position, std::uint32_t length) { return extract_bits(a, position, length); };
+SEM(InsertBits, T a, T b, std::uint32_t position, std::uint32_t length) { return T(insert_bits(wrap(a), wrap(b), position, length)); };
+SEM(PermuteBytes, T a, T b, T c, std::uint32_t mode) { return T(permute_bytes(wrap(a), wrap(b), wrap(c), mode)); };
+SEM(FunnelShift, T a, T b, std::uint32_t n, std::uint32_t mode) { return T(funnel_shift(wrap(a), wrap(b), n, mode)); };
+SEM(Logic3, T a, T b, T c, std::uint32_t table) { return T(logic3(wrap(a), wrap(b), wrap(c), table)); };
 
 SEM(Eq, T a, T b) { return wide(a) == wide(b); };
 SEM(Ne, T a, T b) { return wide(a) != wide(b); };
@@ -207,6 +257,7 @@ SEM(Select, T a, T b, bool p) { return p ? a : b; };
     // clang-format on
 
 #undef SEM
+#undef SEM2
 
 /// Float → integer: rounded to an integral value, then clamped. A NaN gives 0, but with f64 or a 64-bit integer on
 /// either side the top bit alone (PTX ISA, cvt).

@@ -18,7 +18,8 @@ constexpr Type address_type(Space space) {
 }
 
 constexpr bool has_address(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
-constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot::From; }
+/// Whether the op has a second type: what it converts from, or that of its second operand.
+constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 
 /// How many results the row gives; an instruction of a variadic op may have any number more.
 constexpr std::uint32_t result_count(const Instruction& inst) {

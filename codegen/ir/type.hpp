@@ -27,6 +27,7 @@ inline constexpr TypeSet AnyInt = Int | NarrowInt;
 inline constexpr TypeSet Float = set(Type::F16, Type::F32, Type::F64);
 inline constexpr TypeSet Num = Int | Float;
 inline constexpr TypeSet Bits = Int | set(Type::Pred);
+inline constexpr TypeSet Word32 = set(Type::I32, Type::U32), Words = Word32 | set(Type::I64, Type::U64);
 inline constexpr TypeSet Signed = SignedInt | Float;
 inline constexpr TypeSet AnyNum = AnyInt | Float;
 inline constexpr TypeSet Any = AnyNum | set(Type::Pred);

@@ -31,8 +31,8 @@ private:
     void types() {
         const std::string op{ir::name(inst_.op)};
         require(contains(row_.domain, inst_.type), op + " does not exist at " + name(inst_.type));
-        if (!is_conversion(inst_.op)) return require(inst_.from == Type::Void, "only conversions have a source type");
-        require(contains(row_.from, inst_.from), op + " does not convert from " + name(inst_.from));
+        if (!has_second_type(inst_.op)) return require(inst_.from == Type::Void, op + " has no second type");
+        require(contains(row_.from, inst_.from), op + " does not take " + name(inst_.from) + " as its second type");
         if (inst_.op == Op::Bitcast)
             require(bits(inst_.type) == bits(inst_.from), "a bitcast keeps the width, and " + name(inst_.from) +
                                                               " and " + name(inst_.type) + " differ in it");
@@ -61,6 +61,8 @@ private:
             case Attribute::Symbol: return symbol();
             case Attribute::Barrier: return require(value <= max_barrier, "a block has barriers 0 to 15");
             case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
+            case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
+            case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
             case Attribute::Text: return require(value < fn_.texts.size(), "it has no text");
         }
     }

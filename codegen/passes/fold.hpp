@@ -28,7 +28,8 @@ std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst, auto&& const
     const ir::Instruction& instruction = fn[inst];
     const std::span<const ir::Word> arguments(words.data(), operands.size());
     if (!folds(instruction.op, instruction.type, instruction.fp, arguments)) return {};
-    return evaluate(instruction.op, instruction.type, instruction.from, instruction.fp, arguments);
+    return evaluate(instruction.op, instruction.type, instruction.from, instruction.fp, arguments,
+                    instruction.attribute);
 }
 
 inline std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst) {

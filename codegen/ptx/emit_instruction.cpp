@@ -12,6 +12,8 @@ namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
 
+bool has_modes(Op op) { return op == Op::Shuffle || info(op).attribute == ir::Attribute::Mode; }
+
 /// Everything the spelling depends on, in one word.
 std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     std::uint64_t key = 0;
@@ -20,7 +22,7 @@ std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
     add(memory.space, 4), add(memory.count, 4), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(inst.op == Op::Shuffle ? inst.attribute : 0, 2);
+    add(memory.is_volatile, 1), add(read, 1), add(has_modes(inst.op) ? inst.attribute : 0, 3);
     return key;
 }
 
@@ -91,12 +93,14 @@ void InstructionEmitter::emit_parameter(Inst inst) {
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
 }
 
-/// Results, then operands; those tied for a false guard are not written.
+/// Results, then operands, then a table; what is tied for a false guard is not written.
 void InstructionEmitter::emit_plain(Inst inst) {
     scratch_.clear();
     const auto results = fn_.results(inst);
     if (!results.empty()) scratch_.push_back(destination(results));
     for (Value value : fn_.operands(inst).first(ir::operand_count(fn_[inst]))) scratch_.push_back(operand(value));
+    if (info(fn_[inst].op).attribute == ir::Attribute::Table)
+        scratch_.push_back(writer_.hexadecimal(fn_[inst].attribute));
     put(inst, scratch_);
 }
 

@@ -54,6 +54,9 @@ void append_key(std::string& out, std::string_view key, const Instruction& inst)
         case 'r': out += rounding(inst); break;
         case 'z': out += inst.fp.ftz ? ".ftz" : ""; break;
         case 's': out += inst.fp.sat ? ".sat" : ""; break;
+        case 'a':
+            if (const auto mode = ir::mode_name(inst.op, inst.attribute); mode != "plain") append_dotted(out, mode);
+            break;
         case 'm': append_memory(out, inst.memory); break;
         default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
     }

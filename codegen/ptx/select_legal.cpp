@@ -58,6 +58,7 @@ private:
     void become_convert(Inst inst, Type to, Type from);
     bool lacks_half_minimum(const Instruction& inst) const;
     void minimum_in_float(Inst inst);
+    void shorten_counts(Inst inst, std::uint32_t first);
     void fold_negations(Inst inst);
 
     ir::Function& fn_;
@@ -77,6 +78,8 @@ void Legaliser::rewrite(Inst inst) {
         case Op::Const: return constant(inst);
         case Op::Convert: return convert(inst);
         case Op::Bitcast: return bitcast(inst);
+        case Op::ExtractBits: return shorten_counts(inst, 1);
+        case Op::InsertBits: return shorten_counts(inst, 2);
         default: return lacks_half_minimum(it) ? minimum_in_float(inst) : walk_.keep(inst);
     }
 }
@@ -153,6 +156,19 @@ void Legaliser::minimum_in_float(Inst inst) {
     const Value b = walk_.make(widen, {walk_.operand(fn_.result(inst), 1)}, Type::F32);
     const Value chosen = walk_.make({.op = it.op, .type = Type::F32, .where = it.where}, {a, b}, Type::F32);
     walk_.replace(fn_.result(inst), walk_.make(narrow, {chosen}, Type::F16));
+}
+
+// ---- fields of bits
+
+/// The position and the length of a field count modulo 256, and no constant may be more than that says.
+void Legaliser::shorten_counts(Inst inst, std::uint32_t first) {
+    for (std::uint32_t i = first; i < first + 2; ++i) {
+        const Instruction* const count = walk_.defined_by(walk_.operand(fn_.result(inst), i), Op::Const);
+        if (!count || count->attribute < 256) continue;
+        const Value shorter = walk_.constant(Type::U32, count->attribute & 255, fn_[inst].where);
+        fn_.operands(inst)[i] = shorter;
+    }
+    walk_.keep(inst);
 }
 
 // ---- negated predicates

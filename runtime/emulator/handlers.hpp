@@ -29,7 +29,9 @@ enum class Operation : std::uint8_t {
     MadHi,
     MadWide,
     Mul24,
+    Mul24Hi,
     Mad24,
+    Mad24Hi,
     Sad,
     // bits
     And,
@@ -48,9 +50,9 @@ enum class Operation : std::uint8_t {
     Bfe,
     Bfi,
     Bmsk,
-    Permute,
     Lop3,
     Dp4a,
+    Dp2a,
     // floats
     Sqrt,
     Rcp,
@@ -66,9 +68,14 @@ enum class Operation : std::uint8_t {
     Copysign,
 };
 
-/// Shl to ShiftPairRight take their amount from b (c for pairs) as 32 bits. Lop3 takes its table and Dp4a its signs
-/// from op.x. MulWide and MadWide give the type of twice the bits.
+/// Shl to ShiftPairRight take their amount from b (c for pairs) as 32 bits. Lop3 takes its table and Dp4a and Dp2a
+/// their form from op.x (DotSignedA …). MulWide and MadWide give the type of twice the bits.
 Handler select_integer(Operation operation, Type type);
+inline constexpr std::uint32_t DotSignedA = 1, DotSignedB = 2, DotHigh = 4;
+/// prmt in the mode ir::Op::PermuteBytes numbers.
+Handler select_permute(std::uint32_t mode);
+/// testp in the mode ir::Op::TestFloat numbers: predicate d = test of a.
+Handler select_test(Type type, std::uint32_t mode);
 
 /// Rounding other than to nearest: for + - * / fma sqrt and rcp.
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);

@@ -57,26 +57,6 @@ struct Saturate {  // into [0, 1]; a NaN and -0 give +0
         return x > 0 ? x < 1 ? a : T(1.0) : T(0.0);
     }
 };
-template <class T>
-struct Copysign {  // the sign of a, the rest of b
-    static HWY_INLINE T apply(T a, T b) { return sem::sign_bit(a) == sem::sign_bit(b) ? b : sign_changed(b); }
-    static HWY_INLINE T sign_changed(T b) {
-        if constexpr (std::is_same_v<T, float>)
-            return std::bit_cast<float>(std::bit_cast<u32>(b) ^ 0x80000000u);
-        else
-            return std::bit_cast<double>(std::bit_cast<std::uint64_t>(b) ^ (std::uint64_t{1} << 63));
-    }
-};
-struct Sin {
-    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::sin(double(a)))); }
-};
-struct Cos {
-    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::cos(double(a)))); }
-};
-struct Tanh {
-    static HWY_INLINE float apply(float a) { return sem::result<float>(float(std::tanh(double(a)))); }
-};
-
 /// The loop of a map without its end, so that the rounding mode can be set around it.
 template <class F, class T, int Operands>
 HWY_NOINLINE void compute(const Op* op, std::byte* frame, std::byte* to) {
@@ -159,7 +139,7 @@ Handler for_wide_number(Operation operation, bool ftz, Rounding rounding) {
         case Operation::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
         case Operation::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
         case Operation::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
-        case Operation::Copysign: return map2<Copysign<T>, T, T, T>;
+        case Operation::Copysign: return map2<M<sem::CopySign, T>, T, T, T>;
         default: return for_number<T>(operation, ftz, rounding);
     }
 }
@@ -168,12 +148,28 @@ Handler for_single(Operation operation, bool ftz) {
     switch (operation) {
         case Operation::Exp2: return with_flush<M<sem::Exp2, float>, float, 1, false>(ftz, {});
         case Operation::Log2: return with_flush<M<sem::Log2, float>, float, 1, false>(ftz, {});
-        case Operation::Sin: return with_flush<Sin, float, 1, false>(ftz, {});
-        case Operation::Cos: return with_flush<Cos, float, 1, false>(ftz, {});
-        case Operation::Tanh: return map1<Tanh, float, float>;
+        case Operation::Sin: return with_flush<M<sem::Sin, float>, float, 1, false>(ftz, {});
+        case Operation::Cos: return with_flush<M<sem::Cos, float>, float, 1, false>(ftz, {});
+        case Operation::Tanh: return map1<M<sem::Tanh, float>, float, float>;
         default: return nullptr;
     }
 }
+
+template <class T, u32 Mode>
+IKAT_HANDLER(test) {
+    const T* const a = lanes_at<T>(frame, op->a);
+    u32 lanes = 0;
+    for (unsigned i = 0; i < warp_size; ++i) lanes |= u32(sem::test_float(a[i], Mode)) << i;
+    u32* const d = reinterpret_cast<u32*>(frame + op->d);
+    *d = (*d & ~mask) | (lanes & mask);
+    IKAT_NEXT;
+}
+template <class T>
+Handler test_of(u32 mode) {
+    constexpr Handler by_mode[] = {test<T, 0>, test<T, 1>, test<T, 2>, test<T, 3>, test<T, 4>, test<T, 5>};
+    return by_mode[mode];
+}
+Handler choose_test(Type type, u32 mode) { return type == Type::F32 ? test_of<float>(mode) : test_of<double>(mode); }
 
 // ---- f16: widened, computed in f32, rounded once more. For + - * that is one rounding (24 bits are enough), min, max,
 // neg and abs are exact, and fma makes the f32 sum odd first.
@@ -268,9 +264,11 @@ HWY_AFTER_NAMESPACE();
 namespace ikat::emulator {
 HWY_EXPORT(choose_float);
 HWY_EXPORT(choose_half_pair);
+HWY_EXPORT(choose_test);
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
     return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
 }
+Handler select_test(Type type, std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_test)(type, mode); }
 Handler select_half_pair(Operation operation) { return HWY_DYNAMIC_DISPATCH(choose_half_pair)(operation); }
 }  // namespace ikat::emulator
 #endif

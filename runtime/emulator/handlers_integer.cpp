@@ -20,7 +20,7 @@ using s64 = std::int64_t;
 template <class T>
 using Double = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, s32, u32>, sem::Wide<T>>;
 
-// What semantics.hpp has no line for: PTX's own bit operations and 16-bit products.
+// What semantics.hpp has no line for, or one with a mode: here it is a constant.
 
 template <class T>
 struct MulHi {
@@ -45,94 +45,21 @@ struct MadWide {
         return Double<T>(sem::wrap(Double<T>(a)) * sem::wrap(Double<T>(b)) + sem::wrap(c));
     }
 };
-template <class T>
-struct Mul24 {  // the low 32 bits of the product of the low 24
-    static HWY_INLINE T low24(T x) { return T(T(u32(x) << 8) >> 8); }
-    static HWY_INLINE T apply(T a, T b) { return T(u32(low24(a)) * u32(low24(b))); }
+template <class T, bool High>
+struct Mul24 {
+    static HWY_INLINE T apply(T a, T b) { return sem::multiply24(a, b, High); }
 };
-template <class T>
+template <class T, bool High>
 struct Mad24 {
-    static HWY_INLINE T apply(T a, T b, T c) { return T(u32(Mul24<T>::apply(a, b)) + u32(c)); }
+    static HWY_INLINE T apply(T a, T b, T c) { return T(u32(sem::multiply24(a, b, High)) + u32(c)); }
 };
-template <class T>
-struct Sad {
-    static HWY_INLINE T apply(T a, T b, T c) {
-        return T(sem::wrap(c) + (a < b ? sem::wrap(b) - sem::wrap(a) : sem::wrap(a) - sem::wrap(b)));
-    }
+template <u32 Mode>
+struct ShiftPair {  // amounts that wrap were masked by the decoder
+    static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return sem::funnel_shift(low, high, n, Mode); }
 };
-struct ShiftPair {
-    /// The amount is clamped to 32 where it does not wrap; the decoder masks it where it does.
-    static HWY_INLINE u64 pair(u32 low, u32 high) { return u64(high) << 32 | low; }
-    static HWY_INLINE u32 clamp(u32 amount) { return amount < 32 ? amount : 32; }
-};
-struct ShiftPairLeft : ShiftPair {
-    static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return u32(pair(low, high) << clamp(n) >> 32); }
-};
-struct ShiftPairRight : ShiftPair {
-    static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return u32(pair(low, high) >> clamp(n)); }
-};
-template <class T>
-struct Popc {
-    static HWY_INLINE u32 apply(T a) { return u32(std::popcount(a)); }
-};
-template <class T>
-struct Clz {
-    static HWY_INLINE u32 apply(T a) { return u32(std::countl_zero(a)); }
-};
-template <class T>
-struct Bfind {  // position of the most significant bit that is not a sign bit, or all ones
-    static HWY_INLINE u32 apply(T a) {
-        const auto bits = sem::wrap(T(a < 0 ? ~a : a));
-        return u32(int(sizeof(T) * 8) - 1 - std::countl_zero(bits));
-    }
-};
-template <class T>
-struct BfindShift {  // the shift that brings it to the top
-    static HWY_INLINE u32 apply(T a) {
-        const u32 position = Bfind<T>::apply(a);
-        return position == ~0u ? ~0u : u32(sizeof(T) * 8) - 1 - position;
-    }
-};
-template <class T>
-struct Brev {
-    static HWY_INLINE T apply(T a) {
-        T r = 0;
-        for (unsigned i = 0; i < sizeof(T) * 8; ++i) r = T(r << 1 | (a >> i & 1));
-        return r;
-    }
-};
-template <class T>
-struct Bfe {
-    static HWY_INLINE T apply(T a, u32 position, u32 length) {
-        constexpr u32 bits = sizeof(T) * 8;
-        position &= 255, length &= 255;
-        if (length == 0) return 0;
-        const auto value = sem::wrap(a);
-        // bits above the top are the sign
-        const u32 sign_at = position + length - 1 < bits ? position + length - 1 : bits - 1;
-        const bool sign = std::is_signed_v<T> && (value >> sign_at & 1);
-        const auto field = position < bits ? value >> position : 0;
-        if (length >= bits)
-            return T(sign && position
-                         ? field | (position < bits ? ~(~decltype(value)(0) >> position) : ~decltype(value)(0))
-                         : field);
-        const auto low = (decltype(value)(1) << length) - 1;
-        const auto kept = field & low;
-        const u32 present = position < bits ? bits - position : 0;  // bits of the field that exist
-        const auto exist = present >= length ? low : (decltype(value)(1) << present) - 1;
-        return T(sign ? kept | ~exist : kept);
-    }
-};
-template <class T>
-struct Bfi {
-    static HWY_INLINE T apply_at(T a, T b, u32 position, u32 length) {
-        constexpr u32 bits = sizeof(T) * 8;
-        position &= 255, length &= 255;
-        if (length == 0 || position >= bits) return b;
-        const T ones = length >= bits ? ~T(0) : T((T(1) << length) - 1);
-        const T field = T(ones << position);
-        return T((b & ~field) | ((a << position) & field));
-    }
+template <u32 Mode>
+struct Permute {
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 selector) { return sem::permute_bytes(a, b, selector, Mode); }
 };
 struct Bmsk {  // b ones beginning at bit a, clamped
     static HWY_INLINE u32 apply(u32 position, u32 length) {
@@ -140,19 +67,6 @@ struct Bmsk {  // b ones beginning at bit a, clamped
         return (length >= 32 ? ~0u : (1u << length) - 1) << position;
     }
 };
-struct Permute {  // prmt, the general mode: nibbles of c pick bytes of {b, a}
-    static HWY_INLINE u32 apply(u32 a, u32 b, u32 selector) {
-        const u64 bytes = u64(b) << 32 | a;
-        u32 r = 0;
-        for (unsigned k = 0; k < 4; ++k) {
-            const u32 pick = selector >> (4 * k) & 15;
-            const u32 byte = u32(bytes >> (8 * (pick & 7))) & 255;
-            r |= (pick & 8 ? (byte >> 7) * 255 : byte) << (8 * k);
-        }
-        return r;
-    }
-};
-
 template <class T>
 IKAT_HANDLER(bit_field_insert) {  // a into b at position c, of length in register x
     const T* const a = lanes_at<T>(frame, op->a);
@@ -160,7 +74,7 @@ IKAT_HANDLER(bit_field_insert) {  // a into b at position c, of length in regist
     const u32* const c = lanes_at<u32>(frame, op->c);
     const u32* const length = lanes_at<u32>(frame, op->x);
     IKAT_RESULT(T);
-    IKAT_EACH_LANE(i) d[i] = Bfi<T>::apply_at(a[i], b[i], c[i], length[i]);
+    IKAT_EACH_LANE(i) d[i] = sem::insert_bits(a[i], b[i], c[i], length[i]);
     IKAT_FINISH(T);
 }
 
@@ -169,27 +83,39 @@ IKAT_HANDLER(lop3) {
     const u32* const b = lanes_at<u32>(frame, op->b);
     const u32* const c = lanes_at<u32>(frame, op->c);
     IKAT_RESULT(u32);
-    u32 rows[8];
-    for (unsigned k = 0; k < 8; ++k) rows[k] = op->x >> k & 1 ? ~0u : 0;
-    IKAT_EACH_LANE(i) {
-        const u32 p = a[i], q = b[i], r = c[i];
-        d[i] = (~p & ~q & ~r & rows[0]) | (~p & ~q & r & rows[1]) | (~p & q & ~r & rows[2]) | (~p & q & r & rows[3]) |
-               (p & ~q & ~r & rows[4]) | (p & ~q & r & rows[5]) | (p & q & ~r & rows[6]) | (p & q & r & rows[7]);
-    }
+    const u32 table = op->x;
+    IKAT_EACH_LANE(i) d[i] = sem::logic3(a[i], b[i], c[i], table);
     IKAT_FINISH(u32);
 }
 
-IKAT_HANDLER(dp4a) {  // x bit 0: a is signed, bit 1: b is
+struct Dot4 {
+    template <class A, class B>
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 c, u32) {
+        return sem::dot4<A, B>(a, b, c);
+    }
+};
+struct Dot2 {
+    template <class A, class B>
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 c, u32 high) {
+        return sem::dot2<A, B>(a, b, c, high);
+    }
+};
+template <class F, class A, class B>
+HWY_INLINE void dot(const Op* op, std::byte* frame, u32* d) {
     const u32* const a = lanes_at<u32>(frame, op->a);
     const u32* const b = lanes_at<u32>(frame, op->b);
     const u32* const c = lanes_at<u32>(frame, op->c);
+    const u32 high = op->x & DotHigh ? 1 : 0;
+    IKAT_EACH_LANE(i) d[i] = F::template apply<A, B>(a[i], b[i], c[i], high);
+}
+template <class F>
+IKAT_HANDLER(dot_product) {
     IKAT_RESULT(u32);
-    const u32 flip_a = op->x & 1 ? 128 : 0, flip_b = op->x & 2 ? 128 : 0;
-    IKAT_EACH_LANE(i) {
-        u32 sum = c[i];
-        for (unsigned k = 0; k < 4; ++k)  // (v ^ 128) - 128 extends the sign
-            sum += ((((a[i] >> (8 * k)) & 255) ^ flip_a) - flip_a) * ((((b[i] >> (8 * k)) & 255) ^ flip_b) - flip_b);
-        d[i] = sum;
+    switch (op->x & (DotSignedA | DotSignedB)) {
+        case 0: dot<F, u32, u32>(op, frame, d); break;
+        case DotSignedA: dot<F, s32, u32>(op, frame, d); break;
+        case DotSignedB: dot<F, u32, s32>(op, frame, d); break;
+        default: dot<F, s32, s32>(op, frame, d);
     }
     IKAT_FINISH(u32);
 }
@@ -218,9 +144,9 @@ Handler for_width(Operation operation) {
         default: break;
     }
     if constexpr (sizeof(T) >= 4) switch (operation) {
-            case Operation::Popc: return map1<Popc<T>, u32, T>;
-            case Operation::Clz: return map1<Clz<T>, u32, T>;
-            case Operation::Brev: return map1<Brev<T>, T, T>;
+            case Operation::Popc: return map1<Meaning<sem::PopCount, T>, u32, T>;
+            case Operation::Clz: return map1<Meaning<sem::LeadingZeros, T>, u32, T>;
+            case Operation::Brev: return line1<sem::ReverseBits, T>;
             case Operation::Bfi: return bit_field_insert<T>;
             default: break;
         }
@@ -238,13 +164,13 @@ Handler for_type(Operation operation) {
         case Operation::Shr: return map2<Meaning<sem::Shr, T>, T, T, u32>;
         case Operation::MulHi: return map2<MulHi<T>, T, T, T>;
         case Operation::MadHi: return map3<MadHi<T>, T, T, T, T>;
-        case Operation::Sad: return map3<Sad<T>, T, T, T, T>;
+        case Operation::Sad: return line3<sem::Sad, T>;
         default: break;
     }
     if constexpr (sizeof(T) >= 4) switch (operation) {
-            case Operation::Bfe: return map3<Bfe<T>, T, T, u32, u32>;
-            case Operation::Bfind: return map1<Bfind<T>, u32, T>;
-            case Operation::BfindShift: return map1<BfindShift<T>, u32, T>;
+            case Operation::Bfe: return map3<Meaning<sem::ExtractBits, T>, T, T, u32, u32>;
+            case Operation::Bfind: return map1<Meaning<sem::HighestBit, T>, u32, T>;
+            case Operation::BfindShift: return map1<Meaning<sem::HighestBitShift, T>, u32, T>;
             default: break;
         }
     if constexpr (sizeof(T) <= 4) switch (operation) {
@@ -253,8 +179,10 @@ Handler for_type(Operation operation) {
             default: break;
         }
     if constexpr (sizeof(T) == 4) switch (operation) {
-            case Operation::Mul24: return map2<Mul24<T>, T, T, T>;
-            case Operation::Mad24: return map3<Mad24<T>, T, T, T, T>;
+            case Operation::Mul24: return map2<Mul24<T, false>, T, T, T>;
+            case Operation::Mul24Hi: return map2<Mul24<T, true>, T, T, T>;
+            case Operation::Mad24: return map3<Mad24<T, false>, T, T, T, T>;
+            case Operation::Mad24Hi: return map3<Mad24<T, true>, T, T, T, T>;
             default: break;
         }
     return for_width<std::make_unsigned_t<T>>(operation);
@@ -262,12 +190,12 @@ Handler for_type(Operation operation) {
 
 Handler for_words(Operation operation) {
     switch (operation) {
-        case Operation::ShiftPairLeft: return map3<ShiftPairLeft, u32, u32, u32, u32>;
-        case Operation::ShiftPairRight: return map3<ShiftPairRight, u32, u32, u32, u32>;
+        case Operation::ShiftPairLeft: return map3<ShiftPair<1>, u32, u32, u32, u32>;
+        case Operation::ShiftPairRight: return map3<ShiftPair<3>, u32, u32, u32, u32>;
         case Operation::Bmsk: return map2<Bmsk, u32, u32, u32>;
-        case Operation::Permute: return map3<Permute, u32, u32, u32, u32>;
         case Operation::Lop3: return lop3;
-        case Operation::Dp4a: return dp4a;
+        case Operation::Dp4a: return dot_product<Dot4>;
+        case Operation::Dp2a: return dot_product<Dot2>;
         default: return nullptr;
     }
 }
@@ -286,6 +214,14 @@ Handler choose_integer(Operation operation, Type type) {
     }
 }
 
+Handler choose_permute(u32 mode) {
+    constexpr Handler by_mode[] = {map3<Permute<0>, u32, u32, u32, u32>, map3<Permute<1>, u32, u32, u32, u32>,
+                                   map3<Permute<2>, u32, u32, u32, u32>, map3<Permute<3>, u32, u32, u32, u32>,
+                                   map3<Permute<4>, u32, u32, u32, u32>, map3<Permute<5>, u32, u32, u32, u32>,
+                                   map3<Permute<6>, u32, u32, u32, u32>};
+    return by_mode[mode];
+}
+
 const char* name_of_target() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace HWY_NAMESPACE
@@ -295,8 +231,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_integer);
+HWY_EXPORT(choose_permute);
 HWY_EXPORT(name_of_target);
 Handler select_integer(Operation operation, Type type) { return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type); }
+Handler select_permute(std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_permute)(mode); }
 std::string_view target_name() { return HWY_DYNAMIC_DISPATCH(name_of_target)(); }
 }  // namespace ikat::emulator
 #endif

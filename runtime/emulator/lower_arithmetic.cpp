@@ -2,6 +2,7 @@
 // Arithmetic and bits: which handler an instruction is, and what PTX spells in modifiers.
 #include <fmt/format.h>
 
+#include "codegen/ir/op.hpp"
 #include "runtime/emulator/handlers_scalar.hpp"
 #include "runtime/emulator/lowering.hpp"
 
@@ -47,6 +48,7 @@ std::size_t source_count(Operation operation) {
         case Operation::MadHi:
         case Operation::MadWide:
         case Operation::Mad24:
+        case Operation::Mad24Hi:
         case Operation::Sad: return 3;
         default: return 2;
     }
@@ -318,25 +320,43 @@ void Lowering::lop3(Form& form, Operands operands) {
 
 void Lowering::prmt(Form& form, Operands operands) {
     form.take_type();
+    const std::string_view mode = form.take_any({".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"});
+    const auto number = mode.empty() ? 0 : *ir::mode_named(ir::Op::PermuteBytes, mode.substr(1));
     const Result d = result(operands[0], Type::U32);
-    apply(select_integer(Operation::Permute, Type::U32), d.at,
+    apply(select_permute(std::uint32_t(number)), d.at,
           {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)});
     finish(d);
 }
 
-void Lowering::product24(Operation operation, Form& form, Operands operands) {
-    if (!form.take(".lo")) unsupported("only the low half is known");
+void Lowering::product24(Operation low, Operation high, Form& form, Operands operands) {
+    const Operation operation = form.take_any({".lo", ".hi"}) == ".hi" ? high : low;
     integer_operation(operation, form.take_type().value_or(Type::Pred), operands);
 }
-void Lowering::mul24(Form& form, Operands operands) { product24(Operation::Mul24, form, operands); }
-void Lowering::mad24(Form& form, Operands operands) { product24(Operation::Mad24, form, operands); }
+void Lowering::mul24(Form& form, Operands operands) { product24(Operation::Mul24, Operation::Mul24Hi, form, operands); }
+void Lowering::mad24(Form& form, Operands operands) { product24(Operation::Mad24, Operation::Mad24Hi, form, operands); }
 
-void Lowering::dp4a(Form& form, Operands operands) {
+void Lowering::dot_product(Operation operation, std::uint32_t form_bits, Form& form, Operands operands) {
     const Type a = form.take_type().value_or(Type::Pred), b = form.take_type().value_or(Type::Pred);
     const Result d = result(operands[0], Type::U32);
-    apply(select_integer(Operation::Dp4a, Type::U32), d.at,
+    apply(select_integer(operation, Type::U32), d.at,
           {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)},
-          (a == Type::I32 ? 1 : 0) | (b == Type::I32 ? 2 : 0));
+          form_bits | (a == Type::I32 ? DotSignedA : 0) | (b == Type::I32 ? DotSignedB : 0));
+    finish(d);
+}
+void Lowering::dp4a(Form& form, Operands operands) { dot_product(Operation::Dp4a, 0, form, operands); }
+void Lowering::dp2a(Form& form, Operands operands) {
+    const bool high = form.take_any({".lo", ".hi"}) == ".hi";
+    dot_product(Operation::Dp2a, high ? DotHigh : 0, form, operands);
+}
+
+void Lowering::testp(Form& form, Operands operands) {
+    const std::string_view test =
+        form.take_any({".finite", ".infinite", ".number", ".notanumber", ".normal", ".subnormal"});
+    const Type type = form.take_type().value_or(Type::Pred);
+    if (test.empty() || (type != Type::F32 && type != Type::F64)) unsupported("this test is not known");
+    const Result d = result(operands[0], Type::Pred);
+    const auto mode = std::uint32_t(*ir::mode_named(ir::Op::TestFloat, test.substr(1)));
+    apply(select_test(type, mode), d.at, {source(operands[1], type)});
     finish(d);
 }
 

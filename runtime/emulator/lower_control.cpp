@@ -226,6 +226,8 @@ const std::unordered_map<std::string_view, Lowering::Rule>& Lowering::rules() {
                                                                      {"mul24", &L::mul24},
                                                                      {"mad24", &L::mad24},
                                                                      {"dp4a", &L::dp4a},
+                                                                     {"dp2a", &L::dp2a},
+                                                                     {"testp", &L::testp},
                                                                      {"setp", &L::setp},
                                                                      {"set", &L::set},
                                                                      {"selp", &L::selp},

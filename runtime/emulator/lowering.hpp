@@ -231,8 +231,11 @@ private:
     void prmt(Form& form, Operands operands);
     void mul24(Form& form, Operands operands);
     void mad24(Form& form, Operands operands);
-    void product24(Operation operation, Form& form, Operands operands);
+    void product24(Operation low, Operation high, Form& form, Operands operands);
+    void dot_product(Operation operation, std::uint32_t form_bits, Form& form, Operands operands);
     void dp4a(Form& form, Operands operands);
+    void dp2a(Form& form, Operands operands);
+    void testp(Form& form, Operands operands);
     // lower_scalar.cpp
     void on_words(Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);
     void fns(Form& form, Operands operands);

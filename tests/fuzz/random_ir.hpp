@@ -175,7 +175,11 @@ private:
         const Op op = one_in(3) ? computing_op() : any_of(palette_);
         const ir::OpInfo& row = ir::info(op);
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
-        if (ir::info(op).shape.arguments[0] == ir::Slot::From && !conversion(inst)) return;
+        if (row.from != 0 && !conversion(inst)) return;
+        if (row.attribute == ir::Attribute::Table) inst.attribute = pick(256);
+        if (row.attribute == ir::Attribute::Mode) do
+                inst.attribute = pick(8);
+            while (ir::mode_name(op, inst.attribute).empty());
         if (options_.modifiers && one_in(6)) modify(inst);
         std::vector<Value> operands;
         for (int i = 0; i < row.shape.arity(); ++i)
@@ -190,7 +194,7 @@ private:
             if (ir::is_float(inst.from) && !ir::is_float(inst.type)) inst.fp.rounding = Rounding::Zero;
             return true;
         }
-        return ir::bits(inst.from) == ir::bits(inst.type);
+        return inst.op != Op::Bitcast || ir::bits(inst.from) == ir::bits(inst.type);
     }
     void modify(ir::Instruction& inst) {
         const ir::Modifier allowed = ir::info(inst.op).modifiers;

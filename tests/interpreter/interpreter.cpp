@@ -72,7 +72,8 @@ private:
             case Op::AtomicMin: atomic(id, inst, arguments, Op::Min); break;
             case Op::AtomicMax: atomic(id, inst, arguments, Op::Max); break;
             default:
-                if (is_pure(inst.op)) set(id, evaluate(inst.op, inst.type, inst.from, inst.fp, arguments));
+                if (is_pure(inst.op))
+                    set(id, evaluate(inst.op, inst.type, inst.from, inst.fp, arguments, inst.attribute));
         }
     }
 

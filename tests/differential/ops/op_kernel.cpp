@@ -72,6 +72,8 @@ Type OpCase::result_type() const {
 std::string OpCase::name() const {
     std::string out = std::string(ir::name(instruction.op)) + "." + std::string(ir::info(instruction.type).name);
     if (instruction.from != Type::Void) out += "." + std::string(ir::info(instruction.from).name);
+    if (const auto mode = ir::mode_name(instruction.op, instruction.attribute); !mode.empty()) (out += ' ') += mode;
+    if (ir::info(instruction.op).attribute == ir::Attribute::Table) out += ' ' + std::to_string(instruction.attribute);
     return out + ir::print(instruction.fp);
 }
 
@@ -81,7 +83,7 @@ Arguments edge_arguments(const OpCase& test) {
     Arguments out{{}};
     const auto types = test.argument_types();
     for (std::size_t i = 0; i < types.size(); ++i) {
-        const bool shifts = i == 1 && (test.instruction.op == Op::Shl || test.instruction.op == Op::Shr);
+        const bool shifts = ir::info(test.instruction.op).shape.arguments[i] == ir::Slot::U32;
         const std::vector<Word> values = shifts ? shift_amounts() : edge_values(types[i]);
         Arguments longer;
         for (const auto& list : out)
@@ -147,11 +149,30 @@ std::vector<ir::FloatInfo> ways(Op op, Type type) {
     return out;
 }
 
+std::vector<Type> second_types(Op op) {
+    if (ir::info(op).from == 0) return {Type::Void};
+    std::vector<Type> out;
+    for (int t = 0; t < ir::type_count; ++t)
+        if (contains(ir::info(op).from, Type(t))) out.push_back(Type(t));
+    return out;
+}
+
+/// All modes; some truth tables, not all of them symmetric.
+std::vector<Word> attributes(Op op) {
+    if (ir::info(op).attribute == ir::Attribute::Table) return {0x00, 0x01, 0xca, 0xe8, 0x96, 0xea, 0xff};
+    std::vector<Word> out{0};
+    while (!ir::mode_name(op, out.size()).empty()) out.push_back(out.size());
+    return out;
+}
+
 void add_cases(Op op, std::vector<OpCase>& out) {
     for (int t = 0; t < ir::type_count; ++t) {
         const Type type = Type(t);
         if (!contains(ir::info(op).domain, type)) continue;
-        for (const ir::FloatInfo& fp : ways(op, type)) out.push_back({{.op = op, .type = type, .fp = fp}});
+        for (const ir::FloatInfo& fp : ways(op, type))
+            for (Type from : second_types(op))
+                for (Word attribute : attributes(op))
+                    out.push_back({{.op = op, .type = type, .from = from, .fp = fp, .attribute = attribute}});
     }
 }
 

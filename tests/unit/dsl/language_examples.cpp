@@ -42,6 +42,14 @@ const auto snapshots = kernel("snapshots", [](f32 a, InOut<float> y) {
     y[1] = before;  // the old ones
 });
 
+const auto bits = kernel("bits", [](Out<std::uint32_t> y, u32 q, u32 mask, i32 weights) {
+    u32 nibbles = byte_permute(q, q >> 4, 0x5140) & 0x0f0f0f0f;
+    i32 sum = dp4a(nibbles, weights, 0);  // u32 and i32: unsigned bytes times signed ones
+    u32 scale = bit_extract(q, 12, 6);
+    u32 chosen = lop3<(0xf0 & 0xcc) | (~0xf0 & 0xaa & 0xff)>(mask, nibbles, scale);
+    y[0] = cast<u32>(sum) + chosen;
+});
+
 const auto effects = kernel("effects", [](InOut<std::uint32_t> counters, Out<float> y) {
     auto old = atomic_add(counters[0], 1);
     y[old] = cast<f32>(old + atomic_add(counters[1], 1));

@@ -62,6 +62,7 @@ TEST_CASE("docs/language.md tells the errors of approximations as the op table d
     row("exp2", ir::Op::Exp2);
     row("rsqrt", ir::Op::Rsqrt);
     row("log2", ir::Op::Log2);
+    row("tanh", ir::Op::Tanh);
 }
 
 }  // namespace

@@ -80,16 +80,20 @@ std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
 }
 
 std::string in_words(Slot slot) {
-    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "pred", "u32", "address"};
+    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "sum", "pred", "u32", "address"};
     return std::string(names[int(slot)]);
 }
 
 /// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
-std::string in_words(const Shape& shape, Attribute attribute) {
-    constexpr std::string_view attributes[] = {"",       "constant", "parameter", "special register",
-                                               "symbol", "barrier",  "mode",      "text"};
+std::string in_words(const OpInfo& row) {
+    constexpr std::string_view attributes[] = {
+        "", "constant", "parameter", "special register", "symbol", "barrier", "mode", "text", "mode", "table"};
+    const Shape& shape = row.shape;
     std::string out;
-    if (attribute != Attribute::None) out = "[" + std::string(attributes[int(attribute)]) + "]";
+    if (!row.modes.empty())
+        out = "[" + std::regex_replace(std::string(row.modes), std::regex(R"(\|)"), " ") + "]";
+    else if (row.attribute != Attribute::None)
+        out = "[" + std::string(attributes[int(row.attribute)]) + "]";
     const auto add = [&](const std::string& word) { (out += out.empty() ? "" : ", ") += word; };
     for (int i = 0; i < shape.arity(); ++i) add(in_words(shape.arguments[std::size_t(i)]));
     if (shape.variadic) return out + ", any …";
@@ -125,10 +129,11 @@ std::string cell_of_code(std::string_view text) {
 std::string row(Op op) {
     const OpInfo& row = info(op);
     std::ostringstream out;
-    out << "| `" << std::string_view(name(op)) << "` | " << in_words(row.shape, row.attribute) << " | "
-        << in_words(row.domain) << (row.from ? " from " + in_words(row.from) : "") << " | " << in_words(row.traits)
-        << " | " << cell_of_code(row.ptx) << " | ";
+    out << "| `" << std::string_view(name(op)) << "` | " << in_words(row) << " | " << in_words(row.domain)
+        << (row.from ? " from " + in_words(row.from) : "") << " | " << in_words(row.traits) << " | "
+        << cell_of_code(row.ptx) << " | ";
     if (row.ulp != 0) out << row.ulp << ' ';
+    if (row.absolute != 0) out << "±" << row.absolute << ' ';
     out << "|\n";
     return out.str();
 }
@@ -139,11 +144,12 @@ std::string legend(const Comments& comments) {
 Every operation of the IR: the table `codegen/ir/ops.def` as a page, which a test holds against it. `cmake --build --preset dev -t bless`
 rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
 
-- **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `address` is u64 or u32 by the
+- **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `from` the second
+  type that stands behind T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
   address space. In brackets stands what is part of the instruction, no operand. An ellipsis: one for each element of a vector.
 - **Types**: what T may be. In IR text it stands behind the name, `add.f32`.
 - **Traits**: what passes may rely on. What neither reads, writes nor is convergent is pure: it may be removed, merged and moved.
-- **ULP**: the error of the approximate form, in units of the last place; the other forms are exact or correctly rounded.
+- **ULP**: the error of the approximate form, in units of the last place, or ± the absolute error between −π and π; the other forms are exact or correctly rounded.
 
 | set | types |
 |---|---|
