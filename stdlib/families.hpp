@@ -15,7 +15,11 @@ inline std::uint32_t number(Arguments arguments, std::size_t position) {
     return std::uint32_t(arguments[position].bits);
 }
 
+std::span<const Entry> conv2d_entries();
+std::span<const Entry> dot_entries();
 std::span<const Entry> elementwise_entries();
+std::span<const Entry> gemv_entries();
+std::span<const Entry> layout_entries();
 std::span<const Entry> norm_entries();
 std::span<const Entry> softmax_entries();
 

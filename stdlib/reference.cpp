@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "stdlib/conv2d.hpp"
+
 namespace ikat::stdlib::reference {
 namespace {
 
@@ -87,6 +89,53 @@ std::vector<double> rmsnorm(std::span<const float> x, std::span<const float> gam
         for (std::size_t i = 0; i < columns; ++i) y[i] = y[i] / std::sqrt(squares + epsilon) * double(gamma[i]);
     }
     return out;
+}
+
+std::vector<double> rope(std::span<const float> x, std::span<const std::uint32_t> positions, std::uint32_t heads,
+                         std::uint32_t head_dim, std::uint32_t rotary, double base, double sign, bool neox) {
+    std::vector<double> out(x.begin(), x.end());
+    for (std::size_t row = 0; row < positions.size() * heads; ++row)
+        for (std::size_t pair = 0; pair < rotary / 2; ++pair) {
+            const double angle = sign * positions[row / heads] * std::pow(base, -2.0 * double(pair) / rotary);
+            double& a = out[row * head_dim + (neox ? pair : 2 * pair)];
+            double& b = out[row * head_dim + (neox ? pair + rotary / 2 : 2 * pair + 1)];
+            const double first = a * std::cos(angle) - b * std::sin(angle);
+            b = a * std::sin(angle) + b * std::cos(angle);
+            a = first;
+        }
+    return out;
+}
+
+namespace {
+
+/// One element of a convolution's result.
+double convolved(std::span<const float> x, std::span<const float> w, const Convolution& c, std::size_t image,
+                 std::size_t filter, std::size_t row, std::size_t column) {
+    const std::size_t depth = c.channels / c.groups, group = filter / (c.filters / c.groups);
+    double sum = 0;
+    for (std::size_t channel = 0; channel < depth; ++channel)
+        for (std::size_t r = 0; r < c.kernel_h; ++r)
+            for (std::size_t s = 0; s < c.kernel_w; ++s) {
+                const std::int64_t i = std::int64_t(row * c.stride_h + r * c.dilation_h) - c.pad_h;
+                const std::int64_t j = std::int64_t(column * c.stride_w + s * c.dilation_w) - c.pad_w;
+                if (i < 0 || j < 0 || i >= c.height || j >= c.width) continue;
+                const std::size_t plane = image * c.channels + group * depth + channel;
+                sum += double(x[(plane * c.height + std::size_t(i)) * c.width + std::size_t(j)]) *
+                       double(w[((filter * depth + channel) * c.kernel_h + r) * c.kernel_w + s]);
+            }
+    return sum;
+}
+
+}  // namespace
+
+std::vector<double> conv2d(std::span<const float> x, std::span<const float> w, const Convolution& c) {
+    std::vector<double> y;
+    for (std::size_t image = 0; image < c.batch; ++image)
+        for (std::size_t filter = 0; filter < c.filters; ++filter)
+            for (std::size_t row = 0; row < c.out_h(); ++row)
+                for (std::size_t column = 0; column < c.out_w(); ++column)
+                    y.push_back(convolved(x, w, c, image, filter, row, column));
+    return y;
 }
 
 }  // namespace ikat::stdlib::reference

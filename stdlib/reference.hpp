@@ -8,6 +8,9 @@
 
 #include "codegen/support/half.hpp"
 
+namespace ikat::stdlib {
+struct Convolution;
+}
 namespace ikat::stdlib::reference {
 
 /// a x + y, element by element.
@@ -31,5 +34,11 @@ std::vector<double> layernorm(std::span<const float> x, std::span<const float> g
                               std::uint32_t rows, std::uint32_t columns, double epsilon);
 std::vector<double> rmsnorm(std::span<const float> x, std::span<const float> gamma, std::uint32_t rows,
                             std::uint32_t columns, double epsilon);
+
+/// Rotary embedding as rope_kernel does it.
+std::vector<double> rope(std::span<const float> x, std::span<const std::uint32_t> positions, std::uint32_t heads,
+                         std::uint32_t head_dim, std::uint32_t rotary, double base, double sign, bool neox);
+
+std::vector<double> conv2d(std::span<const float> x, std::span<const float> w, const Convolution& shape);
 
 }  // namespace ikat::stdlib::reference

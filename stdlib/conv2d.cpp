@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/conv2d.hpp"
+
+#include "codegen/support/diagnostic.hpp"
+#include "dsl/simt.hpp"
+#include "stdlib/families.hpp"
+#include "stdlib/size.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::uint32_t threads = 256;
+
+runtime::Grid conv2d_grid(std::uint64_t batch, std::uint64_t filters, std::uint64_t out_h, std::uint64_t out_w) {
+    return runtime::grid(std::max<std::uint64_t>(batch * filters * out_h * out_w, 1), threads);
+}
+
+void check(const Convolution& c) {
+    if (c.stride_h == 0 || c.stride_w == 0 || c.dilation_h == 0 || c.dilation_w == 0)
+        throw Error("conv2d: a stride or dilation is 0", "they are at least 1");
+    if (c.groups == 0 || c.channels % c.groups != 0 || c.filters % c.groups != 0)
+        throw Error("conv2d: 'groups' does not divide the channels and the filters",
+                    "each group has an equal part of both");
+}
+
+template <class T>
+void require(const char* name, const runtime::Buffer<T>& buffer, std::initializer_list<std::uint32_t> extents) {
+    std::uint64_t n = 1;
+    for (const std::uint32_t extent : extents) n = u32_size("conv2d", name, n * extent);
+    require_size("conv2d", name, buffer.size(), n);
+}
+
+}  // namespace
+
+template <class T>
+const Conv2dKernel<T>& conv2d_kernel() {
+    static const auto made =
+        kernel(std::is_same_v<T, half> ? "conv2d_f16" : "conv2d",
+               params("x", "w", "y", "batch", "channels", "height", "width", "filters", "kernel_h", "kernel_w",
+                      "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w", "groups", "out_h", "out_w"),
+               [](In<T> x, In<T> w, Out<T> y, u32 batch, u32 channels, u32 height, u32 width, u32 filters, u32 kernel_h,
+                  u32 kernel_w, u32 stride_h, u32 stride_w, u32 pad_h, u32 pad_w, u32 dilation_h, u32 dilation_w,
+                  u32 groups, u32 out_h, u32 out_w) {
+                   const auto depth = value(channels / groups), filters_of_group = value(filters / groups);
+                   for (auto i : grid_stride(batch * filters * out_h * out_w)) {
+                       const auto column = value(i % out_w), row = value(i / out_w % out_h);
+                       const auto filter = value(i / out_w / out_h % filters),
+                                  image = value(i / out_w / out_h / filters);
+                       const auto first = value(image * channels + filter / filters_of_group * depth);
+                       f32 sum = 0;
+                       for (auto c : range(depth))
+                           for (auto r : range(kernel_h)) {
+                               // Above the image, the subtraction wraps and the number is large.
+                               const auto at_h = value(row * stride_h + r * dilation_h - pad_h);
+                               const auto line = value((first + c) * height + at_h);
+                               const auto weights = value(((filter * depth + c) * kernel_h + r) * kernel_w);
+                               for (auto s : range(kernel_w)) {
+                                   const auto at_w = value(column * stride_w + s * dilation_w - pad_w);
+                                   const auto v =
+                                       value(x.load_if((at_h < height) & (at_w < width), line * width + at_w, 0));
+                                   sum = fma(cast<f32>(v), cast<f32>(w[weights + s]), sum);
+                               }
+                           }
+                       y[i] = cast<T>(sum);
+                   }
+               })
+            .launch_bounds(threads);
+    return made;
+}
+
+template <class T>
+void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
+            runtime::Buffer<T>& y, const Convolution& c) {
+    check(c);
+    require("x", x, {c.batch, c.channels, c.height, c.width});
+    require("w", w, {c.filters, c.channels / c.groups, c.kernel_h, c.kernel_w});
+    require("y", y, {c.batch, c.filters, c.out_h(), c.out_w()});
+    if (std::uint64_t(c.batch) * c.filters * c.out_h() * c.out_w() == 0) return;
+    device.launch(conv2d_kernel<T>(), conv2d_grid(c.batch, c.filters, c.out_h(), c.out_w()), x, w, y, c.batch,
+                  c.channels, c.height, c.width, c.filters, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.pad_h,
+                  c.pad_w, c.dilation_h, c.dilation_w, c.groups, c.out_h(), c.out_w());
+}
+
+#define IKAT_INSTANTIATE(T)                                                                            \
+    template const Conv2dKernel<T>& conv2d_kernel();                                                   \
+    template void conv2d(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
+                         runtime::Buffer<T>&, const Convolution&);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view document =
+    "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y is batch x\n"
+    "filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image x is 0, for pad_h "
+    "lines\n"
+    "and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h (kernel_h - 1) - 1) / stride_h + 1, out_w\n"
+    "alike. groups divides channels and filters. A thread to an element, summed in f32 and rounded once.";
+
+runtime::Grid grid_of(Arguments a) { return conv2d_grid(number(a, 3), number(a, 7), number(a, 17), number(a, 18)); }
+
+constexpr Entry entries[] = {
+    {.name = "conv2d",
+     .summary = "convolution of images with stride, padding, dilation and groups",
+     .document = document,
+     .kernel = []() -> const ast::Kernel& { return conv2d_kernel<float>().ast(); },
+     .grid = grid_of},
+    {.name = "conv2d_f16",
+     .summary = "convolution of images with stride, padding, dilation and groups",
+     .document = document,
+     .kernel = []() -> const ast::Kernel& { return conv2d_kernel<half>().ast(); },
+     .grid = grid_of},
+};
+
+}  // namespace
+
+std::span<const Entry> conv2d_entries() { return entries; }
+
+}  // namespace ikat::stdlib

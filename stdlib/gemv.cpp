@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/gemv.hpp"
+
+#include "stdlib/families.hpp"
+#include "stdlib/rows.hpp"
+#include "stdlib/size.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::uint32_t threads = 256, strip = 32;  // columns of a block of gemv_coalesced
+
+template <class T>
+const char* name_of(const char* single, const char* half_name) {
+    return std::is_same_v<T, half> ? half_name : single;
+}
+
+runtime::Grid strips(std::uint64_t columns) {
+    return {.blocks = {std::uint32_t((columns + strip - 1) / strip), 1, 1}, .threads = {threads, 1, 1}};
+}
+runtime::Grid elements(std::uint64_t m, std::uint64_t n) {
+    return runtime::grid(std::max<std::uint64_t>(m * n, 1), threads);
+}
+
+}  // namespace
+
+template <class T>
+const GemvKernel<T>& gemv_warp_reduce() {
+    static const auto made =
+        kernel(name_of<T>("gemv_warp_reduce", "gemv_warp_reduce_f16"), params("A", "x", "y", "rows", "columns"),
+               [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
+                   require_linear_blocks();
+                   require_threads(WarpGroup::block);
+                   const auto row = WarpGroup::row();
+                   const auto active = value(row < rows);
+                   u32 length = select(active, value(columns), 0u);
+                   f32 sum = 0;
+                   for_each_in_row<T>(row, length, WarpGroup::thread(), WarpGroup::threads,
+                                      [&]<int N>(Width<N>, const auto& i, const auto& column) {
+                                          const auto a = load_lanes<N>(A, i), b = load_lanes<N>(x, column);
+                                          for (std::size_t k = 0; k < N; ++k) sum = fma(a[k], b[k], sum);
+                                      });
+                   sum = warp_sum(sum);
+                   y.store_if(active & (lane_id() == 0), row, cast<T>(sum));
+               })
+            .require(aligned<16>("A"), aligned<16>("x"))
+            .launch_bounds(WarpGroup::block);
+    return made;
+}
+
+template <class T>
+const GemvKernel<T>& gemv_coalesced() {
+    static const auto made =
+        kernel(name_of<T>("gemv_coalesced", "gemv_coalesced_f16"), params("A", "x", "y", "rows", "columns"),
+               [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
+                   require_linear_blocks();
+                   require_threads(threads);
+                   Shared<float, threads / strip, strip> of_warp;
+                   const auto column = value(block_id().x * strip + lane_id());
+                   const auto inside = value(column < columns);
+                   f32 sum = 0;
+                   for (auto row : range(value(warp_id()), rows, threads / strip)) {
+                       const auto a = value(cast<f32>(A.load_if(inside, row * columns + column, 0)));
+                       sum = fma(a, cast<f32>(x[row]), sum);
+                   }
+                   of_warp[warp_id(), lane_id()] = sum;
+                   sync_block();
+                   if_(warp_id() == 0, [&] {
+                       f32 total = 0;
+                       for (std::uint32_t k = 0; k < threads / strip; ++k) total += of_warp[k, lane_id()];
+                       y.store_if(inside, column, cast<T>(total));
+                   });
+               })
+            .launch_bounds(threads);
+    return made;
+}
+
+template <class T>
+const GemmNaiveKernel<T>& gemm_naive() {
+    static const auto made = kernel(name_of<T>("gemm_naive", "gemm_naive_f16"), params("A", "B", "C", "m", "n", "k"),
+                                    [](In<T> A, In<T> B, Out<T> C, u32 m, u32 n, u32 k) {
+                                        for (auto i : grid_stride(m * n)) {
+                                            const auto row = value(i / n), column = value(i % n);
+                                            f32 sum = 0;
+                                            for (auto l : range(k))
+                                                sum = fma(cast<f32>(A[row * k + l]), cast<f32>(B[l * n + column]), sum);
+                                            C[i] = cast<T>(sum);
+                                        }
+                                    })
+                                 .launch_bounds(threads);
+    return made;
+}
+
+template <class T>
+void gemv(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+          runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+    require_size("gemv", "A", A.size(), u32_size("gemv", "A", std::uint64_t(rows) * columns));
+    require_size("gemv", "x", x.size(), columns);
+    require_size("gemv", "y", y.size(), rows);
+    if (rows != 0) device.launch(gemv_warp_reduce<T>(), row_grid<WarpGroup>(rows), A, x, y, rows, columns);
+}
+template <class T>
+void gemv_transposed(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+                     runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+    require_size("gemv_transposed", "A", A.size(), u32_size("gemv_transposed", "A", std::uint64_t(rows) * columns));
+    require_size("gemv_transposed", "x", x.size(), rows);
+    require_size("gemv_transposed", "y", y.size(), columns);
+    if (columns != 0) device.launch(gemv_coalesced<T>(), strips(columns), A, x, y, rows, columns);
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                     \
+    template const GemvKernel<T>& gemv_warp_reduce();                                                           \
+    template const GemvKernel<T>& gemv_coalesced();                                                             \
+    template const GemmNaiveKernel<T>& gemm_naive();                                                            \
+    template void gemv(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,            \
+                       runtime::Buffer<T>&, std::uint32_t, std::uint32_t);                                      \
+    template void gemv_transposed(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
+                                  runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view gemv_document =
+    "A is rows x columns, row-major, with fewer than 2^32 elements. y = A x has x by columns and y by rows; y = x A "
+    "has\n"
+    "x by rows and y by columns. Any sizes; a sum over nothing is 0. Sums in f32, rounded once. For y = A x, A and x\n"
+    "begin at multiples of 16 bytes.";
+constexpr std::string_view gemm_document =
+    "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives zeros. "
+    "A\n"
+    "thread computes an element in f32 and rounds it once: a check for better kernels.";
+
+#define IKAT_ENTRY(id, suffix, T, text, page, launch)                     \
+    Entry{.name = #id suffix,                                             \
+          .summary = text,                                                \
+          .document = page,                                               \
+          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
+          .grid = [](Arguments a) -> runtime::Grid { return launch; }},
+#define IKAT_ENTRIES(id, text, page, launch) \
+    IKAT_ENTRY(id, "", float, text, page, launch) IKAT_ENTRY(id, "_f16", half, text, page, launch)
+constexpr Entry entries[] = {
+    IKAT_ENTRIES(gemv_warp_reduce, "y = A x, a warp to a row", gemv_document, row_grid<WarpGroup>(number(a, 3)))
+        IKAT_ENTRIES(gemv_coalesced, "y = x A, neighbouring threads to neighbouring columns", gemv_document,
+                     strips(number(a, 4))) IKAT_ENTRIES(gemm_naive, "C = A B, a thread to an element", gemm_document,
+                                                        elements(number(a, 3), number(a, 4)))};
+
+}  // namespace
+
+std::span<const Entry> gemv_entries() { return entries; }
+
+}  // namespace ikat::stdlib

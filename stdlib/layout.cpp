@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/layout.hpp"
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/families.hpp"
+#include "stdlib/math.hpp"
+#include "stdlib/size.hpp"
+#include "stdlib/vectors.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::uint32_t threads = 256, tile = 32;
+using F = Leaf<float>;
+
+template <class T>
+const char* name_of(const char* single, const char* half_name) {
+    return std::is_same_v<T, half> ? half_name : single;
+}
+
+std::uint64_t tiles(std::uint64_t extent) { return (extent + tile - 1) / tile; }
+
+/// Blocks are numbered over batch, tiles of rows, tiles of columns.
+runtime::Grid transpose_grid(std::uint64_t batch, std::uint64_t rows, std::uint64_t columns) {
+    return {.blocks = {std::uint32_t(batch * tiles(rows) * tiles(columns)), 1, 1}, .threads = {threads, 1, 1}};
+}
+
+/// A thread to a pair.
+runtime::Grid rope_grid(std::uint64_t heads, std::uint64_t rotary) {
+    return runtime::grid(std::max<std::uint64_t>(heads * (rotary / 2), 1), threads);
+}
+
+runtime::Grid scatter_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
+
+/// Turns pair number `pair` of head number `row` of all.
+template <class T>
+void rotate(Rope form, const InOut<T>& x, const In<std::uint32_t>& positions, const auto& row, const auto& pair,
+            const u32& heads, const u32& head_dim, const u32& rotary, const f32& base, const f32& sign) {
+    const F exponent = value(cast<f32>(pair * 2u) / cast<f32>(rotary));
+    const F angle = value(cast<f32>(positions[row / heads]) * pow(base, -exponent) * sign);
+    const F s = sin(angle), c = cos(angle);
+    const auto first = value(row * head_dim);
+    if (form == Rope::Interleaved) {
+        const auto i = value(first / 2u + pair);
+        const auto v = load_lanes<2>(x, i);
+        store_lanes(x, i, Lanes<2>{value(v[0] * c - v[1] * s), value(v[0] * s + v[1] * c)});
+    } else {
+        const auto i = value(first + pair), j = value(i + rotary / 2u);
+        const F a = load_lanes<1>(x, i)[0], b = load_lanes<1>(x, j)[0];
+        store_lanes(x, i, Lanes<1>{value(a * c - b * s)});
+        store_lanes(x, j, Lanes<1>{value(a * s + b * c)});
+    }
+}
+
+template <class T>
+RopeKernel<T> make_rope(Rope form, const char* name) {
+    return kernel(name, params("x", "positions", "tokens", "heads", "head_dim", "rotary", "base", "sign"),
+                  [=](InOut<T> x, In<std::uint32_t> positions, u32 tokens, u32 heads, u32 head_dim, u32 rotary,
+                      f32 base, f32 sign) {
+                      const auto pairs = value(rotary / 2u);
+                      for (auto i : grid_stride(tokens * heads * pairs))
+                          rotate(form, x, positions, value(i / pairs), value(i % pairs), heads, head_dim, rotary, base,
+                                 sign);
+                  })
+        .require(multiple_of<2>("head_dim"), multiple_of<2>("rotary"), aligned<16>("x"))
+        .launch_bounds(threads);
+}
+
+}  // namespace
+
+template <class T>
+const TransposeKernel<T>& transpose_kernel() {
+    static const auto made =
+        kernel(
+            name_of<T>("transpose", "transpose_f16"), params("x", "y", "batch", "rows", "columns"),
+            [](In<T> x, Out<T> y, u32 batch, u32 rows, u32 columns) {
+                require_threads(threads);
+                require_linear_blocks();
+                Shared<T, tile, tile + 1> s;  // a column of it is in 32 banks
+                const auto across = value((columns + (tile - 1)) / tile), down = value((rows + (tile - 1)) / tile);
+                const auto block = value(block_id().x);
+                const auto c0 = value(block % across * tile), r0 = value(block / across % down * tile);
+                const auto matrix = value(block / across / down);
+                const auto first = value(matrix * (rows * columns));
+                const auto lane = value(thread_id().x % tile), line = value(thread_id().x / tile);
+                const auto inside = value(matrix < batch);
+                for (std::uint32_t step = 0; step < tile; step += threads / tile) {
+                    const auto r = value(r0 + line + step), c = value(c0 + lane);
+                    s[line + step, lane] = x.load_if(inside & (r < rows) & (c < columns), first + r * columns + c, 0);
+                }
+                sync_block();
+                for (std::uint32_t step = 0; step < tile; step += threads / tile) {
+                    const auto c = value(c0 + line + step), r = value(r0 + lane);
+                    y.store_if(inside & (r < rows) & (c < columns), first + c * rows + r, value(s[lane, line + step]));
+                }
+            })
+            .launch_bounds(threads);
+    return made;
+}
+template <class T>
+const RopeKernel<T>& rope_kernel(Rope form) {
+    static const RopeKernel<T> made[] = {
+        make_rope<T>(Rope::Interleaved, name_of<T>("rope_interleaved", "rope_interleaved_f16")),
+        make_rope<T>(Rope::Neox, name_of<T>("rope_neox", "rope_neox_f16"))};
+    return made[std::size_t(form)];
+}
+template <class T>
+const ScatterKernel<T>& kv_scatter_kernel() {
+    static const auto made =
+        kernel(name_of<T>("kv_scatter", "kv_scatter_f16"),
+               params("x", "slots", "cache", "tokens", "width", "cache_rows"),
+               [](In<T> x, In<std::uint32_t> slots, Out<T> cache, u32 tokens, u32 width, u32 cache_rows) {
+                   const auto token = value(block_id().x);
+                   return_if(token >= tokens);
+                   const auto slot = value(slots[token]);
+                   return_if(slot >= cache_rows);
+                   for_each_in_row<T>(token, width, value(thread_id().x), value(block_dim().x),
+                                      [&]<int N>(Width<N>, const auto& i, const auto& column) {
+                                          const auto to = value(slot * (width / std::uint32_t(N)) + column);
+                                          store_lanes(cache, to, load_lanes<N>(x, i));
+                                      });
+               })
+            .require(aligned<16>("x"), aligned<16>("cache"))
+            .launch_bounds(1024);
+    return made;
+}
+
+template <class T>
+void transpose(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
+               std::uint32_t rows, std::uint32_t columns) {
+    const std::uint32_t matrix = u32_size("transpose", "x", std::uint64_t(rows) * columns);
+    const std::uint32_t n = u32_size("transpose", "x", std::uint64_t(matrix) * batch);
+    require_size("transpose", "x", x.size(), n);
+    require_size("transpose", "y", y.size(), n);
+    if (n != 0) device.launch(transpose_kernel<T>(), transpose_grid(batch, rows, columns), x, y, batch, rows, columns);
+}
+template <class T>
+void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
+          const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
+          std::uint32_t rotary, float base, bool backward) {
+    const std::uint32_t tokens = u32_size("rope", "positions", positions.size());
+    if (rotary > head_dim)
+        throw Error("rope: 'rotary' is larger than 'head_dim'", "rotate at most as many elements as a head has");
+    const std::uint32_t all = u32_size("rope", "x", std::uint64_t(tokens) * heads);
+    require_size("rope", "x", x.size(), u32_size("rope", "x", std::uint64_t(all) * head_dim));
+    if (all != 0 && rotary != 0)
+        device.launch(rope_kernel<T>(form), rope_grid(all, rotary), x, positions, tokens, heads, head_dim, rotary, base,
+                      backward ? -1.0f : 1.0f);
+}
+template <class T>
+void kv_scatter(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
+                runtime::Buffer<T>& cache, std::uint32_t width) {
+    const std::uint32_t tokens = u32_size("kv_scatter", "slots", slots.size());
+    require_size("kv_scatter", "x", x.size(), u32_size("kv_scatter", "x", std::uint64_t(tokens) * width));
+    u32_size("kv_scatter", "cache", cache.size());
+    if (tokens == 0 || width == 0) return;
+    device.launch(kv_scatter_kernel<T>(), scatter_grid(tokens), x, slots, cache, tokens, width,
+                  std::uint32_t(cache.size() / width));
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                            \
+    template const TransposeKernel<T>& transpose_kernel();                                                             \
+    template const RopeKernel<T>& rope_kernel(Rope);                                                                   \
+    template const ScatterKernel<T>& kv_scatter_kernel();                                                              \
+    template void transpose(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
+                            std::uint32_t, std::uint32_t);                                                             \
+    template void rope(const runtime::Device&, Rope, runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&,       \
+                       std::uint32_t, std::uint32_t, std::uint32_t, float, bool);                                      \
+    template void kv_scatter(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&, \
+                             runtime::Buffer<T>&, std::uint32_t);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view transpose_document =
+    "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after the other, "
+    "with\n"
+    "fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of 32 x 32.";
+constexpr std::string_view rope_document =
+    "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each token. Pair "
+    "i\n"
+    "of the first `rotary` elements of each head is turned by sign * position * base^(-2 i / rotary); sign is 1, or "
+    "-1\n"
+    "for the backward pass. head_dim and rotary are even, rotary <= head_dim.";
+constexpr std::string_view scatter_document =
+    "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Slots from cache_rows on are passed over. x "
+    "and\n"
+    "cache begin at multiples of 16 bytes. One slot twice is a race.";
+
+#define IKAT_ENTRY(id, suffix, T, text, page, made, launch)              \
+    Entry{.name = id suffix,                                             \
+          .summary = text,                                               \
+          .document = page,                                              \
+          .kernel = []() -> const ast::Kernel& { return (made).ast(); }, \
+          .grid = [](Arguments a) -> runtime::Grid { return launch; }},
+constexpr Entry entries[] = {
+#define IKAT_TYPED(T, suffix)                                                                                          \
+    IKAT_ENTRY("transpose", suffix, T, "the transposes of matrices", transpose_document, transpose_kernel<T>(),        \
+               transpose_grid(number(a, 2), number(a, 3), number(a, 4)))                                               \
+    IKAT_ENTRY("rope_interleaved", suffix, T, "rotary position embedding of neighbours", rope_document,                \
+               rope_kernel<T>(Rope::Interleaved), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))) \
+    IKAT_ENTRY("rope_neox", suffix, T, "rotary position embedding of halves, as GPT-NeoX has it", rope_document,       \
+               rope_kernel<T>(Rope::Neox), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5)))        \
+    IKAT_ENTRY("kv_scatter", suffix, T, "rows to given places of a cache", scatter_document, kv_scatter_kernel<T>(),   \
+               scatter_grid(number(a, 3)))
+    IKAT_TYPED(float, "") IKAT_TYPED(half, "_f16")};
+
+}  // namespace
+
+std::span<const Entry> layout_entries() { return entries; }
+
+}  // namespace ikat::stdlib
