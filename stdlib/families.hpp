@@ -21,6 +21,7 @@ std::span<const Entry> elementwise_entries();
 std::span<const Entry> gemv_entries();
 std::span<const Entry> layout_entries();
 std::span<const Entry> norm_entries();
+std::span<const Entry> quantised_entries();
 std::span<const Entry> softmax_entries();
 
 }  // namespace ikat::stdlib

@@ -10,6 +10,7 @@
 #include "stdlib/layout.hpp"
 #include "stdlib/math.hpp"
 #include "stdlib/norm.hpp"
+#include "stdlib/quantised.hpp"
 #include "stdlib/reduce.hpp"
 #include "stdlib/reduction.hpp"
 #include "stdlib/reference.hpp"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder of GGML's blocks on the host, written element by element from the description of the formats and not from
+// the kernels: every weight is found by itself.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codegen/support/half.hpp"
+#include "stdlib/quantised.hpp"
+
+namespace ikat::test {
+
+using Block = std::span<const std::uint8_t>;
+
+inline float half_at(Block b, std::size_t offset) {
+    return float(half::from_bits(std::uint16_t(b[offset] | b[offset + 1] << 8)));
+}
+
+/// The 6-bit scale and minimum of sub-block `sub` of a Q4_K or Q5_K block.
+struct Sixes {
+    int scale, minimum;
+};
+inline Sixes sixes_at(Block b, int sub) {
+    const auto s = b.subspan(4, 12);
+    if (sub < 4) return {s[sub] & 63, s[sub + 4] & 63};
+    return {(s[sub + 4] & 15) | s[sub - 4] >> 6 << 4, s[sub + 4] >> 4 | s[sub] >> 6 << 4};
+}
+
+inline float k_weight(Block b, int e, int qs, int fifth) {
+    const int sub = e / 32, byte = b[std::size_t(qs + 32 * (e / 64) + e % 32)];
+    const int q = (sub % 2 ? byte >> 4 : byte & 15) + fifth;
+    const Sixes sixes = sixes_at(b, sub);
+    const float scale = half_at(b, 0) * float(sixes.scale), minimum = half_at(b, 2) * float(sixes.minimum);
+    const float product = scale * float(q);
+    return product - minimum;
+}
+
+inline float q6_weight(Block b, int e) {
+    const int n = e / 128, k = e % 128 / 32, l = e % 32;
+    const int byte = b[std::size_t(64 * n + 32 * (k % 2) + l)], low = k >= 2 ? byte >> 4 : byte & 15;
+    const int high = b[std::size_t(128 + 32 * n + l)] >> (2 * k) & 3;
+    const float factor = half_at(b, 208) * float(std::int8_t(b[std::size_t(192 + 8 * n + 2 * k + l / 16)]));
+    return factor * float((low | high << 4) - 32);
+}
+
+/// Element e of a block.
+inline float weight(stdlib::Quantised format, Block b, int e) {
+    using enum stdlib::Quantised;
+    switch (format) {
+        case Q4_0: return half_at(b, 0) * float((e < 16 ? b[2 + e] & 15 : b[2 + e - 16] >> 4) - 8);
+        case Q8_0: return half_at(b, 0) * float(std::int8_t(b[2 + e]));
+        case Q4_K: return k_weight(b, e, 16, 0);
+        case Q5_K: return k_weight(b, e, 48, b[std::size_t(16 + e % 32)] >> (e / 32) & 1 ? 16 : 0);
+        case Q6_K: return q6_weight(b, e);
+    }
+    return 0;
+}
+
+inline std::vector<float> decode(stdlib::Quantised format, std::span<const std::uint8_t> bytes) {
+    const std::size_t size = stdlib::bytes_of(format);
+    std::vector<float> out;
+    for (std::size_t block = 0; block < bytes.size() / size; ++block)
+        for (std::uint32_t e = 0; e < stdlib::weights_of(format); ++e)
+            out.push_back(weight(format, bytes.subspan(block * size, size), int(e)));
+    return out;
+}
+
+}  // namespace ikat::test

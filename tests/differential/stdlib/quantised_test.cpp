@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised weights against the host's decoder: dequantised bit for bit, multiplied within the bound of the sum.
+#include "stdlib/quantised.hpp"
+
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "stdlib/reference.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/differential/stdlib/case.hpp"
+#include "tests/differential/stdlib/ggml.hpp"
+
+namespace {
+
+using namespace ikat;
+using stdlib::Quantised;
+using test::Case;
+
+struct Format {
+    Quantised format;
+    const char* name;
+    std::vector<std::size_t> scales;  // the offsets of its f16
+};
+const Format formats[] = {{Quantised::Q4_0, "q4_0", {0}},
+                          {Quantised::Q8_0, "q8_0", {0}},
+                          {Quantised::Q4_K, "q4_k", {0, 2}},
+                          {Quantised::Q5_K, "q5_k", {0, 2}},
+                          {Quantised::Q6_K, "q6_k", {208}}};
+
+/// Random bytes, with scales of a sensible size; of the first blocks, those at the edges of f16.
+std::vector<std::uint8_t> random_blocks(const Format& format, std::size_t count, std::uint32_t seed, bool edges) {
+    std::mt19937 random(seed);
+    const std::size_t size = stdlib::bytes_of(format.format);
+    std::vector<std::uint8_t> out(count * size);
+    for (std::uint8_t& byte : out) byte = std::uint8_t(random());
+    const std::uint16_t special[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff};
+    for (std::size_t block = 0; block < count; ++block)
+        for (const std::size_t offset : format.scales) {
+            std::uint16_t bits = half(double(random() % 2001) / 1e5 - 0.01).bits;
+            if (edges && block < std::size(special)) bits = special[block];
+            out[block * size + offset] = std::uint8_t(bits);
+            out[block * size + offset + 1] = std::uint8_t(bits >> 8);
+        }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("quantised weights decode to the bits of GGML") {
+    const runtime::Device device = test::open_device();
+    for (const Format& format : formats)
+        for (const std::uint32_t n : {0u, 1u, 2u, 3u, 7u, 16u, 33u, 200u}) {
+            INFO(format.name << ", " << n << " blocks");
+            const auto w = random_blocks(format, n, n + 1, true);
+            const auto want = test::decode(format.format, w);
+            Case()
+                .in(w)
+                .out<float>({want.begin(), want.end()}, {0})
+                .number(n)
+                .run(device, std::string("dequantise_") + format.name);
+            if (n == 0) continue;
+            auto y = device.buffer<float>(want.size(), "y");
+            stdlib::dequantise(device, format.format, device.upload(w, "w"), y);
+            const auto got = y.download();
+            std::size_t different = 0;
+            for (std::size_t i = 0; i < want.size(); ++i)
+                different += std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(want[i]);
+            CHECK(different == 0);
+        }
+}
+
+TEST_CASE("quantised matrix times vector of any shape") {
+    const runtime::Device device = test::open_device();
+    const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}};
+    for (const Format& format : formats)
+        for (const auto& [rows, blocks] : shapes) {
+            INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
+            const std::uint32_t columns = blocks * stdlib::weights_of(format.format);
+            const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
+            const auto x = test::random_elements<float>(columns, 2);
+            auto weights = test::decode(format.format, w), magnitudes = x;
+            const auto want = stdlib::reference::gemm(weights, x, rows, 1, columns);
+            for (float& v : weights) v = std::abs(v);
+            for (float& v : magnitudes) v = std::abs(v);
+            auto bound = stdlib::reference::gemm(weights, magnitudes, rows, 1, columns);
+            for (double& b : bound) b *= (columns / 32 + 8) * 0x1p-24;
+            Case()
+                .in(w)
+                .in(x)
+                .out<float>(want, bound)
+                .number(rows)
+                .number(columns)
+                .run(device, std::string("gemv_") + format.name);
+        }
+}
+
+TEST_CASE("quantised products on buffers") {
+    const runtime::Device device = test::open_device();
+    // One block of Q8_0 with d = 0.5 and weights 0.5 i.
+    std::vector<std::uint8_t> block(34);
+    block[1] = 0x38;
+    for (std::uint8_t i = 0; i < 32; ++i) block[2u + i] = i;
+    const auto w = device.upload(block, "w");
+    auto y = device.buffer<float>(1, "y");
+    stdlib::gemv(device, Quantised::Q8_0, w, device.upload(std::vector<float>(32, 1.0f), "x"), y, 1, 32);
+    CHECK(y.download()[0] == 0.5f * 31 * 32 / 2);
+    CHECK_THROWS_WITH(stdlib::gemv(device, Quantised::Q4_K, w, y, y, 1, 32),
+                      Catch::Contains("'columns' is 32, but rows are blocks of 256 weights"));
+    CHECK_THROWS_WITH(stdlib::dequantise(device, Quantised::Q8_0, w, y),
+                      Catch::Contains("'y' has 1 elements, 32 are needed"));
+}
