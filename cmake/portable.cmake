@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs that can be carried to another machine: the C++ runtime is linked statically, fmt is compiled in.
-add_link_options(-static-libstdc++ -static-libgcc)
+# What nobody calls is dropped: libstdc++ has functions that ask for a newer C library than the rest (arc4random).
+add_link_options(-static-libstdc++ -static-libgcc -Wl,--gc-sections)
 
 find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
 add_library(fmt_compiled_in INTERFACE)
