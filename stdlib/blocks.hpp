@@ -16,6 +16,14 @@ using Bytes = In<std::uint8_t>;
 using U = Leaf<std::uint32_t>;
 using F = Leaf<float>;
 
+/// Bytes N * i ... N * i + N - 1, loaded together.
+template <int N>
+std::array<U, N> load_bytes(const Bytes& w, const auto& i) {
+    const auto v = w.template vec<N>(i);
+    return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::array<U, N>{value(cast<u32>(v[int(k)]))...}; }
+    (std::make_index_sequence<N>{});
+}
+
 /// The f16 of two bytes, in f32. The factor moves the exponent's bias, also of subnormal numbers.
 inline F half_of(const U& low, const U& high) {
     const U magnitude = value((low | (high << 8 & 0x7f00u)) << 13);
@@ -32,13 +40,13 @@ struct Q4_0 {
     static constexpr std::uint32_t weights = 32, bytes = 18, pieces = 4;
     static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
         const U first = value(block * (bytes / 2));  // in pairs of bytes
-        const auto scale = w.vec<2>(first);
+        const auto scale = load_bytes<2>(w, first);
         const F d = half_of(scale[0], scale[1]);
-        const auto a = w.vec<2>(first + 1u + piece * 2u), b = w.vec<2>(first + 2u + piece * 2u);
+        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
         const U q[] = {a[0], a[1], b[0], b[1]};
         const auto weight = [&](const auto& bits) { return value(d * cast<f32>(cast<i32>(bits) - 8)); };
-        f(value(piece * 4u), detail::lanes<4>([&](int k) { return weight(q[k] & 15u); }));
-        f(value(piece * 4u + 16u), detail::lanes<4>([&](int k) { return weight(q[k] >> 4); }));
+        f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] & 15u); }));
+        f(value(piece * 4u + 16u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] >> 4); }));
     }
 };
 
@@ -46,11 +54,11 @@ struct Q8_0 {
     static constexpr std::uint32_t weights = 32, bytes = 34, pieces = 8;
     static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
         const U first = value(block * (bytes / 2));
-        const auto scale = w.vec<2>(first);
+        const auto scale = load_bytes<2>(w, first);
         const F d = half_of(scale[0], scale[1]);
-        const auto a = w.vec<2>(first + 1u + piece * 2u), b = w.vec<2>(first + 2u + piece * 2u);
+        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
         const U q[] = {a[0], a[1], b[0], b[1]};
-        f(value(piece * 4u), detail::lanes<4>([&](int k) { return value(d * signed_of(q[k])); }));
+        f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return value(d * signed_of(q[k])); }));
     }
 };
 
@@ -59,12 +67,13 @@ struct Scales {
     F scale[2], minimum[2];
 };
 inline Scales scales_of(const Bytes& w, const U& first, const U& c) {
-    const auto head = w.vec<4>(first);
+    const auto head = load_bytes<4>(w, first);
     const F d = half_of(head[0], head[1]), dmin = half_of(head[2], head[3]);
     const U pair = value(first * 2u + 2u + c);  // s[2 c], in pairs of bytes
     const auto low = value(c < 2u);
-    const auto a = w.vec<2>(pair), e = w.vec<2>(pair + 2u), z = w.vec<2>(pair - select(low, 0u, 2u));
-    const auto number = [&](int k, bool minimum) {
+    const auto a = load_bytes<2>(w, pair), e = load_bytes<2>(w, pair + 2u),
+               z = load_bytes<2>(w, pair - select(low, 0u, 2u));
+    const auto number = [&](std::size_t k, bool minimum) {
         const U whole = value((minimum ? e[k] : a[k]) & 63u);
         const U split = value(minimum ? U(value(e[k] >> 4 | a[k] >> 6 << 4)) : U(value((e[k] & 15u) | z[k] >> 6 << 4)));
         return value(cast<f32>(select(low, whole, split)));
@@ -77,7 +86,7 @@ inline Scales scales_of(const Bytes& w, const U& first, const U& c) {
 /// upper bit of weight k of either, as 0 or 16.
 inline void each_of_k(const Scales& scales, const auto& q, const U& c, const U& l, auto&& fifth, auto&& f) {
     for (int half = 0; half < 2; ++half)
-        f(value(c * 64u + (std::uint32_t(half) * 32u + l)), detail::lanes<4>([&](int k) {
+        f(value(c * 64u + (std::uint32_t(half) * 32u + l)), detail::lanes<4>([&](std::size_t k) {
               const U bits = value((half ? U(value(q[k] >> 4)) : U(value(q[k] & 15u))) | fifth(half, k));
               return value(scales.scale[half] * float_of(bits) - scales.minimum[half]);
           }));
@@ -88,9 +97,9 @@ struct Q4_K {
     static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
         const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
         const Scales scales = scales_of(w, first, c);
-        const auto q = w.vec<4>(first + 4u + piece);
+        const auto q = load_bytes<4>(w, first + 4u + piece);
         each_of_k(
-            scales, q, c, l, [](int, int) { return 0u; }, f);
+            scales, q, c, l, [](int, std::size_t) { return 0u; }, f);
     }
 };
 
@@ -99,9 +108,10 @@ struct Q5_K {
     static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
         const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
         const Scales scales = scales_of(w, first, c);
-        const auto high = w.vec<4>(first + 4u + piece % 8u), q = w.vec<4>(first + 12u + piece);
+        const auto high = load_bytes<4>(w, first + 4u + piece % 8u), q = load_bytes<4>(w, first + 12u + piece);
         each_of_k(
-            scales, q, c, l, [&](int half, int k) { return (high[k] >> (c * 2u + std::uint32_t(half)) & 1u) << 4; }, f);
+            scales, q, c, l,
+            [&](int half, std::size_t k) { return (high[k] >> (c * 2u + std::uint32_t(half)) & 1u) << 4; }, f);
     }
 };
 
@@ -110,13 +120,13 @@ struct Q6_K {
     static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
         const U first = value(block * (bytes / 2)), n = value(piece / 16u),
                 i = value(piece % 16u);  // in pairs of bytes
-        const auto a = w.vec<2>(first + n * 32u + i), b = w.vec<2>(first + n * 32u + 16u + i);
-        const auto high = w.vec<2>(first + 64u + n * 16u + i), scale = w.vec<2>(first + 104u);
+        const auto a = load_bytes<2>(w, first + n * 32u + i), b = load_bytes<2>(w, first + n * 32u + 16u + i);
+        const auto high = load_bytes<2>(w, first + 64u + n * 16u + i), scale = load_bytes<2>(w, first + 104u);
         const F d = half_of(scale[0], scale[1]);
         for (std::uint32_t k = 0; k < 4; ++k) {
-            const F sc = signed_of(value(w[block * bytes + 192u + n * 8u + k * 2u + i / 8u]));
+            const F sc = signed_of(value(cast<u32>(w[block * bytes + 192u + n * 8u + k * 2u + i / 8u])));
             const F factor = value(d * sc);
-            f(value(n * 128u + k * 32u + i * 2u), detail::lanes<2>([&](int lane) {
+            f(value(n * 128u + k * 32u + i * 2u), detail::lanes<2>([&](std::size_t lane) {
                   const U low = value(k & 1 ? b[lane] : a[lane]);
                   const U four = value(k >= 2 ? U(value(low >> 4)) : U(value(low & 15u)));
                   const U q = value(four | (high[lane] >> (2 * k) & 3u) << 4);

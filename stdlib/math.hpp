@@ -94,8 +94,8 @@ requires(DeviceValue<X> || DeviceValue<Y>) auto pow(const X& x, const Y& y) {
 
 }  // namespace ikat::stdlib
 
-// The fast forms stand beside those of the language. Each is a few instructions around approx::exp2 or approx::log2;
-// results that would be subnormal may be 0.
+// The fast forms stand beside those of the language, approx::sin, cos and tanh among them. Each is a few instructions
+// around approx::exp2 or approx::log2; results that would be subnormal may be 0.
 namespace ikat::approx {
 
 /// Relative error 2^-21 + |x| 2^-23.
@@ -117,11 +117,6 @@ auto pow(const X& x, const Y& y) {
 template <Value<float> V>
 auto sigmoid(const V& x) {
     return approx::rcp(1.0f + approx::exp(-x));
-}
-/// Absolute error 2^-21.
-template <Value<float> V>
-auto tanh(const V& x) {
-    return 1.0f - 2.0f * approx::rcp(1.0f + approx::exp(2.0f * x));
 }
 /// The form of gelu with a hyperbolic tangent, as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). Absolute error 2^-20 |x|.
 template <Value<float> V>

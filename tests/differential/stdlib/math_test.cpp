@@ -164,8 +164,6 @@ const Single fast_rows[] = {
      [](double x) { return std::pow(x, 3.5) * 0x1p-21 * (1 + std::abs(3.5 * std::log2(x))) + 0x1p-126; }},
     {"approx_sigmoid", IKAT_DEVICE(float, approx::sigmoid(x)), IKAT_HOST(double, sigmoid(x)), 0,
      [](double x) { return sigmoid(x) * (std::abs(x) < 80 ? 0x1p-20 + std::abs(x) * 0x1p-23 : 1) + 0x1p-126; }},
-    {"approx_tanh", IKAT_DEVICE(float, approx::tanh(x)), IKAT_HOST(double, std::tanh(x)), 0,
-     [](double) { return 0x1p-21; }},
     {"approx_gelu_tanh", IKAT_DEVICE(float, approx::gelu_tanh(x)),
      IKAT_HOST(double, std::isinf(x) && x < 0 ? NAN : gelu_tanh(x)), 0, [](double x) { return std::abs(x) * 0x1p-20; }},
 };
