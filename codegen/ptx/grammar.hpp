@@ -57,8 +57,11 @@ constexpr Symbol symbol;
 constexpr Dotted dotted;
 constexpr Modifier modifier;
 constexpr Number number;
-constexpr Integer integer;
-constexpr Count count;
+constexpr Expression expression;
+constexpr IntegerOf<scan_number> integer;
+constexpr IntegerOf<scan_expression> integer_expression;
+constexpr CountOf<scan_number> count;
+constexpr CountOf<scan_expression> count_expression;
 constexpr Quoted quoted;
 constexpr Attribute attribute;
 
@@ -68,9 +71,9 @@ const x3::rule<struct operand_rule> operand("operand");
 
 const auto next_operand =
     expect(operand, "an operand of @", "a register, a literal, a name, [address], {vector}, (list) or _");
-const auto offset = (plus >> expect(integer[to<&Build::offset>], "a byte offset")) |
-                    (&minus >> expect(integer[to<&Build::offset>], "a byte offset"));
-const auto index = number[to<&Build::push>] | symbol[to<&Build::push>];
+const auto offset = (plus >> expect(integer_expression[to<&Build::offset>], "a byte offset")) |
+                    (&minus >> expect(integer_expression[to<&Build::offset>], "a byte offset"));
+const auto index = expression[to<&Build::push>] | symbol[to<&Build::push>];
 const auto element = left_bracket >> expect(index, "an index") >>
                      expect(right_bracket, "']' after the index") >> join<Operand::Kind::Element>;
 const auto named = symbol[to<&Build::push>] >> -(offset | element);
@@ -78,7 +81,7 @@ const auto generic = Call("generic") >> open >> expect(word[to<&Build::push_word
                      expect(right_parenthesis, "')' after generic(name") >> close<Operand::Kind::Generic> >> -offset;
 const auto mask = left_parenthesis >> expect(generic | named, "the name that is masked") >>
                   expect(right_parenthesis, "')' after the masked name") >> does<&Build::mask>;
-const auto literal = number[to<&Build::push>] >> -mask;
+const auto literal = expression[to<&Build::push>] >> -mask;
 const auto negated = bang >> expect(symbol[to<&Build::push_negated>], "a predicate after '!'");
 const auto negative = minus >> expect(symbol[to<&Build::push_minus>], "a number or a register after '-'");
 
@@ -90,7 +93,7 @@ const auto list = left_parenthesis >> open >> -(!right_parenthesis >> next_opera
 const auto address = left_bracket >> open >> next_operand >> *(comma >> next_operand) >>
                      expect(right_bracket, "',' or ']' in the address") >> close<Operand::Kind::Address>;
 
-const auto single = generic | named | literal | address | vector | list | negated | negative | quoted[to<&Build::push>];
+const auto single = generic | literal | named | address | vector | list | negated | negative | quoted[to<&Build::push>];
 const auto operand_def = single >> -(bar >> expect(single, "an operand of @ after '|'") >> join<Operand::Kind::Pair>);
 
 const auto operands = operand >> *(comma >> next_operand);
@@ -117,7 +120,7 @@ const auto specifier =
     attribute[to<&Build::attribute>] | dotted[to<&Build::specifier>];
 const auto range = less >> expect(count[to<&Build::range>], "a number of registers after '<'") >>
                    expect(greater, "'>'");
-const auto extent = left_bracket >> (count[to<&Build::extent>] | does<&Build::open_extent>) >>
+const auto extent = left_bracket >> (count_expression[to<&Build::extent>] | does<&Build::open_extent>) >>
                     expect(right_bracket, "']' after the length of @");
 const auto initialiser = equals >> next_operand >> does<&Build::initialiser>;
 const auto declarator =

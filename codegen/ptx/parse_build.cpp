@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/parse_build.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ikat::ptx {
@@ -87,6 +89,12 @@ void Build::opcode(Name name) {
     instruction_.opcode = name;
     instruction_.where = where_;
     modifiers_.clear();
+}
+
+bool Build::may_end_here() const {
+    static constexpr std::string_view opcodes[] = {"ret",   "exit",    "trap",           "brkpt", "membar", "fence",
+                                                   "wgmma", "barrier", "griddepcontrol", "cp",    "tcgen05"};
+    return std::ranges::find(opcodes, module.text(instruction_.opcode)) != std::end(opcodes);
 }
 
 void Build::instruction() {

@@ -37,6 +37,8 @@ public:
 
     const char* begin() const { return text_.data(); }
     const char* end() const { return text_.data() + text_.size(); }
+    /// Where the last token ends.
+    const char* last_end() const { return last_end_; }
     const char* file() const { return file_; }
     bool at(const char* place, char c) const { return place != end() && *place == c; }
 

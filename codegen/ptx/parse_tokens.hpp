@@ -2,10 +2,12 @@
 // The tokens of PTX as X3 parsers. Each reads its characters by hand and then the blanks and comments behind them, so
 // the grammar needs no skipper and alternatives do not skip twice. Included by grammar.hpp only.
 #pragma once
+#include <algorithm>
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
 #include "codegen/ptx/parse_build.hpp"
+#include "codegen/ptx/parse_expression.hpp"
 #include "codegen/ptx/parse_number.hpp"
 
 namespace ikat::ptx::grammar {
@@ -138,12 +140,26 @@ struct Dotted : Token<Dotted, Name> {
     }
 };
 
-/// A modifier on the line of its opcode, so that a directive on the next line is not taken for one where ';' is
-/// missing.
+/// A modifier. Behind an opcode that may stand alone, what begins a statement on a line of its own is none, so that a
+/// missing ';' is missed where it belongs: a directive, and a state space with its type apart (.shared .b32 against
+/// .shared.b32).
 struct Modifier : Token<Modifier, Name> {
     bool scan(Build& build, const char*& first, Name& name) const {
-        if (!build.source.at(first, '.') || build.source.on_new_line(first)) return false;
+        if (!build.source.at(first, '.')) return false;
+        if (build.source.on_new_line(first) && build.may_end_here() && begins_statement(build, first)) return false;
         return Dotted{}.scan(build, first, name);
+    }
+
+    static bool begins_statement(Build& build, const char* place) {
+        static constexpr std::string_view directives[] = {
+            ".visible", ".extern",        ".weak",        ".common", ".hidden",  ".entry",        ".func",
+            ".reg",     ".pragma",        ".loc",         ".file",   ".section", ".alias",        ".align",
+            ".version", ".branchtargets", ".calltargets", ".target", ".maxntid", ".callprototype"};
+        static constexpr std::string_view spaces[] = {".param", ".shared", ".global", ".local", ".const", ".tex"};
+        const char* const stop = skip_dotted(build, place);
+        const std::string_view word(place, stop);
+        if (std::ranges::find(directives, word) != std::end(directives)) return true;
+        return std::ranges::find(spaces, word) != std::end(spaces) && !build.source.at(stop, '.');
     }
 };
 
@@ -189,20 +205,29 @@ struct Number : Token<Number, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const { return scan_number(build, first, operand); }
 };
 
-struct Integer : Token<Integer, Operand> {
+struct Expression : Token<Expression, Operand> {
+    bool scan(Build& build, const char*& first, Operand& operand) const {
+        return scan_expression(build, first, operand);
+    }
+};
+
+/// A literal (scan_number) or expression (scan_expression) that is an integer.
+template <bool (*Scan)(Build&, const char*&, Operand&)>
+struct IntegerOf : Token<IntegerOf<Scan>, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         const char* const start = first;
-        if (!scan_number(build, first, operand)) return false;
+        if (!Scan(build, first, operand)) return false;
         if (operand.kind == Operand::Kind::Integer) return true;
         build.source.fail(start, "a floating-point literal stands where an integer belongs", {});
     }
 };
 
 /// A count or a size.
-struct Count : Token<Count, Operand> {
+template <bool (*Scan)(Build&, const char*&, Operand&)>
+struct CountOf : Token<CountOf<Scan>, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         const char* const start = first;
-        if (!Integer{}.scan(build, first, operand)) return false;
+        if (!IntegerOf<Scan>{}.scan(build, first, operand)) return false;
         if (operand.value <= 0xffff'ffff) return true;
         build.source.fail(start, "this number is negative or does not fit in 32 bits", {});
     }

@@ -18,4 +18,7 @@ std::optional<std::string> clang_ptx(std::string_view source, std::string_view o
 /// std::runtime_error with the log where it does not assemble.
 std::map<std::string, std::string> machine_code(std::string_view ptx, std::string_view target);
 
+/// What ptxas lays into global and constant memory, and where addresses are to be put in, by section.
+std::map<std::string, std::string> initial_values(std::string_view ptx, std::string_view target);
+
 }  // namespace ikat::tests

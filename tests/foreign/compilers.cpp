@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/ptx/foreign.hpp"
+#include "tests/foreign/compilers.hpp"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -67,8 +68,8 @@ T load(const std::string& bytes, std::size_t at) {
     return value;
 }
 
-/// The sections of an ELF64 file whose names begin with ".text".
-std::map<std::string, std::string> text_sections(const std::string& elf) {
+/// The sections of an ELF64 file whose names begin with one of these.
+std::map<std::string, std::string> sections_of(const std::string& elf, std::initializer_list<std::string_view> wanted) {
     const auto table = load<std::uint64_t>(elf, 0x28);
     const auto size = load<std::uint16_t>(elf, 0x3a), count = load<std::uint16_t>(elf, 0x3c);
     const auto names = load<std::uint64_t>(elf, table + load<std::uint16_t>(elf, 0x3e) * size + 0x18);
@@ -76,7 +77,7 @@ std::map<std::string, std::string> text_sections(const std::string& elf) {
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t header = table + i * size;
         const std::string name = elf.c_str() + names + load<std::uint32_t>(elf, header);
-        if (name.starts_with(".text"))
+        if (std::ranges::any_of(wanted, [&](std::string_view prefix) { return name.starts_with(prefix); }))
             sections[name] =
                 elf.substr(load<std::uint64_t>(elf, header + 0x18), load<std::uint64_t>(elf, header + 0x20));
     }
@@ -98,7 +99,12 @@ std::optional<std::string> clang_ptx(std::string_view source, std::string_view o
 }
 
 std::map<std::string, std::string> machine_code(std::string_view ptx, std::string_view target) {
-    return text_sections(run(*find_ptxas(), "-c -arch=" + std::string(target), "ptx", ptx));
+    return sections_of(run(*find_ptxas(), "-c -arch=" + std::string(target), "ptx", ptx), {".text"});
+}
+
+std::map<std::string, std::string> initial_values(std::string_view ptx, std::string_view target) {
+    return sections_of(run(*find_ptxas(), "-c -arch=" + std::string(target), "ptx", ptx),
+                       {".nv.global", ".nv.constant", ".rel"});
 }
 
 }  // namespace ikat::tests

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round trips of PTX from elsewhere: parse, print, parse, print again gives the same text, and ptxas makes the same
+// machine code of the printed text as of the original, so no modifier, operand or directive was lost.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/module.hpp"
+#include "tests/catch.hpp"
+#include "tests/foreign/compilers.hpp"
+#include "tests/ptxas.hpp"
+
+using namespace ikat;
+
+namespace {
+
+/// Reprints the text, having checked that this ends in the first round.
+std::string reprint(const std::string& text) {
+    const std::string printed = ptx::print(ptx::parse(text, "original"));
+    REQUIRE(ptx::print(ptx::parse(printed, "printed")) == printed);
+    return printed;
+}
+
+void check_machine_code(const std::string& original, const std::string& target) {
+    const std::string printed = reprint(original);
+    for (const Diagnostic& each : ptx::check(ptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
+        FAIL_CHECK(to_string(each));
+    if (tests::skip_without_ptxas()) return;
+    const auto before = tests::machine_code(original, target);
+    REQUIRE_FALSE(before.empty());
+    CHECK(before == tests::machine_code(printed, target));
+}
+
+std::string read(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(IKAT_SOURCE_DIR + path).rdbuf();
+    return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("PTX by nvcc") {
+    for (const char* options : {"-arch=sm_90 -lineinfo", "-arch=sm_80 -use_fast_math", "-arch=sm_75 -G"}) {
+        INFO(options);
+        const auto text = tests::nvcc_ptx(read("/tests/foreign/kernels.cu"), options);
+        if (!text) {
+            std::puts("skipped: no nvcc");
+            return;
+        }
+        check_machine_code(*text, "sm_90");
+    }
+}
+
+TEST_CASE("PTX by clang") {
+    for (const char* options : {"-O0 -march=sm_75", "-O2 -march=sm_80", "-O2 -g -march=sm_80"}) {
+        INFO(options);
+        const auto text = tests::clang_ptx(read("/tests/foreign/kernels.cpp"), options);
+        if (!text) {
+            std::puts("skipped: no clang++-19");
+            return;
+        }
+        // Debug sections refer to labels of the text; ptxas makes the code of both alike all the same.
+        check_machine_code(*text, "sm_80");
+    }
+}
+
+TEST_CASE("PTX in the manner of Triton") { check_machine_code(read("/tests/foreign/triton.ptx"), "sm_90a"); }
+
+TEST_CASE("constant expressions have the value that ptxas gives them") {
+    if (tests::skip_without_ptxas()) return;
+    const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .s64 value[1] = {";
+    for (const std::string expression : {"1+2*3",
+                                         "(1+2)*3",
+                                         "-(4-6)",
+                                         "7/2-9 % 4",
+                                         "0xffffffffffffffff>>60",
+                                         "(.s64)0xffffffffffffffff>>60",
+                                         "-1>>60",
+                                         "3<2?10:7",
+                                         "0x80|1",
+                                         "1&&0",
+                                         "1||5",
+                                         "!5",
+                                         "!0",
+                                         "~0&0xff",
+                                         "1<<70",
+                                         "-7/2",
+                                         "-7 % 3",
+                                         "5U-7",
+                                         "WARP_SZ*2",
+                                         "1^3",
+                                         "2>1",
+                                         "0x8000000000000000/2",
+                                         "-1/2U",
+                                         "-1<1U",
+                                         "5*(.u64)3",
+                                         "9223372036854775808",
+                                         "-1>0x8000000000000000",
+                                         "2-3-4",
+                                         "1|2^3&6",
+                                         "100/7*7",
+                                         "1<<2+3",
+                                         "-0x10",
+                                         "+3",
+                                         "--5"}) {
+        INFO(expression);
+        const ptx::Module module = ptx::parse(head + expression + "};\n", "expression");
+        const ptx::Operand list = module.operands(module.variables.at(0).declarators.at(0).initialiser)[0];
+        const std::string value = std::to_string(std::int64_t(module.operands(list.children)[0].value));
+        CHECK(tests::initial_values(head + expression + "};\n", "sm_80") ==
+              tests::initial_values(head + value + "};\n", "sm_80"));
+    }
+}
+
+TEST_CASE("initial values survive the printer") {
+    if (tests::skip_without_ptxas()) return;
+    const std::string text = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .global .align 4 .u32 nested[2][3] = {{1, 2}, {4, 5, 6}};
+.visible .global .align 8 .f64 numbers[3] = {1.5, 0d3FF0000000000000, -2.25e3};
+.visible .global .align 4 .f32 singles[2] = {0f3F800000, 1.25};
+.visible .global .align 1 .b8 bytes[8] = {104, 105, 0x7f, 0377, 0b101};
+.visible .global .align 8 .u64 places[4] = {generic(nested), nested+4, generic(nested)+8, 0};
+.visible .const .align 4 .s32 fixed[4] = {-1, 2, 3+4*5};
+.visible .global .align 1 .b8 parts[4] = {0xff(nested), 0xff00(nested), 0xff0000(nested), 0xff000000(nested)};
+)";
+    CHECK(tests::initial_values(text, "sm_80") == tests::initial_values(reprint(text), "sm_80"));
+}
+
+TEST_CASE("every PTX file of the repository") {
+    int files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(IKAT_SOURCE_DIR)) {
+        const std::string path = entry.path().string();
+        if (entry.path().extension() != ".ptx" || path.find("/build/") != path.npos ||
+            path.find("/errors/") != path.npos || entry.path().stem() == "bad")
+            continue;
+        INFO(path);
+        std::ostringstream text;
+        text << std::ifstream(path).rdbuf();
+        std::string input = text.str();
+        if (const std::size_t mark = input.find("// ---- expect ----"); mark != input.npos) input.resize(mark);
+        reprint(input);
+        ++files;
+    }
+    CHECK(files > 0);
+}
