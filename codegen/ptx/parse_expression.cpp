@@ -213,10 +213,10 @@ std::optional<Value> Scanner::parenthesised() {
 
 std::uint64_t Scanner::divide(std::string_view op, const Value& a, const Value& b, bool is_signed, const char* where) {
     if (b.bits == 0) build_.source.fail(where, "a constant is divided by zero", "");
-    if (!is_signed) return op == "/" ? a.bits / b.bits : a.bits % b.bits;
-    if (b.bits == ~std::uint64_t{0}) return op == "/" ? 0 - a.bits : 0;
-    const auto x = std::int64_t(a.bits), y = std::int64_t(b.bits);
-    return std::uint64_t(op == "/" ? x / y : x % y);
+    if (op == "%") return a.bits % b.bits;  // of unsigned numbers always
+    if (!is_signed) return a.bits / b.bits;
+    if (b.bits == ~std::uint64_t{0}) return 0 - a.bits;
+    return std::uint64_t(std::int64_t(a.bits) / std::int64_t(b.bits));
 }
 
 Value Scanner::apply_floats(std::string_view op, double a, double b, const char* where) {

@@ -126,7 +126,7 @@ TEST_CASE("initial values survive the printer") {
 .visible .global .align 1 .b8 bytes[8] = {104, 105, 0x7f, 0377, 0b101};
 .visible .global .align 8 .u64 places[4] = {generic(nested), nested+4, generic(nested)+8, 0};
 .visible .const .align 4 .s32 fixed[4] = {-1, 2, 3+4*5};
-.visible .global .align 1 .b8 parts[4] = {0xff(nested), 0xff00(nested), 0xff0000(nested), 0xff000000(nested)};
+.visible .global .align 1 .u8 parts[4] = {0xff(nested), 0xff00(nested), 0xff0000(nested), 0xff000000(nested)};
 )";
     CHECK(tests::initial_values(text, "sm_80") == tests::initial_values(reprint(text), "sm_80"));
 }
