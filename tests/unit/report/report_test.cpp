@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/report/report.hpp"
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+
+#include "codegen/report/mix.hpp"
 #include "stdlib/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
@@ -10,6 +16,25 @@ using namespace ikat;
 TEST_CASE("an entry that is not there is an error") {
     const ptx::Module module = ptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
     CHECK_THROWS_AS(report(module, "nothing"), Error);
+}
+
+TEST_CASE("every opcode that is no arithmetic has a kind of its own") {
+    const std::set<std::string> arithmetic = {
+        "abs",   "add",   "addc",  "copysign", "div",      "dp2a",      "dp4a",      "fma",    "mad",    "mad24",
+        "madc",  "max",   "min",   "mul",      "mul24",    "neg",       "rem",       "sad",    "sub",    "subc",
+        "vadd",  "vadd2", "vadd4", "vmad",     "vabsdiff", "vabsdiff2", "vabsdiff4", "vavrg2", "vavrg4", "vmax",
+        "vmax2", "vmax4", "vmin",  "vmin2",    "vmin4",    "vsub",      "vsub2",     "vsub4"};
+    std::ifstream file(std::string(IKAT_SOURCE_DIR) + "/codegen/ptx/opcodes.cpp");
+    const std::string table{std::istreambuf_iterator<char>(file), {}};
+    const std::regex stem(R"x(\.stem = "(\w+)")x");
+    std::size_t stems = 0;
+    for (std::sregex_iterator at(table.begin(), table.end(), stem), end; at != end; ++at, ++stems) {
+        ptx::Module module;
+        const ptx::Instruction instruction{.opcode = module.intern(at->str(1))};
+        INFO(at->str(1));
+        CHECK((kind_of(module, instruction) == "integer arithmetic") == arithmetic.contains(at->str(1)));
+    }
+    CHECK(stems > 100);
 }
 
 TEST_CASE("a report has one row for each architecture that runs the kernel") {
