@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what BUILD has built into a folder of its own, and moves it; then builds, runs and tests examples/project
-# with it and nothing of the source tree, once through CMake and once a program through pkg-config. With IKAT_BLESS=1 in
-# the environment the project's golden files are approved as they come out.
+# with it and nothing of the source tree, once through CMake and once a program through pkg-config; and unpacks the
+# Debian package. With IKAT_BLESS=1 in the environment the project's golden files are approved as they come out.
 cmake_minimum_required(VERSION 3.25)
 set(scratch ${BUILD}/package_test)
 set(prefix ${scratch}/moved)
@@ -67,5 +67,21 @@ if(pkg_config)
   run(${COMPILER} ${debug} ${scratch}/row_sum.o -o ${scratch}/row_sum ${flags} -Wl,-rpath,${libraries})
   run(${scratch}/row_sum)
   expect("row 4: ")
+endif()
+
+# The Debian package, unpacked.
+find_program(dpkg_deb dpkg-deb)
+if(dpkg_deb)
+  cmake_path(GET CMAKE_COMMAND PARENT_PATH programs)
+  run(${programs}/cpack --config ${BUILD}/CPackConfig.cmake -G DEB -B ${scratch}/deb)
+  file(GLOB deb ${scratch}/deb/ikat_${VERSION}_*.deb)
+  run(${dpkg_deb} -f ${deb} Version)
+  expect("${VERSION}")
+  run(${dpkg_deb} -x ${deb} ${scratch}/unpacked)
+  run(${scratch}/unpacked/usr/bin/ikat --version)
+  expect("ikat ${VERSION}")
+  if(NOT EXISTS ${scratch}/unpacked/usr/include/ikat/ikat.hpp)
+    message(FATAL_ERROR "the Debian package has no headers")
+  endif()
 endif()
 file(REMOVE_RECURSE ${scratch})
