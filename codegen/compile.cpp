@@ -52,25 +52,13 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
-/// Bytes of the static symbols in shared memory, laid out one after the other.
-std::uint32_t static_shared_bytes(const ir::Function& fn) {
-    std::uint64_t bytes = 0;
-    for (const ir::Symbol& symbol : fn.symbols) {
-        if (symbol.space != ir::Space::Shared || symbol.dynamic) continue;
-        const std::uint64_t size = ir::info(symbol.element).bytes;
-        const std::uint64_t alignment = std::max<std::uint64_t>(symbol.alignment, size);
-        bytes = (bytes + alignment - 1) / alignment * alignment + symbol.count * size;
-    }
-    return std::uint32_t(bytes);
-}
-
 /// What the launch and the reports need to know of the kernel.
 void describe(const ir::Function& fn, Compiled& out) {
     out.name = fn.name;
     out.parameters = fn.parameters;
     out.symbols = fn.symbols;
     out.bounds = fn.bounds;
-    out.static_shared_bytes = static_shared_bytes(fn);
+    out.static_shared_bytes = std::uint32_t(ir::symbol_bytes(fn.symbols, ir::Space::Shared));
     out.dynamic_shared = std::ranges::any_of(fn.symbols, &ir::Symbol::dynamic);
 }
 

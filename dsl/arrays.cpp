@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays, subscripts, stores, atomics; what other threads and the host see.
+#include <algorithm>
 #include <bit>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -66,7 +68,7 @@ NodeInfo load_node(Recorder& recorder, const Array& array, Node index, std::uint
                   .arguments = {index},
                   .where = recorder.here()};
     node.memory.count = count;
-    if (array.direction == Direction::Read) node.memory.cache = ir::CacheOperator::Nc;
+    if (array.direction == Direction::Read && !array.symbol) node.memory.cache = ir::CacheOperator::Nc;
     return node;
 }
 
@@ -113,6 +115,40 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
                        .alignment = 16});
     return {
         .index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element};
+}
+
+Array declare_constant(Type element, std::uint64_t count, const void* first, std::uint64_t given, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (given != count)
+        recorder.complain("a Constant of " + std::to_string(count) + " elements is given " + std::to_string(given),
+                          "give it a value for each element", recorder.here());
+    ir::Symbol symbol{.name = {}, .space = ir::Space::Const, .element = element, .count = count, .alignment = 16};
+    symbol.values.resize(count);
+    const std::size_t size = ir::info(element).bytes;
+    for (std::uint64_t i = 0; i < std::min(count, given); ++i)
+        std::memcpy(&symbol.values[i], static_cast<const std::byte*>(first) + i * size, size);
+
+    auto& symbols = recorder.kernel.symbols;
+    std::uint32_t number = 0, index = 0;
+    for (; index < symbols.size(); ++index) {
+        if (symbols[index].space != ir::Space::Const) continue;
+        if (symbols[index].element == element && symbols[index].values == symbol.values) break;
+        ++number;
+    }
+    if (index == symbols.size()) {
+        symbol.name = "const" + std::to_string(number);
+        symbols.push_back(std::move(symbol));
+        const std::uint64_t bytes = ir::symbol_bytes(symbols, ir::Space::Const);
+        if (bytes > ir::most_constant_bytes)
+            recorder.complain("the kernel's Constant arrays take up " + std::to_string(bytes) + " bytes",
+                              "constant memory has 65536 bytes: pass large tables as In<T>", recorder.here());
+    }
+    return {.index = index,
+            .capture = recorder.capture(),
+            .symbol = true,
+            .direction = Direction::Read,
+            .element = element};
 }
 
 Array declare_dynamic(Type element, Position count) {

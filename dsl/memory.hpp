@@ -7,6 +7,8 @@
 //     auto t = s[i];  s[i] = s[j];  s[j] = t;      swaps
 #pragma once
 #include <cstddef>
+#include <initializer_list>
+#include <ranges>
 
 #include "dsl/operators.hpp"
 
@@ -113,7 +115,7 @@ public:
 private:
     void store(const Incoming<device_type>& v) const {
         static_assert(direction != trace::Direction::Read,
-                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+                      "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
         trace::store(slot_, {&v.value(), 1}, v.where());
     }
 
@@ -137,7 +139,7 @@ public:
     }
     void operator=(const Vec<Computing<E>, N>& v) && {
         static_assert(direction != trace::Direction::Read,
-                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+                      "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
         trace::store(slot_, v.recorded(), slot_.where);
     }
 
@@ -230,7 +232,7 @@ private:
     }
     static void check_writable() {
         static_assert(direction != trace::Direction::Read,
-                      "In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store");
+                      "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
     }
 
     trace::Array array_;
@@ -256,7 +258,7 @@ using InOut = Pointer<E, trace::Direction::ReadWrite, rank>;
 
 namespace detail {
 
-template <ir::Space space, class E, std::size_t... N>
+template <trace::Direction direction, class E, std::size_t... N>
 class Array {
     static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
     static_assert(((N > 0) && ...), "an extent is at least 1");
@@ -268,8 +270,7 @@ public:
     static constexpr std::size_t rank = sizeof...(N), size = (N * ...);
     static constexpr std::uint64_t extents[] = {N...};
 
-    explicit Array(const trace::Where& where = trace::Where::current())
-        : array_(trace::declare_array(space, ir::type_of<E>, size, where)) {}
+    explicit Array(const trace::Array& array) : array_(array) {}
     Array(const Array&) = default;
     Array& operator=(const Array&) = delete;
 
@@ -280,12 +281,12 @@ public:
         return at(i, j, k, l);
     }
     /// All elements in a row, the last extent running fastest: vec<4>(i), load_if, passing on to a function.
-    Indexable<E, trace::Direction::ReadWrite> flat() const { return Indexable<E, trace::Direction::ReadWrite>(array_); }
+    Indexable<E, direction> flat() const { return Indexable<E, direction>(array_); }
 
 private:
     auto at(const auto&... i) const {
         const trace::Position indices[] = {i.position()...};
-        return Subscript<E, trace::Direction::ReadWrite>(trace::subscript(array_, indices, extents, rank));
+        return Subscript<E, direction>(trace::subscript(array_, indices, extents, rank));
     }
 
     trace::Array array_;
@@ -295,17 +296,37 @@ private:
 
 /// Memory that the threads of a block share. Each declaration that is executed is an array of its own.
 template <class E, std::size_t... N>
-class Shared : public detail::Array<ir::Space::Shared, E, N...> {
+class Shared : public detail::Array<trace::Direction::ReadWrite, E, N...> {
 public:
     explicit Shared(const trace::Where& where = trace::Where::current())
-        : detail::Array<ir::Space::Shared, E, N...>(where) {}
+        : detail::Array<trace::Direction::ReadWrite, E, N...>(
+              trace::declare_array(ir::Space::Shared, ir::type_of<E>, (N * ...), where)) {}
 };
 /// Memory of one thread, for indices that only the device knows. Where the host knows them, Regs is the faster one.
 template <class E, std::size_t... N>
-class Local : public detail::Array<ir::Space::Local, E, N...> {
+class Local : public detail::Array<trace::Direction::ReadWrite, E, N...> {
 public:
     explicit Local(const trace::Where& where = trace::Where::current())
-        : detail::Array<ir::Space::Local, E, N...>(where) {}
+        : detail::Array<trace::Direction::ReadWrite, E, N...>(
+              trace::declare_array(ir::Space::Local, ir::type_of<E>, (N * ...), where)) {}
+};
+/// Constant memory: a table of the host's as it is when the kernel is captured. It is fastest where all threads of a
+/// warp read the same element. All tables of a kernel together have at most 64 KiB.
+template <class E, std::size_t... N>
+class Constant : public detail::Array<trace::Direction::Read, E, N...> {
+    static_assert((N * ... * sizeof(E)) <= ir::most_constant_bytes,
+                  "constant memory has 65536 bytes: pass large tables as In<T>");
+    using Base = detail::Array<trace::Direction::Read, E, N...>;
+
+public:
+    /// Of as many values as it has elements, the last extent running fastest.
+    Constant(std::initializer_list<E> values, const trace::Where& where = trace::Where::current())
+        : Base(trace::declare_constant(ir::type_of<E>, (N * ...), values.begin(), values.size(), where)) {}
+    template <std::ranges::contiguous_range R>
+    requires std::same_as<std::ranges::range_value_t<R>, E>
+    explicit Constant(const R& values, const trace::Where& where = trace::Where::current())
+        : Base(trace::declare_constant(ir::type_of<E>, (N * ...), std::ranges::data(values), std::ranges::size(values),
+                                       where)) {}
 };
 
 /// Shared memory whose size the launch gives.

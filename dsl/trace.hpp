@@ -131,6 +131,9 @@ struct Slot {
 };
 
 Array declare_array(ir::Space space, ir::Type element, std::uint64_t count, const Where& where);
+/// An array in constant memory with the elements that stand at `first`. Equal ones are one.
+Array declare_constant(ir::Type element, std::uint64_t count, const void* first, std::uint64_t given,
+                       const Where& where);
 /// Dynamic shared memory for `count` elements behind what has been asked for before.
 Array declare_dynamic(ir::Type element, Position count);
 

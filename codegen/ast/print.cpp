@@ -64,8 +64,12 @@ private:
     }
 
     static std::string symbol(const ir::Symbol& symbol) {
-        return fmt::format("{} {}: {}[{}] align {}", ir::space_names[int(symbol.space)], symbol.name,
-                           name(symbol.element), symbol.dynamic ? "" : std::to_string(symbol.count), symbol.alignment);
+        std::string out =
+            fmt::format("{} {}: {}[{}] align {}", ir::space_names[int(symbol.space)], symbol.name, name(symbol.element),
+                        symbol.dynamic ? "" : std::to_string(symbol.count), symbol.alignment);
+        for (const ir::Word& value : symbol.values)
+            (out += &value == &symbol.values.front() ? " = " : ", ") += ir::literal_text(symbol.element, value);
+        return out;
     }
 
     // ---- regions and lines

@@ -86,6 +86,17 @@ std::uint32_t Function::add_text(std::string_view text) {
     return std::uint32_t(texts.size() - 1);
 }
 
+std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space) {
+    std::uint64_t out = 0;
+    for (const Symbol& symbol : symbols) {
+        if (symbol.space != space || symbol.dynamic) continue;
+        const std::uint64_t size = info(symbol.element).bytes;
+        const std::uint64_t alignment = std::max<std::uint64_t>(symbol.alignment, size);
+        out = (out + alignment - 1) / alignment * alignment + symbol.count * size;
+    }
+    return out;
+}
+
 std::optional<Word> constant(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
     if (inst == no_inst || fn[inst].op != Op::Const) return {};

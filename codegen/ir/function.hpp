@@ -107,7 +107,7 @@ struct Parameter {
     bool operator==(const Parameter&) const = default;
 };
 
-/// A shared or local array.
+/// A shared, local or constant array.
 struct Symbol {
     std::string name;
     Space space = Space::Shared;
@@ -115,8 +115,12 @@ struct Symbol {
     std::uint64_t count = 0;      // elements; 0 for dynamic shared memory
     std::uint32_t alignment = 0;  // bytes
     bool dynamic = false;         // begins at the dynamic part of shared memory
+    std::vector<Word> values{};   // of a constant array: each element's bits
     bool operator==(const Symbol&) const = default;
 };
+
+/// Bytes of the symbols of a space that are not dynamic, one behind the other at their alignments.
+std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space);
 
 struct LaunchBounds {
     std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not said

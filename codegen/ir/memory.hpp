@@ -9,6 +9,9 @@ namespace ikat::ir {
 enum class Space : std::uint8_t { None, Generic, Global, Shared, Local, Const, Param };
 inline constexpr std::string_view space_names[] = {"", "generic", "global", "shared", "local", "const", "param"};
 
+/// What the constant arrays of a kernel may take up together.
+inline constexpr std::uint64_t most_constant_bytes = 65536;
+
 /// PTX cache operators; Nc is the read-only path ld.global.nc.
 enum class CacheOperator : std::uint8_t { None, Ca, Cg, Cs, Cv, Wb, Wt, Nc };
 inline constexpr std::string_view cache_operator_names[] = {"", "ca", "cg", "cs", "cv", "wb", "wt", "nc"};

@@ -11,7 +11,7 @@
 
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Keyword, word, number)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Parameter, name, access, type, pointer, keywords)
-BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Symbol, dynamic, space, name, type, count, keywords)
+BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Symbol, dynamic, space, name, type, count, keywords, values)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::TypedValue, name, type)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Place, file, line, column)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Argument, address, what, offset)
@@ -144,6 +144,7 @@ const Rule<class PointerId, bool> pointer = "*";
 const Rule<class ParameterId, tree::Parameter> parameter = "a parameter, such as %n: u32";
 const Rule<class ParametersId, List<tree::Parameter>> parameters = "parameters";
 const Rule<class DynamicId, bool> dynamic = "dynamic";
+const Rule<class InitialiserId, List<Token>> initialiser = "values";
 const Rule<class SymbolId, tree::Symbol> symbol = "a symbol, such as shared $tile: f32[64]";
 const Rule<class SymbolsId, List<tree::Symbol>> symbols = "symbols";
 const Rule<class BlockParametersId, List<tree::TypedValue>> block_parameters = "parameters";
@@ -160,7 +161,9 @@ const auto pointer_def = ('*' >> attr(true)) | attr(false);
 const auto parameter_def = value > ':' > (access | nothing) > type > pointer > keywords;
 const auto parameters_def = (parameter % ',') | attr(List<tree::Parameter>{});
 const auto dynamic_def = (word("dynamic") >> attr(true)) | attr(false);
-const auto symbol_def = (dynamic >> space) > symbol_name > ':' > type > '[' > (number | nothing) > ']' > keywords;
+const auto initialiser_def = ('=' > (literal % ',')) | attr(List<Token>{});
+const auto symbol_def = (dynamic >> space) > symbol_name > ':' > type > '[' > (number | nothing) > ']' > keywords
+                        > initialiser;
 const auto symbols_def = *(symbol > line_end);
 const auto block_parameters_def = ('(' > (typed_value % ',') > ')') | attr(List<tree::TypedValue>{});
 const auto lines_def = *(line > line_end);
@@ -171,8 +174,8 @@ const auto function_def =
     kind > function_name > '(' > parameters > ')' > keywords > '{' > line_end > symbols > blocks > '}';
 const auto module_def = -line_end > *(function > -line_end);
 
-BOOST_SPIRIT_DEFINE(keyword, keywords, pointer, parameter, parameters, dynamic, symbol, symbols, block_parameters,
-                    lines, ends, block, blocks, function, module)
+BOOST_SPIRIT_DEFINE(keyword, keywords, pointer, parameter, parameters, dynamic, initialiser, symbol, symbols,
+                    block_parameters, lines, ends, block, blocks, function, module)
 
 const auto blank = char_(" \t\r") | ("//" >> *(char_ - eol));
 

@@ -139,6 +139,11 @@ private:
                 symbol.alignment = number<std::uint32_t>(keyword.number);
             else
                 fail(keyword.word, "a symbol has no " + std::string(keyword.word.text()), "it has align");
+        for (const Token value : tree.values) {
+            const auto bits = literal_bits(symbol.element, value.text());
+            if (!bits) fail(value, std::string(value.text()) + " is no " + std::string(info(symbol.element).name), {});
+            symbol.values.push_back(*bits);
+        }
     }
     static Space space(Token token) { return Space(find(space_names, token.text()).value_or(0)); }  // "none" is 0
 

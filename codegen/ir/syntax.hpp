@@ -25,10 +25,11 @@ struct Parameter {  // %x: in f32* align 4
     bool pointer = false;
     std::vector<Keyword> keywords;
 };
-struct Symbol {  // dynamic shared $tile: f32[1024] align 16
+struct Symbol {  // dynamic shared $tile: f32[1024] align 16; const $table: f32[2] = 1.0, 2.0
     bool dynamic = false;
     Token space, name, type, count;
     std::vector<Keyword> keywords;
+    std::vector<Token> values;
 };
 struct TypedValue {  // %1: f32
     Token name, type;

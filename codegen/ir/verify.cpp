@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "codegen/ir/cfg.hpp"
+#include "codegen/ir/literal.hpp"
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/ir/verify_rows.hpp"
@@ -63,6 +64,7 @@ private:
         if (fn_.block_count() == 0) at_function("it has no entry block");
         for (const Parameter& parameter : fn_.parameters) this->parameter(parameter);
         for (const Symbol& symbol : fn_.symbols) this->symbol(symbol);
+        if (symbol_bytes(fn_.symbols, Space::Const) > most_constant_bytes) at_function("too much constant memory");
         distinct(fn_.parameters, "parameter %");
         distinct(fn_.symbols, "symbol $");
     }
@@ -96,6 +98,10 @@ private:
         if (symbol.dynamic && (symbol.space != Space::Shared || symbol.count))
             at_function(name + " is dynamic, so it is shared and its size unsaid");
         if (!symbol.dynamic && !symbol.count) at_function(name + " has no elements");
+        if (symbol.values.size() != (symbol.space == Space::Const ? symbol.count : 0))
+            at_function(name + ": constant arrays have a value for each element, others have none");
+        for (const Word value : symbol.values)
+            if (!fits(symbol.element, value)) at_function(name + ": a value with more bits than its type");
         if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is no power of two");
     }
 

@@ -37,6 +37,7 @@ private:
     Variable parameter(const ir::Parameter& parameter, std::string_view name);
     void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
     void declare(const ir::Symbol& symbol, std::string_view name);
+    void initialise(Variable& variable, const ir::Symbol& symbol);
     void declare_registers();
     void declare_files();
 
@@ -76,7 +77,8 @@ void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> 
     function_.directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
 }
 
-/// `.shared .align 16 .b8 tile[4096];` in the body; dynamic shared memory is an external array before the entry.
+/// `.shared .align 16 .b8 tile[4096];` in the body; before the entry, dynamic shared memory as an external array and
+/// `.const .align 16 .f32 table[2] = {0f3F800000, 0f40000000};`.
 void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     const std::uint32_t size = ir::info(symbol.element).bytes;
     Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
@@ -84,10 +86,24 @@ void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
     out.type = module_.intern(".b8");
     const std::int64_t bytes = symbol.dynamic ? -1 : std::int64_t(symbol.count * size);
     out.declarators.push_back({.name = module_.intern(name), .extents = {bytes}});
-    if (!symbol.dynamic) return writer_.variable(std::move(out));
-    out.linkage = {module_.intern(".extern")};
+    if (symbol.space == ir::Space::Const) {
+        initialise(out, symbol);
+    } else if (symbol.dynamic) {
+        out.linkage = {module_.intern(".extern")};
+    } else {
+        return writer_.variable(std::move(out));
+    }
     module_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});
     module_.variables.push_back(std::move(out));
+}
+
+void Emitter::initialise(Variable& variable, const ir::Symbol& symbol) {
+    std::vector<Operand> values;
+    for (const ir::Word value : symbol.values) values.push_back(literal(writer_, symbol.element, value));
+    const Operand list = writer_.group(Operand::Kind::Vector, values);
+    variable.type = module_.intern("." + std::string(data_type(symbol.element)));
+    variable.declarators[0].extents = {std::int64_t(symbol.count)};
+    variable.declarators[0].initialiser = module_.add_operands({&list, 1});
 }
 
 void Emitter::declare_registers() {

@@ -140,14 +140,13 @@ Operand InstructionEmitter::operand(Value value) {
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
     if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);
-    return literal(definition.type, definition.attribute);
+    return literal(writer_, definition.type, definition.attribute);
 }
 
-/// PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
-Operand InstructionEmitter::literal(Type type, Word bits) {
+Operand literal(Writer& writer, Type type, Word bits) {
     if (type == Type::F32) return {.kind = Operand::Kind::Float32, .value = bits};
     if (type == Type::F64) return {.kind = Operand::Kind::Float64, .value = bits};
-    if (type == Type::F16 || (!ir::is_signed(type) && bits >> 31)) return writer_.hexadecimal(bits);
+    if (type == Type::F16 || (!ir::is_signed(type) && bits >> 31)) return writer.hexadecimal(bits);
     return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
 }
 

@@ -17,6 +17,9 @@ struct Names {
 };
 Names unique_names(const ir::Function& fn);
 
+/// A constant. PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
+Operand literal(Writer& writer, ir::Type type, ir::Word bits);
+
 class InstructionEmitter {
 public:
     InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer);
@@ -39,7 +42,6 @@ private:
     Spelling spelling(ir::Inst inst);
     Operand destination(std::span<const ir::Value> results);
     Operand data(std::span<const ir::Value> values);
-    Operand literal(ir::Type type, ir::Word bits);
     bool result_is_read(ir::Inst inst) const;
 
     const ir::Function& fn_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // What a subscript allows, and what an index is.
-// expect: In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store
+// expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
 // expect: this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to change it, or write x[i] = ... to store
 // expect: an index is a u32 or a u64: convert it with cast<u32>()
@@ -14,7 +14,8 @@
 // expect: this atomic is not for elements of this type
 // expect: shuffles exchange i32, u32 and f32: convert narrower values, send wider ones in two halves
 // expect: an array has one to four extents
-// errors: 18
+// expect: constant memory has 65536 bytes: pass large tables as In<T>
+// errors: 19
 #include <ikat/dsl.hpp>
 using namespace ikat;
 
@@ -38,5 +39,8 @@ void misuse(In<float> x, Out<float> o, InOut<float> y, InOut<double> d, InOut<ha
     Local<float, 2, 2, 2, 2, 2> deep;
     atomic_add(x[i], 1);
     atomic_add(h[i], 1);
+    Constant<float, 4> table{1, 2, 3, 4};
+    table[i] = 2;
+    Constant<double, 8193> large{1};
     f64 w = shuffle_down(d[i], 1);
 }

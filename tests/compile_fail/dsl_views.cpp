@@ -2,7 +2,7 @@
 // clang-format off
 // What a view allows.
 // expect: a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>
-// expect: In<T> is read-only: declare the parameter as InOut<T> or Out<T> to store
+// expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
 // expect: an index is a u32 or a u64: convert it with cast<u32>()
 // expect: a view takes at most as many indices as its rank: A[i, j], A[p, i, j]

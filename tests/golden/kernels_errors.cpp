@@ -2,6 +2,7 @@
 // clang-format off
 // Kernels with one mistake each, and some that look like mistakes and are none, for tests/golden/dsl_errors.
 #include <optional>
+#include <vector>
 
 #include "tests/golden/kernels.hpp"
 
@@ -346,6 +347,19 @@ const auto view_directions = kernel("view_directions", params("i", "A", "n", "T"
     T[i, n, i] = 1;
 }).require(multiple_of<4>("A_pitch"), aligned<16>("A_pitch"), multiple_of<2>(3), aligned<16>(3));
 
+const auto constant_counts = kernel("constant_counts", params("y"), [](Out<float> y) {
+    Constant<float, 4> few{1, 2};
+    Constant<float, 2> many(std::vector<float>{1, 2, 3});
+    y[0] = few[0] + many[0];
+});
+
+const auto constant_bytes = kernel("constant_bytes", params("y"), [](Out<float> y) {
+    Constant<float, 10000> first(std::vector<float>(10000, 1.0f));
+    Constant<float, 6384> second(std::vector<float>(6384, 2.0f));
+    Constant<std::uint8_t, 1> third{1};
+    y[0] = first[0] + second[0];
+});
+
 struct Params {
     BOOST_HANA_DEFINE_STRUCT(Params, (float, scale));
     float other = 0;
@@ -412,6 +426,8 @@ const KernelRegistration registered[] = {
     ENTRY(view_directions),
     ENTRY(kept_slice),
     ENTRY(no_field),
+    ENTRY(constant_counts),
+    ENTRY(constant_bytes),
     ENTRY(bad_bounds),
     ENTRY(no_bounds),
 };

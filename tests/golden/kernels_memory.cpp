@@ -69,6 +69,14 @@ const auto dynamic_arrays = kernel("dynamic_arrays", params("y", "n"), [](Out<fl
     y[i] = a[n - 1 - i] + cast<f32>(b[n - 1 - i]);
 });
 
+const auto constants = kernel("constants", params("y", "n"), [](Out<float> y, u32 n) {
+    Constant<float, 2, 2> table{1, -0.5f, 1e30f, 0};
+    Constant<std::uint8_t, 3> bytes{1, 2, 255};
+    Constant<float, 2, 2> again{1, -0.5f, 1e30f, 0};  // the same array
+    y[n] = table[n, 1] * cast<f32>(bytes[n]);
+    y.vec<2>(n) = again.flat().vec<2>(n);
+});
+
 const auto registers = kernel("registers", params("x", "y"), [](In<float> x, Out<float> y) {
     Regs<f32, 3> sums(0);
     for (std::uint32_t k = 0; k < 3; ++k) sums[k] += x[k];
@@ -91,6 +99,7 @@ const KernelRegistration registered[] = {
     {"narrow", narrow},
     {"arrays", arrays},
     {"dynamic_arrays", dynamic_arrays},
+    {"constants", constants},
     {"registers", registers},
     {"wide_indices", wide_indices},
 };

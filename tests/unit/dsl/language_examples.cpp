@@ -2,6 +2,8 @@
 // The examples of docs/language.md, compiled and captured. language_test.cpp holds the page against this file.
 #include <ikat/dsl.hpp>
 
+#include <vector>
+
 #include "tests/catch.hpp"
 
 // clang-format off
@@ -81,6 +83,13 @@ const auto arrays = kernel("arrays", [](In<float> x, Out<float> y, u32 i, u32 n)
     for (int k = 0; k < 4; ++k) sums[k] += x[i + k];
     sync_block();
     y[i] = tile[t.x, t.y] + window[0] + cast<f32>(histogram[0]) + sums[3];
+});
+
+const std::vector<float> host_curves(256);
+const auto constants = kernel("constants", [](Out<float> y, u32 i, u32 n) {
+    Constant<float, 4> levels{0, 0.25f, 0.5f, 1};
+    Constant<float, 2, 128> curves(host_curves);  // a vector, array or span with as many elements
+    y[i] = levels[n % 4] * curves[n % 2, i];
 });
 
 const auto slices = kernel("slices", [](In<float> x, Out<float> y, u32 r, u32 columns) {
@@ -165,6 +174,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(swaps.check());
     CHECK_NOTHROW(vectors.check());
     CHECK_NOTHROW(arrays.check());
+    CHECK_NOTHROW(constants.check());
     CHECK_NOTHROW(slices.check());
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(scale_by.check());
