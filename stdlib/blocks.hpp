@@ -6,8 +6,16 @@
 //     each(w, block, piece, f)      calls f(offset, lanes) for each run of neighbouring weights of the piece; offset is
 //                                   that of the first one in the block
 //
+// and, for products with activations of 8 bits,
+//
+//     packed_pieces
+//     each_packed(w, block, piece, f)      calls f(offset, q, scale, minimum) for each four neighbouring weights:
+//                                          scale q - minimum, with the four q in the bytes of a u32, or signed of an
+//                                          i32
+//
 // Blocks that are multiples of 16 bytes are loaded by 4 bytes, those that are not by 2.
 #pragma once
+#include "dsl/bits.hpp"
 #include "stdlib/vectors.hpp"
 
 namespace ikat::stdlib::blocks {
@@ -23,6 +31,12 @@ std::array<U, N> load_bytes(const Bytes& w, const auto& i) {
     return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::array<U, N>{value(cast<u32>(v[int(k)]))...}; }
     (std::make_index_sequence<N>{});
 }
+
+/// Four bytes as a word, the first one lowest.
+inline U packed(const auto& bytes) { return value((bytes[0] | bytes[1] << 8) | (bytes[2] << 16 | bytes[3] << 24)); }
+constexpr std::uint32_t low_halves = 0x0f0f0f0f;
+/// The low and the high half of each byte of a word.
+inline U half_bytes(const U& word, bool high) { return value((high ? U(value(word >> 4)) : word) & low_halves); }
 
 /// The f16 of two bytes, in f32. The factor moves the exponent's bias, also of subnormal numbers.
 inline F half_of(const U& low, const U& high) {
@@ -48,6 +62,16 @@ struct Q4_0 {
         f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] & 15u); }));
         f(value(piece * 4u + 16u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] >> 4); }));
     }
+    static constexpr std::uint32_t packed_pieces = 4;
+    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
+        const U first = value(block * (bytes / 2));
+        const auto scale = load_bytes<2>(w, first);
+        const F d = half_of(scale[0], scale[1]);
+        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
+        const U word = packed(std::array{a[0], a[1], b[0], b[1]});
+        for (std::uint32_t half = 0; half < 2; ++half)
+            f(value(piece * 4u + 16u * half), half_bytes(word, half), d, value(8.0f * d));
+    }
 };
 
 struct Q8_0 {
@@ -59,6 +83,14 @@ struct Q8_0 {
         const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
         const U q[] = {a[0], a[1], b[0], b[1]};
         f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return value(d * signed_of(q[k])); }));
+    }
+    static constexpr std::uint32_t packed_pieces = 8;
+    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
+        const U first = value(block * (bytes / 2));
+        const auto scale = load_bytes<2>(w, first);
+        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
+        const U word = packed(std::array{a[0], a[1], b[0], b[1]});
+        f(value(piece * 4u), value(cast<i32>(word)), half_of(scale[0], scale[1]), 0.0f);
     }
 };
 
@@ -101,6 +133,14 @@ struct Q4_K {
         each_of_k(
             scales, q, c, l, [](int, std::size_t) { return 0u; }, f);
     }
+    static constexpr std::uint32_t packed_pieces = 32;
+    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
+        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
+        const Scales scales = scales_of(w, first, c);
+        const U word = packed(load_bytes<4>(w, first + 4u + piece));
+        for (std::uint32_t half = 0; half < 2; ++half)
+            f(value(c * 64u + (half * 32u + l)), half_bytes(word, half), scales.scale[half], scales.minimum[half]);
+    }
 };
 
 struct Q5_K {
@@ -112,6 +152,18 @@ struct Q5_K {
         each_of_k(
             scales, q, c, l,
             [&](int half, std::size_t k) { return (high[k] >> (c * 2u + std::uint32_t(half)) & 1u) << 4; }, f);
+    }
+    static constexpr std::uint32_t packed_pieces = 32;
+    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
+        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
+        const Scales scales = scales_of(w, first, c);
+        const U high = packed(load_bytes<4>(w, first + 4u + piece % 8u));
+        const U word = packed(load_bytes<4>(w, first + 12u + piece));
+        for (std::uint32_t half = 0; half < 2; ++half) {
+            const U fifth = value((high >> (c * 2u + half) & 0x01010101u) << 4);
+            f(value(c * 64u + (half * 32u + l)), value(half_bytes(word, half) | fifth), scales.scale[half],
+              scales.minimum[half]);
+        }
     }
 };
 
@@ -132,6 +184,25 @@ struct Q6_K {
                   const U q = value(four | (high[lane] >> (2 * k) & 3u) << 4);
                   return value(factor * cast<f32>(cast<i32>(q) - 32));
               }));
+        }
+    }
+    static constexpr std::uint32_t packed_pieces = 16;
+    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
+        const U first = value(block * (bytes / 2)), n = value(piece / 8u), i = value(piece % 8u * 2u);
+        const auto word = [&](const U& at) {
+            const auto a = load_bytes<2>(w, at), b = load_bytes<2>(w, at + 1u);
+            return packed(std::array{a[0], a[1], b[0], b[1]});
+        };
+        const U a = word(value(first + n * 32u + i)), b = word(value(first + n * 32u + 16u + i));
+        const U high = word(value(first + 64u + n * 16u + i));
+        const auto scale = load_bytes<2>(w, first + 104u);
+        const F d = half_of(scale[0], scale[1]);
+        for (std::uint32_t k = 0; k < 4; ++k) {
+            const F sc = signed_of(value(cast<u32>(w[block * bytes + 192u + n * 8u + k * 2u + i / 8u])));
+            const F factor = value(d * sc);
+            const U upper = value((high >> (2 * k) & 0x03030303u) << 4);
+            f(value(n * 128u + k * 32u + i * 2u), value(half_bytes(k & 1 ? b : a, k >= 2) | upper), factor,
+              value(32.0f * factor));
         }
     }
 };

@@ -37,10 +37,25 @@ const DequantiseKernel& dequantise_kernel(Quantised format);
 using QuantisedGemvKernel = Kernel<In<std::uint8_t>, In<float>, Out<float>, u32, u32>;
 const QuantisedGemvKernel& gemv_kernel(Quantised format);
 
+/// Activations in blocks of 32, GGML's Q8_1: q[b] is 9 words, which are 36 bytes: f16 d = max |x| / 127, f16 s = sum of
+/// x, 32 signed bytes x / d, rounded to nearest and half away from zero. x, q, n: n blocks. A warp to a block.
+using QuantiseKernel = Kernel<In<float>, Out<std::uint32_t>, u32>;
+const QuantiseKernel& quantise_q8_1_kernel();
+
+/// y = W x with x in blocks of Q8_1: products of four weights and four activations by one instruction (dp4a).
+/// w, x, y, rows, columns; x has columns / 32 blocks.
+using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
+const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
+
 // On buffers. Error where one is too small, or columns is no multiple of weights_of(format).
 void dequantise(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
                 runtime::Buffer<float>& y);
 void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns);
+/// All of x, whose size is a multiple of 32, to Q8_1; q has 9 words for 32 elements.
+void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q);
+void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+          const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
+          std::uint32_t columns);
 
 }  // namespace ikat::stdlib

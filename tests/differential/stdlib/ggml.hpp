@@ -2,6 +2,8 @@
 // A decoder of GGML's blocks on the host, written element by element from the description of the formats and not from
 // the kernels: every weight is found by itself.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -63,6 +65,32 @@ inline std::vector<float> decode(stdlib::Quantised format, std::span<const std::
     for (std::size_t block = 0; block < bytes.size() / size; ++block)
         for (std::uint32_t e = 0; e < stdlib::weights_of(format); ++e)
             out.push_back(weight(format, bytes.subspan(block * size, size), int(e)));
+    return out;
+}
+
+/// Activations as Q8_1 in words, by the rules of GGML; s is left out.
+inline std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x) {
+    std::vector<std::uint32_t> out(x.size() / 32 * 9);
+    for (std::size_t block = 0; block < x.size() / 32; ++block) {
+        float most = 0;
+        for (const float v : x.subspan(block * 32, 32)) most = std::max(most, std::abs(v));
+        const float d = most / 127;
+        out[block * 9] = half(d).bits;
+        for (std::size_t i = 0; i < 32; ++i) {
+            const int q = most == 0 ? 0 : int(std::round(x[block * 32 + i] / d));
+            out[block * 9 + 1 + i / 4] |= std::uint32_t(std::uint8_t(q)) << (i % 4 * 8);
+        }
+    }
+    return out;
+}
+
+/// The values that they stand for.
+inline std::vector<float> decode_q8_1(std::span<const std::uint32_t> words) {
+    std::vector<float> out;
+    for (std::size_t block = 0; block < words.size() / 9; ++block)
+        for (std::size_t i = 0; i < 32; ++i)
+            out.push_back(float(half::from_bits(std::uint16_t(words[block * 9]))) *
+                          float(std::int8_t(words[block * 9 + 1 + i / 4] >> (i % 4 * 8))));
     return out;
 }
 

@@ -96,6 +96,56 @@ TEST_CASE("quantised matrix times vector of any shape") {
         }
 }
 
+TEST_CASE("activations become the words of Q8_1") {
+    const runtime::Device device = test::open_device();
+    for (const std::uint32_t n : {0u, 1u, 2u, 3u, 4u, 5u, 31u, 100u}) {
+        INFO(n << " blocks");
+        auto x = test::random_elements<float>(std::size_t(n) * 32, n, -3, 3);
+        for (std::size_t i = 0; i < x.size() && i < 32; ++i) x[i] = 0;                        // a block of zeros
+        for (std::size_t i = 32; i < x.size() && i < 64; ++i) x[i] = (float(i) - 32) * 0.5f;  // halves
+        if (x.size() > 64) x[63] = 127, x[64] *= 1e-6f;
+        auto q = device.upload(std::vector<std::uint32_t>(std::size_t(n) * 9, ~0u), "q");
+        stdlib::quantise_q8_1(device, device.upload(x, "x"), q);
+        const auto got = q.download(), want = test::quantise_q8_1(x);
+        std::size_t different = 0;
+        for (std::size_t i = 0; i < want.size(); ++i) {
+            different += (i % 9 ? got[i] : got[i] & 0xffff) != want[i];
+            if (i % 9) continue;
+            double sum = 0, scale = 0;
+            for (std::size_t k = i / 9 * 32; k < i / 9 * 32 + 32; ++k) sum += x[k], scale += std::abs(x[k]);
+            const float s = half::from_bits(std::uint16_t(got[i] >> 16));
+            CHECK(std::abs(s - sum) <= std::abs(sum) * 0x1p-11 + scale * 8 * 0x1p-24 + 0x1p-25);
+        }
+        CHECK(different == 0);
+    }
+}
+
+TEST_CASE("quantised matrix times quantised vector of any shape") {
+    const runtime::Device device = test::open_device();
+    const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}};
+    for (const Format& format : formats)
+        for (const auto& [rows, blocks] : shapes) {
+            INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
+            const std::uint32_t columns = blocks * stdlib::weights_of(format.format);
+            const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
+            const auto q = test::quantise_q8_1(test::random_elements<float>(columns, 3));
+            auto weights = test::decode(format.format, w), x = test::decode_q8_1(q);
+            const auto want = stdlib::reference::gemm(weights, x, rows, 1, columns);
+            // scale q - minimum cancels: each is at most 64 times a weight's unit.
+            for (float& v : weights) v = std::abs(v) + 2;
+            for (float& v : x) v = std::abs(v);
+            auto bound = stdlib::reference::gemm(weights, x, rows, 1, columns);
+            for (double& b : bound) b *= (columns / 32 + 16) * 0x1p-24;
+            Case()
+                .in(w)
+                .in(q)
+                .out<float>(want, bound)
+                .number(rows)
+                .number(columns)
+                .run(device, std::string("gemv_") + format.name + "_q8_1");
+        }
+}
+
 TEST_CASE("quantised products on buffers") {
     const runtime::Device device = test::open_device();
     // One block of Q8_0 with d = 0.5 and weights 0.5 i.
@@ -106,6 +156,11 @@ TEST_CASE("quantised products on buffers") {
     auto y = device.buffer<float>(1, "y");
     stdlib::gemv(device, Quantised::Q8_0, w, device.upload(std::vector<float>(32, 1.0f), "x"), y, 1, 32);
     CHECK(y.download()[0] == 0.5f * 31 * 32 / 2);
+    auto q = device.buffer<std::uint32_t>(9, "q");
+    stdlib::quantise_q8_1(device, device.upload(std::vector<float>(32, 127.0f), "x"), q);
+    stdlib::gemv(device, Quantised::Q8_0, w, q, y, 1, 32);
+    CHECK(y.download()[0] == 127 * 0.5f * 31 * 32 / 2);
+    CHECK_THROWS_WITH(stdlib::quantise_q8_1(device, y, q), Catch::Contains("'x' has 1 elements"));
     CHECK_THROWS_WITH(stdlib::gemv(device, Quantised::Q4_K, w, y, y, 1, 32),
                       Catch::Contains("'columns' is 32, but rows are blocks of 256 weights"));
     CHECK_THROWS_WITH(stdlib::dequantise(device, Quantised::Q8_0, w, y),
