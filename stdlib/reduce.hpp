@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions inside a kernel: over the lanes of a warp, over the threads of a block. Building blocks for any kernel.
+// Reductions, running sums and broadcasts inside a kernel: over the lanes of a warp, over the threads of a block.
+// Building blocks for any kernel.
 //
 //     f32 sum = 0;
 //     for (auto i : grid_stride(n)) sum += x[i];
@@ -73,6 +74,64 @@ auto block_sum(const V& mine) {
 template <DeviceValue V>
 auto block_max(const V& mine) {
     return block_reduce(mine, lowest<DeviceTypeOf<V>>(), maximum);
+}
+
+/// The value of one lane, for all lanes of the warp; of one thread, for all threads of the block.
+template <DeviceValue V>
+auto warp_broadcast(const V& mine, std::uint32_t lane = 0) {
+    require_whole_warps();
+    return value(shuffle_idx(mine, lane));
+}
+template <DeviceValue V>
+auto block_broadcast(const V& mine, std::uint32_t thread = 0) {
+    require_linear_blocks();
+    Shared<DeviceTypeOf<V>, 1> shared;
+    sync_block();  // in a loop, some warps still read what the round before has left
+    if_(thread_id().x == thread, [&] { shared[0] = mine; });
+    sync_block();
+    return value(shared[0]);
+}
+
+/// The combination of the values of the lanes up to and with this one.
+template <DeviceValue V>
+auto warp_inclusive_scan(const V& mine, auto&& combine) {
+    require_whole_warps();
+    const auto lane = value(lane_id());
+    Var total = value(mine);
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+        const auto before = value(shuffle_up(total, distance));
+        if_(lane >= distance, [&] { total = combine(before, total); });
+    }
+    return total;
+}
+
+/// The combination of the values of the threads up to and with this one, in their order. Uses 32 elements of shared
+/// memory and four barriers.
+template <DeviceValue V>
+auto block_inclusive_scan(const V& mine, auto neutral, auto&& combine) {
+    require_linear_blocks();
+    Shared<DeviceTypeOf<V>, 32> of_warp;
+    const auto lane = value(lane_id()), warp = value(warp_id());
+    Var total = warp_inclusive_scan(mine, combine);
+    sync_block();
+    if_(lane == 31, [&] { of_warp[warp] = total; });
+    sync_block();
+    Var<DeviceTypeOf<V>> before = neutral;
+    if_(lane < block_dim().x / 32, [&] { before = of_warp[lane]; });
+    const Var up_to = warp_inclusive_scan(before, combine);
+    sync_block();
+    if_(warp == 0, [&] { of_warp[lane] = up_to; });
+    sync_block();
+    if_(warp > 0, [&] { total = combine(of_warp[warp - 1], total); });
+    return total;
+}
+template <DeviceValue V>
+auto warp_inclusive_sum(const V& mine) {
+    return warp_inclusive_scan(mine, plus);
+}
+template <DeviceValue V>
+auto block_inclusive_sum(const V& mine) {
+    return block_inclusive_scan(mine, DeviceTypeOf<V>(0), plus);
 }
 
 }  // namespace ikat::stdlib

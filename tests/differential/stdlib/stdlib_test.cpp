@@ -115,6 +115,38 @@ TEST_CASE("block reductions may follow each other in any order of the warps") {
     }
 }
 
+TEST_CASE("running sums and broadcasts") {
+    const auto scans =
+        kernel("scans", params("x", "warp", "block", "last"),
+               [](In<std::uint32_t> x, Out<std::uint32_t> warp, Out<std::uint32_t> block, Out<std::uint32_t> last) {
+                   const auto i = value(global_id().x), mine = value(cast<u32>(x[i]));
+                   warp[i] = stdlib::warp_inclusive_sum(mine);
+                   for (auto round : range(2)) {
+                       u32 sum = stdlib::block_inclusive_sum(mine);
+                       block[i] = sum + round;
+                   }
+                   last[i] = stdlib::block_broadcast(mine, 33) + stdlib::warp_broadcast(mine, 5);
+               });
+    for (const std::uint32_t threads : {64u, 96u, 256u, 1024u}) {
+        INFO(threads << " threads");
+        const runtime::Device device = test::open_device({.schedule_seed = threads});
+        std::vector<std::uint32_t> x(threads * 2), warp(x.size()), block(x.size()), last(x.size());
+        for (std::uint32_t i = 0; i < x.size(); ++i) {
+            x[i] = i * i % 101;
+            warp[i] = x[i] + (i % 32 ? warp[i - 1] : 0);
+            block[i] = x[i] + (i % threads ? block[i - 1] : 0);
+        }
+        for (std::uint32_t i = 0; i < x.size(); ++i) last[i] = x[i / threads * threads + 33] + x[i / 32 * 32 + 5];
+        for (auto& sum : block) ++sum;  // the last round's
+        auto a = device.buffer<std::uint32_t>(x.size()), b = device.buffer<std::uint32_t>(x.size()),
+             c = device.buffer<std::uint32_t>(x.size());
+        device.launch(scans, runtime::grid(x.size(), threads), device.upload(x), a, b, c);
+        CHECK(a.download() == warp);
+        CHECK(b.download() == block);
+        CHECK(c.download() == last);
+    }
+}
+
 TEST_CASE("reductions refuse blocks that they are not right in") {
     const runtime::Device device = test::open_device();
     auto y = device.buffer<float>(4, "y");
