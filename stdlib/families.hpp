@@ -16,6 +16,7 @@ inline std::uint32_t number(Arguments arguments, std::size_t position) {
 }
 
 std::span<const Entry> conv2d_entries();
+std::span<const Entry> copy_entries();
 std::span<const Entry> dot_entries();
 std::span<const Entry> elementwise_entries();
 std::span<const Entry> gemv_entries();

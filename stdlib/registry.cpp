@@ -63,8 +63,8 @@ constexpr Entry entries[] = {
 std::vector<Entry> collect() {
     std::vector<Entry> out;
     for (const std::span<const Entry> family :
-         {std::span<const Entry>(entries), conv2d_entries(), dot_entries(), elementwise_entries(), gemv_entries(),
-          layout_entries(), norm_entries(), quantised_entries(), softmax_entries()})
+         {std::span<const Entry>(entries), conv2d_entries(), copy_entries(), dot_entries(), elementwise_entries(),
+          gemv_entries(), layout_entries(), norm_entries(), quantised_entries(), softmax_entries()})
         out.insert(out.end(), family.begin(), family.end());
     std::ranges::sort(out, {}, &Entry::name);
     return out;

@@ -3,6 +3,7 @@
 // functions and reductions for kernels of your own.
 #pragma once
 #include "stdlib/conv2d.hpp"
+#include "stdlib/copy.hpp"
 #include "stdlib/dot.hpp"
 #include "stdlib/elementwise.hpp"
 #include "stdlib/gemm.hpp"

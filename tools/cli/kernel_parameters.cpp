@@ -35,6 +35,9 @@ std::string signature(const ast::Kernel& kernel) {
 void append_shape(const KernelParameter& parameter, const std::string& text, const ParsedArgument& buffer,
                   std::vector<runtime::Argument>& out) {
     const std::vector<std::uint64_t>& shape = buffer.shape;
+    if (buffer.kind != ParsedArgument::Kind::Buffer)
+        throw Error(fmt::format("argument '{}' is no buffer, but parameter '{}' is a matrix", text, parameter.name),
+                    "its shape gives rows and columns: f32[300x250]");
     if (shape.size() != parameter.view->rank)
         throw Error(fmt::format("argument '{}' has a shape of rank {}, but parameter '{}' is of rank {}", text,
                                 shape.size(), parameter.name, parameter.view->rank),

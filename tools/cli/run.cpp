@@ -186,7 +186,7 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         launched.push_back(as_argument(arguments, i, kernel.parameters[parameters[i].number]));
-        if (parameters[i].view && launched.back().is_buffer())
+        if (parameters[i].view)
             append_shape(parameters[i], arguments[i].text, arguments[arguments.original(i)], launched);
     }
     runtime::check_arguments(kernel, launched, {});

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/copy.hpp"
+
+#include <algorithm>
+
+#include "dsl/simt.hpp"
+#include "stdlib/families.hpp"
+
+namespace ikat::stdlib {
+
+template <class T>
+const CopyMatrixKernel<T>& copy_matrix_kernel() {
+    static const auto made = kernel(std::is_same_v<T, half> ? "copy_matrix_f16" : "copy_matrix", params("from", "to"),
+                                    [](In<T, 2> from, Out<T, 2> to) {
+                                        check(to.extent(0) >= from.extent(0), "`to` has fewer rows than `from`");
+                                        check(to.extent(1) >= from.extent(1), "`to` has fewer columns than `from`");
+                                        require_linear_blocks();
+                                        for (auto i : range(block_id().x, from.extent(0), grid_dim().x)) {
+                                            const auto source = from[i];
+                                            const auto target = to[i];
+                                            for (auto j : range(thread_id().x, from.extent(1), block_dim().x))
+                                                target[j] = source[j];
+                                        }
+                                    })
+                                 .launch_bounds(1024);
+    return made;
+}
+template const CopyMatrixKernel<float>& copy_matrix_kernel();
+template const CopyMatrixKernel<half>& copy_matrix_kernel();
+
+runtime::Grid copy_matrix_grid(std::uint64_t rows) {
+    return {.blocks = {std::uint32_t(std::min<std::uint64_t>(rows, 0x7fffffff)), 1, 1}, .threads = {256, 1, 1}};
+}
+
+namespace {
+
+constexpr std::string_view document =
+    "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes whole\n"
+    "rows. In programs, both may have rows with gaps between them.";
+
+constexpr Entry entries[] = {
+    {.name = "copy_matrix",
+     .summary = "a matrix into another",
+     .document = document,
+     .kernel = []() -> const ast::Kernel& { return copy_matrix_kernel<float>().ast(); },
+     .grid = [](Arguments a) { return copy_matrix_grid(number(a, 1)); }},
+    {.name = "copy_matrix_f16",
+     .summary = "a matrix into another",
+     .document = document,
+     .kernel = []() -> const ast::Kernel& { return copy_matrix_kernel<half>().ast(); },
+     .grid = [](Arguments a) { return copy_matrix_grid(number(a, 1)); }},
+};
+
+}  // namespace
+
+std::span<const Entry> copy_entries() { return entries; }
+
+}  // namespace ikat::stdlib
