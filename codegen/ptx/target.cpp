@@ -136,6 +136,7 @@ constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::CacheHints, .name = "cache eviction and prefetch hints", .version = {7, 4}},
     {.feature = Feature::CachePolicy, .name = "cache policies", .version = {7, 4}, .target = 80},
     {.feature = Feature::BitMask, .name = "bmsk and szext", .version = {7, 6}},
+    {.feature = Feature::StackAllocation, .name = "alloca", .version = {7, 3}},
     {.feature = Feature::MmaTuring, .name = "mma.m16n8k8", .version = {6, 5}},
     {.feature = Feature::Mma, .name = "mma", .version = {7, 0}, .target = 80},
     {.feature = Feature::MmaFp8, .name = "mma of 8-bit floats", .version = {8, 4}, .target = 89},

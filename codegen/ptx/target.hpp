@@ -67,6 +67,7 @@ enum class Feature : std::uint8_t {
     CacheHints,
     CachePolicy,
     BitMask,
+    StackAllocation,
     Mma,
     MmaTuring,
     MmaFp8,
