@@ -369,6 +369,13 @@ const auto no_field = kernel("no_field", params("p", "y"), [](Struct<Params> p, 
     y[1] = p[&Params::other];
 });
 
+const auto divergent_row = kernel("divergent_row", params("A", "y"), [](In<float, 2> A, Out<float> y) {
+    auto row = A[thread_id().x], same = A[block_id().x];
+    if_(same[0] > 0, [&] { sync_block(); });
+    if_(row[0] > 0, [&] { sync_block(); });
+    y[0] = 1;
+});
+
 const auto kept_slice = kernel("kept_slice", params("x", "y", "n"), [](In<float, 2> x, InOut<float> y, u32 n) {
     std::optional<In<float>> row;
     if_(n > 1, [&] {
@@ -426,6 +433,7 @@ const KernelRegistration registered[] = {
     ENTRY(view_directions),
     ENTRY(kept_slice),
     ENTRY(no_field),
+    ENTRY(divergent_row),
     ENTRY(constant_counts),
     ENTRY(constant_bytes),
     ENTRY(bad_bounds),
