@@ -136,8 +136,12 @@ void Lowering::binary(Operation operation, Form& form, Operands operands) {
     integer_operation(operation, *type, operands);
 }
 
-void Lowering::add(Form& form, Operands operands) { binary(Operation::Add, form, operands); }
-void Lowering::sub(Form& form, Operands operands) { binary(Operation::Sub, form, operands); }
+void Lowering::add(Form& form, Operands operands) {
+    form.has(".cc") ? sum_with_carry(false, false, form, operands) : binary(Operation::Add, form, operands);
+}
+void Lowering::sub(Form& form, Operands operands) {
+    form.has(".cc") ? sum_with_carry(true, false, form, operands) : binary(Operation::Sub, form, operands);
+}
 void Lowering::fma(Form& form, Operands operands) { binary(Operation::Fma, form, operands); }
 
 void Lowering::mul(Form& form, Operands operands) {
@@ -153,6 +157,7 @@ void Lowering::mul(Form& form, Operands operands) {
 }
 
 void Lowering::mad(Form& form, Operands operands) {
+    if (form.has(".cc")) return product_with_carry(false, form, operands);
     if (form.take(".hi")) {
         if (!form.take(".sat")) return binary(Operation::MadHi, form, operands);
         form.take_type();

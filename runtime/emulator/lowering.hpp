@@ -236,6 +236,14 @@ private:
     void dp4a(Form& form, Operands operands);
     void dp2a(Form& form, Operands operands);
     void testp(Form& form, Operands operands);
+    // lower_carry.cpp
+    Value carry_flag();
+    void with_carry(bool subtracts, bool reads, bool writes, Type type, const Result& d, Value a, Value b);
+    void sum_with_carry(bool subtracts, bool reads, Form& form, Operands operands);
+    void product_with_carry(bool reads, Form& form, Operands operands);
+    void addc(Form& form, Operands operands);
+    void subc(Form& form, Operands operands);
+    void madc(Form& form, Operands operands);
     // lower_scalar.cpp
     void on_words(Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);
     void fns(Form& form, Operands operands);
@@ -350,6 +358,7 @@ private:
     bool guarded_ = false;                                   // inside a guard
     std::unordered_map<std::uint64_t, Value> constants_[3];  // by slot: predicate, 4, 8
     std::vector<Value> specials_;
+    std::optional<Value> carry_flag_;
 };
 
 /// Bytes and alignment of a variable.

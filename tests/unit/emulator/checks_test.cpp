@@ -208,7 +208,7 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
         CHECK_THAT(finding(kernel(bare + " ret;")), contains("it has too few operands"));
     for (const std::string full : {"neg.s32 %r1, %r2, %r3;", "max.s32 %r1, %r2, %r3, %r4;"})
         CHECK_THAT(finding(kernel(full + " ret;")), contains("this number of operands is not known here"));
-    CHECK_THAT(finding(kernel("add.cc.u32 %r1, %r2, %r3; ret;")), contains("modifier '.cc'"));
+    CHECK_THAT(finding(kernel("add.wide.u32 %r1, %r2, %r3; ret;")), contains("modifier '.wide'"));
     CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
     CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not in reach"));
     CHECK_THAT(
