@@ -76,8 +76,24 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
     return out;
 }
 
+/// A function that the kernel calls, ready to be written.
+struct Callee {
+    ir::Function fn;
+    ptx::Registers registers;
+};
+Callee compile_callee(const ast::Kernel& function, const CompileOptions& options) {
+    ir::Function fn = lower::ast_to_ssa(function);
+    passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
+                              .passes = options.passes,
+                              .verify_each = options.verify_each});
+    ptx::select(fn, ptx::target(options.target));
+    ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
+    return {std::move(fn), std::move(registers)};
+}
+
 /// The compiler from the IR on.
-void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Compiled& out) {
+void finish(ir::Function fn, const std::vector<Callee>& callees, const CompileOptions& options, Stages& stages,
+            Compiled& out) {
     const ptx::Target& target = ptx::target(options.target);
     describe(fn, out);
     passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
@@ -91,7 +107,9 @@ void finish(ir::Function fn, const CompileOptions& options, Stages& stages, Comp
     if (options.pressure) out.pressure = ptx::pressure_of(fn, registers);
     stages.done("registers", [&] { return ptx::print(fn, registers); });
     if (checked_build || options.verify_each) stages.check("registers", ptx::report(fn, registers));
-    const ptx::Emitted emitted = ptx::emit(fn, registers, target, options.line_info);
+    std::vector<ptx::Part> parts;
+    for (const Callee& callee : callees) parts.push_back({callee.fn, callee.registers});
+    const ptx::Emitted emitted = ptx::emit(parts, {fn, registers}, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = ptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
@@ -107,7 +125,15 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
     stages.done("ast", [&] { return ast::print(kernel); });
     ir::Function fn = lower::ast_to_ssa(kernel);
     stages.done("ssa", fn, ir::Level::Typed);
-    finish(std::move(fn), options, stages, out);
+    std::vector<Callee> callees;
+    for (const ast::Kernel& function : kernel.functions) callees.push_back(compile_callee(function, options));
+    if (!callees.empty())
+        stages.done("functions", [&] {
+            std::string text;
+            for (const Callee& callee : callees) text += ir::print(callee.fn);
+            return text;
+        });
+    finish(std::move(fn), callees, options, stages, out);
     return out;
 }
 
@@ -115,7 +141,7 @@ Compiled compile(ir::Function fn, const CompileOptions& options) {
     Compiled out;
     Stages stages(fn.name, options, out.stages);
     ir::verify(fn);
-    finish(std::move(fn), options, stages, out);
+    finish(std::move(fn), {}, options, stages, out);
     return out;
 }
 

@@ -357,13 +357,14 @@ void store_if(const Array& array, Value condition, const Position& index, Values
     store(recorder, array, scaled(index, std::uint8_t(values.count)).value, &condition, values);
 }
 
-Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where) {
-    Recorder& recorder = Recorder::active();
-    recorder.at(where);
-    if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
+namespace {
+
+/// An access that other threads can rely on. Weak stands for volatile, which has no scope.
+NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, Values arguments, ir::Order order,
+                      ir::Scope scope) {
     const Type type = slot.array.element;
     arrange(recorder, slot.array, slot.index, arguments, nullptr);
-    NodeInfo node{.kind = Kind::Atomic,
+    NodeInfo node{.kind = kind,
                   .op = op,
                   .type = type,
                   .operand_type = type,
@@ -371,13 +372,67 @@ Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Sco
                   .arguments = commit_all(recorder, slot.index, arguments, type, type),
                   .where = recorder.here()};
     node.memory.order = order;
+    node.memory.is_volatile = order == ir::Order::Weak;
+    if (node.memory.is_volatile) return node;
     node.memory.scope = scope != ir::Scope::None                           ? scope
                         : space(recorder, slot.array) == ir::Space::Shared ? ir::Scope::Cta
                                                                            : ir::Scope::Gpu;
+    return node;
+}
+
+Value changed(Recorder& recorder, NodeInfo node) {
     Value out = recorder.leaf(recorder.append(std::move(node)));
     out.effects = 1;
     out.atomic = true;
     return out;
+}
+
+}  // namespace
+
+Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
+    if (order == ir::Order::Weak) {
+        recorder.complain("an atomic without an order", "write Order::Relaxed, which is what it has unless you say so",
+                          recorder.here());
+        order = ir::Order::Relaxed;
+    }
+    return changed(recorder, ordered_node(recorder, Kind::Atomic, op, slot, arguments, order, scope));
+}
+
+Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
+    if (order == ir::Order::Release || order == ir::Order::AcquireRelease)
+        recorder.complain("a load cannot release", "a load is relaxed or acquires; a store is relaxed or releases",
+                          recorder.here());
+    return changed(recorder, ordered_node(recorder, Kind::Atomic, Op::Load, slot, {}, order, scope));
+}
+
+void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope scope, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(slot.array.capture)) return;
+    if (order == ir::Order::Acquire || order == ir::Order::AcquireRelease)
+        recorder.complain("a store cannot acquire", "a store is relaxed or releases; a load is relaxed or acquires",
+                          recorder.here());
+    recorder.statement(ordered_node(recorder, Kind::Store, Op::Store, slot, {&value, 1}, order, scope));
+}
+
+void vector_add(const Slot& slot, Values values, ir::Order order, ir::Scope scope, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(slot.array.capture)) return;
+    if (order != ir::Order::Relaxed && order != ir::Order::Release) {
+        recorder.complain("reduce_add() is relaxed or releases", "it gives nothing that could be acquired",
+                          recorder.here());
+        order = ir::Order::Relaxed;
+    }
+    NodeInfo node = ordered_node(recorder, Kind::Atomic, Op::VectorAdd, slot, values, order, scope);
+    node.memory.count = std::uint8_t(values.count);
+    recorder.statement(std::move(node));
 }
 
 // ---- other threads, and the host
@@ -442,10 +497,12 @@ void barrier(const Where& where) {
     recorder.statement({.kind = Kind::Operation, .op = Op::Barrier, .where = recorder.here()});
 }
 
-void sync_warp(Value members, const Where& where) {
+void sync_warp(Value members, const Where& where) { effect({.op = Op::SyncWarp}, {&members, 1}, where); }
+
+void effect(const Operation& what, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    recorder.statement(operation_node(recorder, {.op = Op::SyncWarp}, {&members, 1}));
+    recorder.statement(operation_node(recorder, what, arguments));
 }
 
 void print(const char* text, Values arguments, const Where& where) {

@@ -32,6 +32,8 @@ public:
     ast::Kernel run() {
         mark(from_.body());
         ast::Kernel to{.name = std::move(from_.name),
+                       .is_function = from_.is_function,
+                       .functions = std::move(from_.functions),
                        .parameters = std::move(from_.parameters),
                        .views = std::move(from_.views),
                        .symbols = std::move(from_.symbols),
@@ -182,6 +184,7 @@ struct KernelHandle::State {
     std::vector<std::uint32_t> positions;  // of the lambda's parameters: their first one of the entry
     std::vector<Contract> contracts;
     ir::LaunchBounds bounds;
+    bool is_function = false;
     Code code;
     Location where;
 
@@ -274,10 +277,35 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
                           "a block has 1 to 1024 threads", where);
 }
 
+/// What stands in kernels alone.
+std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
+    std::vector<Diagnostic> out;
+    const auto complain = [&](const Location& where, const char* message, const char* hint) {
+        out.push_back({.where = where, .message = message, .hint = hint});
+    };
+    for (const ast::NodeInfo& node : function.nodes) {
+        if (node.kind == Kind::Return)
+            complain(node.where, "return_() in a device function",
+                     "a function gives its last value: choose it with select() or if_");
+        if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
+            complain(node.where, "print() or check() in a device function",
+                     "they stand in kernels, and in C++ functions that kernels call");
+        if (node.kind == Kind::Operation && ir::has(node.op, ir::Convergent) && node.op != ir::Op::Opaque)
+            complain(node.where, "a barrier or an operation of several lanes in a device function",
+                     "its callers cannot be checked for coming together: use a C++ function, which is inlined");
+    }
+    for (const ir::Symbol& symbol : function.symbols)
+        if (symbol.space != ir::Space::Local)
+            complain(function.where, "shared or constant memory in a device function",
+                     "declare it in the kernel and give the function values");
+    return out;
+}
+
 void KernelHandle::State::capture() {
     Recorder recorder(++captures, compares());
     const Active active(recorder);
     recorder.kernel.name = name;
+    recorder.kernel.is_function = is_function;
     recorder.kernel.where = where;
     check_names(recorder);
     try {
@@ -292,7 +320,80 @@ void KernelHandle::State::capture() {
     diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
     // What is wrong with the recording makes the checks of the whole say more than is true.
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
+    if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
 }
+
+namespace {
+
+/// Whether a function computes from its arguments alone.
+bool is_pure(const ast::Kernel& function) {
+    return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
+        if (node.kind == Kind::Operation) return ir::is_pure(node.op) || node.op == ir::Op::Give;
+        return node.kind != Kind::Store && node.kind != Kind::Load && node.kind != Kind::Atomic &&
+               node.kind != Kind::While;
+    });
+}
+
+/// Adds a function, and before it those that it calls; a diagnostic if another has its name.
+void add_function(Recorder& recorder, const ast::Kernel& function) {
+    for (const ast::Kernel& called : function.functions) add_function(recorder, called);
+    auto& functions = recorder.kernel.functions;
+    const auto found = std::ranges::find(functions, function.name, &ast::Kernel::name);
+    if (found == functions.end() && function.name != recorder.kernel.name) {
+        functions.push_back(function);
+        functions.back().functions.clear();
+    } else if (found == functions.end() || !(found->where == function.where)) {
+        recorder.complain("two functions are called `" + function.name + "`", "give each a name of its own");
+    }
+}
+
+/// {0} = function({1}, {2} ...), through .param variables.
+std::string call_text(const ast::Kernel& function, ir::Type result) {
+    std::string before = "{\n", stores, arguments;
+    const auto declare = [&](ir::Type type, const std::string& name) {
+        before += ".param ." + std::string(ir::info(type).bits) + " " + name + ";\n";
+    };
+    for (std::size_t i = 0; i < function.parameters.size(); ++i) {
+        const ir::Type type = function.parameters[i].type;
+        const std::string name = "a" + std::to_string(i);
+        declare(type, name);
+        stores +=
+            "st.param." + std::string(ir::info(type).bits) + " [" + name + "], {" + std::to_string(i + 1) + "};\n";
+        arguments += (i ? ", " : "") + name;
+    }
+    declare(result, "r");
+    return before + stores + "call (r), " + function.name + ", (" + arguments + ");\nld.param." +
+           std::string(ir::info(result).bits) + " {0}, [r];\n}";
+}
+
+}  // namespace
+
+Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    try {
+        const ast::Kernel& body = function.ast();
+        add_function(recorder, body);
+        return text_value(call_text(body, result), is_pure(body), arguments, result);
+    } catch (const Error& error) {
+        for (const Diagnostic& each : error.diagnostics()) recorder.diagnostics.push_back(each);
+        return literal(result, std::int64_t{0});
+    }
+}
+
+void give(Value value, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const ast::Node node = recorder.commit(value);
+    const ir::Type type = recorder.kernel[node].type;
+    recorder.statement({.kind = Kind::Operation,
+                        .op = ir::Op::Give,
+                        .operand_type = type,
+                        .arguments = {node},
+                        .where = recorder.here()});
+}
+
+void KernelHandle::make_function() { state_->is_function = true; }
 
 KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
                            Code code, const Where& where)
@@ -319,6 +420,8 @@ KernelHandle::~KernelHandle() {
 const char* KernelHandle::name() const { return state_->name.c_str(); }
 
 const ast::Kernel& KernelHandle::ast() const {
+    if (state_->capturing == std::this_thread::get_id() && state_->is_function)
+        throw Error("the device function `" + state_->name + "` calls itself", "write the recursion as a loop");
     if (state_->capturing == std::this_thread::get_id())
         throw Error("the kernel `" + state_->name + "` is used while it is being captured",
                     "its own body cannot launch or check it");

@@ -69,6 +69,7 @@ public:
     const ast::Kernel& ast() const;
 
     void require(const Contract& contract);
+    void make_function();  // a function that kernels call
     void launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks);
     void max_registers(std::uint32_t count);
 
@@ -76,6 +77,11 @@ private:
     struct State;
     State* state_;
 };
+
+/// Records a call of a function in the kernel that is being captured. The result is of type `result`.
+Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
+/// Records what a function gives.
+void give(Value value, const Where& where);
 
 /// Whether the regions of kernels that are captured from now on are recorded twice and compared. It begins as the
 /// environment variable IKAT_CHECK_CAPTURE (0 or 1) says, else as 1 in builds without NDEBUG.

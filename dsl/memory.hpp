@@ -142,6 +142,7 @@ public:
                       "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
         trace::store(slot_, v.recorded(), slot_.where);
     }
+    const trace::Slot& slot() const { return slot_; }
 
 private:
     trace::Slot slot_;

@@ -29,6 +29,9 @@ struct Tree {
     std::uint32_t arguments[4]{};
 };
 
+/// The value that a text gives, as trace::pure_text; one with effects stays in its place.
+Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result);
+
 class Recorder {
 public:
     explicit Recorder(std::uint32_t capture, bool compare_regions);

@@ -41,6 +41,60 @@ inline auto warp_id() {
     return (t.x + d.x * (t.y + d.y * t.z)) / 32;
 }
 
+namespace detail {
+
+/// Something that the thread finds out here and now; never the same for having been asked before.
+template <class R, class... V>
+Leaf<R> ask(const trace::Operation& what, const trace::Where& where, const V&... arguments) {
+    const trace::Value values[] = {arguments..., {}};
+    return Leaf<R>(trace::exchange(what, {values, sizeof...(V)}, where));
+}
+template <class R>
+Leaf<R> sample(ir::SpecialRegister which, const trace::Where& where) {
+    return ask<R>(
+        {.op = ir::Op::Sample, .type = ir::type_of<R>, .operand_type = ir::type_of<R>, .attribute = ir::Word(which)},
+        where);
+}
+
+}  // namespace detail
+
+#define IKAT_REGISTER(name, which) \
+    inline Special name() { return Special(trace::special(ir::SpecialRegister::which)); }
+/// As bits, the lane itself and those on either side of it.
+IKAT_REGISTER(lane_mask_eq, LanemaskEq)
+IKAT_REGISTER(lane_mask_le, LanemaskLe)
+IKAT_REGISTER(lane_mask_lt, LanemaskLt)
+IKAT_REGISTER(lane_mask_ge, LanemaskGe)
+IKAT_REGISTER(lane_mask_gt, LanemaskGt)
+/// Where the warp runs: its place on the multiprocessor, and which of them. For profiling: a thread may be moved.
+IKAT_REGISTER(hardware_warp_id, WarpId)
+IKAT_REGISTER(hardware_warp_count, NwarpId)
+IKAT_REGISTER(multiprocessor_id, SmId)
+IKAT_REGISTER(multiprocessor_count, NsmId)
+/// Bytes of shared memory: what the launch asked for, and all that the block has.
+IKAT_REGISTER(dynamic_shared_bytes, DynamicSmemSize)
+IKAT_REGISTER(total_shared_bytes, TotalSmemSize)
+/// The block in its cluster, and how many blocks a cluster has. From sm_90 on, as all that speaks of clusters.
+IKAT_REGISTER(cluster_rank, ClusterCtarank)
+IKAT_REGISTER(cluster_size, ClusterNctarank)
+#undef IKAT_REGISTER
+inline Index3<Special> cluster_id() { return detail::special3(ir::SpecialRegister::ClusteridX); }
+inline Index3<Special> cluster_count() { return detail::special3(ir::SpecialRegister::NclusteridX); }
+inline Index3<Special> block_id_in_cluster() { return detail::special3(ir::SpecialRegister::ClusterCtaidX); }
+inline Index3<Special> cluster_dim() { return detail::special3(ir::SpecialRegister::ClusterNctaidX); }
+/// The number of the launch.
+inline Leaf<std::uint64_t> grid_number() { return Leaf<std::uint64_t>(trace::special(ir::SpecialRegister::GridId)); }
+/// Cycles of the multiprocessor, and nanoseconds, at this place.
+inline Leaf<std::uint32_t> clock32(const trace::Where& where = trace::Where::current()) {
+    return detail::sample<std::uint32_t>(ir::SpecialRegister::Clock, where);
+}
+inline Leaf<std::uint64_t> clock64(const trace::Where& where = trace::Where::current()) {
+    return detail::sample<std::uint64_t>(ir::SpecialRegister::Clock64, where);
+}
+inline Leaf<std::uint64_t> global_timer(const trace::Where& where = trace::Where::current()) {
+    return detail::sample<std::uint64_t>(ir::SpecialRegister::Globaltimer, where);
+}
+
 // What a kernel demands of its blocks: said by functions that are right in such blocks only, checked by each launch.
 
 /// Blocks are a multiple of 32 threads: every warp has all its lanes.
@@ -64,6 +118,54 @@ auto grid_stride(N&& n, const trace::Where& where = trace::Where::current()) {
 
 /// All threads of the block wait for each other, and see what the others have written.
 inline void sync_block(const trace::Where& where = trace::Where::current()) { trace::barrier(where); }
+/// `threads` threads of the block, whole warps, wait for each other at barrier `id`, 0 to 15; arrive_block does not
+/// wait and counts for those that do. sync_block() without a number is barrier 0.
+template <Operand I, Operand N>
+void sync_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
+    const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
+                                      Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
+    trace::effect({.op = ir::Op::NamedBarrier, .attribute = 0}, {arguments, 2}, where);
+}
+template <Operand I, Operand N>
+void arrive_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
+    const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
+                                      Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
+    trace::effect({.op = ir::Op::NamedBarrier, .attribute = 1}, {arguments, 2}, where);
+}
+
+/// sync_block() that also asks all threads: whether p holds in all of them, in any, in how many.
+template <DeviceValue P>
+Leaf<bool> sync_block_and(P&& p, const trace::Where& where = trace::Where::current()) {
+    return detail::ask<bool>(
+        {.op = ir::Op::BarrierVote, .type = ir::Type::Pred, .operand_type = ir::Type::Pred, .attribute = 0}, where,
+        Incoming<bool>(std::forward<P>(p)).value());
+}
+template <DeviceValue P>
+Leaf<bool> sync_block_or(P&& p, const trace::Where& where = trace::Where::current()) {
+    return detail::ask<bool>(
+        {.op = ir::Op::BarrierVote, .type = ir::Type::Pred, .operand_type = ir::Type::Pred, .attribute = 1}, where,
+        Incoming<bool>(std::forward<P>(p)).value());
+}
+template <DeviceValue P>
+Leaf<std::uint32_t> sync_block_count(P&& p, const trace::Where& where = trace::Where::current()) {
+    return detail::ask<std::uint32_t>(
+        {.op = ir::Op::BarrierCount, .type = ir::Type::U32, .operand_type = ir::Type::U32}, where,
+        Incoming<bool>(std::forward<P>(p)).value());
+}
+
+using ir::Order;
+using ir::Scope;
+
+/// What a fence orders: what comes before it and what comes behind it, or all such fences of all threads, too.
+enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
+/// Memory accesses of this thread before the fence are seen, in the scope, before those behind it.
+inline void fence(Scope scope = Scope::Gpu, FenceOrder order = FenceOrder::AcquireRelease,
+                  const trace::Where& where = trace::Where::current()) {
+    const auto place = scope == Scope::None ? ir::Word(Scope::Gpu) - 1 : ir::Word(scope) - 1;
+    trace::effect({.op = ir::Op::Fence, .attribute = place + (order == FenceOrder::AcquireRelease ? 0u : 4u)}, {},
+                  where);
+}
+
 /// The lanes of a warp that take part: bit i is lane i. A u32, or a number.
 class Members {
 public:
@@ -137,10 +239,58 @@ Leaf<std::uint32_t> ballot(P&& p, const Members& members = all_lanes,
     return detail::vote<std::uint32_t>(ir::Op::Ballot, std::forward<P>(p), members, where);
 }
 
-// ---- changing memory together
+/// The lanes that hold the same value as this one, as bits.
+template <DeviceValue V>
+Leaf<std::uint32_t> match_any(V&& v, const Members& members = all_lanes,
+                              const trace::Where& where = trace::Where::current()) {
+    using T = DeviceTypeOf<V>;
+    static_assert(ir::contains(ir::info(ir::Op::MatchAny).domain, ir::type_of<T>),
+                  "match_any() is for i32, u32, i64 and u64: compare floats by their bits, bit_cast<u32>()");
+    return detail::ask<std::uint32_t>({.op = ir::Op::MatchAny, .type = ir::Type::U32, .operand_type = ir::type_of<T>},
+                                      where, Incoming<T>(std::forward<V>(v)).value(), members.value());
+}
+/// All members if they hold the same value, else 0.
+template <DeviceValue V>
+Leaf<std::uint32_t> match_all(V&& v, const Members& members = all_lanes,
+                              const trace::Where& where = trace::Where::current()) {
+    using T = DeviceTypeOf<V>;
+    static_assert(ir::contains(ir::info(ir::Op::MatchAll).domain, ir::type_of<T>),
+                  "match_all() is for i32, u32, i64 and u64: compare floats by their bits, bit_cast<u32>()");
+    return detail::ask<std::uint32_t>({.op = ir::Op::MatchAll, .type = ir::Type::U32, .operand_type = ir::type_of<T>},
+                                      where, Incoming<T>(std::forward<V>(v)).value(), members.value());
+}
+/// The lanes that come here together. Which those are is up to the hardware: where all must come, say so by members.
+inline Leaf<std::uint32_t> active_lanes(const trace::Where& where = trace::Where::current()) {
+    return detail::ask<std::uint32_t>({.op = ir::Op::ActiveMask, .type = ir::Type::U32, .operand_type = ir::Type::U32},
+                                      where);
+}
+/// True in one of the members. From sm_90 on.
+inline Leaf<bool> elect(const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {
+    return detail::ask<bool>({.op = ir::Op::Elect, .type = ir::Type::Pred, .operand_type = ir::Type::Pred}, where,
+                             members.value());
+}
 
-using ir::Order;
-using ir::Scope;
+#define IKAT_REDUCE(name, Row, mode)                                                                              \
+    template <DeviceValue V>                                                                                      \
+    auto name(V&& v, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {   \
+        using T = DeviceTypeOf<V>;                                                                                \
+        static_assert(ir::contains(ir::info(ir::Op::Row).domain, ir::type_of<T>), #name "() is for i32 and u32"); \
+        return detail::ask<T>({.op = ir::Op::Row,                                                                 \
+                               .type = ir::type_of<T>,                                                            \
+                               .operand_type = ir::type_of<T>,                                                    \
+                               .attribute = *ir::mode_named(ir::Op::Row, mode)},                                  \
+                              where, Incoming<T>(std::forward<V>(v)).value(), members.value());                   \
+    }
+/// Of all members' values, in one instruction. From sm_80 on.
+IKAT_REDUCE(reduce_add, WarpReduce, "add")
+IKAT_REDUCE(reduce_min, WarpReduce, "min")
+IKAT_REDUCE(reduce_max, WarpReduce, "max")
+IKAT_REDUCE(reduce_and, WarpReduceBits, "and")
+IKAT_REDUCE(reduce_or, WarpReduceBits, "or")
+IKAT_REDUCE(reduce_xor, WarpReduceBits, "xor")
+#undef IKAT_REDUCE
+
+// ---- changing memory together
 
 namespace detail {
 
@@ -167,6 +317,12 @@ IKAT_ATOMIC(atomic_add, AtomicAdd)
 IKAT_ATOMIC(atomic_min, AtomicMin)
 IKAT_ATOMIC(atomic_max, AtomicMax)
 IKAT_ATOMIC(atomic_exchange, AtomicExchange)
+IKAT_ATOMIC(atomic_and, AtomicAnd)
+IKAT_ATOMIC(atomic_or, AtomicOr)
+IKAT_ATOMIC(atomic_xor, AtomicXor)
+/// Counts up to v and then from 0 again; counts down to 0 and then from v again.
+IKAT_ATOMIC(atomic_inc, AtomicInc)
+IKAT_ATOMIC(atomic_dec, AtomicDec)
 #undef IKAT_ATOMIC
 /// Stores `desired` if `expected` is there; gives what was there before.
 template <class E, trace::Direction direction, Operand A, Operand B>
@@ -174,6 +330,54 @@ Leaf<E> atomic_cas(const Subscript<E, direction>& place, A&& expected, B&& desir
                    Scope scope = Scope::None, const trace::Where& where = trace::Where::current()) {
     return detail::atomic<ir::Op::AtomicCas>(place, order, scope, where, std::forward<A>(expected),
                                              std::forward<B>(desired));
+}
+
+/// Adds to elements of y.vec<N>(i), each in one step: reduce_add(y.vec<4>(i), {a, b, c, d}). From sm_90 on.
+template <class E, int N>
+void reduce_add(const VecSubscript<E, N, trace::Direction::ReadWrite>& place, const Vec<Computing<E>, N>& v,
+                Order order = Order::Relaxed, Scope scope = Scope::None,
+                const trace::Where& where = trace::Where::current()) {
+    static_assert(ir::contains(ir::info(ir::Op::VectorAdd).domain, ir::type_of<E>),
+                  "reduce_add() of a vector is for elements of type float");
+    trace::vector_add(place.slot(), v.recorded(), order, scope, where);
+}
+
+namespace detail {
+
+template <class E, trace::Direction direction>
+constexpr void check_ordered() {
+    static_assert(direction == trace::Direction::ReadWrite,
+                  "what other threads change meanwhile is read and written: declare the parameter as InOut<T>");
+    static_assert(ir::contains(ir::Num, ir::type_of<E>),
+                  "an access with an order is for elements of the device's own types, no 8- or 16-bit integers");
+}
+
+}  // namespace detail
+
+/// An access that sees what other threads do, in the order that it says. Without a scope as atomic_add.
+template <class E, trace::Direction direction>
+Leaf<E> atomic_load(const Subscript<E, direction>& place, Order order = Order::Relaxed, Scope scope = Scope::None,
+                    const trace::Where& where = trace::Where::current()) {
+    detail::check_ordered<E, direction>();
+    return Leaf<E>(trace::ordered_load(place.slot(), order == Order::Weak ? Order::Relaxed : order, scope, where));
+}
+template <class E, trace::Direction direction, Operand V>
+void atomic_store(const Subscript<E, direction>& place, V&& v, Order order = Order::Relaxed, Scope scope = Scope::None,
+                  const trace::Where& where = trace::Where::current()) {
+    detail::check_ordered<E, direction>();
+    trace::ordered_store(place.slot(), Incoming<E>(std::forward<V>(v), where).value(),
+                         order == Order::Weak ? Order::Relaxed : order, scope, where);
+}
+/// An access that is made as written: not merged, not left out, not ordered either.
+template <class E, trace::Direction direction>
+Leaf<E> volatile_load(const Subscript<E, direction>& place, const trace::Where& where = trace::Where::current()) {
+    detail::check_ordered<E, direction>();
+    return Leaf<E>(trace::ordered_load(place.slot(), Order::Weak, Scope::None, where));
+}
+template <class E, trace::Direction direction, Operand V>
+void volatile_store(const Subscript<E, direction>& place, V&& v, const trace::Where& where = trace::Where::current()) {
+    detail::check_ordered<E, direction>();
+    trace::ordered_store(place.slot(), Incoming<E>(std::forward<V>(v), where).value(), Order::Weak, Scope::None, where);
 }
 
 // ---- the host's eyes

@@ -78,8 +78,9 @@ Value literal(Type type, double number) {
 }
 
 Value special(ir::SpecialRegister which) {
+    const Type type = ir::type_of_register(which);
     return Recorder::active().tree(
-        {.op = ir::Op::Special, .type = Type::U32, .operand_type = Type::U32, .attribute = ir::Word(which)}, {});
+        {.op = ir::Op::Special, .type = type, .operand_type = type, .attribute = ir::Word(which)}, {});
 }
 
 // ---- operations

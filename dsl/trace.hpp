@@ -63,7 +63,7 @@ Value literal(ir::Type type, std::int64_t number);
 Value literal(ir::Type type, std::uint64_t number);
 Value literal(ir::Type type, double number);
 Value literal(ir::Type type, bool truth);
-Value special(ir::SpecialRegister which);
+Value special(ir::SpecialRegister which);  // one that does not change
 /// A pure operation.
 Value operation(const Operation& what, Values arguments);
 /// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
@@ -154,6 +154,11 @@ void store(const Slot& slot, Values values, const Where& where);
 void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where);
 /// Gives the old element.
 Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where);
+/// A load and a store that other threads can rely on: with an order, or volatile where the order is Weak.
+Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where);
+void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope scope, const Where& where);
+/// Adds to elements of a vector, each in one step.
+void vector_add(const Slot& slot, Values values, ir::Order order, ir::Scope scope, const Where& where);
 
 // ---- other threads, and the host
 
@@ -162,9 +167,22 @@ void require_linear_blocks();
 void require_threads(std::uint32_t count);
 Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
 void barrier(const Where& where);
+void effect(const Operation& what, Values arguments, const Where& where);  // an operation without a value
 void sync_warp(Value members, const Where& where);
 void print(const char* text, Values arguments, const Where& where);
 void check(Value condition, const char* text, const Where& where);
+
+/// An operand of ptx(): a value that its text reads, or a variable that it writes, or both.
+struct TextOperand {
+    ir::Type type = ir::Type::Void;
+    bool reads = false, writes = false;
+    Value value{};        // where it reads
+    Variable variable{};  // where it writes
+};
+void ptx(const char* text, const TextOperand* operands, std::uint32_t count, const Where& where);
+/// Values that a text gives, which is known to be right and to have no effects: {0} … are results, then operands.
+void pure_text(const char* text, Values arguments, const ir::Type* types, Value* results, std::uint32_t count,
+               const Where& where);
 
 // ---- control flow
 

@@ -71,6 +71,7 @@ public:
     }
 
     trace::Value recorded() const { return trace::read(variable_); }
+    const trace::Variable& handle() const { return variable_; }
 
 private:
     trace::Variable variable_;

@@ -91,8 +91,8 @@ Interval special(const Function& fn, SpecialRegister which) {
         case SpecialRegister::NctaidY:
         case SpecialRegister::NctaidZ: return {1, 0xffff, 1};
         case SpecialRegister::LaneId: return up_to(31);
+        default: return full(type_of_register(which));
     }
-    return full(Type::U32);
 }
 
 Interval bitwise(Op op, Type type, const Interval& a, const Interval& b) {

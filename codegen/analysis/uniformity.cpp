@@ -71,7 +71,7 @@ private:
         const Instruction& it = fn_[inst];
         if (it.op == Op::Special) {
             const auto reg = SpecialRegister(it.attribute);
-            return reg <= SpecialRegister::TidZ || reg == SpecialRegister::LaneId;
+            return differs_in_warp(reg) || reg == SpecialRegister::WarpId;
         }
         bool operand_varies = false;
         fn_.each_use(inst, [&](Value value) { operand_varies |= varies(value); });

@@ -70,6 +70,7 @@ struct NodeInfo {
     Kind kind = Kind::Operation;
     ir::Op op{};                             // Operation, Atomic
     ir::Type type = ir::Type::Void;          // of the value; of a Store: of the elements; Void for an effect
+    std::vector<ir::Type> results{};         // of an operation with several: their types, the first of them `type`
     ir::Type operand_type = ir::Type::Void;  // Operation: the type it is written at (a compare of f32 gives a pred)
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
@@ -108,8 +109,11 @@ struct BlockShape {
     std::uint32_t threads = 0;  // exactly so many; 0: any number
 };
 
+/// A kernel, or a function that kernels call: then its last node gives the result.
 struct Kernel {
     std::string name;
+    bool is_function = false;
+    std::vector<Kernel> functions{};  // that it calls, each behind those that it calls itself
     std::vector<ir::Parameter> parameters;
     std::vector<View> views{};  // in the order of their pointers
     std::vector<ir::Symbol> symbols;

@@ -115,14 +115,14 @@ private:
                                    node.guard == no_node ? "" : guard(node) + " else " + list(node.other));
             case Kind::Extract: return fmt::format("extract {} of {}", node.attribute, value(node.arguments[0]));
             case Kind::Atomic:
-                return fmt::format("{}.{} {}, {} {} {}", std::string_view(ir::name(node.op)), name(node.type),
-                                   element(node), list(tail(node)), ir::order_names[int(node.memory.order)],
-                                   ir::scope_names[int(node.memory.scope)]);
+                return fmt::format("{}.{} {}{}{} {}", std::string_view(ir::name(node.op)), name(node.type),
+                                   element(node), tail(node).empty() ? "" : ", ", list(tail(node)), order(node));
             case Kind::Declare:
                 return fmt::format("var {}: {}", variable(node.variable), name(kernel_[node.variable].type));
             case Kind::Assign: return variable(node.variable) + " = " + value(node.arguments[0]);
             case Kind::Store:
-                return fmt::format("store.{} {} = {}{}", access(node), element(node), list(tail(node)), guard(node));
+                return fmt::format("store.{} {} = {}{}{}", access(node), element(node), list(tail(node)), guard(node),
+                                   is_plain(node) ? "" : " " + order(node));
             case Kind::If: return "if " + value(node.arguments[0]);
             case Kind::For: return loop(node);
             case Kind::While: return "while";
@@ -175,6 +175,15 @@ private:
         if (node.memory.cache != ir::CacheOperator::None)
             (out += '.') += ir::cache_operator_names[int(node.memory.cache)];
         return out;
+    }
+
+    static bool is_plain(const NodeInfo& node) {
+        return node.memory.order == ir::Order::Weak && !node.memory.is_volatile;
+    }
+    /// "acquire gpu"
+    static std::string order(const NodeInfo& node) {
+        if (node.memory.is_volatile) return "volatile";
+        return fmt::format("{} {}", ir::order_names[int(node.memory.order)], ir::scope_names[int(node.memory.scope)]);
     }
 
     std::string element(const NodeInfo& node) {

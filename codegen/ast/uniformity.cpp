@@ -121,25 +121,28 @@ private:
 
     static Level level_of(ir::SpecialRegister which) {
         switch (which) {
-            case ir::SpecialRegister::TidX:
-            case ir::SpecialRegister::LaneId: return Level::Thread;
             case ir::SpecialRegister::TidY:
-            case ir::SpecialRegister::TidZ: return Level::Warp;
-            default: return Level::Block;
+            case ir::SpecialRegister::TidZ:
+            case ir::SpecialRegister::WarpId: return Level::Warp;
+            default: return ir::differs_in_warp(which) ? Level::Thread : Level::Block;
         }
     }
 
-    static bool moves_values(const NodeInfo& node) {
+    /// Whether a convergent operation gives each lane something of its own.
+    static bool differs_by_lane(const NodeInfo& node) {
         const auto mode = ir::ShuffleMode(node.attribute);
-        return node.op == Op::Shuffle && (mode == ir::ShuffleMode::Up || mode == ir::ShuffleMode::Down);
+        const bool moves = node.op == Op::Shuffle && (mode == ir::ShuffleMode::Up || mode == ir::ShuffleMode::Down);
+        return moves || node.op == Op::MatchAny || node.op == Op::Elect || node.op == Op::ActiveMask ||
+               node.op == Op::Opaque;
     }
 
     Shape operation(const NodeInfo& node) const {
         const Level arguments = highest(node.arguments);
-        if (node.op == Op::Special) return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
+        if (ir::info(node.op).attribute == ir::Attribute::Special)
+            return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
         // A reduction ends with the same value everywhere. Only moving values up or down never does that.
         if (ir::has(node.op, ir::Convergent))
-            return moves_values(node) ? Shape{Level::Thread} : Shape{.level = Level::Block, .combined = true};
+            return differs_by_lane(node) ? Shape{Level::Thread} : Shape{.level = Level::Block, .combined = true};
         if (is_whole_warps(node)) return {Level::Warp};
         return {arguments, is_linear(node), any_combined(node.arguments)};
     }
@@ -289,10 +292,11 @@ private:
     // ---- what has to be reached together
 
     void expect_together(const NodeInfo& node, const Control& control) {
-        if (!reporting_) return;
-        const bool barrier = node.op == Op::Barrier;
+        if (!reporting_ || node.op == Op::ActiveMask || node.op == Op::Opaque) return;
+        const bool barrier = waits_for_block(node.op);
         const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
         if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;
+        if (node.op == Op::NamedBarrier) return report_named_barrier(node, control);
         if (!barrier && !is_constant(node.arguments.back(), [](ir::Word lanes) { return lanes == 0xffffffff; })) return;
         Diagnostic out{
             .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};
@@ -307,6 +311,17 @@ private:
                 "condition, taken before";
         }
         diagnostics_.push_back(std::move(out));
+    }
+
+    static bool waits_for_block(Op op) { return op == Op::Barrier || op == Op::BarrierVote || op == Op::BarrierCount; }
+
+    /// Warps may part before a barrier of some of them; the threads of a warp may not.
+    void report_named_barrier(const NodeInfo& node, const Control& control) {
+        diagnostics_.push_back({.where = node.where,
+                                .message = "a barrier where not all threads of a warp may come",
+                                .hint = "whole warps wait at a barrier: branch on something that is the same for all "
+                                        "threads of a warp",
+                                .notes = {{control.parted, "the threads part here"}}});
     }
 
     const Kernel& kernel_;

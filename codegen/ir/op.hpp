@@ -62,10 +62,55 @@ enum class SpecialRegister : std::uint8_t {
     NctaidY,
     NctaidZ,
     LaneId,
+    LanemaskEq,
+    LanemaskLe,
+    LanemaskLt,
+    LanemaskGe,
+    LanemaskGt,
+    WarpId,
+    NwarpId,
+    SmId,
+    NsmId,
+    GridId,
+    DynamicSmemSize,
+    TotalSmemSize,
+    ClusteridX,
+    ClusteridY,
+    ClusteridZ,
+    NclusteridX,
+    NclusteridY,
+    NclusteridZ,
+    ClusterCtaidX,
+    ClusterCtaidY,
+    ClusterCtaidZ,
+    ClusterNctaidX,
+    ClusterNctaidY,
+    ClusterNctaidZ,
+    ClusterCtarank,
+    ClusterNctarank,
+    Clock,  // from here on they change while the kernel runs: op Sample reads them
+    Clock64,
+    Globaltimer,
 };
-inline constexpr std::string_view special_register_names[] = {"tid.x",    "tid.y",    "tid.z",   "ntid.x",  "ntid.y",
-                                                              "ntid.z",   "ctaid.x",  "ctaid.y", "ctaid.z", "nctaid.x",
-                                                              "nctaid.y", "nctaid.z", "laneid"};
+// clang-format off
+inline constexpr std::string_view special_register_names[] = {
+    "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ntid.z", "ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y", "nctaid.z",
+    "laneid", "lanemask_eq", "lanemask_le", "lanemask_lt", "lanemask_ge", "lanemask_gt",
+    "warpid", "nwarpid", "smid", "nsmid", "gridid", "dynamic_smem_size", "total_smem_size",
+    "clusterid.x", "clusterid.y", "clusterid.z", "nclusterid.x", "nclusterid.y", "nclusterid.z",
+    "cluster_ctaid.x", "cluster_ctaid.y", "cluster_ctaid.z", "cluster_nctaid.x", "cluster_nctaid.y", "cluster_nctaid.z",
+    "cluster_ctarank", "cluster_nctarank", "clock", "clock64", "globaltimer"};
+// clang-format on
+constexpr Type type_of_register(SpecialRegister which) {
+    using enum SpecialRegister;
+    return which == GridId || which == Clock64 || which == Globaltimer ? Type::U64 : Type::U32;
+}
+constexpr bool changes(SpecialRegister which) { return which >= SpecialRegister::Clock; }
+/// Whether the threads of a warp, and whether its warps, see different numbers.
+constexpr bool differs_in_warp(SpecialRegister which) {
+    using enum SpecialRegister;
+    return which <= TidZ || (which >= LaneId && which <= LanemaskGt) || changes(which);
+}
 
 enum class ShuffleMode : std::uint8_t { Up, Down, Xor, Idx };
 inline constexpr std::string_view shuffle_mode_names[] = {"up", "down", "bfly", "idx"};
@@ -105,8 +150,10 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}}, Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
-    Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},
-    Variadic{Slot::None, {}, false, true};
+    Give{Slot::None, {Slot::T}}, Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}},
+    Tally{Slot::U32, {Slot::Pred}}, Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
+    Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
+    BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;

@@ -72,8 +72,11 @@ private:
         require(inst_.type == parameter.type, "parameter %" + parameter.name + " is " + name(parameter.type));
     }
     void special() {
-        require(inst_.attribute < std::size(special_register_names), "there is no such special register");
-        require(inst_.type == Type::U32, "this special register is u32");
+        if (inst_.attribute >= std::size(special_register_names))
+            return require(false, "there is no such special register");
+        const auto which = SpecialRegister(inst_.attribute);
+        require(inst_.type == type_of_register(which), "this special register is " + name(type_of_register(which)));
+        require(changes(which) == (inst_.op == Op::Sample), "op sample reads the clocks, op special the others");
     }
     void symbol() {
         if (inst_.attribute >= fn_.symbols.size()) return require(false, "the function has no such symbol");

@@ -39,6 +39,7 @@ class Lowering {
 public:
     explicit Lowering(const ast::Kernel& kernel) : kernel_(kernel), values_(kernel.nodes.size(), ir::no_value) {
         fn_.name = kernel.name;
+        fn_.is_entry = !kernel.is_function;
         fn_.parameters = kernel.parameters;
         fn_.symbols = kernel.symbols;
         fn_.texts = kernel.texts;
@@ -135,7 +136,8 @@ private:
             .op = node.op, .type = node.operand_type, .from = node.from, .fp = node.fp, .attribute = node.attribute};
         const std::vector<Value> operands = values(node.arguments);
         if (!ir::info(node.op).shape.variadic) return build_.make(inst, operands);
-        const ir::Inst made = build_.append(inst, operands, std::span(&node.type, node.type == Type::Void ? 0 : 1));
+        const std::span<const Type> one(&node.type, node.type == Type::Void ? 0 : 1);
+        const ir::Inst made = build_.append(inst, operands, node.results.empty() ? one : std::span(node.results));
         return node.type == Type::Void ? ir::no_value : fn_.result(made);
     }
 

@@ -14,10 +14,15 @@ namespace {
 
 class Emitter {
 public:
-    Emitter(const ir::Function& fn, const Registers& registers, bool line_info)
-        : fn_(fn), names_(unique_names(fn)), registers_(registers), writer_(module_, function_, line_info) {}
+    Emitter(Module& module, const Part& part, bool line_info)
+        : fn_(part.fn),
+          names_(unique_names(part.fn)),
+          registers_(part.registers),
+          module_(module),
+          writer_(module_, function_, line_info) {}
 
-    Emitted run(const Target& target) {
+    /// Adds the function to the module; the places of its instructions.
+    std::vector<Location> run() {
         signature();
         for (std::size_t i = 0; i < fn_.symbols.size(); ++i) declare(fn_.symbols[i], names_.symbols[i]);
         Body body(fn_, names_, registers_, writer_);
@@ -27,13 +32,12 @@ public:
         module_.items.push_back({Module::Item::Kind::Function, std::uint32_t(module_.functions.size())});
         module_.functions.push_back(std::move(function_));
         declare_files();
-        module_.target = {module_.intern(target.name)};
-        module_.version = lowest_version(target, features_of(module_));
-        return {std::move(module_), writer_.take_places()};
+        return writer_.take_places();
     }
 
 private:
     void signature();
+    void result();
     Variable parameter(const ir::Parameter& parameter, std::string_view name);
     void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
     void declare(const ir::Symbol& symbol, std::string_view name);
@@ -44,14 +48,15 @@ private:
     const ir::Function& fn_;
     const Names names_;
     const Registers& registers_;
-    Module module_;
+    Module& module_;
     Function function_;
     Writer writer_;
 };
 
 void Emitter::signature() {
-    function_.linkage = {module_.intern(".visible")};
+    if (fn_.is_entry) function_.linkage = {module_.intern(".visible")};
     function_.is_entry = fn_.is_entry;
+    result();
     function_.name = module_.intern(fn_.name);
     for (std::size_t i = 0; i < fn_.parameters.size(); ++i)
         function_.parameters.push_back(parameter(fn_.parameters[i], names_.parameters[i]));
@@ -60,10 +65,22 @@ void Emitter::signature() {
     if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
 }
 
+/// `(.param .b32 $result)` of a function that gives something.
+void Emitter::result() {
+    for (ir::Block block : fn_.blocks())
+        for (ir::Inst inst : fn_[block].instructions) {
+            if (fn_[inst].op != ir::Op::Give || !function_.results.empty()) continue;
+            Variable out{.space = module_.intern(".param")};
+            out.type = module_.intern("." + std::string(ir::info(fn_[inst].type).bits));
+            out.declarators.push_back({.name = module_.intern(result_name)});
+            function_.results.push_back(std::move(out));
+        }
+}
+
 /// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
 Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
     Variable out{.space = module_.intern(".param")};
-    out.type = module_.intern("." + std::string(data_type(parameter.type)));
+    out.type = module_.intern("." + std::string(fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits));
     out.declarators.push_back({.name = module_.intern(name)});
     if (parameter.alignment)
         out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
@@ -128,8 +145,13 @@ void Emitter::declare_files() {
 
 }  // namespace
 
-Emitted emit(const ir::Function& fn, const Registers& registers, const Target& target, bool line_info) {
-    return Emitter(fn, registers, line_info).run(target);
+Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info) {
+    Emitted out;
+    for (const Part& function : functions) Emitter(out.module, function, false).run();
+    out.places = Emitter(out.module, kernel, line_info).run();
+    out.module.target = {out.module.intern(target.name)};
+    out.module.version = lowest_version(target, features_of(out.module));
+    return out;
 }
 
 }  // namespace ikat::ptx

@@ -12,10 +12,17 @@ namespace ikat::ptx {
 
 struct Emitted {
     Module module;
-    std::vector<Location> places;  // by instruction of the module's only function: the kernel's source
+    std::vector<Location> places;  // by instruction of the module's last function, the kernel: its source
 };
 
-/// With `line_info`, .file and .loc. The version is the lowest that has what the function needs.
-Emitted emit(const ir::Function& fn, const Registers& registers, const Target& target, bool line_info = false);
+/// A function and its registers.
+struct Part {
+    const ir::Function& fn;
+    const Registers& registers;
+};
+
+/// A kernel, and before it the functions that it calls. With `line_info`, .file and .loc. The version is the lowest
+/// that has what they need.
+Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info = false);
 
 }  // namespace ikat::ptx

@@ -5,6 +5,7 @@
 
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/shape.hpp"
+#include "codegen/ptx/inline.hpp"
 #include "codegen/ptx/mnemonic.hpp"
 
 namespace ikat::ptx {
@@ -57,15 +58,35 @@ void InstructionEmitter::emit(Inst inst) {
     switch (fn_[inst].op) {
         case Op::Const:
         case Op::Symbol: return;  // their users write them
+        case Op::Keep: return;
+        case Op::Opaque:
+        case Op::OpaqueValue: return emit_text(inst);
         case Op::Param: return emit_parameter(inst);
         case Op::Print: return emit_print(inst);
-        case Op::Special: {
-            const auto name = ir::special_register_names[fn_[inst].attribute];
-            return put(inst, std::array{operand(fn_.result(inst)), writer_.name("%" + std::string(name))});
+        case Op::Sample:
+        case Op::Special:
+            return put(inst, std::array{operand(fn_.result(inst)), special_register(fn_[inst].attribute)});
+        case Op::BarrierVote:
+        case Op::BarrierCount:
+            return put(inst, std::array{operand(fn_.result(inst)), Writer::integer(0), operand(fn_.operands(inst)[0])});
+        case Op::Give:
+            return put(inst, std::array{writer_.address(writer_.name(result_name), 0), operand(fn_.operands(inst)[0])});
+        case Op::Elect: {
+            const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
+            return put(inst, std::array{writer_.group(Operand::Kind::Pair, pair), operand(fn_.operands(inst)[0])});
         }
         case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
         default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
     }
+}
+
+/// `%tid.x`
+Operand InstructionEmitter::special_register(Word which) {
+    const std::string_view name = ir::special_register_names[which];
+    const std::size_t dot = name.find('.');
+    Operand out = writer_.name("%" + std::string(name.substr(0, dot)));
+    if (dot != name.npos) out.suffix = writer_.module().intern(name.substr(dot));
+    return out;
 }
 
 /// `ld d, [a]`, `st [a], v`, `atom d, [a], v…`: vectors in braces.
@@ -73,12 +94,13 @@ void InstructionEmitter::emit_memory(Inst inst) {
     const ir::Instruction& access = fn_[inst];
     const auto operands = fn_.operands(inst).first(ir::operand_count(access));
     scratch_.clear();
+    const bool gives = info(access.op).shape.result != ir::Slot::None;
     if (access.op == Op::Load)
         scratch_.push_back(data(fn_.results(inst)));
-    else if (access.op != Op::Store && result_is_read(inst))
+    else if (gives && result_is_read(inst))
         scratch_.push_back(operand(fn_.result(inst)));
     scratch_.push_back(writer_.address(operand(operands[0]), access.memory.offset));
-    if (access.op == Op::Store)
+    if (!gives)
         scratch_.push_back(data(operands.subspan(1)));
     else
         for (Value value : operands.subspan(1)) scratch_.push_back(operand(value));
@@ -91,6 +113,13 @@ void InstructionEmitter::emit_parameter(Inst inst) {
     const Operand to = operand(fn_.result(inst));
     put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[fn_[inst].attribute]), 0)});
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
+}
+
+void InstructionEmitter::emit_text(Inst inst) {
+    scratch_.clear();
+    for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
+    for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
+    append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
 }
 
 /// Results, then operands, then a table; what is tied for a false guard is not written.

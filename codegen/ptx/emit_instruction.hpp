@@ -36,7 +36,9 @@ public:
 private:
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
+    Operand special_register(ir::Word which);
     void emit_print(ir::Inst inst);
+    void emit_text(ir::Inst inst);
     void emit_plain(ir::Inst inst);
     void put(ir::Inst inst, std::span<const Operand> operands);
     Spelling spelling(ir::Inst inst);
@@ -53,6 +55,9 @@ private:
     std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
     std::vector<Operand> scratch_;
 };
+
+/// The parameter through which a function gives its result.
+inline constexpr std::string_view result_name = "$result";
 
 /// Bytes of the buffer through which vprintf gets its arguments, and where each stands in it.
 struct PrintLayout {

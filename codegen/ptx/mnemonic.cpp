@@ -4,7 +4,7 @@
 namespace ikat::ptx {
 namespace {
 
-using ir::Instruction, ir::Op, ir::Type;
+using ir::Instruction, ir::Op, ir::Shape, ir::Type;
 
 /// Indexed by Rounding. Conversions to an integral value have spellings of their own.
 constexpr std::string_view float_rounding[] = {".rn", ".rz", ".rm", ".rp"};
@@ -27,7 +27,11 @@ void append_dotted(std::string& out, std::string_view word) {
     if (!word.empty()) (out += '.') += word;
 }
 
-/// ".relaxed.gpu.global.v4": order and scope, space, cache operator, vector, in the order PTX wants.
+void append_vector(std::string& out, const ir::MemoryInfo& memory) {
+    if (memory.count > 1) (out += ".v") += char('0' + memory.count);
+}
+
+/// ".relaxed.gpu.global": order and scope, space, cache operator, in the order PTX wants.
 void append_memory(std::string& out, const ir::MemoryInfo& memory) {
     if (memory.is_volatile) append_dotted(out, "volatile");
     if (memory.order != ir::Order::Weak) {
@@ -36,7 +40,6 @@ void append_memory(std::string& out, const ir::MemoryInfo& memory) {
     }
     if (memory.space != ir::Space::Generic) append_dotted(out, ir::space_names[int(memory.space)]);
     append_dotted(out, ir::cache_operator_names[int(memory.cache)]);
-    if (memory.count > 1) (out += ".v") += char('0' + memory.count);
 }
 
 /// Fills in one key, the text between braces.
@@ -57,7 +60,11 @@ void append_key(std::string& out, std::string_view key, const Instruction& inst)
         case 'a':
             if (const auto mode = ir::mode_name(inst.op, inst.attribute); mode != "plain") append_dotted(out, mode);
             break;
-        case 'm': append_memory(out, inst.memory); break;
+        case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;
+        case 'o': append_memory(out, inst.memory); break;
+        case 'v': append_vector(out, inst.memory); break;
+        case 'w': out += inst.type == Type::I64 ? "u64" : info(inst.type).typed; break;
+        case 'n': out += inst.type == Type::F16 ? ".noftz" : ""; break;
         default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
     }
 }
@@ -80,7 +87,10 @@ std::string expand(std::string_view format, const Instruction& inst) {
 std::string_view data_type(Type type) { return type == Type::F16 ? info(type).bits : info(type).typed; }
 
 bool has_reduction(const Instruction& inst) {
-    const bool exists = inst.op == Op::AtomicAdd || inst.op == Op::AtomicMin || inst.op == Op::AtomicMax;
+    const Shape& shape = info(inst.op).shape;
+    const bool updates =
+        shape.arguments[0] == ir::Slot::Address && shape.result == ir::Slot::T && has(inst.op, ir::Writes);
+    const bool exists = updates && inst.op != Op::AtomicExchange && inst.op != Op::AtomicCas;
     return exists && inst.memory.order != ir::Order::Acquire && inst.memory.order != ir::Order::AcquireRelease;
 }
 

@@ -270,6 +270,7 @@ constexpr Row row_table[] = {
     {.stem = "red", .modifiers = "@red min|max u32|s32|u64|s64:t", .operands = "m s:t r:b64?"},
     {.stem = "red", .modifiers = "@red inc|dec u32:t", .operands = "m s:t r:b64?"},
     {.stem = "red", .modifiers = "@red and|or|xor b32|b64:t", .operands = "m s:t r:b64?"},
+    {.stem = "red", .modifiers = "@red add v2|v4:n f32:t", .operands = "m v:t r:b64?", .feature = VectorReduction},
     {.stem = "red", .modifiers = "v2|v4|v8 *", .operands = "*", .feature = VectorReduction},
     {.stem = "red", .modifiers = "async *", .operands = "*", .feature = AsyncStore},
     {.stem = "membar", .modifiers = "cta|gl|sys"},

@@ -22,6 +22,7 @@ bool takes_immediate(const Instruction& inst, std::uint32_t position, const Inst
     const bool address = ir::has_address(inst.op) && position == 0;
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
     if (address || definition.type == Type::Pred || inst.op == Op::Convert) return false;
+    if (inst.op == Op::Opaque || inst.op == Op::OpaqueValue) return false;  // its text may stand anywhere
     const bool half = definition.type == Type::F16 && inst.op != Op::Store && inst.op != Op::Bitcast;
     return !half;
 }

@@ -36,7 +36,7 @@ constexpr Layer layers[] = {
     {"compile", "codegen/compile.", {"ast", "lower", "passes", "ptx"}},
     {"ptxas", "codegen/ptxas.", {"support"}},
     {"report", "codegen/report/", {"compile", "ptxas"}},
-    {"dsl", "dsl/", {"ast"}},
+    {"dsl", "dsl/", {"ast", "ptx"}},
     {"runtime", "runtime/", {"dsl", "compile", "ptx"}},
     {"stdlib", "stdlib/", {"runtime"}},
     {"include", "include/", {"stdlib", "tools"}},

@@ -52,6 +52,19 @@ const auto bits = kernel("bits", [](Out<std::uint32_t> y, u32 q, u32 mask, i32 w
     y[0] = cast<u32>(sum) + chosen;
 });
 
+const auto horner = device_fn("horner", params("x", "y"), [](f32 x, f32 y) { return fma(x, fma(x, y, 2), 1); });
+const auto twice = kernel("twice", [](InOut<float> x) { x[0] = horner(x[0], 3) + horner(x[1], x[2]); });
+
+const auto texts = kernel("texts", [](Out<std::uint32_t> y, u32 a, u32 b) {
+    u32 d, low, high;
+    ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(7u));
+    ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(d));
+    ptx("{\n.reg .pred p;\nsetp.gt.u32 p, {1}, 9;\n@p add.u32 {0}, {0}, 1;\n}", inout(d), in(low));
+    auto sum = add_carry(low, a);                // sum.value, and sum.carry for the next
+    auto upper = add_carry(high, b, sum.carry);
+    y[0] = d + sum.value + upper.value;
+});
+
 const auto effects = kernel("effects", [](InOut<std::uint32_t> counters, Out<float> y) {
     auto old = atomic_add(counters[0], 1);
     y[old] = cast<f32>(old + atomic_add(counters[1], 1));
@@ -140,6 +153,8 @@ const auto threads = kernel("threads", [](In<float> x, InOut<std::uint32_t> coun
     if_(i < n, [&] { v += shuffle_idx(v, 0, lanes); });
     atomic_add(counters[0], 1);
     atomic_add(counters[1], 1, Order::AcquireRelease, Scope::Sys);
+    atomic_store(counters[2], n, Order::Release);
+    while_([&] { return atomic_load(counters[3], Order::Acquire) == 0; }, [&] { volatile_store(counters[4], lanes); });
     y[i] = v;
     print("x[{}] = {}, {{{}}}\n", i, x[i], n);  // {} is the next value, {{ and }} are braces
     check(n < 1000, "n is at most 999");

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptx(): the user's text is read by the PTX grammar here, so that what is wrong with it is said here. In the AST it is
+// an operation whose results come first:
+//
+//     ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
+//
+// A variable that is read and written is two operands, and a mov in front of the text.
+#include <algorithm>
+
+#include "codegen/ptx/inline.hpp"
+#include "dsl/recorder.hpp"
+
+namespace ikat::trace {
+namespace {
+
+using ast::Kind;
+using ast::NodeInfo;
+
+constexpr std::size_t most_results = 16;
+
+/// The text with its operands numbered as `numbers` says.
+std::string renumbered(std::string_view text, const std::vector<std::size_t>& numbers) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        std::size_t end = at + 1, number = 0;
+        while (text[at] == '{' && end < text.size() && text[end] >= '0' && text[end] <= '9')
+            number = number * 10 + std::size_t(text[end++] - '0');
+        const bool names = text[at] == '{' && end > at + 1 && end < text.size() && text[end] == '}';
+        out += names ? "{" + std::to_string(numbers[number]) + "}" : std::string(1, text[at]);
+        if (names) at = end;
+    }
+    return out;
+}
+
+ir::Word add_text(Recorder& recorder, std::string text) {
+    auto& texts = recorder.kernel.texts;
+    const auto found = std::ranges::find(texts, text);
+    if (found != texts.end()) return ir::Word(found - texts.begin());
+    texts.push_back(std::move(text));
+    return texts.size() - 1;
+}
+
+/// The node of a text, pending, and its results as nodes.
+std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string text, std::span<const Value> arguments,
+                                   std::span<const ir::Type> types) {
+    NodeInfo node{.kind = Kind::Operation,
+                  .op = pure ? ir::Op::OpaqueValue : ir::Op::Opaque,
+                  .type = types.empty() ? ir::Type::Void : types[0],
+                  .attribute = add_text(recorder, std::move(text)),
+                  .where = recorder.here()};
+    if (types.size() > 1) node.results.assign(types.begin(), types.end());
+    std::vector<std::uint32_t> roots;
+    for (const Value& argument : arguments) roots.push_back(recorder.adopt(argument));
+    recorder.together({arguments.data(), std::uint32_t(arguments.size())});
+    recorder.arrange(roots.data(), roots.size());
+    for (std::uint32_t root : roots) node.arguments.push_back(recorder.commit(root));
+    if (types.empty()) return recorder.statement(std::move(node)), std::vector<ast::Node>{};
+    std::vector<ast::Node> results{recorder.append(std::move(node))};
+    for (std::size_t i = 1; i < types.size(); ++i)
+        results.push_back(recorder.append({.kind = Kind::Extract,
+                                           .type = types[i],
+                                           .attribute = i,
+                                           .arguments = {results[0]},
+                                           .where = recorder.here()}));
+    return results;
+}
+
+/// A mov for each operand that is read and written: {result}, {operand}.
+std::string copied_first(std::span<const TextOperand> operands, const std::vector<std::size_t>& results,
+                         const std::vector<std::size_t>& sources) {
+    std::string out;
+    for (std::size_t k = 0; k < operands.size(); ++k)
+        if (operands[k].reads && operands[k].writes)
+            out += "mov." + std::string(ir::info(operands[k].type).bits) + " {" + std::to_string(results[k]) + "}, {" +
+                   std::to_string(sources[k]) + "};\n";
+    return out;
+}
+
+}  // namespace
+
+void ptx(const char* text, const TextOperand* first, std::uint32_t count, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const std::span operands(first, count);
+    std::vector<ir::Type> all, written;
+    for (const TextOperand& operand : operands) {
+        all.push_back(operand.type);
+        if (operand.writes) written.push_back(operand.type);
+    }
+    if (written.size() > most_results)
+        return recorder.complain("ptx() gives at most 16 values", "split the text", recorder.here());
+    const ikat::ptx::InlineText read = ikat::ptx::read_inline(text, all);
+    for (const Diagnostic& finding : read.findings) {
+        const Location& place = finding.where;
+        recorder.diagnostics.push_back({.where = recorder.here(),
+                                        .message = "in the text of ptx(), line " + std::to_string(place.line) +
+                                                   ", column " + std::to_string(place.column) + ": " + finding.message,
+                                        .hint = finding.hint,
+                                        .excerpt = finding.excerpt});
+    }
+    if (!read.findings.empty()) return;
+
+    std::vector<std::size_t> results(count), sources(count), numbers(count);
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < count; ++k)
+        if (operands[k].writes) results[k] = next++;
+    std::vector<Value> arguments;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (operands[k].reads) sources[k] = next++, arguments.push_back(operands[k].value);
+        numbers[k] = operands[k].writes ? results[k] : sources[k];
+    }
+    const auto nodes = append_text(
+        recorder, read.pure, copied_first(operands, results, sources) + renumbered(text, numbers), arguments, written);
+    for (std::size_t k = 0, result = 0; k < count; ++k)
+        if (operands[k].writes) assign(operands[k].variable, recorder.leaf(nodes[result++]), where);
+}
+
+Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result) {
+    Recorder& recorder = Recorder::active();
+    const auto nodes = append_text(recorder, pure, text, {arguments.first, arguments.count}, {&result, 1});
+    Value out = recorder.leaf(nodes[0]);
+    out.effects = pure ? 0 : 1;
+    return out;
+}
+
+void pure_text(const char* text, Values arguments, const ir::Type* types, Value* results, std::uint32_t count,
+               const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const auto nodes = append_text(recorder, true, text, {arguments.first, arguments.count}, {types, count});
+    for (std::uint32_t i = 0; i < count; ++i) results[i] = recorder.leaf(nodes[i]);
+}
+
+}  // namespace ikat::trace
