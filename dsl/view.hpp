@@ -19,6 +19,7 @@
 #pragma once
 #include <array>
 
+#include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
 
 namespace ikat {
