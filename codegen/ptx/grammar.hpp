@@ -58,6 +58,7 @@ constexpr Dotted dotted;
 constexpr Modifier modifier;
 constexpr Number number;
 constexpr Expression expression;
+constexpr WarpSizeExpression warp_size;
 constexpr IntegerOf<scan_number> integer;
 constexpr IntegerOf<scan_expression> integer_expression;
 constexpr CountOf<scan_number> count;
@@ -93,7 +94,7 @@ const auto list = left_parenthesis >> open >> -(!right_parenthesis >> next_opera
 const auto address = left_bracket >> open >> next_operand >> *(comma >> next_operand) >>
                      expect(right_bracket, "',' or ']' in the address") >> close<Operand::Kind::Address>;
 
-const auto single = generic | literal | named | address | vector | list | negated | negative | quoted[to<&Build::push>];
+const auto single = generic | warp_size[to<&Build::push>] | named | literal | address | vector | list | negated | negative | quoted[to<&Build::push>];
 const auto operand_def = single >> -(bar >> expect(single, "an operand of @ after '|'") >> join<Operand::Kind::Pair>);
 
 const auto operands = operand >> *(comma >> next_operand);

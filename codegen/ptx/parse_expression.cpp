@@ -264,17 +264,17 @@ Value Scanner::apply(std::string_view op, const Value& a, const Value& b, const 
 
 /// What an operator or '?' may begin with.
 bool may_go_on(const Build& build, const char* place) {
-    return place != build.source.end() && std::string_view("+-*/%<>=!&^|?").find(*place) != std::string_view::npos;
+    if (place == build.source.end() || *place == ',' || *place == ';' || *place == ']') return false;
+    return std::string_view("+-*/%<>=!&^|?").find(*place) != std::string_view::npos;
 }
 
 }  // namespace
 
 bool scan_expression(Build& build, const char*& first, Operand& out) {
-    if (first == build.source.end()) return false;
+    if (first == build.source.end() || !may_begin_expression(*first)) return false;
     const char* const start = first;
     const bool is_number = scan_number(build, first, out);
     if (is_number && !may_go_on(build, first)) return true;
-    if (!is_number && std::string_view("(!~-+W").find(*start) == std::string_view::npos) return false;
 
     Scanner scanner(build, start);
     const std::optional<Value> value = scanner.conditional();

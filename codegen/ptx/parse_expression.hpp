@@ -7,6 +7,11 @@
 
 namespace ikat::ptx {
 
+/// Registers and names, the commonest operands, begin otherwise.
+inline bool may_begin_expression(char c) {
+    return characters::is(c, characters::Digit) || c == '-' || c == '(' || c == '!' || c == '~' || c == '+' || c == 'W';
+}
+
 /// Reads the expression at `first` and what is blank after it. False, with nothing moved, where there is none; throws
 /// where there is a wrong one.
 bool scan_expression(Build& build, const char*& first, Operand& out);

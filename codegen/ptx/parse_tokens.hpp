@@ -211,6 +211,13 @@ struct Expression : Token<Expression, Operand> {
     }
 };
 
+/// WARP_SZ*2 and its like, which begin as a name does. (Names are tried before literals: they are the commonest.)
+struct WarpSizeExpression : Token<WarpSizeExpression, Operand> {
+    bool scan(Build& build, const char*& first, Operand& operand) const {
+        return build.source.at(first, 'W') && scan_expression(build, first, operand);
+    }
+};
+
 /// A literal (scan_number) or expression (scan_expression) that is an integer.
 template <bool (*Scan)(Build&, const char*&, Operand&)>
 struct IntegerOf : Token<IntegerOf<Scan>, Operand> {
