@@ -215,6 +215,31 @@ TEST_CASE("atomics") {
     });
 }
 
+TEST_CASE("elementary functions of doubles and floats, the slow paths of their reductions too") {
+    by_nvcc([](const std::string& ptx) {
+        tests::Machine machine;
+        std::vector<float> f(16);
+        std::vector<double> d(9);
+        for (int i = 0; i < 16; ++i) f[i] = .3f + .11f * float(i);
+        for (int i = 0; i < 9; ++i) d[i] = .4 + .21 * i;
+        const auto f_at = machine.buffer("f", f);
+        const auto d_at = machine.buffer("d", d);
+        machine.run(ptx, {.entry = "math"}, f_at, d_at, 1);
+        const auto floats = machine.get<float>(f_at, 16);
+        const auto doubles = machine.get<double>(d_at, 9);
+        CHECK(floats[0] == Approx(std::sin(f[0]) + std::cos(f[1]) + std::exp(f[3]) + std::log(f[4]) +
+                                  std::pow(f[5], f[6]) + std::sqrt(f[7]) + 1 / std::sqrt(f[8]))
+                               .epsilon(1e-6));
+        CHECK(floats[1] == Approx(std::tanh(f[10]) + std::erf(f[9]) + std::fmod(f[11], f[12]) +
+                                  std::atan2(f[13], f[14]) + std::cbrt(f[1]))
+                               .epsilon(1e-6));
+        CHECK(doubles[0] == Approx(std::sin(d[0]) + std::cos(d[1]) + std::exp(d[2]) + std::log(d[3]) + std::sqrt(d[4]) +
+                                   std::pow(d[5], d[6]) + std::fma(d[1], d[2], -2.0))
+                                .epsilon(1e-14));
+        CHECK(doubles[2] == Approx(std::tgamma(d[8]) + std::erf(d[7]) + std::sin(1e18 * d[1])).epsilon(1e-13));
+    });
+}
+
 TEST_CASE("integers of 32 and 64 bits") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
