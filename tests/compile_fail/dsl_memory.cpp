@@ -38,7 +38,7 @@ void misuse(In<float> x, Out<float> o, InOut<float> y, InOut<double> d, InOut<ha
     Shared<f32, 4> values;
     Local<float, 2, 2, 2, 2, 2> deep;
     atomic_add(x[i], 1);
-    atomic_add(h[i], 1);
+    atomic_or(h[i], 1);
     Constant<float, 4> table{1, 2, 3, 4};
     table[i] = 2;
     Constant<double, 8193> large{1};
