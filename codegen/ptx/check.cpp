@@ -271,7 +271,7 @@ void Checker::features(const Instruction& instruction, const Match& match) {
 bool Checker::has_short_addresses(const Instruction& instruction) const {
     return std::ranges::any_of(module_.modifiers(instruction.modifiers), [this](Name modifier) {
         const std::string_view space = module_.text(modifier);
-        return space.starts_with(".shared") || space.starts_with(".param") || space == ".local";
+        return space.starts_with(".shared") || space.starts_with(".param") || space == ".local" || space == ".const";
     });
 }
 
