@@ -303,6 +303,26 @@ Leaf<E> atomic(const Subscript<E, direction>& place, Order order, Scope scope, c
     return Leaf<E>(trace::atomic(op, place.slot(), {arguments, sizeof...(V)}, order, scope, where));
 }
 
+/// What PTX has no atomic for: changed(what is there) is put there unless it is there already, again and again until
+/// nobody else came between.
+template <std::floating_point E, trace::Direction direction>
+Leaf<E> atomic_update(const Subscript<E, direction>& place, Order order, Scope scope, const trace::Where& where,
+                      auto&& changed) {
+    using Bits = std::conditional_t<sizeof(E) == 4, std::uint32_t, std::uint64_t>;
+    static_assert(direction == trace::Direction::ReadWrite,
+                  "an atomic reads and writes: declare the parameter as InOut<T>");
+    const auto differ = [](const auto& a, const auto& b) { return bit_cast<Var<Bits>>(a) != bit_cast<Var<Bits>>(b); };
+    Var<E> seen(Leaf<E>(trace::ordered_load(place.slot(), Order::Relaxed, scope, where)), where);
+    Var<bool> again(differ(changed(seen), seen), where);
+    const auto attempt = [&] {
+        Var<E> expected(seen, where);
+        seen = atomic<ir::Op::AtomicCas>(place, order, scope, where, expected, changed(expected));
+        again = differ(seen, expected) & differ(changed(seen), seen);
+    };
+    while_([&] { return again; }, attempt, where);
+    return value(seen);
+}
+
 }  // namespace detail
 
 #define IKAT_ATOMIC(name, Row)                                                                                         \
@@ -314,8 +334,6 @@ Leaf<E> atomic(const Subscript<E, direction>& place, Order order, Scope scope, c
 /// Each changes place in one step and gives what was there before. Without a scope: of the block for shared memory, of
 /// the device for global memory.
 IKAT_ATOMIC(atomic_add, AtomicAdd)
-IKAT_ATOMIC(atomic_min, AtomicMin)
-IKAT_ATOMIC(atomic_max, AtomicMax)
 IKAT_ATOMIC(atomic_exchange, AtomicExchange)
 IKAT_ATOMIC(atomic_and, AtomicAnd)
 IKAT_ATOMIC(atomic_or, AtomicOr)
@@ -323,6 +341,24 @@ IKAT_ATOMIC(atomic_xor, AtomicXor)
 /// Counts up to v and then from 0 again; counts down to 0 and then from v again.
 IKAT_ATOMIC(atomic_inc, AtomicInc)
 IKAT_ATOMIC(atomic_dec, AtomicDec)
+#undef IKAT_ATOMIC
+
+#define IKAT_ATOMIC(name, Row, changed)                                                                                \
+    template <class E, trace::Direction direction, Operand V>                                                          \
+    Leaf<E> name(const Subscript<E, direction>& place, V&& v, Order order = Order::Relaxed, Scope scope = Scope::None, \
+                 const trace::Where& where = trace::Where::current()) {                                                \
+        if constexpr (std::floating_point<E>) {                                                                        \
+            const Var<E> operand(std::forward<V>(v), where);                                                           \
+            return detail::atomic_update(place, order, scope, where,                                                   \
+                                         [&](const Var<E>& there) { return changed(there, operand); });                \
+        } else {                                                                                                       \
+            return detail::atomic<ir::Op::Row>(place, order, scope, where, std::forward<V>(v));                        \
+        }                                                                                                              \
+    }
+/// The same. For float and double a loop of atomic_cas, which a value that changes nothing does not enter; a NaN and a
+/// number give the number, as min() and max().
+IKAT_ATOMIC(atomic_min, AtomicMin, min)
+IKAT_ATOMIC(atomic_max, AtomicMax, max)
 #undef IKAT_ATOMIC
 /// Stores `desired` if `expected` is there; gives what was there before.
 template <class E, trace::Direction direction, Operand A, Operand B>

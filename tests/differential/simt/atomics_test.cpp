@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics of each operator, in global and in shared memory, with their results and without; fences; accesses with an
 // order and volatile ones; sums of vectors.
+#include <cmath>
+#include <limits>
+
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {
@@ -98,6 +101,45 @@ TEST_CASE("atomics of each type") {
     CHECK(f.download()[0] == 0.25f + 63 * 32);
     CHECK(f.download()[2] == -8);
     CHECK(float(h.download()[0]) == 64.5f);
+}
+
+// Each thread offers one value to the least and the greatest of its column, in both types and both spaces.
+const auto bounds = kernel("bounds", params("x", "f", "d"), [](In<float> x, InOut<float> f, InOut<double> d) {
+    u32 i = thread_id().x;
+    Shared<float, 2> s;
+    if_(i < 2, [&] { s[i] = x[i]; });
+    sync_block();
+    const Var v = value(x[i]);
+    f32 before = atomic_min(f[0], v);
+    atomic_max(f[1], v, Order::AcquireRelease, Scope::Gpu);
+    atomic_min(d[0], cast<f64>(v));
+    atomic_max(d[1], cast<f64>(v));
+    atomic_min(s[0], v);
+    atomic_max(s[1], v);
+    check(!(before < x[63]), "what was there was not below the least");
+    sync_block();
+    if_(i < 2, [&] { f[2 + i] = s[i]; });
+});
+
+TEST_CASE("least and greatest floats by atomics") {
+    auto& device = simt_device();
+    const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+    std::vector<float> x(64);
+    for (int i = 0; i < 64; ++i) x[std::size_t(i)] = float((i * 37) % 64 - 20) / 4;
+    x[5] = nan, x[6] = -nan, x[63] = -11.5f;
+    for (float least : {inf, nan, -nan, 0.0f, -0.0f}) {
+        auto f = device.upload(std::vector<float>{least, -least, 0, 0}, "f");
+        auto d = device.upload(std::vector<double>{least, -least}, "d");
+        device.launch(bounds, runtime::Grid{{1}, {64}}, device.upload(x, "x"), f, d);
+        CHECK(f.download() == std::vector<float>{-11.5f, 10.75f, -11.5f, 10.75f});
+        CHECK(d.download() == std::vector<double>{-11.5, 10.75});
+    }
+    const std::vector<float> zeros(64, -0.0f);  // below +0, also for the atomics
+    auto f = device.upload(std::vector<float>{0.0f, -1, 0, 0}, "f");
+    auto d = device.upload(std::vector<double>{0.0, -1}, "d");
+    device.launch(bounds, runtime::Grid{{1}, {64}}, device.upload(zeros, "x"), f, d);
+    CHECK(std::signbit(f.download()[0]));
+    CHECK(std::signbit(d.download()[1]));
 }
 
 // The last block to finish adds up what all have written, which the fence and the counter make visible.
