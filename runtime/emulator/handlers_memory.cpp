@@ -154,28 +154,35 @@ HWY_NOINLINE IKAT_HANDLER(store_any) {
     IKAT_NEXT;
 }
 
-/// Lane i from host + a[i].
+/// Where address 0 would be on the host: a number, for it is outside of every object.
+HWY_INLINE std::uintptr_t origin_of(const View& view, const Op* op) {
+    return reinterpret_cast<std::uintptr_t>(view.host) + (offset_of(op) - view.base);
+}
+
+/// Lane i from origin + a[i].
 template <class A, class T, unsigned N>
-HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* a, const std::byte* host) {
+HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
+    const auto at = [&](unsigned i) HWY_ATTR { return reinterpret_cast<const std::byte*>(origin + a[i]); };
     if constexpr (N == 1) {
         Cell<T>* const d = lanes_at<Cell<T>>(frame, op->d);
         IKAT_UNROLLED_LANES(i) {
             T value;
-            std::memcpy(&value, host + a[i], sizeof value);
+            std::memcpy(&value, at(i), sizeof value);
             d[i] = value;
         }
     } else {
         std::byte* const staging = w->staging;
-        IKAT_UNROLLED_LANES(i) std::memcpy(staging + i * sizeof(T) * N, host + a[i], sizeof(T) * N);
+        IKAT_UNROLLED_LANES(i) std::memcpy(staging + i * sizeof(T) * N, at(i), sizeof(T) * N);
         load_contiguous<T, N>(op, frame, staging);
     }
 }
 
 template <class A, class T, unsigned N>
-HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A* a, std::byte* host) {
+HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
     std::byte* const staging = w->staging;
     store_contiguous<T, N>(op, frame, staging);
-    IKAT_UNROLLED_LANES(i) std::memcpy(host + a[i], staging + i * sizeof(T) * N, sizeof(T) * N);
+    IKAT_UNROLLED_LANES(i)
+    std::memcpy(reinterpret_cast<std::byte*>(origin + a[i]), staging + i * sizeof(T) * N, sizeof(T) * N);
 }
 
 // ---- the common patterns with all lanes
@@ -237,7 +244,7 @@ IKAT_HANDLER(load) {
             else if (at % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes))
                 load_uniform<T, N>(op, frame, view.host + at);
             else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
-                load_gathered<A, T, N>(op, w, frame, a, view.host + (offset_of(op) - view.base));
+                load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
             else
                 done = false;
             if (HWY_LIKELY(done)) {
@@ -264,7 +271,7 @@ IKAT_HANDLER(store) {
             if (at % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
                 store_contiguous<T, N>(op, frame, view.host + at);
             else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
-                store_scattered<A, T, N>(op, w, frame, a, view.host + (offset_of(op) - view.base));
+                store_scattered<A, T, N>(op, w, frame, a, origin_of(view, op));
             else
                 done = false;
             if (HWY_LIKELY(done)) {

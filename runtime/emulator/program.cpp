@@ -117,7 +117,12 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
     const auto initialise = [&](const ptx::Variable& variable, const auto& declarator) {
         const ModuleMemory::Variable& placed = result.variables.at(declarator.name);
         std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
-        Initialiser initialiser(module, result, bytes, element_bytes(module.text(variable.type)));
+        const unsigned element = element_bytes(module.text(variable.type));
+        if (declarator.initialiser.count && (element == 0 || element > 8))
+            throw Error(fmt::format("'{}' of type {} cannot have an initial value", module.text(declarator.name),
+                                    module.text(variable.type)),
+                        "initial values are of types of 8 to 64 bits");
+        Initialiser initialiser(module, result, bytes, element);
         for (const ptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
         if (bytes.empty()) return;
         if (placed.space == Space::Global)

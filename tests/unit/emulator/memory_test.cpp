@@ -290,3 +290,10 @@ TEST_CASE("addresses of released buffers are not used again soon, and host copie
     CHECK(second % 256 == 0);
     CHECK(memory.allocate(0, "nothing") != 0);
 }
+
+TEST_CASE("an initial value of a type that has none is an error") {
+    tests::Machine machine;
+    for (const char* variable : {".global .b116 x[2] = {1, 2};", ".global .texref x = {1};", ".const .b128 x = 1;"})
+        CHECK_THAT(machine.failure(tests::kernel("ret;", variable), {}, 0ull, 0ull, 0ull, 0u),
+                   tests::contains("cannot have an initial value"));
+}
