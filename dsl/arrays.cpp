@@ -72,7 +72,7 @@ NodeInfo load_node(Recorder& recorder, const Array& array, Node index, std::uint
     return node;
 }
 
-/// The lanes of a load as values of the type that they compute in.
+/// The lanes of a load as values.
 void unpack(Recorder& recorder, Slot& slot, Node load, const Value& history, bool unguarded) {
     for (std::uint8_t lane = 0; lane < slot.count; ++lane) {
         Node value = load;
@@ -81,15 +81,6 @@ void unpack(Recorder& recorder, Slot& slot, Node load, const Value& history, boo
                                      .type = slot.array.element,
                                      .attribute = lane,
                                      .arguments = {load},
-                                     .where = recorder.here()});
-        const Type type = computing(slot.array.element);
-        if (type != slot.array.element)
-            value = recorder.append({.kind = Kind::Operation,
-                                     .op = Op::Convert,
-                                     .type = type,
-                                     .operand_type = type,
-                                     .from = slot.array.element,
-                                     .arguments = {value},
                                      .where = recorder.here()});
         slot.lanes[lane] = recorder.leaf(value);
         slot.lanes[lane].effects = history.effects, slot.lanes[lane].atomic = history.atomic;
@@ -296,8 +287,7 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
     slot.index = committed_index(recorder, slot.array, {settled(position.value), position.wide, position.where});
     NodeInfo node = load_node(recorder, slot.array, recorder.commit(slot.index), count);
     node.guard = guard;
-    for (std::uint8_t lane = 0; lane < count; ++lane)
-        node.other.push_back(recorder.commit(resized(array.element, computing(array.element), other[lane])));
+    for (std::uint8_t lane = 0; lane < count; ++lane) node.other.push_back(recorder.commit(other[lane]));
     unpack(recorder, slot, recorder.append(std::move(node)), history, history.unguarded);
     return slot;
 }
@@ -322,10 +312,10 @@ void arrange(Recorder& recorder, const Array& array, Value index, Values values,
     operands.arrange(recorder);
 }
 
-/// The index and the values, the latter converted to the type of the elements.
-std::vector<Node> commit_all(Recorder& recorder, Value index, Values values, Type from, Type to) {
+/// The index and the values.
+std::vector<Node> commit_all(Recorder& recorder, Value index, Values values) {
     std::vector<Node> out{ast::no_node};
-    for (const Value& value : values) out.push_back(recorder.commit(resized(to, from, value)));
+    for (const Value& value : values) out.push_back(recorder.commit(value));
     out[0] = recorder.commit(index);
     return out;
 }
@@ -336,7 +326,7 @@ void store(Recorder& recorder, const Array& array, Value index, const Value* gua
     NodeInfo node{.kind = Kind::Store,
                   .type = array.element,
                   .place = place(recorder, array),
-                  .arguments = commit_all(recorder, index, values, computing(array.element), array.element),
+                  .arguments = commit_all(recorder, index, values),
                   .guard = guard ? recorder.commit(*guard) : ast::no_node,
                   .where = recorder.here()};
     node.memory.count = std::uint8_t(values.count);
@@ -369,7 +359,7 @@ NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, Va
                   .type = type,
                   .operand_type = type,
                   .place = place(recorder, slot.array),
-                  .arguments = commit_all(recorder, slot.index, arguments, type, type),
+                  .arguments = commit_all(recorder, slot.index, arguments),
                   .where = recorder.here()};
     node.memory.order = order;
     node.memory.is_volatile = order == ir::Order::Weak;

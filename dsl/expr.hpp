@@ -22,19 +22,6 @@ namespace ikat {
 template <class>
 inline constexpr bool always_false = false;
 
-/// The host type that models what a value of an array's element type computes in: 8- and 16-bit integers load as
-/// std::int32_t or std::uint32_t.
-template <class T>
-struct ComputingType {
-    using type = T;
-};
-template <class T>
-requires(ir::contains(ir::NarrowInt, ir::type_of<T>)) struct ComputingType<T> {
-    using type = std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>;
-};
-template <class T>
-using Computing = typename ComputingType<T>::type;
-
 /// Whatever stands for a value on the device: variables, expressions, subscripts.
 template <class V>
 concept DeviceValue = requires {
@@ -42,17 +29,34 @@ concept DeviceValue = requires {
 };
 /// A number of the host's, which adapts to the device value beside it.
 template <class V>
-concept HostNumber = std::is_arithmetic_v<std::remove_cvref_t<V>> || std::same_as<std::remove_cvref_t<V>, half>;
+concept HostNumber = std::is_arithmetic_v<std::remove_cvref_t<V>> || is_small_float<std::remove_cvref_t<V>>;
 template <class V>
 concept Operand = DeviceValue<V> || HostNumber<V>;
 
 namespace detail {
 
 /// The types of fixed width are int, long and so on; which of two equally wide ones, differs between systems.
+template <std::size_t bytes>
+struct SignedInteger;
+template <>
+struct SignedInteger<1> {
+    using type = std::int8_t;
+};
+template <>
+struct SignedInteger<2> {
+    using type = std::int16_t;
+};
+template <>
+struct SignedInteger<4> {
+    using type = std::int32_t;
+};
+template <>
+struct SignedInteger<8> {
+    using type = std::int64_t;
+};
 template <class I>
-using FixedWidth = std::conditional_t<
-    sizeof(I) == 8, std::conditional_t<std::is_signed_v<I>, std::int64_t, std::uint64_t>,
-    std::conditional_t<sizeof(I) == 4, std::conditional_t<std::is_signed_v<I>, std::int32_t, std::uint32_t>, I>>;
+using FixedWidth = std::conditional_t<std::is_signed_v<I>, typename SignedInteger<sizeof(I)>::type,
+                                      std::make_unsigned_t<typename SignedInteger<sizeof(I)>::type>>;
 
 template <class V>
 struct DeviceType {
@@ -96,6 +100,14 @@ struct HostGuard {
     }
 };
 
+template <class T>
+struct Leaf;
+namespace detail {
+/// Lane 0 or 1 of a packed value.
+template <class T>
+const Leaf<typename T::lane_type> lane(const trace::Value& value, int number);
+}  // namespace detail
+
 /// The part of every expression that is not its tree.
 template <class T>
 class Computed : public HostGuard {
@@ -103,6 +115,8 @@ public:
     using device_type = T;
     explicit Computed(const trace::Value& value) : value_(value) {}
     trace::Value recorded() const { return value_; }
+    /// Of a packed value, lane 0 or 1.
+    auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(value_, number); }
 
 private:
     trace::Value value_;
@@ -120,6 +134,16 @@ struct Expr : Computed<T> {
 };
 
 namespace detail {
+
+template <class T>
+const Leaf<typename T::lane_type> lane(const trace::Value& value, int number) {
+    const trace::Value packed = trace::settled(value);
+    return Leaf<typename T::lane_type>(
+        trace::operation({.op = trace::checked_lane(number) == 0 ? ir::Op::Low : ir::Op::High,
+                          .type = ir::type_of<typename T::lane_type>,
+                          .operand_type = ir::type_of<T>},
+                         {&packed, 1}));
+}
 
 /// How many operations a tree has in its type. One that is shared counts each time: v = v * v doubles it.
 template <class Tree>
@@ -143,7 +167,7 @@ struct TreeOf<T, Expr<op, R, Arguments...>> {
 template <class T, class H>
 trace::Value literal(H number) {
     constexpr ir::Type type = ir::type_of<T>;
-    if constexpr (std::is_same_v<H, half>)
+    if constexpr (is_small_float<H>)
         return literal<T>(float(number));
     else if constexpr (std::is_same_v<H, bool> || std::is_same_v<T, bool>) {
         static_assert(std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");

@@ -297,7 +297,7 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(always_false<F>,
-                      "a kernel's parameters are i32, u32, i64, u64, f16, f32, f64, In<T>, Out<T> and InOut<T>");
+                      "a kernel's parameters are variables but no pred (f32, u32 ...), In<T>, Out<T> and InOut<T>");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     }
 }

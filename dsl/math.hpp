@@ -49,10 +49,10 @@ inline constexpr Rounding usual_rounding = ir::is_float(ir::type_of<From>) && !i
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b));   \
     }
 /// Of a NaN and a number, the number; -0 is below +0.
-IKAT_FUNCTION2(min, Min, "i32, u32, i64, u64, f16, f32 and f64")
-IKAT_FUNCTION2(max, Max, "i32, u32, i64, u64, f16, f32 and f64")
+IKAT_FUNCTION2(min, Min, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
+IKAT_FUNCTION2(max, Max, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 /// The upper half of the product.
-IKAT_FUNCTION2(mul_hi, MulHi, "i32, u32, i64 and u64")
+IKAT_FUNCTION2(mul_hi, MulHi, "integers of 16, 32 and 64 bits")
 #undef IKAT_FUNCTION2
 
 /// a * b + c, rounded once. Integers wrap.
@@ -60,7 +60,8 @@ template <class A, class B, class C>
 requires detail::SomeDevice<A, B, C>
 auto fma(A&& a, B&& b, C&& c) {
     using T = CommonType<A, B, C>;
-    static_assert(detail::in_domain<ir::Op::Fma, A, B, C>, "fma() is for i32, u32, i64, u64, f16, f32 and f64");
+    static_assert(detail::in_domain<ir::Op::Fma, A, B, C>,
+                  "fma() is for integers, f16, bf16, f32, f64, f16x2 and bf16x2");
     return make_expression<ir::Op::Fma, T, T>(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
 }
 
@@ -71,7 +72,7 @@ auto fma(A&& a, B&& b, C&& c) {
         static_assert(detail::in_domain<ir::Op::Row, A>, #name "() is for " domain_text); \
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a));                    \
     }
-IKAT_FUNCTION1(abs, Abs, "i32, i64, f16, f32 and f64")
+IKAT_FUNCTION1(abs, Abs, "signed integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 IKAT_FUNCTION1(sqrt, Sqrt, "f32 and f64")
 /// 1 / a.
 IKAT_FUNCTION1(rcp, Rcp, "f32 and f64")
@@ -176,7 +177,7 @@ requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&
 
 /// The value as another type: cast<i32>(x), cast<f16>(x, Rounding::Zero). Without a rounding, floats become integers
 /// toward zero and everything else rounds to nearest; integers wrap. A pred becomes 1 or 0; a pred of a number is
-/// whether it is not 0. cast<u8> and the like wrap or clamp to that width, and give the u32 or i32 that holds it.
+/// whether it is not 0. cast<u8>(cast<u32>(x)) of a load, and the reverse into a store, is part of the access.
 template <class To, DeviceValue V>
 auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Named<To>::type, DeviceTypeOf<V>>) {
     using T = typename detail::Named<To>::type;
@@ -186,13 +187,16 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
     if constexpr (std::is_same_v<T, From>) {
         return Leaf<T>(operand);
     } else if constexpr (std::is_same_v<From, bool>) {
-        return select(Leaf<bool>(operand), detail::constant<Computing<T>>(1), detail::constant<Computing<T>>(0));
+        return select(Leaf<bool>(operand), detail::constant<T>(1), detail::constant<T>(0));
     } else if constexpr (std::is_same_v<T, bool>) {
         return Leaf<From>(operand) != detail::constant<From>(0);
     } else {
+        static_assert(ir::type_of<T> == ir::Type::Void || ir::converts(ir::type_of<T>, ir::type_of<From>),
+                      "cast<T>() is between numbers; 8-bit floats convert to and from f32 and f16, packed ones to and "
+                      "from f16x2");
         const trace::Value converted =
             trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
-        return Expr<ir::Op::Convert, Computing<T>, Leaf<From>>(converted);
+        return Expr<ir::Op::Convert, T, Leaf<From>>(converted);
     }
 }
 
@@ -204,7 +208,7 @@ auto saturate_cast(V&& v) {
     static_assert(ir::contains(ir::AnyInt, ir::type_of<T>) && ir::contains(ir::AnyInt, ir::type_of<From>),
                   "saturate_cast<T>() is from integers to integers: cast<T>() of a float saturates by itself");
     const trace::Value operand = detail::operand<From>(std::forward<V>(v));
-    return Expr<ir::Op::Convert, Computing<T>, Leaf<From>>(
+    return Expr<ir::Op::Convert, T, Leaf<From>>(
         trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.sat = true}));
 }
 
@@ -222,13 +226,51 @@ template <class To, DeviceValue V>
 auto bit_cast(V&& v) {
     using T = typename detail::Named<To>::type;
     using From = DeviceTypeOf<V>;
-    constexpr bool numbers = ir::contains(ir::Num, ir::type_of<T>) && ir::contains(ir::Num, ir::type_of<From>);
-    static_assert(numbers && ir::bits(ir::type_of<T>) == ir::bits(ir::type_of<From>),
-                  "bit_cast<T>() is between i32, u32 and f32, or between i64, u64 and f64");
+    constexpr bool stored = ir::contains(ir::Storable, ir::type_of<T>) && ir::contains(ir::Storable, ir::type_of<From>);
+    static_assert(stored && ir::bits(ir::type_of<T>) == ir::bits(ir::type_of<From>),
+                  "bit_cast<T>() keeps the width: f32 and u32, f16 and u16, f64 and u64, f16x2 and u32");
     const trace::Value operand = detail::operand<From>(std::forward<V>(v));
     return Expr<ir::Op::Bitcast, T, Leaf<From>>(trace::operation(
         {.op = ir::Op::Bitcast, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .from = ir::type_of<From>},
         {&operand, 1}));
+}
+
+// Two in one register
+
+namespace detail {
+template <class Packed, class V>
+auto as_lane(V&& v) {
+    using T = typename Packed::lane_type;
+    if constexpr (DeviceValue<V>)
+        return cast<T>(std::forward<V>(v));
+    else
+        return Leaf<T>(literal<T>(v));
+}
+}  // namespace detail
+
+/// Two f16 as an f16x2, two bf16 as a bf16x2. The first is lane 0, the lower half.
+template <class A, class B>
+requires detail::SomeDevice<A, B>
+auto pack(A&& a, B&& b) {
+    using T = CommonType<A, B>;
+    static_assert(
+        std::is_same_v<T, half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, e4m3> || std::is_same_v<T, e5m2>,
+        "pack() takes two f16, bf16 or 8-bit floats; pack<f16x2>(a, b) converts two f32");
+    (void)(detail::must_match<T, A>() && detail::must_match<T, B>());
+    const trace::Value lanes[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b))};
+    constexpr ir::Type type = ir::type_of<Pair<T>>;
+    return Expr<ir::Op::Pack, Pair<T>, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,
+                typename detail::TreeOf<T, std::remove_cvref_t<B>>::type>(
+        trace::operation({.op = ir::Op::Pack, .type = type, .operand_type = type}, {lanes, 2}));
+}
+/// ... each converted first, rounded to nearest: two f32 become an f16x2, bf16x2, e4m3x2 or e5m2x2 in one instruction.
+template <class To, class A, class B>
+requires detail::SomeDevice<A, B>
+auto pack(A&& a, B&& b) {
+    using T = typename detail::Named<To>::type;
+    static_assert(is_pair<T>, "pack<T>() makes an f16x2, bf16x2, e4m3x2 or e5m2x2");
+    if constexpr (is_pair<T>)
+        return pack(detail::as_lane<T>(std::forward<A>(a)), detail::as_lane<T>(std::forward<B>(b)));
 }
 
 }  // namespace ikat

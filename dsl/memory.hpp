@@ -70,7 +70,7 @@ private:
 template <class E, trace::Direction direction>
 class Subscript : public HostGuard {
 public:
-    using device_type = Computing<E>;
+    using device_type = E;
     explicit Subscript(const trace::Slot& slot) : slot_(slot) {}
     Subscript(const Subscript&) = default;
 
@@ -79,6 +79,8 @@ public:
         return slot_.lanes[0];
     }
     const trace::Slot& slot() const { return slot_; }
+    /// Of a packed element, lane 0 or 1.
+    auto operator[](int number) const requires is_pair<E> { return detail::lane<E>(recorded(), number); }
 
     Subscript& operator=(const Subscript&) requires(false);
     void operator=(const Incoming<device_type>& v) && { store(v); }
@@ -124,20 +126,20 @@ private:
 
 /// x.vec<4>(i): a Vec to read; y.vec<4>(i) = {a, b, c, d} stores.
 template <class E, int N, trace::Direction direction>
-class VecSubscript : public Vec<Computing<E>, N> {
+class VecSubscript : public Vec<E, N> {
 public:
-    explicit VecSubscript(const trace::Slot& slot) : Vec<Computing<E>, N>(slot), slot_(slot) {}
+    explicit VecSubscript(const trace::Slot& slot) : Vec<E, N>(slot), slot_(slot) {}
     VecSubscript(const VecSubscript&) = default;
 
-    Leaf<Computing<E>> operator[](int lane) const {
+    Leaf<E> operator[](int lane) const {
         static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
-        return Vec<Computing<E>, N>::operator[](lane);
+        return Vec<E, N>::operator[](lane);
     }
     VecSubscript& operator=(const VecSubscript& other) && {
-        std::move(*this) = static_cast<const Vec<Computing<E>, N>&>(other);
+        std::move(*this) = static_cast<const Vec<E, N>&>(other);
         return *this;
     }
-    void operator=(const Vec<Computing<E>, N>& v) && {
+    void operator=(const Vec<E, N>& v) && {
         static_assert(direction != trace::Direction::Read,
                       "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
         trace::store(slot_, v.recorded(), slot_.where);
@@ -151,9 +153,9 @@ private:
 /// A one-dimensional array that the kernel can index: what pointers and arrays have in common.
 template <class E, trace::Direction direction>
 class Indexable {
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
-                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
-    using T = Computing<E>;
+    static_assert(ir::contains(ir::Storable, ir::type_of<E>),
+                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
+    using T = E;
 
 public:
     using element_type = E;
@@ -263,8 +265,8 @@ template <trace::Direction direction, class E, std::size_t... N>
 class Array {
     static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
     static_assert(((N > 0) && ...), "an extent is at least 1");
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
-                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
+    static_assert(ir::contains(ir::Storable, ir::type_of<E>),
+                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
 
 public:
     using element_type = E;
@@ -340,8 +342,8 @@ public:
 /// bytes.
 template <class E>
 DynamicShared<E> dynamic_shared(const Index& count) {
-    static_assert(ir::contains(ir::AnyNum, ir::type_of<E>),
-                  "memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>");
+    static_assert(ir::contains(ir::Storable, ir::type_of<E>),
+                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
     return DynamicShared<E>(trace::declare_dynamic(ir::type_of<E>, count.position()));
 }
 

@@ -33,39 +33,68 @@ struct Mixed {
     };                                                                                                           \
     template <>                                                                                                  \
     struct Mixed<B, A> : Mixed<A, B> {};
-IKAT_MIXED(std::int32_t, bool, "i32", "pred")
-IKAT_MIXED(std::uint32_t, bool, "u32", "pred")
-IKAT_MIXED(std::int64_t, bool, "i64", "pred")
-IKAT_MIXED(std::uint64_t, bool, "u64", "pred")
-IKAT_MIXED(half, bool, "f16", "pred")
-IKAT_MIXED(float, bool, "f32", "pred")
-IKAT_MIXED(double, bool, "f64", "pred")
-IKAT_MIXED(std::int32_t, std::uint32_t, "i32", "u32")
-IKAT_MIXED(std::int32_t, std::int64_t, "i32", "i64")
-IKAT_MIXED(std::int32_t, std::uint64_t, "i32", "u64")
-IKAT_MIXED(std::int32_t, half, "i32", "f16")
-IKAT_MIXED(std::int32_t, float, "i32", "f32")
-IKAT_MIXED(std::int32_t, double, "i32", "f64")
-IKAT_MIXED(std::uint32_t, std::int64_t, "u32", "i64")
-IKAT_MIXED(std::uint32_t, std::uint64_t, "u32", "u64")
-IKAT_MIXED(std::uint32_t, half, "u32", "f16")
-IKAT_MIXED(std::uint32_t, float, "u32", "f32")
-IKAT_MIXED(std::uint32_t, double, "u32", "f64")
-IKAT_MIXED(std::int64_t, std::uint64_t, "i64", "u64")
-IKAT_MIXED(std::int64_t, half, "i64", "f16")
-IKAT_MIXED(std::int64_t, float, "i64", "f32")
-IKAT_MIXED(std::int64_t, double, "i64", "f64")
-IKAT_MIXED(std::uint64_t, half, "u64", "f16")
-IKAT_MIXED(std::uint64_t, float, "u64", "f32")
-IKAT_MIXED(std::uint64_t, double, "u64", "f64")
-IKAT_MIXED(half, float, "f16", "f32")
-IKAT_MIXED(half, double, "f16", "f64")
-IKAT_MIXED(float, double, "f32", "f64")
+// Each list is the one before and one type more; X pairs the type T of the name t with each of them.
+// clang-format off
+#define IKAT_UP_TO_pred(X, T, t)   X(T, bool, t, "pred")
+#define IKAT_UP_TO_i8(X, T, t) IKAT_UP_TO_pred(X, T, t) X(std::int8_t, T, "i8", t)
+#define IKAT_UP_TO_u8(X, T, t) IKAT_UP_TO_i8(X, T, t) X(std::uint8_t, T, "u8", t)
+#define IKAT_UP_TO_i16(X, T, t) IKAT_UP_TO_u8(X, T, t) X(std::int16_t, T, "i16", t)
+#define IKAT_UP_TO_u16(X, T, t) IKAT_UP_TO_i16(X, T, t) X(std::uint16_t, T, "u16", t)
+#define IKAT_UP_TO_i32(X, T, t) IKAT_UP_TO_u16(X, T, t) X(std::int32_t, T, "i32", t)
+#define IKAT_UP_TO_u32(X, T, t) IKAT_UP_TO_i32(X, T, t) X(std::uint32_t, T, "u32", t)
+#define IKAT_UP_TO_i64(X, T, t) IKAT_UP_TO_u32(X, T, t) X(std::int64_t, T, "i64", t)
+#define IKAT_UP_TO_u64(X, T, t) IKAT_UP_TO_i64(X, T, t) X(std::uint64_t, T, "u64", t)
+#define IKAT_UP_TO_f16(X, T, t) IKAT_UP_TO_u64(X, T, t) X(half, T, "f16", t)
+#define IKAT_UP_TO_bf16(X, T, t) IKAT_UP_TO_f16(X, T, t) X(bfloat16, T, "bf16", t)
+#define IKAT_UP_TO_f32(X, T, t) IKAT_UP_TO_bf16(X, T, t) X(float, T, "f32", t)
+#define IKAT_UP_TO_f64(X, T, t) IKAT_UP_TO_f32(X, T, t) X(double, T, "f64", t)
+#define IKAT_UP_TO_f16x2(X, T, t) IKAT_UP_TO_f64(X, T, t) X(half2, T, "f16x2", t)
+#define IKAT_UP_TO_bf16x2(X, T, t) IKAT_UP_TO_f16x2(X, T, t) X(bfloat16x2, T, "bf16x2", t)
+#define IKAT_UP_TO_e4m3(X, T, t) IKAT_UP_TO_bf16x2(X, T, t) X(e4m3, T, "e4m3", t)
+#define IKAT_UP_TO_e5m2(X, T, t) IKAT_UP_TO_e4m3(X, T, t) X(e5m2, T, "e5m2", t)
+#define IKAT_UP_TO_e4m3x2(X, T, t) IKAT_UP_TO_e5m2(X, T, t) X(e4m3x2, T, "e4m3x2", t)
+IKAT_UP_TO_pred(IKAT_MIXED, std::int8_t, "i8")
+IKAT_UP_TO_i8(IKAT_MIXED, std::uint8_t, "u8")
+IKAT_UP_TO_u8(IKAT_MIXED, std::int16_t, "i16")
+IKAT_UP_TO_i16(IKAT_MIXED, std::uint16_t, "u16")
+IKAT_UP_TO_u16(IKAT_MIXED, std::int32_t, "i32")
+IKAT_UP_TO_i32(IKAT_MIXED, std::uint32_t, "u32")
+IKAT_UP_TO_u32(IKAT_MIXED, std::int64_t, "i64")
+IKAT_UP_TO_i64(IKAT_MIXED, std::uint64_t, "u64")
+IKAT_UP_TO_u64(IKAT_MIXED, half, "f16")
+IKAT_UP_TO_f16(IKAT_MIXED, bfloat16, "bf16")
+IKAT_UP_TO_bf16(IKAT_MIXED, float, "f32")
+IKAT_UP_TO_f32(IKAT_MIXED, double, "f64")
+IKAT_UP_TO_f64(IKAT_MIXED, half2, "f16x2")
+IKAT_UP_TO_f16x2(IKAT_MIXED, bfloat16x2, "bf16x2")
+IKAT_UP_TO_bf16x2(IKAT_MIXED, e4m3, "e4m3")
+IKAT_UP_TO_e4m3(IKAT_MIXED, e5m2, "e5m2")
+IKAT_UP_TO_e5m2(IKAT_MIXED, e4m3x2, "e4m3x2")
+IKAT_UP_TO_e4m3x2(IKAT_MIXED, e5m2x2, "e5m2x2")
+// clang-format on
+#undef IKAT_UP_TO_pred
+#undef IKAT_UP_TO_i8
+#undef IKAT_UP_TO_u8
+#undef IKAT_UP_TO_i16
+#undef IKAT_UP_TO_u16
+#undef IKAT_UP_TO_i32
+#undef IKAT_UP_TO_u32
+#undef IKAT_UP_TO_i64
+#undef IKAT_UP_TO_u64
+#undef IKAT_UP_TO_f16
+#undef IKAT_UP_TO_bf16
+#undef IKAT_UP_TO_f32
+#undef IKAT_UP_TO_f64
+#undef IKAT_UP_TO_f16x2
+#undef IKAT_UP_TO_bf16x2
+#undef IKAT_UP_TO_e4m3
+#undef IKAT_UP_TO_e5m2
+#undef IKAT_UP_TO_e4m3x2
 #undef IKAT_MIXED
 
-/// True if A and B are one type; else a static_assert fails.
-template <class A, class B>
-constexpr bool types_match() {
+    /// True if A and B are one type; else a static_assert fails.
+    template <class A, class B>
+    constexpr bool types_match() {
     if constexpr (std::is_same_v<A, B>)
         return true;
     else

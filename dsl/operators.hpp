@@ -50,25 +50,24 @@ auto make_flags(A&& a, B&& b) {
         static_assert(detail::in_domain<ir::Op::Row, A, B>, "operator " #symbol " is for " domain_text); \
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b));               \
     }
-IKAT_BINARY(+, Add, "i32, u32, i64, u64, f16, f32 and f64")
-IKAT_BINARY(-, Sub, "i32, u32, i64, u64, f16, f32 and f64")
-IKAT_BINARY(*, Mul, "i32, u32, i64, u64, f16, f32 and f64")
-IKAT_BINARY(/, Div, "i32, u32, i64, u64, f32 and f64: divide f16 in f32")
-IKAT_BINARY(%, Rem, "i32, u32, i64 and u64")
-IKAT_BINARY(^, Xor, "i32, u32, i64, u64 and pred")
+IKAT_BINARY(+, Add, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
+IKAT_BINARY(-, Sub, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
+IKAT_BINARY(*, Mul, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
+IKAT_BINARY(/, Div, "integers, f32 and f64: divide f16 and bf16 in f32")
+IKAT_BINARY(%, Rem, "integers")
+IKAT_BINARY(^, Xor, "integers and pred")
 #undef IKAT_BINARY
 
-#define IKAT_BITS(symbol, Row)                                                                 \
-    template <class A, class B>                                                                \
-    requires detail::SomeDevice<A, B>                                                          \
-    auto operator symbol(A&& a, B&& b) {                                                       \
-        using T = CommonType<A, B>;                                                            \
-        static_assert(detail::in_domain<ir::Op::Row, A, B>,                                    \
-                      "operator " #symbol " is for i32, u32, i64, u64 and pred");              \
-        if constexpr (std::is_same_v<T, bool>)                                                 \
-            return detail::make_flags<ir::Op::Row>(std::forward<A>(a), std::forward<B>(b));    \
-        else                                                                                   \
-            return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b)); \
+#define IKAT_BITS(symbol, Row)                                                                                \
+    template <class A, class B>                                                                               \
+    requires detail::SomeDevice<A, B>                                                                         \
+    auto operator symbol(A&& a, B&& b) {                                                                      \
+        using T = CommonType<A, B>;                                                                           \
+        static_assert(detail::in_domain<ir::Op::Row, A, B>, "operator " #symbol " is for integers and pred"); \
+        if constexpr (std::is_same_v<T, bool>)                                                                \
+            return detail::make_flags<ir::Op::Row>(std::forward<A>(a), std::forward<B>(b));                   \
+        else                                                                                                  \
+            return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b));                \
     }
 IKAT_BITS(&, And)
 IKAT_BITS(|, Or)
@@ -92,13 +91,13 @@ IKAT_COMPARISON(>=, Ge)
 #undef IKAT_COMPARISON
 
 // 1u << n is a u32, as in C++.
-#define IKAT_SHIFT(symbol, Row)                                                                                \
-    template <class A, class N>                                                                                \
-    requires detail::SomeDevice<A, N>                                                                          \
-    auto operator symbol(A&& a, N&& n) {                                                                       \
-        static_assert(detail::in_domain<ir::Op::Row, A>, "operator " #symbol " is for i32, u32, i64 and u64"); \
-        static_assert(detail::is_shift_amount<N>(), "a shift amount is a u32: convert it with cast<u32>()");   \
-        return detail::make_shift<ir::Op::Row, DeviceTypeOf<A>>(std::forward<A>(a), std::forward<N>(n));       \
+#define IKAT_SHIFT(symbol, Row)                                                                              \
+    template <class A, class N>                                                                              \
+    requires detail::SomeDevice<A, N>                                                                        \
+    auto operator symbol(A&& a, N&& n) {                                                                     \
+        static_assert(detail::in_domain<ir::Op::Row, A>, "operator " #symbol " is for integers");            \
+        static_assert(detail::is_shift_amount<N>(), "a shift amount is a u32: convert it with cast<u32>()"); \
+        return detail::make_shift<ir::Op::Row, DeviceTypeOf<A>>(std::forward<A>(a), std::forward<N>(n));     \
     }
 IKAT_SHIFT(<<, Shl)
 IKAT_SHIFT(>>, Shr)
@@ -107,13 +106,14 @@ IKAT_SHIFT(>>, Shr)
 template <DeviceValue A>
 auto operator-(A&& a) {
     using T = DeviceTypeOf<A>;
-    static_assert(detail::in_domain<ir::Op::Neg, A>, "unary - is for i32, i64, f16, f32 and f64");
+    static_assert(detail::in_domain<ir::Op::Neg, A>,
+                  "unary - is for signed integers, f16, bf16, f32, f64, f16x2 and bf16x2");
     return make_expression<ir::Op::Neg, T, T>(std::forward<A>(a));
 }
 template <DeviceValue A>
 auto operator~(A&& a) {
     using T = DeviceTypeOf<A>;
-    static_assert(detail::in_domain<ir::Op::Shl, A>, "operator ~ is for i32, u32, i64 and u64; a pred is negated by !");
+    static_assert(detail::in_domain<ir::Op::Shl, A>, "operator ~ is for integers; a pred is negated by !");
     return make_expression<ir::Op::Not, T, T>(std::forward<A>(a));
 }
 template <DeviceValue A>

@@ -370,7 +370,7 @@ Leaf<E> atomic_cas(const Subscript<E, direction>& place, A&& expected, B&& desir
 
 /// Adds to elements of y.vec<N>(i), each in one step: reduce_add(y.vec<4>(i), {a, b, c, d}). From sm_90 on.
 template <class E, int N>
-void reduce_add(const VecSubscript<E, N, trace::Direction::ReadWrite>& place, const Vec<Computing<E>, N>& v,
+void reduce_add(const VecSubscript<E, N, trace::Direction::ReadWrite>& place, const Vec<E, N>& v,
                 Order order = Order::Relaxed, Scope scope = Scope::None,
                 const trace::Where& where = trace::Where::current()) {
     static_assert(ir::contains(ir::info(ir::Op::VectorAdd).domain, ir::type_of<E>),
@@ -428,7 +428,10 @@ struct Text {
 /// Prints from each thread: print("x[{}] = {}\n", i, x[i]). {{ and }} stand for braces. Numbers of the host print, too.
 template <Operand... V>
 void print(const Text& text, V&&... v) {
-    const trace::Value arguments[] = {detail::operand<Computing<DeviceTypeOf<V>>>(std::forward<V>(v))..., {}};
+    [[maybe_unused]] constexpr ir::TypeSet printed = ir::AnyNum | ir::set(ir::Type::Pred);
+    static_assert((ir::contains(printed, ir::type_of<DeviceTypeOf<V>>) && ...),
+                  "print() is for numbers and pred: convert 8-bit floats, print the lanes of packed ones");
+    const trace::Value arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
     trace::print(text.text, {arguments, sizeof...(V)}, text.where);
 }
 /// Stops the kernel with the text if the condition is false in any thread.

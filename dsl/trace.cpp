@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "codegen/ir/semantics.hpp"
@@ -38,44 +39,58 @@ Value unfit(Type type, const std::string& number) {
     return constant(type, 0);
 }
 
-/// An integer as a value of an integer or floating type that holds it exactly.
+/// An integer as the bits of an integer or floating type that holds it exactly.
 template <class I>
-Value integer(Type type, I number) {
-    return ir::with_type(type, [&]<class T>() {
-        if constexpr (std::is_same_v<T, bool>) {
-            return unfit(type, std::to_string(number));
-        } else if constexpr (ir::sem::is_float<T>) {
+std::optional<ir::Word> bits_of_integer(Type type, I number) {
+    return ir::with_type(type, [&]<class T>() -> std::optional<ir::Word> {
+        if constexpr (ir::sem::is_float<T>) {
             const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
             const double exact = double(ir::sem::wide(rounded));
             const bool same = std::abs(exact) < 0x1p63 && exact == std::floor(exact) &&
                               std::cmp_equal(static_cast<std::int64_t>(exact), number);
-            return same ? constant(type, ir::to_word(rounded)) : unfit(type, std::to_string(number));
+            return same ? std::optional(ir::to_word(rounded)) : std::nullopt;
+        } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+            return std::in_range<T>(number) ? std::optional(ir::to_word(T(number))) : std::nullopt;
         } else {
-            return std::in_range<T>(number) ? constant(type, ir::to_word(T(number)))
-                                            : unfit(type, std::to_string(number));
+            return {};
         }
     });
+}
+
+/// A number rounded into a floating type; nothing if only infinity or the largest number would be left of it.
+std::optional<ir::Word> bits_of_float(Type type, double number) {
+    return ir::with_type(type, [&]<class T>() -> std::optional<ir::Word> {
+        if constexpr (ir::sem::is_float<T>) {
+            const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
+            if constexpr (is_small_float<T>)
+                if (T::format.clamps && std::abs(number) > double(T::from_bits(T::format.beyond() - 1))) return {};
+            const bool fits = std::isfinite(double(ir::sem::wide(rounded))) == std::isfinite(number);
+            return fits ? std::optional(ir::to_word(rounded)) : std::nullopt;
+        } else {
+            return {};
+        }
+    });
+}
+
+/// A number of one lane as a value; in both lanes of a packed type.
+Value filled(Type type, std::optional<ir::Word> bits, const std::string& number) {
+    if (!bits) return unfit(type, number);
+    return constant(type, is_packed(type) ? *bits << ir::bits(lane(type)) | *bits : *bits);
 }
 
 }  // namespace
 
 // ---- literals
 
-Value literal(Type type, std::int64_t number) { return integer(type, number); }
-Value literal(Type type, std::uint64_t number) { return integer(type, number); }
+Value literal(Type type, std::int64_t number) {
+    return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
+}
+Value literal(Type type, std::uint64_t number) {
+    return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
+}
 Value literal(Type type, bool truth) { return constant(type, truth); }
 
-Value literal(Type type, double number) {
-    return ir::with_type(type, [&]<class T>() {
-        if constexpr (ir::sem::is_float<T>) {
-            const T rounded = ir::sem::convert<T>(number, Rounding::Nearest);
-            const bool fits = std::isfinite(double(ir::sem::wide(rounded))) == std::isfinite(number);
-            return fits ? constant(type, ir::to_word(rounded)) : unfit(type, text_of(number));
-        } else {
-            return unfit(type, text_of(number));
-        }
-    });
-}
+Value literal(Type type, double number) { return filled(type, bits_of_float(lane(type), number), text_of(number)); }
 
 Value special(ir::SpecialRegister which) {
     const Type type = ir::type_of_register(which);
@@ -113,11 +128,12 @@ Value choice(const Operation& what, Values arguments) {
 }
 
 Value convert(Type to, Type from, Value value, ir::FloatInfo fp) {
-    const Value narrow =
-        operation({.op = ir::Op::Convert, .type = to, .operand_type = to, .from = from, .fp = fp}, {&value, 1});
-    const Type wide = computing(to);
-    if (wide == to) return narrow;
-    return operation({.op = ir::Op::Convert, .type = wide, .operand_type = wide, .from = to}, {&narrow, 1});
+    constexpr ir::TypeSet float8 = ir::Float8 | ir::PackedFloat8;
+    if (contains(float8, to) && fp.rounding != Rounding::Nearest) {
+        Recorder::active().complain("conversions to 8-bit floats round to nearest", "leave out the rounding");
+        fp.rounding = Rounding::Nearest;
+    }
+    return operation({.op = ir::Op::Convert, .type = to, .operand_type = to, .from = from, .fp = fp}, {&value, 1});
 }
 
 Value committed(Value value) {
@@ -184,6 +200,13 @@ std::uint32_t checked_field(std::uint32_t field, std::uint32_t count) {
     if (field < count) return field;
     Recorder::active().complain("this member of the struct is no field that a kernel can read",
                                 "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)");
+    return 0;
+}
+
+int checked_lane(int number) {
+    if (number == 0 || number == 1) return number;
+    Recorder::active().complain("lane " + std::to_string(number) + " of a packed value, which has two",
+                                "lanes are numbered 0 and 1");
     return 0;
 }
 

@@ -69,7 +69,6 @@ Value operation(const Operation& what, Values arguments);
 /// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
 /// a diagnostic that names it, because it would be made whatever the condition says.
 Value choice(const Operation& what, Values arguments);
-/// A conversion; to an 8- or 16-bit integer, it gives the i32 or u32 that holds it.
 Value convert(ir::Type to, ir::Type from, Value value, ir::FloatInfo fp);
 /// The value as one node, recorded here.
 Value committed(Value value);
@@ -91,6 +90,8 @@ Value read(Variable variable);
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
 /// The number of a field of a struct; a diagnostic and 0 for a member that is no field.
 std::uint32_t checked_field(std::uint32_t field, std::uint32_t count);
+/// A host number of a lane of a packed value, 0 or 1; a diagnostic and 0 if it is neither.
+int checked_lane(int number);
 
 // ---- memory
 
@@ -106,12 +107,6 @@ struct Array {
     ir::Type element = ir::Type::Void;
     Value first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
 };
-
-/// The type that elements of a type compute in: 8- and 16-bit integers load as i32 or u32.
-constexpr ir::Type computing(ir::Type element) {
-    if (!ir::contains(ir::NarrowInt, element)) return element;
-    return ir::is_signed(element) ? ir::Type::I32 : ir::Type::U32;
-}
 
 /// A u32 or u64 index and the place where it is written.
 struct Position {

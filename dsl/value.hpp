@@ -12,10 +12,7 @@ namespace ikat {
 
 template <class T>
 class Var : public HostGuard {
-    static_assert(!ir::contains(ir::NarrowInt, ir::type_of<T>),
-                  "8- and 16-bit integers live in memory only (In<std::uint8_t>): compute in i32 or u32");
-    static_assert(ir::contains(ir::Any, ir::type_of<T>),
-                  "a device variable holds bool, integers, half, float or double");
+    static_assert(ir::contains(ir::Any, ir::type_of<T>), "a device variable holds bool, integers or floats");
 
 public:
     using device_type = T;
@@ -72,6 +69,8 @@ public:
 
     trace::Value recorded() const { return trace::read(variable_); }
     const trace::Variable& handle() const { return variable_; }
+    /// Of a packed value, lane 0 or 1.
+    auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(recorded(), number); }
 
 private:
     trace::Variable variable_;
@@ -81,17 +80,19 @@ template <class V>
 Var(V&&) -> Var<DeviceTypeOf<V>>;
 
 using pred = Var<bool>;
+using i8 = Var<std::int8_t>;
+using u8 = Var<std::uint8_t>;
+using i16 = Var<std::int16_t>;
+using u16 = Var<std::uint16_t>;
 using i32 = Var<std::int32_t>;
 using u32 = Var<std::uint32_t>;
 using i64 = Var<std::int64_t>;
 using u64 = Var<std::uint64_t>;
 using f16 = Var<half>;
+using bf16 = Var<bfloat16>;
 using f32 = Var<float>;
 using f64 = Var<double>;
-// Not for declarations (Var says why), but for conversions: cast<u8>.
-using i8 = Var<std::int8_t>;
-using u8 = Var<std::uint8_t>;
-using i16 = Var<std::int16_t>;
-using u16 = Var<std::uint16_t>;
+using f16x2 = Var<half2>;
+using bf16x2 = Var<bfloat16x2>;
 
 }  // namespace ikat

@@ -58,7 +58,7 @@ template <class E, trace::Direction direction, int rank>
 class Pointer {
     static_assert(rank == 2 || rank == 3, "a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>");
     using Row = Pointer<E, direction>;
-    using T = Computing<E>;
+    using T = E;
 
 public:
     using element_type = E;

@@ -25,7 +25,7 @@ namespace ikat::runtime {
 
 /// The types that device memory can hold.
 template <class T>
-concept Element = ir::contains(ir::AnyNum, ir::type_of<T>);
+concept Element = ir::contains(ir::Storable, ir::type_of<T>);
 
 /// A piece of device memory, in bytes. Moves, does not copy.
 class Allocation {

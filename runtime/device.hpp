@@ -65,7 +65,7 @@ public:
     template <std::ranges::contiguous_range R>
     auto upload(const R& host, std::string_view name = {}) const {
         using T = std::ranges::range_value_t<R>;
-        static_assert(Element<T>, "device memory holds float, double, ikat::half and integers of fixed size");
+        static_assert(Element<T>, "device memory holds floats, from ikat::e4m3 to double, and integers of fixed size");
         if constexpr (Element<T>) {
             Buffer<T> out = buffer<T>(std::ranges::size(host), name);
             out.upload(std::span<const T>(std::ranges::data(host), std::ranges::size(host)));

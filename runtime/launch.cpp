@@ -230,19 +230,29 @@ void check_limits(std::string_view entry, const Grid& grid, const DeviceProperti
 
 namespace {
 
-/// The bits of a floating number rounded to `type`; nothing if a finite number becomes infinite.
+FloatFormat format_of(ir::Type type) {
+    return with_type(type, []<class T>() {
+        if constexpr (is_small_float<T>)
+            return T::format;
+        else
+            return sizeof(T) == 4 ? binary32 : binary64;
+    });
+}
+
+/// The bits of a floating number rounded to `type`; nothing if a finite number becomes infinite, or the largest.
 std::optional<std::uint64_t> rounded(double number, ir::Type type) {
-    const FloatFormat format = type == ir::Type::F16 ? binary16 : type == ir::Type::F32 ? binary32 : binary64;
+    FloatFormat format = format_of(type);
     const std::uint64_t bits = encode(number, format, Rounding::Nearest);
-    const std::uint64_t sign = std::uint64_t{1} << (ir::bits(type) - 1);
-    if (std::isfinite(number) && (bits & ~sign) == format.infinity()) return {};
+    const std::uint64_t magnitude = bits & format.nan();
+    if (std::isfinite(number) && magnitude == format.infinity()) return {};
+    if (format.clamps && std::abs(number) > decode(format.beyond() - 1, format)) return {};
     return bits;
 }
 
 /// The bits of an integer in `type`; nothing if the type cannot hold its value.
 std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::Type type) {
     if (ir::is_float(type)) {
-        const FloatFormat format = type == ir::Type::F16 ? binary16 : type == ir::Type::F32 ? binary32 : binary64;
+        const FloatFormat format = format_of(type);
         const std::uint64_t down = encode(negative, {magnitude, 0}, format, Rounding::Down);
         const std::uint64_t up = encode(negative, {magnitude, 0}, format, Rounding::Up);
         return down == up ? std::optional(down) : std::nullopt;
@@ -260,8 +270,9 @@ Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kerne
     const bool floating = number.kind == HostScalar::Kind::Floating;
     const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
     const std::uint64_t magnitude = negative ? 0 - number.integer : number.integer;
-    const auto bits = floating ? rounded(number.floating, type) : exact(negative, magnitude, type);
-    if (bits) return {.type = type, .bits = *bits};
+    const ir::Type each = lane(type);  // a number fills both lanes of a packed type
+    const auto bits = floating ? rounded(number.floating, each) : exact(negative, magnitude, each);
+    if (bits) return {.type = type, .bits = is_packed(type) ? *bits << ir::bits(each) | *bits : *bits};
     const std::string text =
         floating ? fmt::format("{}", number.floating) : fmt::format("{}{}", negative ? "-" : "", magnitude);
     throw Error(

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "codegen/ir/evaluate.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
 
@@ -37,9 +38,9 @@ Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kerne
 namespace detail {
 
 template <class A>
-inline constexpr bool is_number = (std::is_arithmetic_v<A> && !std::is_same_v<A, bool>) || std::is_same_v<A, half>;
+inline constexpr bool is_number = (std::is_arithmetic_v<A> && !std::is_same_v<A, bool>) || is_small_float<A>;
 template <class A>
-inline constexpr bool is_floating = std::is_floating_point_v<A> || std::is_same_v<A, half>;
+inline constexpr bool is_floating = std::is_floating_point_v<A> || is_small_float<A>;
 
 template <class A>
 HostScalar host_scalar(A number) {
@@ -108,11 +109,14 @@ void add_memory(std::vector<Argument>& list, const A& given) {
 template <class T, class A>
 Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t position, const Location& where) {
     using Given = std::remove_const_t<A>;
-    if constexpr (!is_number<Given>) {
+    if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
+        return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
+    } else if constexpr (!is_number<Given>) {
         static_assert(is_number<Given>, "launch: the kernel's parameter is a scalar: pass a number of the host");
         return {};
-    } else if constexpr (is_floating<Given> && !is_floating<T>) {
-        static_assert(is_floating<T>, "launch: a floating number does not become an integer parameter: convert it");
+    } else if constexpr (is_floating<Given> && std::is_integral_v<T>) {
+        static_assert(!std::is_integral_v<T>,
+                      "launch: a floating number does not become an integer parameter: convert it");
         return {};
     } else {
         return adapt(host_scalar<Given>(given), ir::type_of<T>, kernel, position, where);

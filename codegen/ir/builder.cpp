@@ -7,7 +7,8 @@ Value Builder::make(Instruction base, std::span<const Value> operands) {
     const Shape& shape = info(base.op).shape;
     std::vector<Type> results;
     if (shape.result != Slot::None)
-        results.assign(shape.vector ? base.memory.count : 1, at(shape.result, base.type, base.from));
+        results.assign(shape.vector ? base.memory.count : std::size_t(shape.results),
+                       at(shape.result, base.type, base.from));
     const Inst inst = append(std::move(base), operands, results);
     return results.empty() ? no_value : fn_.result(inst);
 }

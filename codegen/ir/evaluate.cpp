@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ir/evaluate.hpp"
 
+#include <algorithm>
+
 #include "codegen/ir/semantics.hpp"
 
 namespace ikat::ir {
@@ -19,20 +21,31 @@ constexpr auto argument() {
         return From{};
     else if constexpr (slot == Slot::Sum)
         return sem::Sum<T, From>{};
+    else if constexpr (slot == Slot::Lane)
+        return sem::Lane<T>{};
     else
         return T{};
 }
 
+/// Whether an op works on each lane of packed operands.
+constexpr bool is_lanewise(Op op) {
+    const Shape& shape = info(op).shape;
+    const auto at_type = [](Slot slot) { return slot == Slot::T || slot == Slot::None; };
+    return at_type(shape.result) && std::ranges::all_of(shape.arguments, at_type);
+}
+
 /// The line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.
-template <Op op, class T, class... From>
-Word apply(const auto& f, std::span<const Word> arguments, Word attribute) {
+template <Op op, const auto& f, class T, class... From>
+Word apply(std::span<const Word> arguments, Word attribute) {
     constexpr OpInfo row = info(op);
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
         const auto call = [&](auto... last) {
             return to_word(f.template operator()<T, From...>(
                 from_word<decltype(argument<T, row.shape.arguments[i], From...>())>(arguments[i])..., last...));
         };
-        if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
+        if constexpr (is_pair<T> && is_lanewise(op))
+            return to_word(sem::lanewise<f>(from_word<T>(arguments[i])...));
+        else if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
             return call(std::uint32_t(attribute));
         else
             return call();
@@ -41,11 +54,11 @@ Word apply(const auto& f, std::span<const Word> arguments, Word attribute) {
 }
 
 /// The same for a row that has a second type, `from`.
-template <Op op, class T>
-Word apply_from(const auto& f, Type from, std::span<const Word> arguments, Word attribute) {
+template <Op op, const auto& f, class T>
+Word apply_from(Type from, std::span<const Word> arguments, Word attribute) {
     return with_type(from, [&]<class From>() -> Word {
         if constexpr (contains(info(op).from, type_of<From>))
-            return apply<op, T, From>(f, arguments, attribute);
+            return apply<op, f, T, From>(arguments, attribute);
         else
             std::unreachable();
     });
@@ -54,12 +67,18 @@ Word apply_from(const auto& f, Type from, std::span<const Word> arguments, Word 
 Word convert(Type to, Type from, const FloatInfo& fp, Word x) {
     return with_type(to, [&]<class To>() -> Word {
         return with_type(from, [&]<class From>() -> Word {
-            if constexpr (std::is_same_v<To, bool> || std::is_same_v<From, bool>)
+            if constexpr (std::is_same_v<To, bool> || std::is_same_v<From, bool> || is_pair<To> != is_pair<From>)
                 std::unreachable();
             else
                 return to_word(sem::convert<To>(from_word<From>(x), fp.rounding, fp.sat));
         });
     });
+}
+
+/// Two f32, the upper lane's first, as one packed value.
+Word convert_pair(Type to, const FloatInfo& fp, std::span<const Word> x) {
+    const Type each = lane(to);
+    return convert(each, Type::F32, fp, x[0]) << bits(each) | convert(each, Type::F32, fp, x[1]);
 }
 
 // One case per row: an OP is its line of semantics.hpp, an EFFECT has no value of its own.
@@ -69,8 +88,8 @@ Word convert(Type to, Type from, const FloatInfo& fp, Word x) {
     case Op::name:                                                                                         \
         return with_type(type, [&]<class T>() -> Word {                                                    \
             if constexpr (contains(info(Op::name).domain, type_of<T>)) { \
-                if constexpr (info(Op::name).from != 0) return apply_from<Op::name, T>(sem::name, from, arguments, attribute); \
-                else return apply<Op::name, T>(sem::name, arguments, attribute);                           \
+                if constexpr (info(Op::name).from != 0) return apply_from<Op::name, sem::name, T>(from, arguments, attribute); \
+                else return apply<Op::name, sem::name, T>(arguments, attribute);                           \
             } else std::unreachable();                                                                     \
         });
 // clang-format on
@@ -79,6 +98,7 @@ Word convert(Type to, Type from, const FloatInfo& fp, Word x) {
 
 Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute) {
     if (op == Op::Convert) return convert(type, from, fp, arguments[0]);
+    if (op == Op::ConvertPair) return convert_pair(type, fp, arguments);
     if (op == Op::Bitcast) return arguments[0];
     switch (op) {
 #include "codegen/ir/ops.def"
@@ -87,7 +107,8 @@ Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const 
 }
 
 bool folds(Op op, Type type, const FloatInfo& fp, std::span<const Word> arguments) {
-    if (!is_pure(op) || info(op).shape.arity() == 0 || has(op, AlwaysApprox)) return false;
+    if (!is_pure(op) || info(op).shape.arity() == 0 || info(op).shape.results > 1 || has(op, AlwaysApprox))
+        return false;
     if (fp.approx || fp.ftz || (fp.sat && op != Op::Convert)) return false;
     if (fp.rounding != Rounding::Nearest && op != Op::Convert) return false;
     const bool divides = (op == Op::Div || op == Op::Rem) && !is_float(type);

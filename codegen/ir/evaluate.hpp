@@ -11,32 +11,27 @@ namespace ikat::ir {
 /// Any scalar as raw bits, zero-extended.
 using Word = std::uint64_t;
 
+namespace detail {
+template <std::size_t bytes>
+using BitsOf = std::conditional_t<
+    bytes == 1, std::uint8_t,
+    std::conditional_t<bytes == 2, std::uint16_t, std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
+}
+
 template <class T>
 constexpr T from_word(Word word) {
-    if constexpr (sizeof(T) == 8)
-        return std::bit_cast<T>(word);
-    else if constexpr (sizeof(T) == 4)
-        return std::bit_cast<T>(std::uint32_t(word));
-    else if constexpr (std::is_same_v<T, half>)
-        return half::from_bits(std::uint16_t(word));
-    else if constexpr (std::is_same_v<T, bool>)
+    if constexpr (std::is_same_v<T, bool>)
         return word & 1;
     else
-        return T(word);
+        return std::bit_cast<T>(detail::BitsOf<sizeof(T)>(word));
 }
 
 template <class T>
 constexpr Word to_word(T x) {
-    if constexpr (sizeof(T) == 8)
-        return std::bit_cast<Word>(x);
-    else if constexpr (sizeof(T) == 4)
-        return std::bit_cast<std::uint32_t>(x);
-    else if constexpr (std::is_same_v<T, half>)
-        return x.bits;
-    else if constexpr (std::is_same_v<T, bool>)
+    if constexpr (std::is_same_v<T, bool>)
         return x;
     else
-        return std::make_unsigned_t<T>(x);
+        return std::bit_cast<detail::BitsOf<sizeof(T)>>(x);
 }
 
 /// What an instruction says about its floating-point arithmetic.

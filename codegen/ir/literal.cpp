@@ -44,9 +44,11 @@ std::optional<Word> parse(std::string_view text) {
     } else if constexpr (std::is_integral_v<T>) {
         if (const auto x = number<T>(text, 10)) return to_word(*x);
         return {};
+    } else if constexpr (is_pair<T>) {
+        return {};
     } else {
         if (text == "nan") return to_word(sem::canonical_nan<T>());
-        using Parsed = std::conditional_t<std::is_same_v<T, half>, double, T>;
+        using Parsed = std::conditional_t<is_small_float<T>, double, T>;
         if (const auto x = number<Parsed>(text); x && !std::isnan(*x)) return to_word(T(*x));
         return {};
     }
@@ -59,6 +61,8 @@ std::string literal_text(Type type, Word bits) {
         const T x = from_word<T>(bits);
         if constexpr (std::is_same_v<T, bool>)
             return x ? "true" : "false";
+        else if constexpr (is_pair<T>)
+            return hexadecimal(bits);
         else if constexpr (sem::is_float<T>)
             return float_text(x, bits);
         else

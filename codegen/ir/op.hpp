@@ -27,6 +27,8 @@ enum Trait : std::uint16_t {
     Rematerialises = 64,  // cheap to compute again anywhere from nothing
     AlwaysApprox = 128,   // PTX has no correctly rounded form
     Pure = 256,           // an EFFECT row all the same free of effects
+    Narrows = 512,        // of integers that fit a narrow type, the result fits it, too: nothing is left to wrap
+    Copies = 1024,        // gives bits of its operands as they are, so that a NaN need not be the canonical one
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 
@@ -122,6 +124,7 @@ enum class Slot : std::uint8_t {
     From,  // the type a conversion starts from
     Wide,  // 64 bits, signed as T
     Sum,   // of products of T and From: u32 if both are unsigned, else i32
+    Lane,  // of a packed T, the type of one lane
     Pred,
     U32,
     Address,  // u64 or u32, by the address space
@@ -131,6 +134,7 @@ struct Shape {
     std::array<Slot, 4> arguments{};
     bool vector = false;    // as many T results (or trailing T arguments) as MemoryInfo::count
     bool variadic = false;  // any arguments and results of any types
+    int results = 1;        // that many of type `result`
 
     constexpr int arity() const {
         int n = 0;
@@ -145,9 +149,11 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Insert{Slot::T, {Slot::T, Slot::T, Slot::U32, Slot::U32}}, Count{Slot::U32, {Slot::T}},
     DotProduct{Slot::Sum, {Slot::T, Slot::From, Slot::Sum}}, Test{Slot::Pred, {Slot::T}},
     Compare{Slot::Pred, {Slot::T, Slot::T}}, Choose{Slot::T, {Slot::T, Slot::T, Slot::Pred}},
-    FromTo{Slot::T, {Slot::From}}, Read{Slot::T, {Slot::Address}, true},
-    Write{Slot::None, {Slot::Address, Slot::T}, true}, Update{Slot::T, {Slot::Address, Slot::T}},
-    CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}}, Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
+    FromTo{Slot::T, {Slot::From}}, Join{Slot::T, {Slot::Lane, Slot::Lane}}, Part{Slot::Lane, {Slot::T}},
+    Split{Slot::Lane, {Slot::T}, false, false, 2}, PairFromTo{Slot::T, {Slot::From, Slot::From}},
+    Read{Slot::T, {Slot::Address}, true}, Write{Slot::None, {Slot::Address, Slot::T}, true},
+    Update{Slot::T, {Slot::Address, Slot::T}}, CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}},
+    Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
     Give{Slot::None, {Slot::T}}, Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}},
@@ -159,7 +165,7 @@ struct OpInfo {
     std::string_view row;
     bool effect = false;  // written as EFFECT: has no line in semantics.hpp
     Shape shape = Binary;
-    TypeSet domain = Num;
+    TypeSet domain = AnyNum;
     TypeSet from = 0;  // the types to convert from; of the second operand, where it has one of its own
     Trait traits = NoTraits;
     Attribute attribute = Attribute::None;
@@ -190,6 +196,16 @@ constexpr std::optional<std::uint64_t> mode_named(Op op, std::string_view name) 
     for (std::uint64_t mode = 0; !mode_name(op, mode).empty(); ++mode)
         if (mode_name(op, mode) == name) return mode;
     return {};
+}
+
+/// Whether a convert from one type to the other exists: between numbers, and between 8-bit floats and f32 or f16, the
+/// packed ones lane by lane.
+constexpr bool converts(Type to, Type from) {
+    const auto small = [](Type a, Type b) {
+        return (contains(Float8, a) && (b == Type::F32 || b == Type::F16)) ||
+               (contains(PackedFloat8, a) && b == Type::F16x2);
+    };
+    return (contains(AnyNum, to) && contains(AnyNum, from)) || small(to, from) || small(from, to);
 }
 
 /// Depends on its operands and attribute alone and does nothing else: may be removed, merged, moved along dominance.
@@ -229,6 +245,7 @@ constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
         case Slot::T: return type;
         case Slot::From: return from;
         case Slot::Wide: return is_signed(type) ? Type::I64 : Type::U64;
+        case Slot::Lane: return lane(type);
         case Slot::Pred: return Type::Pred;
         case Slot::Sum: return is_signed(type) || is_signed(from) ? Type::I32 : Type::U32;
         case Slot::U32: return Type::U32;

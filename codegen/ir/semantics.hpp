@@ -21,7 +21,7 @@
 namespace ikat::ir::sem {
 
 template <class T>
-inline constexpr bool is_float = std::floating_point<T> || std::same_as<T, half>;
+inline constexpr bool is_float = std::floating_point<T> || is_small_float<T>;
 
 /// Integers compute as unsigned, where overflow is defined, and in 32 bits at least: narrower ones would become int.
 template <class T>
@@ -34,19 +34,31 @@ IKAT_INLINE constexpr auto wrap(T x) {
         return std::make_unsigned_t<T>(x);
 }
 
-/// f16 computes in float: 24 bits are enough that rounding twice is rounding once for + - * / and sqrt.
+/// f16 and bf16 compute in float: 24 bits are enough that rounding twice is rounding once for + - * / and sqrt.
 template <class T>
 IKAT_INLINE constexpr auto wide(T x) {
-    if constexpr (std::same_as<T, half>)
+    if constexpr (is_small_float<T>)
         return float(x);
     else
         return x;
 }
 
+/// The type of one lane of a packed type.
+template <class T>
+struct LaneOf {
+    using type = T;
+};
+template <class T>
+struct LaneOf<Pair<T>> {
+    using type = T;
+};
+template <class T>
+using Lane = typename LaneOf<T>::type;
+
 template <class T>
 IKAT_INLINE constexpr T canonical_nan() {
-    if constexpr (std::same_as<T, half>)
-        return half::from_bits(0x7fff);
+    if constexpr (is_small_float<T>)
+        return T::from_bits(decltype(T::bits)(T::format.nan()));
     else if constexpr (std::same_as<T, float>)
         return std::bit_cast<float>(0x7fffffffu);
     else
@@ -56,16 +68,16 @@ IKAT_INLINE constexpr T canonical_nan() {
 /// A computed float as T, a NaN made canonical.
 template <class T>
 IKAT_INLINE constexpr T result(auto x) {
-    if constexpr (std::same_as<T, half>)
-        return half(double(x));
+    if constexpr (is_small_float<T>)
+        return T(double(x));
     else
         return x != x ? canonical_nan<T>() : T(x);
 }
 
 template <class T>
 IKAT_INLINE constexpr bool sign_bit(T x) {
-    if constexpr (std::same_as<T, half>)
-        return x.bits >> 15;
+    if constexpr (is_small_float<T>)
+        return x.bits >> (sizeof(T) * 8 - 1);
     else if constexpr (std::same_as<T, float>)
         return std::bit_cast<std::uint32_t>(x) >> 31;
     else
@@ -74,14 +86,14 @@ IKAT_INLINE constexpr bool sign_bit(T x) {
 
 template <class T>
 IKAT_INLINE constexpr T fma(T a, T b, T c) {
-    if constexpr (std::same_as<T, half>) {
+    if constexpr (is_small_float<T>) {
         // The product is exact in double; the sum is not always, so its error decides the last bit (round to odd).
         const double product = double(float(a)) * double(float(b)), addend = float(c), sum = product + addend;
-        if (!(std::abs(sum) < std::numeric_limits<double>::infinity())) return result<half>(sum);
+        if (!(std::abs(sum) < std::numeric_limits<double>::infinity())) return result<T>(sum);
         const double shadow = sum - product, error = (product - (sum - shadow)) + (addend - shadow);
         auto bits = std::bit_cast<std::uint64_t>(sum);
         if (error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : std::uint64_t(-1);
-        return half(std::bit_cast<double>(bits));
+        return T(std::bit_cast<double>(bits));
     } else if constexpr (std::same_as<T, float>) {
         return result<float>(__builtin_fmaf(a, b, c));
     } else {
@@ -134,8 +146,8 @@ IKAT_INLINE constexpr T remainder(T a, T b) {
 
 template <class T>
 IKAT_INLINE constexpr T negate(T a) {
-    if constexpr (std::same_as<T, half>)
-        return wide(a) != wide(a) ? canonical_nan<T>() : half::from_bits(a.bits ^ 0x8000);
+    if constexpr (is_small_float<T>)
+        return wide(a) != wide(a) ? canonical_nan<T>() : T::from_bits(a.bits ^ 0x8000);
     else if constexpr (is_float<T>)
         return result<T>(-a);
     else
@@ -144,8 +156,8 @@ IKAT_INLINE constexpr T negate(T a) {
 
 template <class T>
 IKAT_INLINE constexpr T absolute(T a) {
-    if constexpr (std::same_as<T, half>)
-        return wide(a) != wide(a) ? canonical_nan<T>() : half::from_bits(a.bits & 0x7fff);
+    if constexpr (is_small_float<T>)
+        return wide(a) != wide(a) ? canonical_nan<T>() : T::from_bits(a.bits & 0x7fff);
     else if constexpr (is_float<T>)
         return result<T>(std::abs(a));
     else
@@ -158,8 +170,8 @@ using Wide = std::conditional_t<std::signed_integral<T>, std::int64_t, std::uint
 
 template <class T>
 IKAT_INLINE constexpr T multiply_high(T a, T b) {
-    if constexpr (sizeof(T) == 4)
-        return T((Wide<T>(a) * Wide<T>(b)) >> 32);
+    if constexpr (sizeof(T) <= 4)
+        return T((Wide<T>(a) * Wide<T>(b)) >> (sizeof(T) * 8));
     else if constexpr (std::signed_integral<T>)
         return T((__int128(a) * b) >> 64);
     else
@@ -254,10 +266,20 @@ SEM(Le, T a, T b) { return wide(a) <= wide(b); };
 SEM(Gt, T a, T b) { return wide(a) >  wide(b); };
 SEM(Ge, T a, T b) { return wide(a) >= wide(b); };
 SEM(Select, T a, T b, bool p) { return p ? a : b; };
+
+SEM(Pack, Lane<T> low, Lane<T> high) { return T{low, high}; };
+SEM(Low, T a)  { return a.x; };
+SEM(High, T a) { return a.y; };
     // clang-format on
 
 #undef SEM
 #undef SEM2
+
+/// A line on each lane of packed operands.
+template <const auto& Line, class T, class... Rest>
+constexpr T lanewise(T a, Rest... rest) {
+    return {Line.template operator()<Lane<T>>(a.x, rest.x...), Line.template operator()<Lane<T>>(a.y, rest.y...)};
+}
 
 /// Float → integer: rounded to an integral value, then clamped. A NaN gives 0, but with f64 or a 64-bit integer on
 /// either side the top bit alone (PTX ISA, cvt).
@@ -284,29 +306,33 @@ template <class To, class From>
 constexpr To from_integer(From x, Rounding rounding) {
     const bool negative = std::signed_integral<From> && x < From(0);
     const std::uint64_t magnitude = negative ? 0 - std::uint64_t(std::int64_t(x)) : std::uint64_t(x);
-    if constexpr (std::same_as<To, half>)
-        return half::from_bits(std::uint16_t(encode(negative, {magnitude, 0}, binary16, rounding)));
+    if constexpr (is_small_float<To>)
+        return To::from_bits(decltype(To::bits)(encode(negative, {magnitude, 0}, To::format, rounding)));
     else if constexpr (std::same_as<To, float>)
         return std::bit_cast<float>(std::uint32_t(encode(negative, {magnitude, 0}, binary32, rounding)));
     else
         return std::bit_cast<double>(encode(negative, {magnitude, 0}, binary64, rounding));
 }
 
-/// cvt between any two number types. Integers narrow by wrapping, or by clamping when `saturate`; a float result clamps
-/// to [0, 1] when `saturate` (NaN to 0).
+/// cvt between any two number types, or two packed ones lane by lane. Integers narrow by wrapping, or by clamping when
+/// `saturate`; a float result clamps to [0, 1] when `saturate` (NaN to 0). 8-bit floats clamp to their largest.
 template <class To, class From>
 constexpr To convert(From x, Rounding rounding, bool saturate = false) {
-    if constexpr (is_float<To>) {
+    if constexpr (is_pair<To>) {
+        return {convert<Lane<To>>(x.x, rounding, saturate), convert<Lane<To>>(x.y, rounding, saturate)};
+    } else if constexpr (is_float<To>) {
         if (saturate) {
             const double value = double(wide(x));
             return convert<To>(value > 0 ? value < 1 ? value : 1.0 : 0.0, rounding);
         }
         if constexpr (!is_float<From>)
             return from_integer<To>(x, rounding);
+        else if constexpr (std::same_as<To, float> && std::same_as<From, bfloat16>)
+            return std::bit_cast<float>(std::uint32_t(x.bits) << 16);  // a NaN keeps its bits
         else if (wide(x) != wide(x))
             return canonical_nan<To>();
-        else if constexpr (std::same_as<To, half>)
-            return half(double(wide(x)), rounding);
+        else if constexpr (is_small_float<To>)
+            return To(double(wide(x)), rounding);
         else if constexpr (std::same_as<To, float> && std::same_as<From, double>)
             return std::bit_cast<float>(std::uint32_t(encode(x, binary32, rounding)));
         else

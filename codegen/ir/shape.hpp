@@ -18,6 +18,7 @@ constexpr Type address_type(Space space) {
 }
 
 constexpr bool has_address(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
+constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot::From; }
 /// Whether the op has a second type: what it converts from, or that of its second operand.
 constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 
@@ -25,7 +26,7 @@ constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 constexpr std::uint32_t result_count(const Instruction& inst) {
     const Shape& shape = info(inst.op).shape;
     if (shape.result == Slot::None) return 0;
-    return shape.vector ? inst.memory.count : 1;
+    return shape.vector ? inst.memory.count : std::uint32_t(shape.results);
 }
 
 /// The type of result `position` by the row; Void for those beyond it.

@@ -84,7 +84,7 @@ private:
                 at_function(name + " cannot be passed as a " + std::string(info(parameter.type).name));
             if (parameter.element != Type::Void || parameter.alignment)
                 at_function(name + " is a scalar with an element or an alignment");
-        } else if (parameter.type != Type::U64 || !contains(AnyNum, parameter.element)) {
+        } else if (parameter.type != Type::U64 || !contains(Storable, parameter.element)) {
             at_function(name + " is a pointer that is not a u64 to numbers");
         }
         if (parameter.multiple == 0) at_function(name + " cannot be a multiple of 0");
@@ -92,7 +92,7 @@ private:
     }
     void symbol(const Symbol& symbol) {
         const std::string name = "symbol $" + symbol.name;
-        if (!contains(AnyNum, symbol.element)) at_function(name + " does not hold numbers");
+        if (!contains(Storable, symbol.element)) at_function(name + " does not hold numbers");
         if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param)
             at_function(name + " is in no space that has symbols");
         if (symbol.dynamic && (symbol.space != Space::Shared || symbol.count))
@@ -185,7 +185,7 @@ private:
     bool agree(Type expected, Type actual) const {
         if (expected == actual || expected == Type::Void) return true;
         if (level_ == Level::Typed || expected == Type::Pred || actual == Type::Pred) return false;
-        const auto narrow = [](Type type) { return contains(NarrowInt, type); };
+        const auto narrow = [](Type type) { return contains(NarrowInt | Float8, type); };
         if (narrow(expected)) return bits(actual) <= 32;
         return narrow(actual) ? bits(expected) <= 32 : bits(expected) == bits(actual);
     }

@@ -33,6 +33,9 @@ private:
         require(contains(row_.domain, inst_.type), op + " does not exist at " + name(inst_.type));
         if (!has_second_type(inst_.op)) return require(inst_.from == Type::Void, op + " has no second type");
         require(contains(row_.from, inst_.from), op + " does not take " + name(inst_.from) + " as its second type");
+        if (inst_.op == Op::Convert)
+            require(converts(inst_.type, inst_.from),
+                    "nothing converts from " + name(inst_.from) + " to " + name(inst_.type));
         if (inst_.op == Op::Bitcast)
             require(bits(inst_.type) == bits(inst_.from), "a bitcast keeps the width, and " + name(inst_.from) +
                                                               " and " + name(inst_.type) + " differ in it");
@@ -42,11 +45,15 @@ private:
         const FloatInfo& fp = inst_.fp;
         const bool floats = is_float(inst_.type), converts = inst_.op == Op::Convert;
         const bool touches_float = floats || (converts && is_float(inst_.from));
-        const bool flushable = inst_.type != Type::F64 || converts;
+        constexpr TypeSet never_flushed = set(Type::F64, Type::BF16, Type::BF16x2);
+        constexpr TypeSet saturated = set(Type::F16, Type::F32);
+        const bool flushable = converts || !contains(never_flushed, inst_.type);
         const auto allows = [&](Modifier modifier) { return (row_.modifiers & modifier) != 0; };
         require(fp.rounding == Rounding::Nearest || (allows(Rounds) && touches_float), "it cannot round");
         require(!fp.ftz || (allows(Ftz) && touches_float && flushable), "it has no .ftz");
-        require(!fp.sat || (allows(Sat) && (converts || (floats && inst_.type != Type::F64))), "it has no .sat");
+        require(!fp.sat || (allows(Sat) && (contains(saturated, inst_.type) ||
+                                            (converts && contains(AnyInt | set(Type::F64), inst_.type)))),
+                "it has no .sat");
         require(!fp.approx || (allows(Approx) && floats), "it has no .approx");
         require(!fp.contract || (allows(Rounds) && floats), "it has nothing to contract");
     }

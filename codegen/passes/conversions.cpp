@@ -26,7 +26,7 @@ constexpr bool skips_middle(Type to, Type middle, Type from) {
 /// If value is a NaN, it is the canonical one, as a conversion would make it.
 bool is_computed(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
-    return inst != no_inst && !info(fn[inst].op).effect && fn[inst].op != Op::Select;
+    return inst != no_inst && !info(fn[inst].op).effect && !has(fn[inst].op, Copies);
 }
 
 bool is_exact(FloatInfo fp) { return !fp.ftz && !fp.sat; }

@@ -88,7 +88,12 @@ struct Literal : Pattern {
     int number;
     constexpr Literal(int n) : number(n) {}
     Word word(const Match&, Type type) const {
-        return with_type(type, [&]<class T>() { return to_word(T(number)); });
+        return with_type(type, [&]<class T>() {
+            if constexpr (is_pair<T>)
+                return to_word(T{typename T::lane_type(number), typename T::lane_type(number)});
+            else
+                return to_word(T(number));
+        });
     }
     bool match(Match& m, Value value) const {
         const auto bits = constant(m.fn, value);

@@ -66,10 +66,10 @@ private:
     std::optional<Word> decided(Inst inst) {
         const Instruction& it = fn_[inst];
         const Shape& shape = info(it.op).shape;
-        if (shape.result == Slot::Pred && shape.arity() == 2 && contains(Int, it.type))
+        if (shape.result == Slot::Pred && shape.arity() == 2 && contains(AnyInt, it.type))
             return compared(it.op, range(inst, 0), range(inst, 1));
         const Type type = fn_.type(fn_.result(inst));
-        if (!contains(Int, type) || is_float(it.type) || !worth_asking(it.op)) return {};
+        if (!contains(AnyInt, type) || is_float(it.type) || !worth_asking(it.op)) return {};
         const Interval result = ranges_.of(fn_.result(inst));
         if (result.low != result.high) return {};
         return Word(result.low) & (bits(type) == 64 ? ~Word{0} : (Word{1} << bits(type)) - 1);
@@ -98,7 +98,7 @@ private:
     /// An operand that the instruction gives unchanged, or a cheaper instruction for what is never negative.
     std::optional<Value> same_as(Inst inst) {
         const Instruction& it = fn_[inst];
-        if (!contains(Int, it.type)) return {};
+        if (!contains(AnyInt, it.type)) return {};
         const auto operands = fn_.operands(inst);
         const Value left = operands[0];
         switch (it.op) {

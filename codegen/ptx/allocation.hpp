@@ -18,13 +18,18 @@ struct Pool {
 inline constexpr Pool pools[] = {
     {"pred", ".pred", "%p"}, {"b16", ".b16", "%h"}, {"b32", ".b32", "%r"}, {"b64", ".b64", "%d"}};
 
-/// The pool (an index into `pools`) of a value. Integers of 8 and 16 bits live in 32-bit registers, extended as their
-/// type says: ld, st and cvt take registers wider than the type they are written at, and no other instruction sees
-/// them.
+/// The pool (an index into `pools`) of a value. PTX computes in no 8 bits: what has 8 lives in a 32-bit register, an
+/// integer extended as its type says (select_legal.cpp). ld, st and cvt take registers wider than the type they are
+/// written at, and no other instruction sees such a type.
 constexpr regalloc::Class pool_of(ir::Type type) {
     switch (type) {
         case ir::Type::Pred: return 0;
-        case ir::Type::F16: return 1;
+        case ir::Type::I16:
+        case ir::Type::U16:
+        case ir::Type::F16:
+        case ir::Type::BF16:
+        case ir::Type::E4M3x2:
+        case ir::Type::E5M2x2: return 1;
         case ir::Type::I64:
         case ir::Type::U64:
         case ir::Type::F64: return 3;

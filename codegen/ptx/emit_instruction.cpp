@@ -19,7 +19,7 @@ bool has_modes(Op op) { return op == Op::Shuffle || info(op).attribute == ir::At
 std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     std::uint64_t key = 0;
     const auto add = [&](auto field, int width) { key = key << width | std::uint64_t(field); };
-    add(inst.op, 8), add(inst.type, 4), add(inst.from, 4);
+    add(inst.op, 8), add(inst.type, 5), add(inst.from, 5);
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
     add(memory.space, 4), add(memory.count, 4), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
@@ -63,6 +63,8 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::OpaqueValue: return emit_text(inst);
         case Op::Param: return emit_parameter(inst);
         case Op::Print: return emit_print(inst);
+        case Op::Pack: return put(inst, std::array{operand(fn_.result(inst)), data(fn_.operands(inst))});
+        case Op::Unpack: return put(inst, std::array{data(fn_.results(inst)), operand(fn_.operands(inst)[0])});
         case Op::Sample:
         case Op::Special:
             return put(inst, std::array{operand(fn_.result(inst)), special_register(fn_[inst].attribute)});
@@ -175,7 +177,7 @@ Operand InstructionEmitter::operand(Value value) {
 Operand literal(Writer& writer, Type type, Word bits) {
     if (type == Type::F32) return {.kind = Operand::Kind::Float32, .value = bits};
     if (type == Type::F64) return {.kind = Operand::Kind::Float64, .value = bits};
-    if (type == Type::F16 || (!ir::is_signed(type) && bits >> 31)) return writer.hexadecimal(bits);
+    if (ir::is_float(type) || (!ir::is_signed(type) && bits >> 31)) return writer.hexadecimal(bits);
     return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
 }
 

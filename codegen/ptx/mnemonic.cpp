@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/mnemonic.hpp"
 
+#include "codegen/ir/shape.hpp"
+
 namespace ikat::ptx {
 namespace {
 
@@ -14,12 +16,14 @@ constexpr std::string_view integral_rounding[] = {".rni", ".rzi", ".rmi", ".rpi"
 /// the reverse, and where a float loses bits.
 std::string_view convert_rounding(Type to, Type from, Rounding rounding) {
     if (is_float(to) != is_float(from)) return (is_float(to) ? float_rounding : integral_rounding)[int(rounding)];
-    return is_float(to) && bits(to) < bits(from) ? float_rounding[int(rounding)] : "";
+    if (!is_float(to) || to == from) return "";
+    const bool always = contains(ir::PackedFloat8, from);  // though it is exact
+    return always || bits(to) <= bits(from) ? float_rounding[int(rounding)] : "";
 }
 
 /// Written out even where it is the default: without it ptxas may contract a product and a sum.
 std::string_view rounding(const Instruction& inst) {
-    if (inst.op == Op::Convert) return convert_rounding(inst.type, inst.from, inst.fp.rounding);
+    if (ir::is_conversion(inst.op)) return convert_rounding(inst.type, inst.from, inst.fp.rounding);
     return is_float(inst.type) ? float_rounding[int(inst.fp.rounding)] : "";
 }
 
@@ -60,6 +64,7 @@ void append_key(std::string& out, std::string_view key, const Instruction& inst)
         case 'a':
             if (const auto mode = ir::mode_name(inst.op, inst.attribute); mode != "plain") append_dotted(out, mode);
             break;
+        case 'e': out += contains(ir::PackedFloat8, inst.type) ? ".satfinite" : ""; break;
         case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;
         case 'o': append_memory(out, inst.memory); break;
         case 'v': append_vector(out, inst.memory); break;
@@ -84,7 +89,10 @@ std::string expand(std::string_view format, const Instruction& inst) {
 
 }  // namespace
 
-std::string_view data_type(Type type) { return type == Type::F16 ? info(type).bits : info(type).typed; }
+std::string_view data_type(Type type) {
+    const bool small = is_float(type) && type != Type::F32 && type != Type::F64;
+    return small ? info(type).bits : info(type).typed;
+}
 
 bool has_reduction(const Instruction& inst) {
     const Shape& shape = info(inst.op).shape;

@@ -52,10 +52,15 @@ public:
         return renamed ? replaced_[index(value)] : value;
     }
 
-    /// The instruction that defines the value, if it is an `op` without a guard.
-    const ir::Instruction* defined_by(ir::Value value, ir::Op op) const {
+    /// The instruction that defines the value, if it is an `op`.
+    const ir::Instruction* defined_in(ir::Value value, ir::Op op) const {
         const ir::Inst inst = fn[value].instruction;
-        return inst != ir::no_inst && fn[inst].op == op && fn[inst].guard == ir::no_value ? &fn[inst] : nullptr;
+        return inst != ir::no_inst && fn[inst].op == op ? &fn[inst] : nullptr;
+    }
+    /// ... and without a guard.
+    const ir::Instruction* defined_by(ir::Value value, ir::Op op) const {
+        const ir::Instruction* found = defined_in(value, op);
+        return found && found->guard == ir::no_value ? found : nullptr;
     }
     ir::Value operand(ir::Value result, std::uint32_t position) const {
         return std::as_const(fn).operands(fn[result].instruction)[position];

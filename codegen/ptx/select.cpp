@@ -56,6 +56,8 @@ void select(ir::Function& fn, const Target& target) {
     lay_out(fn);
     expand_prints(fn);
     legalise(fn, target);
+    sweep(fn);
+    widen_accesses(fn);
     fold_addresses(fn);
     sweep(fn);
     fuse(fn);

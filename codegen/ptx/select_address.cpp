@@ -65,7 +65,7 @@ private:
 void AddressFolding::rewrite(Inst inst) {
     const Instruction& it = fn_[inst];
     if (ir::has_address(it.op)) return rewrite_access(inst);
-    const bool is_integer_sum = it.guard == ir::no_value && !is_float(it.type) &&
+    const bool is_integer_sum = it.guard == ir::no_value && contains(ir::Int, it.type) &&
                                 (it.op == Op::Add || it.op == Op::Sub || it.op == Op::Mul || it.op == Op::Shl ||
                                  it.op == Op::Fma || it.op == Op::MadWide || it.op == Op::MulWide);
     if (!is_integer_sum) return walk_.keep(inst);

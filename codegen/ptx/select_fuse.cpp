@@ -135,7 +135,7 @@ std::optional<Fusion::Product> Fusion::product(Value value, const Instruction& s
     if (index(value) >= uses_.size() || uses_[index(value)] != 1) return {};
     if (walk_.defined_by(value, Op::Shl)) {
         const Instruction* amount = walk_.defined_by(walk_.operand(value, 1), Op::Const);
-        if (!amount || amount->attribute > 31) return {};
+        if (!amount || amount->attribute >= Word(bits(sum.type))) return {};
         const Word factor = std::uint32_t(1) << amount->attribute;
         return Product{walk_.operand(value, 0), walk_.constant(sum.type, factor, sum.where), sum.type};
     }

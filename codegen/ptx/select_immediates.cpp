@@ -4,7 +4,7 @@
 //     fma.f16 %a, 1.0, %b           ==>  %1 = bitcast.f16.f16 1.0;  fma.f16 %a, %1, %b
 //     jump ^2(0)                    ==>  %1 = bitcast.u32.u32 0;    jump ^2(%1)
 //
-// PTX takes a constant for almost any operand; not as an f16, a predicate, an address, nor of course where the
+// PTX takes a constant for almost any operand; not as a small float, a predicate, an address, nor of course where the
 // operand's register becomes the result's. One mov serves all instructions that need it and stands with the constant.
 // An argument of a jump has its own, at the end of the block: it usually is made in the register of the parameter.
 #include "codegen/ir/shape.hpp"
@@ -21,10 +21,12 @@ using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 bool takes_immediate(const Instruction& inst, std::uint32_t position, const Instruction& definition) {
     const bool address = ir::has_address(inst.op) && position == 0;
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
-    if (address || definition.type == Type::Pred || inst.op == Op::Convert) return false;
+    const bool converts = ir::is_conversion(inst.op) && inst.op != Op::Bitcast;
+    if (address || definition.type == Type::Pred || converts) return false;
     if (inst.op == Op::Opaque || inst.op == Op::OpaqueValue) return false;  // its text may stand anywhere
-    const bool half = definition.type == Type::F16 && inst.op != Op::Store && inst.op != Op::Bitcast;
-    return !half;
+    const bool is_small_float =
+        ir::is_float(definition.type) && definition.type != Type::F32 && definition.type != Type::F64;
+    return !is_small_float || inst.op == Op::Store || inst.op == Op::Bitcast;
 }
 
 bool is_tied(const Instruction& inst, std::uint32_t position) {

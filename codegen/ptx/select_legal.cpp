@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each instruction by itself, in a form that PTX and the target have.
 //
-//     %1 = convert.i32.u32 %0        ==>  %0              the same bits
+//     %1 = convert.i32.u32 %0        ==>  %0                          the same bits
 //     %1 = bitcast.f32.u32 %0        ==>  %0
-//     %1 = convert.u8.i32 %0         ==>  cvt.u32.u8      truncated and extended again: u8 lives in 32 bits
+//     %1 = add.u8 %a, %b             ==>  add.u32, then cvt.u32.u8    u8 lives in 32 bits
 //     %1 = min.f16 %a, %b            ==>  min.f32 of both, converted back, below sm_80
+//     %1 = add.bf16 %a, %b           ==>  fma.bf16 %a, 1, %b below sm_90   (select_floats.hpp)
 //
 // Registers have no signedness, so that a conversion between integers changes bits only where the width in registers
-// does, or where an integer of 8 or 16 bits must be extended anew.
+// does, or where it leaves 8 bits.
+//
+// The rule for 8 bits, here and nowhere else: a value of 8 bits lives in a 32-bit register, extended as its type says
+// (8-bit floats as u8). An operation on it is the 32-bit operation on those registers; unless it gives values that fit
+// again (the trait Narrows), its result is truncated and extended anew.
 #include "codegen/ir/shape.hpp"
-#include "codegen/ptx/allocation.hpp"
 #include "codegen/ptx/rewriter.hpp"
+#include "codegen/ptx/select_floats.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
 namespace ikat::ptx {
@@ -18,69 +23,67 @@ namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
 
-constexpr bool is_narrow(Type type) { return contains(ir::NarrowInt, type); }
+constexpr bool is_byte(Type type) { return contains(ir::ByteInt | ir::Float8, type); }
 /// The type in registers.
 constexpr Type widened(Type type) {
-    if (!is_narrow(type)) return type;
-    return ir::is_signed(type) ? Type::I32 : Type::U32;
+    if (!is_byte(type)) return type;
+    return type == Type::I8 ? Type::I32 : Type::U32;
+}
+constexpr Type integer_of(Type type) { return contains(ir::Float8, type) ? Type::U8 : type; }
+constexpr Type sized(int bits, bool is_signed) {
+    switch (bits) {
+        case 16: return is_signed ? Type::I16 : Type::U16;
+        case 32: return is_signed ? Type::I32 : Type::U32;
+        default: return is_signed ? Type::I64 : Type::U64;
+    }
 }
 /// Whether `to` holds every integer of type `from`; then an extended `from` is extended as `to` wants it.
 constexpr bool holds_all(Type to, Type from) {
     if (from == to) return true;
     return bits(from) < bits(to) && (!ir::is_signed(from) || ir::is_signed(to));
 }
-constexpr Word extended(Type type, Word bits) {
-    if (!is_narrow(type) || !ir::is_signed(type)) return bits;
-    const int unused = 64 - ir::bits(type);
-    return std::uint32_t(std::int64_t(bits << unused) >> unused);
-}
+constexpr Word extended(Type type, Word bits) { return type == Type::I8 ? std::uint32_t(std::int8_t(bits)) : bits; }
 
 class Legaliser {
 public:
-    Legaliser(ir::Function& fn, const Target& target) : fn_(fn), walk_(fn), target_(target) {}
+    Legaliser(ir::Function& fn, const Target& target) : fn_(fn), walk_(fn), floats_(walk_, target) {}
 
     void run() {
-        widen_values();
+        for (Value value : ids<Value>(fn_.value_count())) fn_.set_type(value, widened(fn_.type(value)));
         walk_.run([this](Inst inst) { rewrite(inst); });
         for (ir::Block block : fn_.blocks()) terminator(block);
     }
 
 private:
-    void widen_values();
     void rewrite(Inst inst);
     void terminator(ir::Block block);
     void constant(Inst inst);
+    void in_registers(Inst inst);
     void convert(Inst inst);
     void convert_integer(Inst inst);
     void extend_anew(Inst inst);
-    void bitcast(Inst inst);
     void same_bits(Inst inst);
     void become_convert(Inst inst, Type to, Type from);
-    bool lacks_half_minimum(const Instruction& inst) const;
-    void minimum_in_float(Inst inst);
     void shorten_counts(Inst inst, std::uint32_t first);
     void fold_negations(Inst inst);
 
     ir::Function& fn_;
     Rewriter walk_;
-    const Target& target_;
+    FloatForms floats_;
 };
-
-void Legaliser::widen_values() {
-    for (Value value : ids<Value>(fn_.value_count())) fn_.set_type(value, widened(fn_.type(value)));
-}
 
 void Legaliser::rewrite(Inst inst) {
     fold_negations(inst);
     Instruction& it = fn_[inst];
     if (it.type == Type::F64) it.fp.approx = false;  // PTX has no approximate f64 but rsqrt, which is always so
+    if (const auto other = floats_.rewrite(inst)) return walk_.replace(fn_.result(inst), *other);
     switch (it.op) {
         case Op::Const: return constant(inst);
         case Op::Convert: return convert(inst);
-        case Op::Bitcast: return bitcast(inst);
+        case Op::Bitcast: return is_byte(it.type) ? convert_integer(inst) : same_bits(inst);
         case Op::ExtractBits: return shorten_counts(inst, 1);
         case Op::InsertBits: return shorten_counts(inst, 2);
-        default: return lacks_half_minimum(it) ? minimum_in_float(inst) : walk_.keep(inst);
+        default: return is_byte(it.type) && !ir::info(it.op).effect ? in_registers(inst) : walk_.keep(inst);
     }
 }
 
@@ -88,6 +91,17 @@ void Legaliser::constant(Inst inst) {
     fn_[inst].attribute = extended(fn_[inst].type, fn_[inst].attribute);
     fn_[inst].type = widened(fn_[inst].type);
     walk_.keep(inst);
+}
+
+/// The rule for 8 bits.
+void Legaliser::in_registers(Inst inst) {
+    const Instruction it = fn_[inst];
+    const Type wide = widened(it.type);
+    fn_[inst].type = wide;
+    walk_.keep(inst);
+    if (has(it.op, ir::Narrows) || ir::info(it.op).shape.result != ir::Slot::T) return;
+    const Instruction wrap{.op = Op::Convert, .type = wide, .from = it.type, .where = it.where};
+    walk_.replace(fn_.result(inst), walk_.make(wrap, {fn_.result(inst)}, wide));
 }
 
 // ---- conversions
@@ -101,15 +115,19 @@ void Legaliser::convert(Inst inst) {
 }
 
 void Legaliser::convert_integer(Inst inst) {
-    const Type to = fn_[inst].type, from = fn_[inst].from;
-    if (is_narrow(to)) return holds_all(to, from) ? same_bits(inst) : extend_anew(inst);
-    if (bits(to) == bits(widened(from))) return same_bits(inst);
-    if (bits(to) == 32) return become_convert(inst, Type::U32, Type::U64);
-    const bool is_signed = ir::is_signed(from);
-    become_convert(inst, is_signed ? Type::I64 : Type::U64, is_signed ? Type::I32 : Type::U32);
+    const Type to = integer_of(fn_[inst].type), from = integer_of(fn_[inst].from);
+    if (is_byte(to)) return holds_all(to, from) ? same_bits(inst) : extend_anew(inst);
+    const int width = bits(widened(from));
+    if (bits(to) == width) return same_bits(inst);
+    const bool extends = bits(to) > width && ir::is_signed(from);
+    const Value narrow = std::as_const(fn_).operands(inst)[0];  // of 32 bits, cvt takes the lower 16 itself
+    const Instruction* truncated = walk_.defined_by(narrow, Op::Convert);
+    if (bits(to) == 32 && truncated && truncated->type == Type::U16 && truncated->from == Type::U32)
+        fn_.operands(inst)[0] = walk_.operand(narrow, 0);
+    become_convert(inst, sized(bits(to), extends), sized(width, extends));
 }
 
-/// To an integer of 8 or 16 bits: truncated and extended in one conversion, of 64 bits in two.
+/// To an integer of 8 bits: truncated and extended in one conversion, of 64 bits in two.
 void Legaliser::extend_anew(Inst inst) {
     const Instruction it = fn_[inst];
     if (bits(it.from) == 64) {
@@ -117,14 +135,7 @@ void Legaliser::extend_anew(Inst inst) {
         const Value low = walk_.make(half, {walk_.operand(fn_.result(inst), 0)}, Type::U32);
         fn_.operands(inst)[0] = low;
     }
-    become_convert(inst, widened(it.type), it.type);
-}
-
-void Legaliser::bitcast(Inst inst) {
-    const Type to = fn_[inst].type, from = fn_[inst].from;
-    if (pool_of(to) == pool_of(from)) return is_narrow(to) ? convert_integer(inst) : same_bits(inst);
-    if (to == Type::F16) return become_convert(inst, Type::U16, Type::U32);
-    become_convert(inst, widened(to), to);  // from f16, whose register is read as an integer
+    become_convert(inst, widened(it.type), integer_of(it.type));
 }
 
 /// The result is the operand, or if that is a constant one of the result's type, so that it is written as such.
@@ -138,24 +149,6 @@ void Legaliser::become_convert(Inst inst, Type to, Type from) {
     Instruction& it = fn_[inst];
     it.op = Op::Convert, it.type = to, it.from = from, it.fp = {};
     walk_.keep(inst);
-}
-
-// ---- what a target lacks
-
-bool Legaliser::lacks_half_minimum(const Instruction& inst) const {
-    return (inst.op == Op::Min || inst.op == Op::Max) && inst.type == Type::F16 &&
-           !supports(target_, Feature::HalfMinMax);
-}
-
-/// Exact: f32 holds every f16, has the same rules for NaN and zeros, and the result is one of the two.
-void Legaliser::minimum_in_float(Inst inst) {
-    const Instruction it = fn_[inst];
-    const Instruction widen{.op = Op::Convert, .type = Type::F32, .from = Type::F16, .where = it.where};
-    const Instruction narrow{.op = Op::Convert, .type = Type::F16, .from = Type::F32, .where = it.where};
-    const Value a = walk_.make(widen, {walk_.operand(fn_.result(inst), 0)}, Type::F32);
-    const Value b = walk_.make(widen, {walk_.operand(fn_.result(inst), 1)}, Type::F32);
-    const Value chosen = walk_.make({.op = it.op, .type = Type::F32, .where = it.where}, {a, b}, Type::F32);
-    walk_.replace(fn_.result(inst), walk_.make(narrow, {chosen}, Type::F16));
 }
 
 // ---- fields of bits

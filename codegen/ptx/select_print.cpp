@@ -19,6 +19,7 @@ using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 constexpr std::string_view conversion(Type type) {
     switch (type) {
         case Type::F16:
+        case Type::BF16:
         case Type::F32:
         case Type::F64: return "%g";
         case Type::I64: return "%lld";
@@ -50,8 +51,9 @@ Value promoted(Rewriter& walk, Value value, const Location& where) {
         const Value one = walk.constant(Type::U32, 1, where), zero = walk.constant(Type::U32, 0, where);
         return walk.make({.op = Op::Select, .type = Type::U32, .where = where}, {one, zero, value}, Type::U32);
     }
-    if (type != Type::F16 && type != Type::F32) return value;
-    return walk.make({.op = Op::Convert, .type = Type::F64, .from = type, .where = where}, {value}, Type::F64);
+    if (type == Type::F64 || contains(ir::Int, type)) return value;
+    const Type wide = ir::is_float(type) ? Type::F64 : ir::is_signed(type) ? Type::I32 : Type::U32;
+    return walk.make({.op = Op::Convert, .type = wide, .from = type, .where = where}, {value}, wide);
 }
 
 void expand(Rewriter& walk, Inst inst) {

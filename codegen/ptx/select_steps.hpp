@@ -15,6 +15,9 @@ void expand_prints(ir::Function& fn);
 /// select_legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
 void legalise(ir::Function& fn, const Target& target);
 
+/// select_narrow.cpp. Loads and stores of integers of 8 and 16 bits that are only wanted in 32 bits, or come from them.
+void widen_accesses(ir::Function& fn);
+
 /// select_address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);

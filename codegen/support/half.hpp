@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary floating-point formats and rounding into them, and `half`, the host's 16-bit float.
+// Binary floating-point formats and rounding into them, and the host's types for the small ones: half, bfloat16, e4m3,
+// e5m2, and pairs of them.
 //
 // Every rounding that the hardware does in one step (f64 → f32, f32 → f16, i64 → f32, the sum inside an f16 fma) is
 // done here in one step too, from an exact value significand * 2^exponent.
@@ -16,10 +17,19 @@ enum class Rounding : std::uint8_t { Nearest, Zero, Down, Up };
 struct FloatFormat {
     int mantissa_bits;  // stored
     int exponent_bits;
+    bool clamps = false;       // what is too large becomes the largest number, not infinity
+    bool no_infinity = false;  // the highest exponent holds numbers, too; NaN is all ones
     constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
     constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+    /// PTX's canonical NaN: all ones but the sign.
+    constexpr std::uint64_t nan() const { return (std::uint64_t{1} << (mantissa_bits + exponent_bits)) - 1; }
+    /// The first magnitude that is no number.
+    constexpr std::uint64_t beyond() const { return no_infinity ? nan() : infinity(); }
+    constexpr std::uint64_t overflow() const { return clamps ? beyond() - 1 : infinity(); }
 };
-inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11};
+inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11}, brain16{7, 8};
+/// The 8-bit formats of OCP, into which PTX converts with .satfinite alone.
+inline constexpr FloatFormat four_three{3, 4, true, true}, five_two{2, 5, true};
 
 /// A finite number without its sign: significand * 2^exponent, plus less than one unit of it when `sticky`.
 struct ExactMagnitude {
@@ -68,20 +78,20 @@ constexpr std::uint64_t encode(bool negative, ExactMagnitude x, FloatFormat form
     // A carry out of the mantissa lands in the exponent field, where it belongs.
     const std::uint64_t exponent_field = kept >> format.mantissa_bits ? std::uint64_t(unit - lowest) : 0;
     const std::uint64_t magnitude = kept + (exponent_field << format.mantissa_bits);
-    if (magnitude < format.infinity()) return sign | magnitude;
-    const bool to_infinity = rounding == Rounding::Nearest || rounds_up(rounding, negative, true, to_half, false);
-    return sign | (format.infinity() - (to_infinity ? 0 : 1));
+    if (magnitude < format.beyond()) return sign | magnitude;
+    const bool away = rounding == Rounding::Nearest || rounds_up(rounding, negative, true, to_half, false);
+    return sign | (away ? format.overflow() : format.beyond() - 1);
 }
 
-/// A double rounded into `format`, as bits. NaN gives PTX's canonical NaN (all ones but the sign).
+/// A double rounded into `format`, as bits. NaN gives PTX's canonical NaN.
 constexpr std::uint64_t encode(double x, FloatFormat format, Rounding rounding, bool sticky = false) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     const bool negative = bits >> 63;
     const int field = int(bits >> 52 & 0x7ff);
     const std::uint64_t mantissa = bits & 0xfffffffffffffull;
     const std::uint64_t sign = std::uint64_t(negative) << (format.mantissa_bits + format.exponent_bits);
-    if (field == 0x7ff && mantissa) return format.infinity() | ((std::uint64_t{1} << format.mantissa_bits) - 1);
-    if (field == 0x7ff) return sign | format.infinity();
+    if (field == 0x7ff && mantissa) return format.nan();
+    if (field == 0x7ff) return sign | format.overflow();
     const std::uint64_t significand = field ? mantissa | std::uint64_t{1} << 52 : mantissa;
     return encode(negative, {significand, (field ? field : 1) - 1075, sticky}, format, rounding);
 }
@@ -92,7 +102,8 @@ constexpr double decode(std::uint64_t bits, FloatFormat format) {
     const std::uint64_t field = bits >> format.mantissa_bits & ((std::uint64_t{1} << format.exponent_bits) - 1);
     std::uint64_t mantissa = bits & ((std::uint64_t{1} << format.mantissa_bits) - 1);
     const std::uint64_t sign = std::uint64_t(negative) << 63;
-    if (field == (std::uint64_t{1} << format.exponent_bits) - 1)
+    const std::uint64_t magnitude = bits & format.nan();
+    if (magnitude >= format.beyond())
         return std::bit_cast<double>(sign | 0x7ff0000000000000ull | mantissa << (52 - format.mantissa_bits));
     int exponent = int(field) - format.bias();
     if (field == 0) {
@@ -104,20 +115,47 @@ constexpr double decode(std::uint64_t bits, FloatFormat format) {
     return std::bit_cast<double>(sign | std::uint64_t(exponent + 1023) << 52 | mantissa << (52 - format.mantissa_bits));
 }
 
-/// IEEE binary16 on the host: storage and conversion. Arithmetic happens on the device, or in float.
-struct half {
-    std::uint16_t bits = 0;
+/// A float of 8 or 16 bits on the host: storage and conversion. Arithmetic happens on the device, or in float.
+template <FloatFormat Format, class Bits>
+struct SmallFloat {
+    static constexpr FloatFormat format = Format;
+    Bits bits = 0;
 
-    half() = default;
-    constexpr explicit half(double x, Rounding rounding = Rounding::Nearest)
-        : bits(std::uint16_t(encode(x, binary16, rounding))) {}
-    constexpr operator float() const { return float(decode(bits, binary16)); }
-    static constexpr half from_bits(std::uint16_t bits) {
-        half h;
-        h.bits = bits;
-        return h;
+    SmallFloat() = default;
+    constexpr explicit SmallFloat(double x, Rounding rounding = Rounding::Nearest)
+        : bits(Bits(encode(x, Format, rounding))) {}
+    constexpr operator float() const { return float(decode(bits, Format)); }
+    static constexpr SmallFloat from_bits(Bits bits) {
+        SmallFloat out;
+        out.bits = bits;
+        return out;
     }
 };
-static_assert(sizeof(half) == 2);
+using half = SmallFloat<binary16, std::uint16_t>;
+using bfloat16 = SmallFloat<brain16, std::uint16_t>;
+using e4m3 = SmallFloat<four_three, std::uint8_t>;
+using e5m2 = SmallFloat<five_two, std::uint8_t>;
+static_assert(sizeof(half) == 2 && sizeof(e4m3) == 1);
+
+template <class T>
+inline constexpr bool is_small_float = false;
+template <FloatFormat Format, class Bits>
+inline constexpr bool is_small_float<SmallFloat<Format, Bits>> = true;
+
+/// Two small floats that a register holds together, x in its low half.
+template <class Lane>
+struct alignas(2 * sizeof(Lane)) Pair {
+    using lane_type = Lane;
+    Lane x{}, y{};
+};
+using half2 = Pair<half>;
+using bfloat16x2 = Pair<bfloat16>;
+using e4m3x2 = Pair<e4m3>;
+using e5m2x2 = Pair<e5m2>;
+
+template <class T>
+inline constexpr bool is_pair = false;
+template <class Lane>
+inline constexpr bool is_pair<Pair<Lane>> = true;
 
 }  // namespace ikat

@@ -65,6 +65,7 @@ enum class Operation : std::uint8_t {
     MinNan,
     MaxNan,
     Saturate,
+    Relu,
     Copysign,
 };
 
@@ -77,10 +78,8 @@ Handler select_permute(std::uint32_t mode);
 /// testp in the mode ir::Op::TestFloat numbers: predicate d = test of a.
 Handler select_test(Type type, std::uint32_t mode);
 
-/// Rounding other than to nearest: for + - * / fma sqrt and rcp.
+/// Rounding other than to nearest: for + - * / fma sqrt and rcp of f32 and f64. Packed types: both lanes of a register.
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);
-/// add, sub, mul, fma, min, max, neg, abs of two f16 in one register
-Handler select_half_pair(Operation operation);
 
 enum class Comparison : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
 /// Predicate d = a ? b.
@@ -91,7 +90,8 @@ Handler select_choose(unsigned bytes);
 /// d = a converted. `special`: op.x says how (see below); else as the plain PTX instruction of that rounding.
 Handler select_convert(Type to, Type from, Rounding rounding, bool special);
 /// The bits of op.x of a conversion above its rounding.
-inline constexpr std::uint32_t RoundToIntegral = 4, SaturateResult = 8, FlushSubnormals = 16;
+inline constexpr std::uint32_t RoundToIntegral = 4, SaturateResult = 8, FlushSubnormals = 16, ReluResult = 32,
+                               FiniteResult = 64;
 /// d = a: the bits of a register of 4 or 8 bytes; the low bits of a wider one, or zero-extended from a narrower one.
 Handler select_move(unsigned to_bytes, unsigned from_bytes);
 /// d of 4 or 8 bytes = a in its low half, b in its high half.

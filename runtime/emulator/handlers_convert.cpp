@@ -54,8 +54,20 @@ template <class T>
 HWY_INLINE T flushed(T x) {
     if constexpr (std::is_same_v<T, float>)
         return std::bit_cast<u32>(x) & 0x7f800000 ? x : std::bit_cast<float>(std::bit_cast<u32>(x) & 0x80000000u);
+    else if constexpr (std::is_same_v<T, half>)
+        return half::from_bits(x.bits & 0x7c00 ? x.bits : x.bits & 0x8000);
     else
         return x;
+}
+/// Of a float result: negative numbers become 0; infinities the largest number.
+template <class T>
+T limited(T x, std::uint32_t how) {
+    if constexpr (sem::is_float<T>) {
+        if (how & ReluResult && sem::wide(x) <= 0) return T(0.0);
+        if constexpr (is_small_float<T>)
+            if (how & FiniteResult && (x.bits & T::format.nan()) == T::format.infinity()) --x.bits;
+    }
+    return x;
 }
 template <class T>
 T to_integral(T x, Rounding rounding) {
@@ -81,6 +93,7 @@ IKAT_HANDLER(convert_any) {
             if (op->x & RoundToIntegral) x = to_integral(x, rounding);
         To r = sem::convert<To>(x, rounding, op->x & SaturateResult);
         if (op->x & FlushSubnormals) r = flushed(r);
+        if (op->x & (ReluResult | FiniteResult)) r = limited(r, op->x);
         d[i] = to_cell<To>(r);
     }
     return blend_and_continue<sizeof(Cell<To>)>(op, w, frame, mask);
@@ -96,6 +109,16 @@ IKAT_HANDLER(narrow_to_half) {
     narrow_to_halves(lanes_at<float>(frame, op->a), d);
     IKAT_FINISH(half);
 }
+IKAT_HANDLER(widen_brain) {
+    IKAT_RESULT(float);
+    widen_brains(lanes_at<u32>(frame, op->a), 0, d);
+    IKAT_FINISH(float);
+}
+IKAT_HANDLER(narrow_to_brain) {
+    IKAT_RESULT(bfloat16);
+    narrow_to_brains(lanes_at<float>(frame, op->a), d);
+    IKAT_FINISH(bfloat16);
+}
 
 template <class To, class From>
 Handler convert_handler(Rounding rounding, bool special) {
@@ -105,9 +128,15 @@ Handler convert_handler(Rounding rounding, bool special) {
         return widen_half;
     } else if constexpr (std::is_same_v<To, half> && std::is_same_v<From, float>) {
         if (rounding == Rounding::Nearest) return narrow_to_half;
+    } else if constexpr (std::is_same_v<To, float> && std::is_same_v<From, bfloat16>) {
+        return widen_brain;
+    } else if constexpr (std::is_same_v<To, bfloat16> && std::is_same_v<From, float>) {
+        if (rounding == Rounding::Nearest) return narrow_to_brain;
+    } else if constexpr (is_small_float<To> || is_small_float<From>) {
+        return convert_any<To, From>;
     } else if constexpr (!to_float && !from_float) {
         return map1<Wrap<To, From>, To, From>;
-    } else if constexpr (to_float && !from_float && !std::is_same_v<To, half>) {
+    } else if constexpr (to_float && !from_float) {
         if (rounding == Rounding::Nearest) return map1<Round<To, From>, To, From>;
     } else if constexpr (to_float && from_float && sizeof(To) >= sizeof(From)) {
         return map1<Convert<To, From>, To, From>;
@@ -131,13 +160,26 @@ Handler convert_to(Type from, Rounding rounding, bool special) {
         case Type::I64: return convert_handler<To, std::int64_t>(rounding, special);
         case Type::U64: return convert_handler<To, std::uint64_t>(rounding, special);
         case Type::F16: return convert_handler<To, half>(rounding, special);
+        case Type::BF16: return convert_handler<To, bfloat16>(rounding, special);
         case Type::F32: return convert_handler<To, float>(rounding, special);
         case Type::F64: return convert_handler<To, double>(rounding, special);
         default: return nullptr;
     }
 }
 
+/// 8-bit floats meet f16 and f32 alone.
+Handler convert_float8(Type to, Type from, Rounding rounding) {
+    const auto pair = [&]<class Small>() -> Handler {
+        if (to == Type::F16) return convert_handler<half, Small>(rounding, true);
+        if (to == Type::F32) return convert_handler<float, Small>(rounding, true);
+        if (from == Type::F16) return convert_handler<Small, half>(rounding, true);
+        return from == Type::F32 ? convert_handler<Small, float>(rounding, true) : nullptr;
+    };
+    return to == Type::E4M3 || from == Type::E4M3 ? pair.template operator()<e4m3>() : pair.template operator()<e5m2>();
+}
+
 Handler choose_convert(Type to, Type from, Rounding rounding, bool special) {
+    if (contains(ir::Float8, to) || contains(ir::Float8, from)) return convert_float8(to, from, rounding);
     switch (to) {
         case Type::I8: return convert_to<std::int8_t>(from, rounding, special);
         case Type::U8: return convert_to<std::uint8_t>(from, rounding, special);
@@ -148,6 +190,7 @@ Handler choose_convert(Type to, Type from, Rounding rounding, bool special) {
         case Type::I64: return convert_to<std::int64_t>(from, rounding, special);
         case Type::U64: return convert_to<std::uint64_t>(from, rounding, special);
         case Type::F16: return convert_to<half>(from, rounding, special);
+        case Type::BF16: return convert_to<bfloat16>(from, rounding, special);
         case Type::F32: return convert_to<float>(from, rounding, special);
         case Type::F64: return convert_to<double>(from, rounding, special);
         default: return nullptr;
@@ -216,9 +259,10 @@ IKAT_HANDLER(compare) {
     const Cell<T>* a = lanes_at<Cell<T>>(frame, op->a);
     const Cell<T>* b = lanes_at<Cell<T>>(frame, op->b);
     if constexpr (Ftz) {
-        float* const flushed_a = reinterpret_cast<float*>(w->scratch);
-        float* const flushed_b = reinterpret_cast<float*>(w->addresses);
-        IKAT_EACH_LANE(i) flushed_a[i] = flushed(a[i]), flushed_b[i] = flushed(b[i]);
+        Cell<T>* const flushed_a = reinterpret_cast<Cell<T>*>(w->scratch);
+        Cell<T>* const flushed_b = reinterpret_cast<Cell<T>*>(w->addresses);
+        const auto flush = [](Cell<T> x) { return to_cell<T>(flushed(from_cell<T>(x))); };
+        IKAT_EACH_LANE(i) flushed_a[i] = flush(a[i]), flushed_b[i] = flush(b[i]);
         a = flushed_a, b = flushed_b;
     }
     const u32 lanes = lanes_where<F, T>(a, b) ^ (Negated ? all_lanes : 0);
@@ -269,7 +313,8 @@ Handler choose_compare(Comparison comparison, Type type, bool ftz) {
         case Type::U32: return compare_integers<std::uint32_t>(comparison);
         case Type::I64: return compare_integers<std::int64_t>(comparison);
         case Type::U64: return compare_integers<std::uint64_t>(comparison);
-        case Type::F16: return compare_floats<half, false>(comparison);
+        case Type::F16: return ftz ? compare_floats<half, true>(comparison) : compare_floats<half, false>(comparison);
+        case Type::BF16: return compare_floats<bfloat16, false>(comparison);
         case Type::F32: return ftz ? compare_floats<float, true>(comparison) : compare_floats<float, false>(comparison);
         case Type::F64: return compare_floats<double, false>(comparison);
         default: return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point arithmetic in f16, f32 and f64. To nearest is the loop over the scalar line; the other roundings set
-// the host's rounding mode around it, once per warp instruction. `.ftz` flushes operands and result to a zero of their
-// sign, as a step of its own.
+// Floating-point arithmetic in f16, bf16, f32 and f64, and in two f16 or bf16 in one register. To nearest is the loop
+// over the scalar line; the other roundings set the host's rounding mode around it, once per warp instruction. `.ftz`
+// flushes operands and result to a zero of their sign, as a step of its own.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_float.cpp"
 #include <hwy/foreach_target.h>
@@ -18,12 +18,8 @@ using u32 = std::uint32_t;
 
 template <class T>
 HWY_INLINE T flush(T x) {
-    if constexpr (std::is_same_v<T, half>) {
-        return half::from_bits(x.bits & 0x7c00 ? x.bits : x.bits & 0x8000);
-    } else {
-        const auto bits = std::bit_cast<u32>(x);
-        return std::bit_cast<float>(bits & (bits & 0x7f800000 ? ~0u : 0x80000000u));
-    }
+    const auto bits = std::bit_cast<u32>(x);
+    return std::bit_cast<float>(bits & (bits & 0x7f800000 ? ~0u : 0x80000000u));
 }
 
 template <class F>
@@ -57,6 +53,10 @@ struct Saturate {  // into [0, 1]; a NaN and -0 give +0
         return x > 0 ? x < 1 ? a : T(1.0) : T(0.0);
     }
 };
+struct Relu {  // a NaN stays one
+    static HWY_INLINE float apply(float a) { return a < 0 || a == 0 ? 0.0f : a; }
+};
+
 /// The loop of a map without its end, so that the rounding mode can be set around it.
 template <class F, class T, int Operands>
 HWY_NOINLINE void compute(const Op* op, std::byte* frame, std::byte* to) {
@@ -115,12 +115,11 @@ using M = Meaning<Line, T>;
 
 template <class T>
 Handler for_number(Operation operation, bool ftz, Rounding rounding) {
-    constexpr bool rounds = !std::is_same_v<T, half>;
     switch (operation) {
-        case Operation::Add: return with_flush<M<sem::Add, T>, T, 2, rounds>(ftz, rounding);
-        case Operation::Sub: return with_flush<M<sem::Sub, T>, T, 2, rounds>(ftz, rounding);
-        case Operation::Mul: return with_flush<M<sem::Mul, T>, T, 2, rounds>(ftz, rounding);
-        case Operation::Fma: return with_flush<M<sem::Fma, T>, T, 3, rounds>(ftz, rounding);
+        case Operation::Add: return with_flush<M<sem::Add, T>, T, 2, true>(ftz, rounding);
+        case Operation::Sub: return with_flush<M<sem::Sub, T>, T, 2, true>(ftz, rounding);
+        case Operation::Mul: return with_flush<M<sem::Mul, T>, T, 2, true>(ftz, rounding);
+        case Operation::Fma: return with_flush<M<sem::Fma, T>, T, 3, true>(ftz, rounding);
         case Operation::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
         case Operation::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
         case Operation::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
@@ -151,6 +150,7 @@ Handler for_single(Operation operation, bool ftz) {
         case Operation::Sin: return with_flush<M<sem::Sin, float>, float, 1, false>(ftz, {});
         case Operation::Cos: return with_flush<M<sem::Cos, float>, float, 1, false>(ftz, {});
         case Operation::Tanh: return map1<M<sem::Tanh, float>, float, float>;
+        case Operation::Relu: return map1<Relu, float, float>;
         default: return nullptr;
     }
 }
@@ -171,11 +171,15 @@ Handler test_of(u32 mode) {
 }
 Handler choose_test(Type type, u32 mode) { return type == Type::F32 ? test_of<float>(mode) : test_of<double>(mode); }
 
-// ---- f16: widened, computed in f32, rounded once more. For + - * that is one rounding (24 bits are enough), min, max,
-// neg and abs are exact, and fma makes the f32 sum odd first.
+// ---- f16 and bf16: widened, computed in f32, rounded once more. For + - * that is one rounding (24 bits are enough),
+// min, max, neg and abs are exact, and fma gives an f32 that is odd where it is inexact.
 
-struct HalfFma {
-    static HWY_INLINE float apply(float a, float b, float c) {
+struct Half {
+    static constexpr u32 exponent = 0x7c00;
+    static constexpr float smallest_normal = 0x1p-14f;
+    static HWY_INLINE void widen(const u32* cells, int shift, float* to) { widen_halves(cells, shift, to); }
+    static HWY_INLINE void narrow(const float* from, u32* cells) { narrow_to_halves(from, cells); }
+    static HWY_INLINE float fma(float a, float b, float c) {
         const float product = a * b;  // 22 bits: exact
         const float sum = product + c, shadow = sum - product;
         const float error = (product - (sum - shadow)) + (c - shadow);
@@ -185,15 +189,43 @@ struct HalfFma {
         return std::bit_cast<float>(finite && error != 0 && !(bits & 1) ? bits + step : bits);
     }
 };
+struct Brain {
+    static constexpr u32 exponent = 0x7f80;
+    static constexpr float smallest_normal = 0x1p-126f;
+    static HWY_INLINE void widen(const u32* cells, int shift, float* to) { widen_brains(cells, shift, to); }
+    static HWY_INLINE void narrow(const float* from, u32* cells) { narrow_to_brains(from, cells); }
+    /// The product has the range of f64. What the sum and its f32 leave out has a sign: that of the larger, if any.
+    static HWY_INLINE float fma(float a, float b, float c) {
+        const double product = double(a) * double(b), addend = c;
+        const double sum = product + addend, shadow = sum - product;
+        const double error = (product - (sum - shadow)) + (addend - shadow);
+        const float near = float(sum);
+        const double rest = sum - double(near);
+        const double left_out = rest != 0 ? rest : error;
+        const u32 bits = std::bit_cast<u32>(near);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000 && sum - sum == 0;
+        const u32 step = (left_out > 0) == (sum > 0) ? 1u : ~0u;
+        return std::bit_cast<float>(finite && left_out != 0 && !(bits & 1) ? bits + step : bits);
+    }
+};
+template <class Format>
+struct SmallFma {
+    static HWY_INLINE float apply(float a, float b, float c) { return Format::fma(a, b, c); }
+};
 
-/// The f16 at `shift` in each register.
-template <class F, int Operands>
-HWY_INLINE void compute_halves(const Op* op, Warp* w, std::byte* frame, int shift, u32* to) {
+/// The number at `shift` in each register.
+template <class F, class Format, int Operands, bool Ftz>
+HWY_INLINE void compute_small(const Op* op, Warp* w, std::byte* frame, int shift, u32* to) {
     float* const a = reinterpret_cast<float*>(w->staging);
+    const auto take = [&](std::uint32_t from, float* x) {
+        Format::widen(lanes_at<u32>(frame, from), shift, x);
+        if constexpr (Ftz)
+            IKAT_EACH_LANE(i) x[i] = std::abs(x[i]) < Format::smallest_normal ? std::copysign(0.0f, x[i]) : x[i];
+    };
     float *const b = a + warp_size, *const c = b + warp_size;
-    widen_halves(lanes_at<u32>(frame, op->a), shift, a);
-    if (Operands > 1) widen_halves(lanes_at<u32>(frame, op->b), shift, b);
-    if (Operands > 2) widen_halves(lanes_at<u32>(frame, op->c), shift, c);
+    take(op->a, a);
+    if (Operands > 1) take(op->b, b);
+    if (Operands > 2) take(op->c, c);
     IKAT_EACH_LANE(i) {
         if constexpr (Operands == 1)
             a[i] = F::apply(a[i]);
@@ -202,52 +234,62 @@ HWY_INLINE void compute_halves(const Op* op, Warp* w, std::byte* frame, int shif
         else
             a[i] = F::apply(a[i], b[i], c[i]);
     }
-    narrow_to_halves(a, to);
+    Format::narrow(a, to);
+    if constexpr (Ftz) IKAT_EACH_LANE(i) to[i] = to[i] & Format::exponent ? to[i] : to[i] & 0x8000;
 }
 
-template <class F, int Operands>
-IKAT_HANDLER(on_half) {
+template <class F, class Format, int Operands, bool Ftz>
+IKAT_HANDLER(on_small) {
     IKAT_RESULT(u32);
-    compute_halves<F, Operands>(op, w, frame, 0, d);
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 0, d);
     IKAT_FINISH(u32);
 }
 
-template <class F, int Operands>
-IKAT_HANDLER(on_half_pair) {
+template <class F, class Format, int Operands, bool Ftz>
+IKAT_HANDLER(on_pair) {
     u32* const low = reinterpret_cast<u32*>(w->addresses);
     u32* const high = low + warp_size;
-    compute_halves<F, Operands>(op, w, frame, 0, low);
-    compute_halves<F, Operands>(op, w, frame, 16, high);
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 0, low);
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 16, high);
     IKAT_RESULT(u32);
     IKAT_EACH_LANE(i) d[i] = low[i] | high[i] << 16;
     IKAT_FINISH(u32);
 }
 
-template <class F, int Operands, bool Pair>
-constexpr Handler half_handler = Pair ? on_half_pair<F, Operands> : on_half<F, Operands>;
+template <class F, class Format, int Operands>
+Handler small_handler(bool pair, bool ftz) {
+    if constexpr (std::is_same_v<Format, Half>)
+        if (ftz) return pair ? on_pair<F, Format, Operands, true> : on_small<F, Format, Operands, true>;
+    return pair ? on_pair<F, Format, Operands, false> : on_small<F, Format, Operands, false>;
+}
 
-template <bool Pair>
-Handler for_half(Operation operation) {
+template <class Format>
+Handler for_small(Operation operation, bool pair, bool ftz) {
     switch (operation) {
-        case Operation::Add: return half_handler<M<sem::Add, float>, 2, Pair>;
-        case Operation::Sub: return half_handler<M<sem::Sub, float>, 2, Pair>;
-        case Operation::Mul: return half_handler<M<sem::Mul, float>, 2, Pair>;
-        case Operation::Fma: return half_handler<HalfFma, 3, Pair>;
-        case Operation::Neg: return half_handler<M<sem::Neg, float>, 1, Pair>;
-        case Operation::Abs: return half_handler<M<sem::Abs, float>, 1, Pair>;
-        case Operation::Min: return half_handler<M<sem::Min, float>, 2, Pair>;
-        case Operation::Max: return half_handler<M<sem::Max, float>, 2, Pair>;
+        case Operation::Add: return small_handler<M<sem::Add, float>, Format, 2>(pair, ftz);
+        case Operation::Sub: return small_handler<M<sem::Sub, float>, Format, 2>(pair, ftz);
+        case Operation::Mul: return small_handler<M<sem::Mul, float>, Format, 2>(pair, ftz);
+        case Operation::Fma: return small_handler<SmallFma<Format>, Format, 3>(pair, ftz);
+        case Operation::Neg: return small_handler<M<sem::Neg, float>, Format, 1>(pair, ftz);
+        case Operation::Abs: return small_handler<M<sem::Abs, float>, Format, 1>(pair, ftz);
+        case Operation::Min: return small_handler<M<sem::Min, float>, Format, 2>(pair, ftz);
+        case Operation::Max: return small_handler<M<sem::Max, float>, Format, 2>(pair, ftz);
+        case Operation::MinNan: return small_handler<MinNan<float>, Format, 2>(pair, ftz);
+        case Operation::MaxNan: return small_handler<MaxNan<float>, Format, 2>(pair, ftz);
+        case Operation::Saturate: return small_handler<Saturate<float>, Format, 1>(pair, ftz);
+        case Operation::Relu: return small_handler<Relu, Format, 1>(pair, ftz);
+        case Operation::Exp2: return small_handler<M<sem::Exp2, float>, Format, 1>(pair, ftz);
+        case Operation::Tanh: return small_handler<M<sem::Tanh, float>, Format, 1>(pair, ftz);
         default: return nullptr;
     }
 }
 
-Handler choose_half_pair(Operation operation) { return for_half<true>(operation); }
-
 Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
     switch (type) {
         case Type::F16:
-            if (const Handler handler = for_half<false>(operation); handler && !ftz) return handler;
-            return for_number<half>(operation, ftz, rounding);
+        case Type::F16x2: return for_small<Half>(operation, type == Type::F16x2, ftz);
+        case Type::BF16:
+        case Type::BF16x2: return for_small<Brain>(operation, type == Type::BF16x2, ftz);
         case Type::F32:
             if (const Handler handler = for_single(operation, ftz)) return handler;
             return for_wide_number<float>(operation, ftz, rounding);
@@ -263,12 +305,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_float);
-HWY_EXPORT(choose_half_pair);
 HWY_EXPORT(choose_test);
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
     return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
 }
 Handler select_test(Type type, std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_test)(type, mode); }
-Handler select_half_pair(Operation operation) { return HWY_DYNAMIC_DISPATCH(choose_half_pair)(operation); }
 }  // namespace ikat::emulator
 #endif

@@ -48,14 +48,14 @@ HWY_INLINE T* lanes_at(std::byte* frame, std::uint32_t offset) {
 
 template <class T>
 HWY_INLINE T from_cell(Cell<T> cell) {
-    if constexpr (std::is_same_v<T, half>)
-        return half::from_bits(std::uint16_t(cell));
+    if constexpr (is_small_float<T>)
+        return T::from_bits(decltype(T::bits)(cell));
     else
         return T(cell);
 }
 template <class T>
 HWY_INLINE Cell<T> to_cell(T value) {
-    if constexpr (std::is_same_v<T, half>)
+    if constexpr (is_small_float<T>)
         return value.bits;
     else if constexpr (sizeof(T) < 4)
         return std::make_unsigned_t<T>(value);
@@ -155,6 +155,20 @@ HWY_INLINE void narrow_to_halves(const float* from, std::uint32_t* cells) {
         hn::Store(hn::IfThenElse(is_number, rounded, hn::Set(words, 0x7fff)), words, cells + i);
     }
 #endif
+}
+
+/// The bf16 in the low bits of 32 cells, shifted down first, as f32: its upper half.
+HWY_INLINE void widen_brains(const std::uint32_t* cells, int shift, float* to) {
+    IKAT_EACH_LANE(i) to[i] = std::bit_cast<float>(cells[i] >> shift << 16);
+}
+
+/// 32 f32 rounded to the nearest bf16, into the low bits of cells; a NaN becomes canonical.
+HWY_INLINE void narrow_to_brains(const float* from, std::uint32_t* cells) {
+    IKAT_EACH_LANE(i) {
+        const auto bits = std::bit_cast<std::uint32_t>(from[i]);
+        const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        cells[i] = (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded;
+    }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,20 +10,6 @@ namespace ikat::emulator {
 
 namespace {
 
-bool shares_name(Operation operation) {  // with an operation on f16x2
-    switch (operation) {
-        case Operation::Add:
-        case Operation::Sub:
-        case Operation::Mul:
-        case Operation::Fma:
-        case Operation::Neg:
-        case Operation::Abs:
-        case Operation::Min:
-        case Operation::Max: return true;
-        default: return false;
-    }
-}
-
 /// How many operands it computes from.
 std::size_t source_count(Operation operation) {
     switch (operation) {
@@ -43,7 +29,8 @@ std::size_t source_count(Operation operation) {
         case Operation::Sin:
         case Operation::Cos:
         case Operation::Tanh:
-        case Operation::Saturate: return 1;
+        case Operation::Saturate:
+        case Operation::Relu: return 1;
         case Operation::Fma:
         case Operation::MadHi:
         case Operation::MadWide:
@@ -98,12 +85,13 @@ void Lowering::float_operation(Operation operation, Type type, Form& form, Opera
         return coarse_reciprocal(operation == Operation::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot,
                                  operands);
     form.take_any({".approx", ".full"});
-    const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
+    const bool ftz = form.take(".ftz"), saturate = form.take(".sat"), relu = form.take(".relu");
     const Rounding rounding = form.take_rounding();
     const Result d = result(operands[0], type);
     const Handler handler = select_float(operation, type, ftz, rounding);
     apply_to_sources(handler, operation, d.at, type, operands);
     if (saturate) apply(select_float(Operation::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
+    if (relu) apply(select_float(Operation::Relu, type, false, Rounding::Nearest), d.at, {d.at});
     finish(d);
 }
 
@@ -120,14 +108,6 @@ void Lowering::saturating(Operation operation, Operands operands) {
 }
 
 void Lowering::binary(Operation operation, Form& form, Operands operands) {
-    if (form.take(".f16x2")) {
-        form.take(".rn");
-        if (!shares_name(operation)) unsupported("this operation is not known on f16x2");
-        const Result d = result(operands[0], Type::U32);
-        const Handler handler = select_half_pair(operation);
-        apply_to_sources(handler, operation, d.at, Type::U32, operands);
-        return finish(d);
-    }
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
     if (ir::is_float(*type)) return float_operation(operation, *type, form, operands);

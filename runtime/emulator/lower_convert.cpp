@@ -84,7 +84,10 @@ void Lowering::set(Form& form, Operands operands) {
               both, {p, predicate(operands[3])});
         p = both;
     }
-    const std::uint64_t yes = to == Type::F32 ? 0x3f800000 : to == Type::F16 ? 0x3c00 : ~0u;
+    const std::uint64_t yes = to == Type::F32    ? 0x3f800000
+                              : to == Type::F16  ? half(1.0).bits
+                              : to == Type::BF16 ? bfloat16(1.0).bits
+                                                 : ~0u;
     apply(select_choose(4), d.at, {constant(yes, 4), constant(0, 4), p});
     finish(d);
 }
@@ -108,23 +111,42 @@ void Lowering::slct(Form& form, Operands operands) {  // c >= 0 ? a : b
     finish(d);
 }
 
-/// cvt.rn.f16x2.f32 d, a, b: a above b.
-void Lowering::cvt_pack(Form& form, Operands operands, Rounding rounding, bool relu) {
-    form.take(".f32");
-    const Result d = result(operands[0], Type::U32);
+/// Lane 0 or 1 of a packed value, in the low bits.
+Value Lowering::lane_of(Value packed, Type type, unsigned number) {
+    const unsigned bits = unsigned(ir::bits(lane(type)));
+    Value at = packed;
+    if (number) {
+        at = temporary(4);
+        apply(select_integer(Operation::Shr, Type::U32), at, {packed, constant(bits, 4)});
+    }
+    const Value field = temporary(4);
+    apply(select_integer(Operation::And, Type::U32), field, {at, constant((1u << bits) - 1, 4)});
+    return field;
+}
+
+/// Lanes of `type`, in the low bits of their registers, as one packed value.
+void Lowering::join_lanes(Type type, Value d, Value low, Value high) {
+    if (ir::bits(type) == 32) return apply(select_pack(4), d, {low, high});
+    const Value shifted = temporary(4);
+    apply(select_integer(Operation::Shl, Type::U32), shifted, {high, constant(8, 4)});
+    apply(select_integer(Operation::Or, Type::U32), d, {low, shifted});
+}
+
+/// cvt.rn.f16x2.f32 d, a, b: a above b. cvt.rn.f16x2.e4m3x2 d, a: lane by lane.
+void Lowering::cvt_packed(Type to, Type from, Rounding rounding, std::uint32_t how, Operands operands) {
+    const Result d = result(operands[0], to);
     const Value high = temporary(4), low = temporary(4);
-    const auto convert = [&](Value to, const ptx::Operand& from) {
-        Value x = source(from, Type::F32);
-        if (relu) {
-            const Value positive = temporary(4);
-            apply(select_float(Operation::MaxNan, Type::F32, false, {}), positive, {x, constant(0, 4)});
-            x = positive;
-        }
-        apply(select_convert(Type::F16, Type::F32, rounding, false), to, {x}, std::uint32_t(rounding));
-    };
-    convert(high, operands[1]);
-    convert(low, operands[2]);
-    apply(select_pack(4), d.at, {low, high});
+    const bool special = how > 3;
+    const Handler convert = select_convert(lane(to), lane(from), rounding, special);
+    if (is_packed(from)) {
+        const Value packed = source(operands[1], from);
+        apply(convert, high, {lane_of(packed, from, 1)}, how);
+        apply(convert, low, {lane_of(packed, from, 0)}, how);
+    } else {
+        apply(convert, high, {source(operands[1], from)}, how);
+        apply(convert, low, {source(operands[2], from)}, how);
+    }
+    join_lanes(to, d.at, low, high);
     finish(d);
 }
 
@@ -133,15 +155,16 @@ void Lowering::cvt(Form& form, Operands operands) {
     const std::string_view integral = form.take_any({".rni", ".rzi", ".rmi", ".rpi"});
     const Rounding rounding = integral.empty() ? form.take_rounding() : integral_rounding(integral);
     const bool ftz = form.take(".ftz"), saturate = form.take(".sat");
-    if (form.take(".f16x2")) return cvt_pack(form, operands, rounding, form.take(".relu"));
+    const bool relu = form.take(".relu"), finite = form.take(".satfinite");
     const auto to = form.take_type(), from = form.take_type();
     if (!to || !from) unsupported("it has no types the emulator knows");
+    const std::uint32_t limits = (relu ? ReluResult : 0) | (finite ? FiniteResult : 0);
+    if (is_packed(*to)) return cvt_packed(*to, *from, rounding, std::uint32_t(rounding) | limits, operands);
     const Result d = result(operands[0], *to);
     const bool to_integral = !integral.empty() && ir::is_float(*to) && ir::is_float(*from);
     const std::uint32_t how = std::uint32_t(rounding) | (to_integral ? RoundToIntegral : 0) |
-                              (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0);
-    apply(select_convert(*to, *from, rounding, to_integral || saturate || ftz), d.at, {source(operands[1], *from)},
-          how);
+                              (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0) | limits;
+    apply(select_convert(*to, *from, rounding, how > 3), d.at, {source(operands[1], *from)}, how);
     finish(d);
 }
 

@@ -11,10 +11,12 @@ namespace ikat::emulator {
 
 std::optional<Type> type_of(std::string_view modifier) {
     static const std::unordered_map<std::string_view, Type> types = {
-        {".u8", Type::U8},   {".b8", Type::U8},   {".s8", Type::I8},   {".u16", Type::U16},
-        {".b16", Type::U16}, {".s16", Type::I16}, {".u32", Type::U32}, {".b32", Type::U32},
-        {".s32", Type::I32}, {".u64", Type::U64}, {".b64", Type::U64}, {".s64", Type::I64},
-        {".f16", Type::F16}, {".f32", Type::F32}, {".f64", Type::F64}, {".pred", Type::Pred}};
+        {".u8", Type::U8},        {".b8", Type::U8},       {".s8", Type::I8},         {".u16", Type::U16},
+        {".b16", Type::U16},      {".s16", Type::I16},     {".u32", Type::U32},       {".b32", Type::U32},
+        {".s32", Type::I32},      {".u64", Type::U64},     {".b64", Type::U64},       {".s64", Type::I64},
+        {".f16", Type::F16},      {".f32", Type::F32},     {".f64", Type::F64},       {".pred", Type::Pred},
+        {".bf16", Type::BF16},    {".f16x2", Type::F16x2}, {".bf16x2", Type::BF16x2}, {".e4m3x2", Type::E4M3x2},
+        {".e5m2x2", Type::E5M2x2}};
     const auto found = types.find(modifier);
     if (found == types.end()) return {};
     return found->second;
@@ -202,6 +204,7 @@ std::uint64_t Lowering::literal(const ptx::Operand& operand, Type type) const {
         case Kind::Float64: {
             const double value = std::bit_cast<double>(operand.value);
             if (type == Type::F16) return half(value).bits;
+            if (type == Type::BF16) return bfloat16(value).bits;
             return slot_of(type) == 8 ? operand.value : std::bit_cast<std::uint32_t>(float(value));
         }
         default: unsupported("an operand of this kind is not known here");

@@ -259,7 +259,9 @@ private:
     void selp(Form& form, Operands operands);
     void slct(Form& form, Operands operands);
     void cvt(Form& form, Operands operands);
-    void cvt_pack(Form& form, Operands operands, Rounding rounding, bool relu);
+    void cvt_packed(Type to, Type from, Rounding rounding, std::uint32_t how, Operands operands);
+    Value lane_of(Value packed, Type type, unsigned number);
+    void join_lanes(Type type, Value d, Value low, Value high);
     void mov(Form& form, Operands operands);
     void mov128(const ptx::Operand& to, const ptx::Operand& from);
     void pack(Type type, const ptx::Operand& to, const ptx::Operand& from);

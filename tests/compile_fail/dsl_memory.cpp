@@ -9,7 +9,7 @@
 // expect: vec<N>: N is 2 or 4
 // expect: vec<N>: one access is at most 128 bits wide
 // expect: an extent is at least 1
-// expect: memory holds integers, half, float and double, by the names of the host: In<float>, not In<f32>
+// expect: memory holds integers and floats, by the names of the host: In<float>, not In<f32>
 // expect: an atomic reads and writes: declare the parameter as InOut<T>
 // expect: this atomic is not for elements of this type
 // expect: shuffles exchange i32, u32 and f32: convert narrower values, send wider ones in two halves

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Each operator says which types it is for.
-// expect: operator / is for i32, u32, i64, u64, f32 and f64: divide f16 in f32
-// expect: operator % is for i32, u32, i64 and u64
-// expect: operator ^ is for i32, u32, i64, u64 and pred
-// expect: operator & is for i32, u32, i64, u64 and pred
-// expect: operator + is for i32, u32, i64, u64, f16, f32 and f64
+// expect: operator / is for integers, f32 and f64: divide f16 and bf16 in f32
+// expect: operator % is for integers
+// expect: operator ^ is for integers and pred
+// expect: operator & is for integers and pred
+// expect: operator + is for integers, f16, bf16, f32, f64, f16x2 and bf16x2
 // expect: operator == compares numbers; two preds differ where a ^ b
-// expect: operator << is for i32, u32, i64 and u64
+// expect: operator << is for integers
 // expect: a shift amount is a u32: convert it with cast<u32>()
-// expect: unary - is for i32, i64, f16, f32 and f64
-// expect: operator ~ is for i32, u32, i64 and u64; a pred is negated by !
+// expect: unary - is for signed integers, f16, bf16, f32, f64, f16x2 and bf16x2
+// expect: operator ~ is for integers; a pred is negated by !
 // expect: operator ! is for pred: compare a number with 0
 // expect: && on device values would record both sides: nest if_, or use & where both sides are pure flags
 // expect: || on device values would record both sides: nest if_, or use | where both sides are pure flags

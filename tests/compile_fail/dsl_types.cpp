@@ -10,9 +10,11 @@
 // expect: a floating number does not become a device integer
 // expect: a pred takes true and false, and nothing else does
 // expect: this is no value that a device can hold
-// expect: 8- and 16-bit integers live in memory only
-// expect: a device variable holds bool, integers, half, float or double
-// errors: 12
+// expect: u8 and u32 do not mix: convert one with cast<u8>() or cast<u32>()
+// expect: i16 and bf16 do not mix: convert one with cast<i16>() or cast<bf16>()
+// expect: bf16 and bf16x2 do not mix: convert one with cast<bf16>() or cast<bf16x2>()
+// expect: a device variable holds bool, integers or floats
+// errors: 14
 #include <ikat/dsl.hpp>
 using namespace ikat;
 
@@ -29,6 +31,8 @@ void misuse(f32 x, f64 d, f16 h, i32 i, i64 l, u32 u, u64 w, pred p, InOut<float
     u = u + 1.0;
     p = 1;
     x = "text";
-    u8 narrow;
+    u8 narrow = u;
+    i16 mixed = bf16(1);
+    value(bf16x2(1) * bf16(1));
     Var<const char*> text;
 }

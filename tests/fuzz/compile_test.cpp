@@ -79,8 +79,10 @@ Bytes interpreted(const ir::Function& fn, const Inputs& inputs, std::uint32_t th
     return slice;
 }
 
-const CompileOptions plain{.allocation = regalloc::Method::Simplest, .optimise = false, .verify_each = true};
-const CompileOptions full{.allocation = regalloc::Method::Colouring, .optimise = true, .verify_each = true};
+const CompileOptions plain{
+    .target = "sm_90", .allocation = regalloc::Method::Simplest, .optimise = false, .verify_each = true};
+const CompileOptions full{
+    .target = "sm_90", .allocation = regalloc::Method::Colouring, .optimise = true, .verify_each = true};
 
 }  // namespace
 

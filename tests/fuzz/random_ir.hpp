@@ -39,7 +39,7 @@ public:
     ir::Function operator()() {
         signature();
         values_.resize(ir::type_count);
-        favourite_ = type_in(ir::Num);
+        favourite_ = type_in(ir::AnyNum | ir::Packed);
         for (int i = 0; i < 4; ++i) palette_.push_back(computing_op());
         prologue();
         budget_ = options_.statements;
@@ -62,7 +62,8 @@ private:
     const auto& any_of(const auto& list) { return list[pick(std::uint32_t(std::size(list)))]; }
 
     bool allowed(Type type) const {
-        return (type != Type::F64 || options_.float64) && (type != Type::F16 || options_.half);
+        return (type != Type::F64 || options_.float64) &&
+               (bits(type) == 1 || !is_float(type) || type == Type::F32 || type == Type::F64 || options_.half);
     }
     /// A type of the set; mostly the one this kernel favours, so that its operations meet each other.
     Type type_in(ir::TypeSet set) {
@@ -90,7 +91,7 @@ private:
         for (std::uint32_t p = 2; p < fn_.parameters.size(); ++p)
             add(build_.leaf(Op::Param, fn_.parameters[p].type, p));
         for (int t = 1; t < ir::type_count; ++t)
-            if (ir::contains(ir::AnyNum, Type(t)) && allowed(Type(t)))
+            if (ir::contains(ir::Storable, Type(t)) && allowed(Type(t)))
                 for (int n = 0; n < 2; ++n) {
                     ir::Instruction inst = access(Op::Load, Type(t));
                     inst.memory.offset = std::int32_t(slot_bytes * pick(slots));
@@ -99,7 +100,7 @@ private:
     }
     void epilogue() {
         for (std::uint32_t slot = slots; slot < slots + samples; ++slot) {
-            const Type type = type_in(ir::AnyNum);
+            const Type type = type_in(ir::Storable);
             if (has(type)) store(type, some(type), slot * slot_bytes);
         }
         build_.terminate(ir::Terminator::Kind::Return);
@@ -138,10 +139,10 @@ private:
         if (one_in(4)) return (Word(random_()) << 32 | random_()) & all;
         const double x = one_in(5) ? std::numeric_limits<double>::infinity() : any_of(numbers);
         return ir::with_type(type, [&]<class T>() {
-            if constexpr (std::is_same_v<T, half> || std::is_floating_point_v<T>)
+            if constexpr (is_small_float<T> || std::is_floating_point_v<T>)
                 return one_in(10) ? ir::to_word(T(std::numeric_limits<float>::quiet_NaN())) : ir::to_word(T(x));
             else
-                return Word{0};
+                return (Word(random_()) << 32 | random_()) & all;  // two lanes
         });
     }
 
@@ -167,7 +168,7 @@ private:
     Op computing_op() {
         Op op{};
         do op = Op(pick(ir::op_count));
-        while (!ir::is_pure(op) || ir::info(op).shape.arity() == 0);
+        while (!ir::is_pure(op) || ir::info(op).shape.arity() == 0 || ir::info(op).shape.results > 1);
         return op;
     }
     void pure() {
@@ -192,7 +193,7 @@ private:
         inst.from = type_in(ir::info(inst.op).from);
         if (inst.op == Op::Convert) {
             if (ir::is_float(inst.from) && !ir::is_float(inst.type)) inst.fp.rounding = Rounding::Zero;
-            return true;
+            return ir::converts(inst.type, inst.from);
         }
         return inst.op != Op::Bitcast || ir::bits(inst.from) == ir::bits(inst.type);
     }
@@ -244,7 +245,7 @@ private:
         return true;
     }
     void load() {
-        const Type type = type_in(ir::AnyNum);
+        const Type type = type_in(ir::Storable);
         const bool from_in = one_in(3);
         ir::Instruction inst = access(Op::Load, type);
         std::vector<Value> operands{address(from_in ? in_ : slice_)};
@@ -260,7 +261,7 @@ private:
         for (std::uint32_t i = 0; i < types.size(); ++i) add(std::as_const(fn_).results(made)[i]);
     }
     void store_somewhere() {
-        const Type type = type_in(ir::AnyNum);
+        const Type type = type_in(ir::Storable);
         ir::Instruction inst = access(Op::Store, type);
         std::vector<Value> operands{address(slice_), some(type)};
         if (one_in(4) && make_pair(inst)) operands.push_back(some(type));

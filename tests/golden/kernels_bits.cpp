@@ -19,7 +19,7 @@ const auto packed =
         z[0] = dp4a(b, b, 1) + dp2a_low(b, b, 0);
         y[1] = dp2a_high(a, b, 0) + dp2a_low(b, a, a);
         y[2] = sad(a, 5, a) + add_sat(a, 1) - sub_sat(3, a);
-        y[3] = mul24(a, a) + mul24_hi(a, 7) + saturate_cast<i8>(a);
+        y[3] = mul24(a, a) + mul24_hi(a, 7) + cast<i32>(saturate_cast<i8>(a));
     });
 
 const auto float_bits = kernel("float_bits", params("y", "a", "d"), [](Out<float> y, f32 a, f64 d) {

@@ -40,10 +40,10 @@ const auto masked = kernel("masked", params("x", "y", "i", "n"), [](In<float> x,
 
 const auto narrow = kernel("narrow", params("a", "b", "c", "d"),
                            [](In<std::uint8_t> a, InOut<std::int8_t> b, InOut<std::uint16_t> c, In<std::int16_t> d) {
-                               c[0] = a[0] * 257 + c[1];  // u32
-                               b[0] = d[0] - b[1];        // i32
+                               c[0] = cast<u16>(a[0]) * 257 + c[1];
+                               b[0] = cast<i8>(d[0]) - b[1];
                                auto bytes = a.vec<4>(1);
-                               c.vec<2>(1) = {bytes[0], bytes[3]};
+                               c.vec<2>(1) = {cast<u16>(bytes[0]), cast<u16>(bytes[3])};
                            });
 
 const auto arrays = kernel("arrays", params("y", "n"), [](Out<float> y, u32 n) {

@@ -108,7 +108,7 @@ const auto conversions =
     kernel("conversions", params("y", "h", "x", "n"), [](Out<std::int32_t> y, Out<half> h, f32 x, u64 n) {
         y[0] = cast<i32>(x);                     // toward zero
         y[1] = cast<i32>(x, Rounding::Nearest);  // to nearest even
-        y[2] = cast<i32>(cast<u8>(x));           // u8 is computed in u32
+        y[2] = cast<i32>(cast<u8>(x));
         y[3] = cast<i32>(x > 0);
         y[4] = bit_cast<i32>(x);
         y[5] = cast<i32>(cast<f64>(n), Rounding::Down);

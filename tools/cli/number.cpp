@@ -14,9 +14,10 @@ namespace ikat::cli {
 namespace {
 
 constexpr NumberType number_types[] = {
-    {ir::Type::U8},  {ir::Type::U16},      {ir::Type::U32},       {ir::Type::U64},       {ir::Type::I8},
-    {ir::Type::I16}, {ir::Type::I32},      {ir::Type::I64},       {ir::Type::F16},       {ir::Type::F32},
-    {ir::Type::F64}, {ir::Type::U8, true}, {ir::Type::U16, true}, {ir::Type::U32, true}, {ir::Type::U64, true},
+    {ir::Type::U8},        {ir::Type::U16},       {ir::Type::U32},       {ir::Type::U64},  {ir::Type::I8},
+    {ir::Type::I16},       {ir::Type::I32},       {ir::Type::I64},       {ir::Type::F16},  {ir::Type::BF16},
+    {ir::Type::F32},       {ir::Type::F64},       {ir::Type::E4M3},      {ir::Type::E5M2}, {ir::Type::U8, true},
+    {ir::Type::U16, true}, {ir::Type::U32, true}, {ir::Type::U64, true},
 };
 
 [[noreturn]] void bad_number(NumberType type, std::string_view text, std::string hint) {
@@ -47,14 +48,14 @@ T parse_integer(NumberType type, std::string_view text) {
 
 template <class T>
 T parse_float(NumberType type, std::string_view text) {
-    using Read = std::conditional_t<std::is_same_v<T, half>, double, T>;
+    using Read = std::conditional_t<is_small_float<T>, double, T>;
     Read value = 0;
     const std::string_view unsigned_text = text.substr(text.starts_with('+'));
     if (!read_whole(unsigned_text, value))
         bad_number(type, text,
                    fmt::format("a decimal number within range, inf or nan; b{}:0x... for its bits", 8 * type.bytes()));
-    if constexpr (std::is_same_v<T, half>)
-        return half(value);
+    if constexpr (is_small_float<T>)
+        return T(value);
     else
         return value;
 }
@@ -65,7 +66,15 @@ using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
                                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
 template <class T>
-inline constexpr bool is_float = std::is_floating_point_v<T> || std::is_same_v<T, half>;
+inline constexpr bool is_float = std::is_floating_point_v<T> || is_small_float<T>;
+
+template <class T>
+constexpr int significant_digits() {
+    if constexpr (is_small_float<T>)
+        return T::format.mantissa_bits + 1;
+    else
+        return std::numeric_limits<T>::digits;
+}
 
 }  // namespace
 
@@ -85,7 +94,7 @@ std::string number_type_names() {
 
 std::uint64_t parse_number(NumberType type, std::string_view text) {
     return with_type(type.type, [&]<class T>() -> std::uint64_t {
-        if constexpr (std::is_same_v<T, bool>)
+        if constexpr (std::is_same_v<T, bool> || is_pair<T>)
             return 0;  // no number type
         else if constexpr (is_float<T>)
             return std::bit_cast<Bits<T>>(parse_float<T>(type, text));
@@ -97,10 +106,10 @@ std::uint64_t parse_number(NumberType type, std::string_view text) {
 std::string format_number(NumberType type, std::uint64_t bits) {
     if (type.raw) return fmt::format("{:#x}", bits);
     return with_type(type.type, [&]<class T>() -> std::string {
-        if constexpr (std::is_same_v<T, bool>)
+        if constexpr (std::is_same_v<T, bool> || is_pair<T>)
             return {};  // no number type
-        else if constexpr (std::is_same_v<T, half>)
-            return fmt::format("{}", float(half::from_bits(std::uint16_t(bits))));
+        else if constexpr (is_small_float<T>)
+            return fmt::format("{}", float(std::bit_cast<T>(Bits<T>(bits))));
         else
             return fmt::format("{}", std::bit_cast<T>(Bits<T>(bits)));
     });
@@ -114,7 +123,7 @@ std::uint64_t Random::number(NumberType type) {
     z ^= z >> 31;
     return with_type(type.type, [&]<class T>() -> std::uint64_t {
         if constexpr (is_float<T>) {
-            constexpr int digits = std::is_same_v<T, half> ? 11 : std::numeric_limits<T>::digits;
+            constexpr int digits = significant_digits<T>();
             const double unit = double(z >> (64 - digits)) / double(std::uint64_t{1} << digits);  // exact
             return std::bit_cast<Bits<T>>(T(2 * unit - 1));
         } else {

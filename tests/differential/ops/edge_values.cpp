@@ -53,6 +53,21 @@ std::vector<Word> floats(int exponent_bits, int mantissa_bits) {
     return out;
 }
 
+/// Each value of a lane in the lower half, with another in the upper one.
+std::vector<Word> pairs(Type lane) {
+    const std::vector<Word> values = edge_values(lane);
+    std::vector<Word> out;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        out.push_back(values[i] | values[(i * 7 + 3) % values.size()] << ir::bits(lane));
+    return out;
+}
+
+std::vector<Word> all_bytes() {
+    std::vector<Word> out(256);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
+    return out;
+}
+
 }  // namespace
 
 std::vector<Word> edge_values(Type type) {
@@ -61,10 +76,17 @@ std::vector<Word> edge_values(Type type) {
         case Type::F16: return floats(5, 10);
         case Type::F32: return floats(8, 23);
         case Type::F64: return floats(11, 52);
+        case Type::BF16: return floats(8, 7);
+        case Type::E4M3:
+        case Type::E5M2: return all_bytes();
+        case Type::F16x2:
+        case Type::BF16x2:
+        case Type::E4M3x2:
+        case Type::E5M2x2: return pairs(lane(type));
         default: return integers(ir::bits(type));
     }
 }
 
-std::vector<Word> shift_amounts() { return {0, 1, 5, 16, 31, 32, 33, 63, 64, 65, 0x80000000, 0xffffffff}; }
+std::vector<Word> shift_amounts() { return {0, 1, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 0x80000000, 0xffffffff}; }
 
 }  // namespace ikat::test

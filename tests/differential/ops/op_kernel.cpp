@@ -141,10 +141,11 @@ std::vector<ir::FloatInfo> ways(Op op, Type type) {
     const ir::Modifier modifiers = ir::info(op).modifiers;
     std::vector<ir::FloatInfo> out{{}};
     if (!is_float(type)) return out;
-    if (modifiers & ir::Rounds && type != Type::F16)
+    const bool wide = type == Type::F32 || type == Type::F64;
+    if (modifiers & ir::Rounds && wide)
         for (Rounding rounding : {Rounding::Zero, Rounding::Down, Rounding::Up}) out.push_back({.rounding = rounding});
     if (modifiers & ir::Ftz && type == Type::F32) out.push_back({.ftz = true});
-    if (modifiers & ir::Sat && type != Type::F64) out.push_back({.sat = true});
+    if (modifiers & ir::Sat && (type == Type::F16 || type == Type::F32)) out.push_back({.sat = true});
     if (modifiers & ir::Approx && type == Type::F32) out.push_back({.approx = true});
     return out;
 }
@@ -177,11 +178,20 @@ void add_cases(Op op, std::vector<OpCase>& out) {
 }
 
 bool changes_by_rounding(Type to, Type from) {
+    if (contains(ir::Float8 | ir::PackedFloat8, to)) return false;  // to nearest only
     if (is_float(to) != is_float(from)) return true;
-    return is_float(to) && ir::bits(to) < ir::bits(from);
+    return is_float(to) && to != from && ir::bits(to) <= ir::bits(from);
 }
 
 }  // namespace
+
+bool has_way(const OpCase& test, const ptx::Target& target) {
+    const ir::Instruction& it = test.instruction;
+    constexpr ir::TypeSet float8 = ir::Float8 | ir::PackedFloat8;
+    if (it.op == Op::Fma && lane(it.type) == Type::BF16) return target.number >= 80;
+    if (it.op == Op::Convert && (contains(float8, it.type) || contains(float8, it.from))) return target.number >= 89;
+    return true;
+}
 
 std::vector<OpCase> arithmetic_cases() {
     std::vector<OpCase> out;
@@ -194,17 +204,20 @@ std::vector<OpCase> conversion_cases() {
     std::vector<OpCase> out;
     for (int to = 0; to < ir::type_count; ++to)
         for (int from = 0; from < ir::type_count; ++from) {
-            if (!contains(ir::AnyNum, Type(to)) || !contains(ir::AnyNum, Type(from))) continue;
+            const bool stored = contains(ir::Storable, Type(to)) && contains(ir::Storable, Type(from));
+            if (stored && ir::bits(Type(to)) == ir::bits(Type(from)))
+                out.push_back({{.op = Op::Bitcast, .type = Type(to), .from = Type(from)}});
+            if (!ir::converts(Type(to), Type(from))) continue;
             const ir::Instruction convert{.op = Op::Convert, .type = Type(to), .from = Type(from)};
             for (Rounding rounding : roundings) {
                 out.push_back({convert});
                 out.back().instruction.fp.rounding = rounding;
                 if (!changes_by_rounding(Type(to), Type(from))) break;
             }
+            if (!contains(ir::AnyNum, Type(from)) || !contains(ir::AnyNum, Type(to)) || Type(to) == Type::BF16)
+                continue;
             out.push_back({convert});
             out.back().instruction.fp.sat = true;
-            if (ir::bits(Type(to)) == ir::bits(Type(from)))
-                out.push_back({{.op = Op::Bitcast, .type = Type(to), .from = Type(from)}});
         }
     return out;
 }

@@ -69,6 +69,9 @@ Word saturating(const OpCase& test, std::span<const Word> arguments) {
 
 bool is_nan(Type type, Word bits) {
     switch (type) {
+        case Type::BF16: return (bits & 0x7fff) > 0x7f80;
+        case Type::E4M3: return (bits & 0x7f) == 0x7f;
+        case Type::E5M2: return (bits & 0x7f) > 0x7c;
         case Type::F16: return (bits & 0x7fff) > 0x7c00;
         case Type::F32: return (bits & 0x7fffffff) > 0x7f800000;
         case Type::F64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
@@ -107,6 +110,12 @@ std::optional<Expected> expected(const OpCase& test, std::span<const Word> argum
 }
 
 bool agrees(Type type, const Expected& expected, Word actual, bool exact_nan) {
+    if (is_packed(type)) {
+        const int width = ir::bits(lane(type));
+        const Word low = (Word{1} << width) - 1;
+        return agrees(lane(type), {expected.bits & low, expected.ulps}, actual & low, exact_nan) &&
+               agrees(lane(type), {expected.bits >> width, expected.ulps}, actual >> width, exact_nan);
+    }
     if (expected.bits == actual) return true;
     if (!exact_nan && is_nan(type, expected.bits)) return is_nan(type, actual);
     if (expected.absolute != 0)

@@ -74,8 +74,8 @@ TEST_CASE("printed numbers read back as the same bits") {
 }
 
 TEST_CASE("there is no type of another name") {
-    for (const char* name : {"", "f8", "s32", "float", "pred", "b128", "bf16"}) CHECK_FALSE(cli::number_type(name));
-    CHECK(cli::number_type_names() == "u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 b8 b16 b32 b64");
+    for (const char* name : {"", "f8", "s32", "float", "pred", "b128", "f16x2"}) CHECK_FALSE(cli::number_type(name));
+    CHECK(cli::number_type_names() == "u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2 b8 b16 b32 b64");
 }
 
 TEST_CASE("random numbers: the same for a seed, floats from -1 to 1, all distinct enough") {

@@ -31,10 +31,26 @@ const auto numbers = kernel("numbers", [](Out<float> y, Out<std::uint32_t> u) {
     f32 c = cast<f32>(n) / 3;
     i32 nearest = cast<i32>(b, Rounding::Nearest);
     f16 low = cast<f16>(c, Rounding::Down);
-    u32 byte = cast<u8>(n);      // wraps to 8 bits; a u32 holds it
+    u8 byte = cast<u8>(n);       // wraps to 8 bits
     u32 bits = bit_cast<u32>(a);
     y[0] = cast<f32>(low) + cast<f32>(nearest);
-    u[0] = byte + bits;
+    u[0] = cast<u32>(byte) + bits;
+});
+
+const auto bytes = kernel("bytes", [](InOut<std::uint8_t> bytes, u32 i) {
+    u32 total = cast<u32>(bytes[i]) + cast<u32>(bytes[i + 1]);
+    bytes[i] = cast<u8>(total / 2);
+});
+
+const auto small_floats = kernel("small_floats", [](f32 a, f32 b, f16 half_x, f16 half_y, u32 i, Out<e4m3> small,
+                                                    Out<e4m3x2> small_pairs, Out<bfloat16> brains) {
+    f16x2 both = pack(half_x, half_y);                 // half_x in lane 0
+    both = fma(both, pack<f16x2>(a, b), 1);            // of both lanes; a and b are f32
+    f32 sum = cast<f32>(both[0]) + cast<f32>(both[1]);
+    small[i] = cast<e4m3>(sum);
+    small_pairs[i] = cast<e4m3x2>(both);
+    bf16 brain = cast<bf16>(sum) * 2;
+    brains[i] = brain;
 });
 
 const auto snapshots = kernel("snapshots", [](f32 a, InOut<float> y) {
@@ -182,6 +198,8 @@ const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
 
 TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(saxpy.check());
+    CHECK_NOTHROW(bytes.check());
+    CHECK_NOTHROW(small_floats.check());
     CHECK_NOTHROW(variables.check());
     CHECK_NOTHROW(numbers.check());
     CHECK_NOTHROW(snapshots.check());

@@ -63,7 +63,8 @@ struct NamedSet {
     TypeSet types;
 };
 constexpr NamedSet sets[] = {
-    {"Any", Any}, {"AnyNum", AnyNum}, {"Num", Num}, {"Signed", Signed}, {"Bits", Bits}, {"Int", Int}, {"Float", Float},
+    {"Any", Any},   {"Storable", Storable}, {"AnyNum", AnyNum}, {"Num", Num},     {"Signed", Signed},
+    {"Bits", Bits}, {"AnyInt", AnyInt},     {"Int", Int},       {"Float", Float},
 };
 
 /// "Int f32": the largest set with a name that is contained, then what it leaves.
@@ -80,7 +81,7 @@ std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
 }
 
 std::string in_words(Slot slot) {
-    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "sum", "pred", "u32", "address"};
+    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "sum", "lane", "pred", "u32", "address"};
     return std::string(names[int(slot)]);
 }
 
@@ -112,6 +113,8 @@ std::string in_words(Trait traits) {
         {Convergent, "convergent"},
         {Rematerialises, "rematerialises"},
         {AlwaysApprox, "always approximate"},
+        {Narrows, "narrows"},
+        {Copies, "copies"},
     };
     std::string out;
     for (const auto& [trait, name] : names)
@@ -145,7 +148,7 @@ Every operation of the IR: the table `codegen/ir/ops.def` as a page, which a tes
 rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
 
 - **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `from` the second
-  type that stands behind T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
+  type that stands behind T, `lane` the type of one lane of a packed T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
   address space. In brackets stands what is part of the instruction, no operand. An ellipsis: one for each element of a vector.
 - **Types**: what T may be. In IR text it stands behind the name, `add.f32`.
 - **Traits**: what passes may rely on. What neither reads, writes nor is convergent is pure: it may be removed, merged and moved.

@@ -25,6 +25,14 @@ std::vector<Word> edges(Type type) {
     if (type == Type::Pred) return {0, 1};
     std::vector<Word> words{0, 1, 2, 3, 4, 7, 31, 32, 63, 64, 100, top, top - 1, top + 1, all, all - 1, all - 6};
     if (!is_float(type)) return words;
+    if (is_packed(type)) {
+        std::vector<Word> pairs;
+        const std::vector<Word> lanes = edges(lane(type));
+        for (std::size_t i = 0; i < lanes.size(); ++i)
+            pairs.push_back((lanes[i] | lanes[(i * 5 + 2) % lanes.size()] << bits(lane(type))) & all);
+        return pairs;
+    }
+    if (bits(type) < 32) std::erase_if(words, [&](Word word) { return word > all; });
     // bits patterns of small integers are subnormals; add numbers, infinities and NaNs with and without payload
     for (double x : {-0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-5, 65504.0, double(INFINITY), -double(INFINITY), double(NAN)})
         words.push_back(evaluate(Op::Convert, type, Type::F64, {}, std::array{to_word(x)}));
@@ -79,7 +87,8 @@ public:
     /// to ← middle ← from, both op; whether it is simplified.
     bool conversions(Op op, Type from, Type middle, Type to) {
         const auto possible = [&](Type a, Type b) {
-            return contains(AnyNum, a) && contains(AnyNum, b) && (op == Op::Convert || bits(a) == bits(b));
+            return contains(Storable, a) && contains(Storable, b) &&
+                   (op == Op::Convert ? converts(b, a) : bits(a) == bits(b));
         };
         if (!possible(from, middle) || !possible(middle, to)) return false;
         bool matched = false;
@@ -106,7 +115,7 @@ private:
     bool instance(Type type) {
         constexpr auto& rule = std::get<i>(list);
         constexpr Op root = std::remove_cvref_t<decltype(rule.from)>::root;
-        constexpr TypeSet comparable = Num;
+        constexpr TypeSet comparable = AnyNum;
         Type compared = type;
         while (!contains(comparable, compared)) compared = Type(random_() % type_count);
         Kinds kinds;
@@ -156,7 +165,7 @@ private:
                           Type::Pred);
         }
         const Value loaded = load(m, type, from, slot);
-        if (!is_float(type) || random_() % 2) return loaded;
+        if (!is_float(type) || !contains(info(Op::Max).domain, type) || random_() % 2) return loaded;
         return m.make({.op = Op::Max, .type = type}, std::array{loaded, loaded}, type);
     }
     static Value load(Match& m, Type type, Value from, int slot) {
