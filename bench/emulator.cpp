@@ -147,7 +147,7 @@ double seconds(unsigned threads) {
 void measure(const Case& c) {
     emulator::Memory memory;
     const std::uint64_t buffer = memory.allocate(1 << 20, "buffer");
-    emulator::Program kernel(ptx::parse(program(c), "bench.ptx"), memory);
+    emulator::Program kernel(nvptx::parse(program(c), "bench.ptx"), memory);
     emulator::Options options;
     options.threads = c.threads;
     struct {

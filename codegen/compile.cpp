@@ -64,8 +64,8 @@ void describe(const ir::Function& fn, Compiled& out) {
 
 std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     std::vector<RegisterUse> out;
-    for (std::size_t pool = 0; pool < std::size(ptx::pools); ++pool)
-        out.push_back({std::string(ptx::pools[pool].name), allocation.used[pool], allocation.max_live[pool]});
+    for (std::size_t pool = 0; pool < std::size(nvptx::pools); ++pool)
+        out.push_back({std::string(nvptx::pools[pool].name), allocation.used[pool], allocation.max_live[pool]});
     return out;
 }
 
@@ -79,39 +79,39 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
 /// A function that the kernel calls, ready to be written.
 struct Callee {
     ir::Function fn;
-    ptx::Registers registers;
+    nvptx::Registers registers;
 };
 Callee compile_callee(const ast::Kernel& function, const CompileOptions& options) {
     ir::Function fn = lower::ast_to_ssa(function);
     passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
                               .passes = options.passes,
                               .verify_each = options.verify_each});
-    ptx::select(fn, ptx::target(options.target));
-    ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
+    nvptx::select(fn, nvptx::target(options.target));
+    nvptx::Registers registers = nvptx::allocate(fn, {.method = options.allocation});
     return {std::move(fn), std::move(registers)};
 }
 
 /// The compiler from the IR on.
 void finish(ir::Function fn, const std::vector<Callee>& callees, const CompileOptions& options, Stages& stages,
             Compiled& out) {
-    const ptx::Target& target = ptx::target(options.target);
+    const nvptx::Target& target = nvptx::target(options.target);
     describe(fn, out);
     passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
                               .passes = options.passes,
                               .verify_each = options.verify_each});
     stages.done("opt", fn, ir::Level::Typed);
-    ptx::select(fn, target);
+    nvptx::select(fn, target);
     stages.done("select", fn, ir::Level::Selected);
-    const ptx::Registers registers = ptx::allocate(fn, {.method = options.allocation});
+    const nvptx::Registers registers = nvptx::allocate(fn, {.method = options.allocation});
     out.registers = register_use(registers.allocation);
-    if (options.pressure) out.pressure = ptx::pressure_of(fn, registers);
-    stages.done("registers", [&] { return ptx::print(fn, registers); });
-    if (checked_build || options.verify_each) stages.check("registers", ptx::report(fn, registers));
-    std::vector<ptx::Part> parts;
+    if (options.pressure) out.pressure = nvptx::pressure_of(fn, registers);
+    stages.done("registers", [&] { return nvptx::print(fn, registers); });
+    if (checked_build || options.verify_each) stages.check("registers", nvptx::report(fn, registers));
+    std::vector<nvptx::Part> parts;
     for (const Callee& callee : callees) parts.push_back({callee.fn, callee.registers});
-    const ptx::Emitted emitted = ptx::emit(parts, {fn, registers}, target, options.line_info);
+    const nvptx::Emitted emitted = nvptx::emit(parts, {fn, registers}, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
-    out.ptx = ptx::print(emitted.module, lines);
+    out.ptx = nvptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
     stages.done("ptx", [&] { return out.ptx; });
 }

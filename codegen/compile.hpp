@@ -39,7 +39,7 @@ struct Compiled {
     std::vector<ir::Symbol> symbols;
     ir::LaunchBounds bounds;
     std::vector<RegisterUse> registers;
-    ptx::SourcePressure pressure;  // with CompileOptions::pressure
+    nvptx::SourcePressure pressure;  // with CompileOptions::pressure
     std::uint32_t static_shared_bytes = 0;
     bool dynamic_shared = false;
 

@@ -89,7 +89,7 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
     }
     if (written.size() > most_results)
         return recorder.complain("ptx() gives at most 16 values", "split the text", recorder.here());
-    const ikat::ptx::InlineText read = ikat::ptx::read_inline(text, all);
+    const ikat::nvptx::InlineText read = ikat::nvptx::read_inline(text, all);
     for (const Diagnostic& finding : read.findings) {
         const Location& place = finding.where;
         recorder.diagnostics.push_back({.where = recorder.here(),

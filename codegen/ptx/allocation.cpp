@@ -4,7 +4,7 @@
 #include "codegen/ir/print.hpp"
 #include "regalloc/text.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 class Translation {
@@ -109,4 +109,4 @@ std::string report(const ir::Function& fn, const Registers& registers) {
     return out + regalloc::to_string(registers.problem, registers.allocation, classes) + print(fn, registers);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

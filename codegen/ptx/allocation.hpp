@@ -9,7 +9,7 @@
 #include "codegen/ir/function.hpp"
 #include "regalloc/regalloc.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// A register pool: how it is declared and what its registers are called.
 struct Pool {
@@ -58,4 +58,4 @@ std::string print(const ir::Function& fn, const Registers& registers);
 /// then the allocator's problem with its answer, and the function.
 std::string report(const ir::Function& fn, const Registers& registers);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -11,7 +11,7 @@
 #include "codegen/ptx/special_registers.hpp"
 #include "codegen/ptx/target.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 std::string to_text(Version version) { return std::to_string(version.major) + '.' + std::to_string(version.minor); }
@@ -309,4 +309,4 @@ void check_or_throw(const Module& module, const CheckOptions& options) {
         throw Error(std::move(findings));
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -15,7 +15,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct CheckOptions {
     /// How to report an opcode that the table does not have; nothing: not at all.
@@ -28,4 +28,4 @@ std::vector<Diagnostic> check(const Module& module, const CheckOptions& options 
 /// Throws Error with the findings if one of them is an error.
 void check_or_throw(const Module& module, const CheckOptions& options = {});
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

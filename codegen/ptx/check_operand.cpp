@@ -3,7 +3,7 @@
 
 #include "codegen/ptx/special_registers.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using Kind = Operand::Kind;
@@ -199,4 +199,4 @@ std::string misfit(const OperandContext& context, const Operand& operand, const 
     return Judge(context, rule)(operand);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -7,7 +7,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/opcodes.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct OperandContext {
     const Module& module;
@@ -23,4 +23,4 @@ std::string misfit(const OperandContext& context, const Operand& operand, const 
 /// "32-bit integer"
 std::string describe(Type type);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -5,7 +5,7 @@
 #include <ranges>
 #include <string>
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 const Symbol* Scopes::declare(Name name, const Symbol& symbol) {
     const auto [place, is_new] = open_.back().symbols.emplace(name, symbol);
@@ -50,4 +50,4 @@ std::string Scopes::past_the_end(Name name) const {
     return {};
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

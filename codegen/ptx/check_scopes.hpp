@@ -10,7 +10,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/types.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct Symbol {
     enum class Kind : std::uint8_t { Register, Variable, Function, Label, Targets, Prototype };
@@ -58,4 +58,4 @@ private:
     std::vector<Scope> open_;
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -9,7 +9,7 @@
 #include "codegen/ptx/mnemonic.hpp"
 #include "codegen/ptx/writer.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 class Emitter {
@@ -154,4 +154,4 @@ Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& 
     return out;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

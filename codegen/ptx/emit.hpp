@@ -8,7 +8,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/target.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct Emitted {
     Module module;
@@ -25,4 +25,4 @@ struct Part {
 /// that has what they need.
 Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info = false);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -5,7 +5,7 @@
 
 #include "codegen/ir/print.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 using ir::Block, ir::Terminator;
 
@@ -155,4 +155,4 @@ void Body::emit_multiway(const Terminator& terminator) {
     writer_.instruction(writer_.spelling(terminator.uniform ? "brx.idx.uni" : "brx.idx"), operands);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

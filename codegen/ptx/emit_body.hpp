@@ -11,7 +11,7 @@
 
 #include "codegen/ptx/emit_instruction.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 class Body {
 public:
@@ -55,4 +55,4 @@ private:
     std::uint32_t tables_ = 0;        // of branch targets, so far
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

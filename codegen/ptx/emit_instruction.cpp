@@ -8,7 +8,7 @@
 #include "codegen/ptx/inline.hpp"
 #include "codegen/ptx/mnemonic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
@@ -181,4 +181,4 @@ Operand literal(Writer& writer, Type type, Word bits) {
     return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -9,7 +9,7 @@
 #include "codegen/ptx/allocation.hpp"
 #include "codegen/ptx/writer.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// What parameters and symbols are called: as in the function, but each differently.
 struct Names {
@@ -66,4 +66,4 @@ struct PrintLayout {
 };
 PrintLayout print_layout(const ir::Function& fn, ir::Inst inst);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -18,7 +18,7 @@
 #include "codegen/ptx/emit_instruction.hpp"
 #include "codegen/ptx/mnemonic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Op, ir::Value;
@@ -127,4 +127,4 @@ void InstructionEmitter::emit_print(Inst inst) {
     writer_.close_scope();
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -8,7 +8,7 @@
 #include "codegen/ptx/special_registers.hpp"
 #include "codegen/ptx/target.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".explicitcluster", ".maxclusterrank",
@@ -69,4 +69,4 @@ std::vector<Feature> features_of(const Module& module) {
     return features;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

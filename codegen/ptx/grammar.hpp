@@ -12,7 +12,7 @@
 #pragma once
 #include "codegen/ptx/parse_tokens.hpp"
 
-namespace ikat::ptx::grammar {
+namespace ikat::nvptx::grammar {
 
 // Steps.
 
@@ -94,7 +94,8 @@ const auto list = left_parenthesis >> open >> -(!right_parenthesis >> next_opera
 const auto address = left_bracket >> open >> next_operand >> *(comma >> next_operand) >>
                      expect(right_bracket, "',' or ']' in the address") >> close<Operand::Kind::Address>;
 
-const auto single = generic | warp_size[to<&Build::push>] | named | literal | address | vector | list | negated | negative | quoted[to<&Build::push>];
+const auto single = generic | warp_size[to<&Build::push>] | named | literal | address | vector | list | negated |
+                    negative | quoted[to<&Build::push>];
 const auto operand_def = single >> -(bar >> expect(single, "an operand of @ after '|'") >> join<Operand::Kind::Pair>);
 
 const auto operands = operand >> *(comma >> next_operand);
@@ -194,4 +195,4 @@ const auto module = *top_level >> expect(End(), "a directive such as .entry, .fu
 
 BOOST_SPIRIT_DEFINE(operand, declaration, directive, statement)
 
-}  // namespace ikat::ptx::grammar
+}  // namespace ikat::nvptx::grammar

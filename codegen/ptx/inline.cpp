@@ -9,7 +9,7 @@
 #include "codegen/ptx/check.hpp"
 #include "codegen/ptx/special_registers.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 /// Opcodes that touch nothing but their operands.
@@ -219,4 +219,4 @@ void append_inline(Writer& writer, std::string_view text, std::span<const Operan
 
 bool writes_early(std::string_view text) { return std::ranges::count(text, ';') > 1; }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

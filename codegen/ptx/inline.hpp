@@ -10,7 +10,7 @@
 #include "codegen/ptx/writer.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// What is known of a text once it has been read.
 struct InlineText {
@@ -28,4 +28,4 @@ void append_inline(Writer& writer, std::string_view text, std::span<const Operan
 /// Whether results may be written before all operands are read: they must not share registers.
 bool writes_early(std::string_view text);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -3,7 +3,7 @@
 
 #include "codegen/ir/shape.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Instruction, ir::Op, ir::Shape, ir::Type;
@@ -109,4 +109,4 @@ std::string mnemonic(const Instruction& inst, bool result_is_read) {
     return text;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

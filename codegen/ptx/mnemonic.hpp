@@ -9,7 +9,7 @@
 
 #include "codegen/ir/function.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// Opcode and modifiers, "atom.global.add.u32". An atomic operation whose result nobody reads is written as a reduction
 /// where PTX has one ("red.global.add.u32").
@@ -22,4 +22,4 @@ bool has_reduction(const ir::Instruction& inst);
 /// The type as ld, st and .param know it: they have no .f16.
 std::string_view data_type(ir::Type type);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

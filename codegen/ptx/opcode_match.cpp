@@ -7,7 +7,7 @@
 #include "codegen/ptx/opcodes.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 /// Takes what stands before the separator off the front of text.
@@ -208,4 +208,4 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
     if (match.vector * match.t.bits > 128) append(features, Feature::Wide256);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -3,7 +3,7 @@
 // (tests/unit/ptx/check_test.cpp holds the two against each other).
 #include "codegen/ptx/opcodes.hpp"
 
-namespace ikat::ptx::table {
+namespace ikat::nvptx::table {
 namespace {
 
 constexpr Set set_table[] = {
@@ -419,4 +419,4 @@ std::span<const Set> group_lists() { return list_table; }
 std::span<const Row> rows() { return row_table; }
 std::span<const ModifierFeature> features() { return feature_of_modifier; }
 
-}  // namespace ikat::ptx::table
+}  // namespace ikat::nvptx::table

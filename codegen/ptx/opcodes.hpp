@@ -28,7 +28,7 @@
 #include "codegen/ptx/target.hpp"
 #include "codegen/ptx/types.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct Group {
     std::vector<std::string_view> alternatives;  // without dots
@@ -104,4 +104,4 @@ std::span<const ModifierFeature> features();  // of modifiers by themselves
 
 }  // namespace table
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

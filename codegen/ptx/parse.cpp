@@ -3,7 +3,7 @@
 
 #include "codegen/ptx/grammar.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 Module parse(std::string_view text, std::string_view file) {
     Build build(text, file);
@@ -13,4 +13,4 @@ Module parse(std::string_view text, std::string_view file) {
     return std::move(build.module);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

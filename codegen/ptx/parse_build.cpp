@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 constexpr std::size_t deepest_operand = 32;   // brackets within brackets; real PTX has two
@@ -217,4 +217,4 @@ void Build::body_directive() {
     function().body_directives.push_back(take_directive());
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -9,7 +9,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/parse_source.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 class Build {
 public:
@@ -111,4 +111,4 @@ private:
     enum class Reading : std::uint8_t { Module, Instruction, Variable, Function, Directive } reading_ = Reading::Module;
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

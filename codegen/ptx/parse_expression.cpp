@@ -8,7 +8,7 @@
 
 #include "codegen/ptx/parse_number.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using characters::is;
@@ -288,4 +288,4 @@ bool scan_expression(Build& build, const char*& first, Operand& out) {
     return true;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

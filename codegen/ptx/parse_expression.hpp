@@ -5,7 +5,7 @@
 #pragma once
 #include "codegen/ptx/parse_build.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// Registers and names, the commonest operands, begin otherwise.
 inline bool may_begin_expression(char c) {
@@ -16,4 +16,4 @@ inline bool may_begin_expression(char c) {
 /// where there is a wrong one.
 bool scan_expression(Build& build, const char*& first, Operand& out);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using characters::is;
@@ -124,4 +124,4 @@ bool scan_number(Build& build, const char*& first, Operand& out) {
     return true;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

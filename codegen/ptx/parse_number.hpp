@@ -4,10 +4,10 @@
 #pragma once
 #include "codegen/ptx/parse_build.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// Reads the literal at `first` and what is blank after it. False, with nothing moved, where there is none; throws
 /// where there is a wrong one.
 bool scan_number(Build& build, const char*& first, Operand& out);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

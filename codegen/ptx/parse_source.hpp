@@ -9,7 +9,7 @@
 
 #include "codegen/ptx/module.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 namespace characters {
 
@@ -72,4 +72,4 @@ private:
     std::uint32_t line_ = 1;
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -10,7 +10,7 @@
 #include "codegen/ptx/parse_expression.hpp"
 #include "codegen/ptx/parse_number.hpp"
 
-namespace ikat::ptx::grammar {
+namespace ikat::nvptx::grammar {
 
 namespace x3 = boost::spirit::x3;
 
@@ -348,4 +348,4 @@ constexpr Expect<Subject> expect(const Subject& subject, std::string_view what, 
     return {subject, what, hint};
 }
 
-}  // namespace ikat::ptx::grammar
+}  // namespace ikat::nvptx::grammar

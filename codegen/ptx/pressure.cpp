@@ -6,7 +6,7 @@
 
 #include "codegen/ptx/allocation.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 /// Predicates have registers of their own.
@@ -38,4 +38,4 @@ SourcePressure pressure_of(const ir::Function& fn, const Registers& registers) {
     return out;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

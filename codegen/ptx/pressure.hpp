@@ -11,7 +11,7 @@ namespace ikat::ir {
 class Function;
 }
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 struct Registers;
 
@@ -28,4 +28,4 @@ struct SourcePressure {
 
 SourcePressure pressure_of(const ir::Function& fn, const Registers& registers);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -20,7 +20,7 @@
 
 #include "codegen/ptx/module.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 class Printer {
@@ -345,4 +345,4 @@ std::string print(const Module& module, const Operand& operand) {
     return printer.take();
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

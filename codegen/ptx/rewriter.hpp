@@ -11,7 +11,7 @@
 
 #include "codegen/ir/function.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 class Rewriter {
 public:
@@ -71,4 +71,4 @@ private:
     ir::Block block_{};
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

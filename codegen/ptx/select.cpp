@@ -7,7 +7,7 @@
 #include "codegen/ptx/inline.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 std::vector<std::uint32_t> count_uses(const ir::Function& fn) {
     std::vector<std::uint32_t> uses(fn.value_count());
@@ -66,4 +66,4 @@ void select(ir::Function& fn, const Target& target) {
     keep_operands(fn);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

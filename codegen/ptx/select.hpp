@@ -15,8 +15,8 @@
 #include "codegen/ir/function.hpp"
 #include "codegen/ptx/target.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 void select(ir::Function& fn, const Target& target);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

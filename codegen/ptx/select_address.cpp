@@ -20,7 +20,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
@@ -187,4 +187,4 @@ void fold_addresses(ir::Function& fn) {
     use_read_only_path(fn);
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

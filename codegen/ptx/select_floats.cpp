@@ -9,7 +9,7 @@
 
 #include "codegen/ir/shape.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value;
@@ -227,4 +227,4 @@ std::optional<Value> FloatForms::converted_from(Value value, Type packed) const 
                                                                       : std::nullopt;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -16,7 +16,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/target.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 class FloatForms {
 public:
@@ -63,4 +63,4 @@ private:
     ir::Block block_ = no_id<ir::Block>;
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

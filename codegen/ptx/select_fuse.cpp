@@ -13,7 +13,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
@@ -160,4 +160,4 @@ void Fusion::rewrite_sum(Inst inst) {
 
 void fuse(ir::Function& fn) { Fusion(fn).run(); }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

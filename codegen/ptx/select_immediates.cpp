@@ -12,7 +12,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
@@ -120,4 +120,4 @@ private:
 
 void materialise_constants(ir::Function& fn) { Materialisation(fn).run(); }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

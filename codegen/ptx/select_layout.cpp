@@ -9,7 +9,7 @@
 #include "codegen/analysis/loops.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Block, ir::Function, ir::Inst, ir::Op, ir::Terminator;
@@ -126,4 +126,4 @@ void lay_out(ir::Function& fn) {
     fn.order_blocks(emission_order(fn));
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -18,7 +18,7 @@
 #include "codegen/ptx/select_floats.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
@@ -200,4 +200,4 @@ void Legaliser::terminator(ir::Block block) {
 
 void legalise(ir::Function& fn, const Target& target) { Legaliser(fn, target).run(); }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -13,7 +13,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
@@ -107,4 +107,4 @@ private:
 
 void widen_accesses(ir::Function& fn) { Accesses(fn).run(); }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -11,7 +11,7 @@
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
@@ -72,4 +72,4 @@ void expand_prints(ir::Function& fn) {
     walk.run([&](Inst inst) { fn[inst].op == Op::Print ? expand(walk, inst) : walk.keep(inst); });
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -3,7 +3,7 @@
 #pragma once
 #include "codegen/ptx/select.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// select_layout.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable
 /// blocks go, the rest is put in the order in which it will be written.
@@ -37,4 +37,4 @@ void keep_operands(ir::Function& fn);
 /// How often each value is used.
 std::vector<std::uint32_t> count_uses(const ir::Function& fn);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/special_registers.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 constexpr Type b32{Type::Kind::Integer, 32}, b64{Type::Kind::Integer, 64}, predicate{Type::Kind::Predicate, 1};
@@ -68,4 +68,4 @@ const SpecialRegister* find_special_register(std::string_view name) {
     return nullptr;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -9,7 +9,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 constexpr std::uint32_t kib = 1024;
@@ -201,4 +201,4 @@ Version lowest_version(const Target& target, std::span<const Feature> features) 
     return lowest;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -11,7 +11,7 @@
 
 #include "codegen/ptx/module.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 using Version = Module::Version;
 
@@ -113,4 +113,4 @@ Version lowest_version(const Target& target, std::span<const Feature> features);
 /// What the module's instructions and modifiers need, each feature once, in ascending order.
 std::vector<Feature> features_of(const Module& module);
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

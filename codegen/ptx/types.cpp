@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using Kind = Type::Kind;
@@ -43,4 +43,4 @@ bool fits(Type declared, Type wanted, bool wider) {
     return wider && declared.bits > wanted.bits && same_kind && !is_float;
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 Operand Writer::hexadecimal(std::uint64_t bits) {
     std::array<char, 18> text{'0', 'x'};
@@ -73,4 +73,4 @@ void Writer::directive(std::string_view name, std::span<const Operand> operands)
     function_.body_directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
 }
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

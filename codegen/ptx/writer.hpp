@@ -12,7 +12,7 @@
 #include "codegen/ptx/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 
 /// Opcode and modifiers of an instruction in the module's pools.
 struct Spelling {
@@ -73,4 +73,4 @@ private:
     std::vector<std::string_view> files_;
 };
 
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

@@ -67,11 +67,11 @@ void text(Json& json, std::string_view key, std::string_view value) { json.key(k
 
 void by_pool(Json& json, std::string_view key, const std::array<std::uint32_t, 4>& counts) {
     json.key(key), json.open('{');
-    for (std::size_t pool = 0; pool < counts.size(); ++pool) number(json, ptx::pools[pool].name, counts[pool]);
+    for (std::size_t pool = 0; pool < counts.size(); ++pool) number(json, nvptx::pools[pool].name, counts[pool]);
     json.close('}');
 }
 
-void occupancy(Json& json, std::string_view key, const Occupancy& value, const ptx::Target& target) {
+void occupancy(Json& json, std::string_view key, const Occupancy& value, const nvptx::Target& target) {
     json.key(key), json.open('{');
     number(json, "registers", value.registers);
     number(json, "blocks", value.blocks);
@@ -102,7 +102,7 @@ void row(Json& json, const KernelReport::Row& row) {
     json.close('}');
 }
 
-void line(Json& json, const ptx::LinePressure& line) {
+void line(Json& json, const nvptx::LinePressure& line) {
     json.open('{');
     text(json, "file", line.where.file);
     number(json, "line", line.where.line);
@@ -143,7 +143,7 @@ std::string to_json(const KernelReport& report) {
     for (const KernelReport::Row& each : report.occupancy) row(json, each);
     json.close(']');
     json.key("lines"), json.open('[');
-    for (const ptx::LinePressure& each : report.lines) line(json, each);
+    for (const nvptx::LinePressure& each : report.lines) line(json, each);
     json.close(']');
     json.close('}');
     return json.take();

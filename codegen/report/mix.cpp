@@ -67,11 +67,11 @@ std::vector<std::string_view> instruction_kinds() {
     return out;
 }
 
-std::string_view kind_of(const ptx::Module& module, const ptx::Instruction& instruction) {
+std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
     const std::string_view opcode = module.text(instruction.opcode);
     const auto modifiers = module.modifiers(instruction.modifiers);
     const auto has = [&](std::string_view wanted) {
-        return std::ranges::any_of(modifiers, [&](ptx::Name name) {
+        return std::ranges::any_of(modifiers, [&](nvptx::Name name) {
             const std::string_view modifier = module.text(name);
             return modifier == wanted ||
                    (modifier.starts_with(wanted) && modifier.substr(wanted.size()).starts_with("::"));
@@ -80,7 +80,7 @@ std::string_view kind_of(const ptx::Module& module, const ptx::Instruction& inst
     for (const Kind& kind : kinds)
         if (contains_word(kind.opcodes, opcode) && (kind.modifier.empty() || has(kind.modifier))) return kind.name;
     const bool computes_floats =
-        std::ranges::any_of(modifiers, [&](ptx::Name name) { return is_floating(module.text(name)); });
+        std::ranges::any_of(modifiers, [&](nvptx::Name name) { return is_floating(module.text(name)); });
     return computes_floats ? floating : integer;
 }
 

@@ -25,14 +25,14 @@ struct ReportOptions {
 
 struct KernelReport {
     std::string name, target;
-    ptx::Version version;
+    nvptx::Version version;
 
     /// By pool: pred, b16, b32, b64. What the PTX declares; and what is live at once at most, which is known for
     /// kernels that ikat compiled.
     std::array<std::uint32_t, 4> registers{};
     std::optional<std::array<std::uint32_t, 4>> live{};
     std::optional<std::uint32_t> words{};  // ... in registers of 32 bits
-    std::vector<ptx::LinePressure> lines{};
+    std::vector<nvptx::LinePressure> lines{};
 
     std::uint64_t shared_bytes = 0, local_bytes = 0, constant_bytes = 0, parameter_bytes = 0;  // static ones
     std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;                          // promised; 0: nothing
@@ -46,7 +46,7 @@ struct KernelReport {
 
     /// On each target that can run it.
     struct Row {
-        const ptx::Target* target = nullptr;
+        const nvptx::Target* target = nullptr;
         std::optional<Occupancy> predicted{};  // with `words` registers
         std::optional<ptxas::Figures> figures{};
         std::optional<Occupancy> assembled{};  // with the registers that ptxas takes
@@ -59,7 +59,7 @@ struct KernelReport {
 KernelReport report(const Compiled& compiled, const ReportOptions& options = {});
 
 /// Of an entry of any PTX. Throws Error if there is none of that name.
-KernelReport report(const ptx::Module& module, std::string_view entry, const ReportOptions& options = {});
+KernelReport report(const nvptx::Module& module, std::string_view entry, const ReportOptions& options = {});
 
 std::string to_text(const KernelReport& report);
 /// One object, with the names of the structure above.

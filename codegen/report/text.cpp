@@ -19,7 +19,7 @@ void add(Text& out, fmt::string_view format, const auto&... arguments) {
 std::string by_pool(const std::array<std::uint32_t, 4>& counts) {
     std::string out;
     for (std::size_t pool = 0; pool < counts.size(); ++pool)
-        out += fmt::format("{}{} {}", pool ? "  " : "", ptx::pools[pool].name, counts[pool]);
+        out += fmt::format("{}{} {}", pool ? "  " : "", nvptx::pools[pool].name, counts[pool]);
     return out;
 }
 
@@ -43,7 +43,7 @@ void add_mix(Text& out, const KernelReport& report) {
     for (const KernelReport::Count& count : report.mix) add(out, "{:>7}  {}\n", count.instructions, count.kind);
 }
 
-std::string occupancy_text(const ptx::Target& target, const Occupancy& occupancy) {
+std::string occupancy_text(const nvptx::Target& target, const Occupancy& occupancy) {
     return fmt::format("{:>9} {:>6} {:>5} of {:<2} {:>3}%  {:<13}", occupancy.registers, occupancy.blocks,
                        occupancy.warps, target.warps_per_multiprocessor,
                        100 * occupancy.warps / target.warps_per_multiprocessor, occupancy.limited_by);
@@ -72,11 +72,11 @@ void add_lines(Text& out, const KernelReport& report) {
     if (report.lines.empty()) return;
     add(out, "\nlive at once, by line of the source\n");
     std::size_t width = 0;
-    const auto place = [](const ptx::LinePressure& line) {
+    const auto place = [](const nvptx::LinePressure& line) {
         return fmt::format("{}:{}", file_name(line.where.file), line.where.line);
     };
-    for (const ptx::LinePressure& line : report.lines) width = std::max(width, place(line).size());
-    for (const ptx::LinePressure& line : report.lines)
+    for (const nvptx::LinePressure& line : report.lines) width = std::max(width, place(line).size());
+    for (const nvptx::LinePressure& line : report.lines)
         add(out, "{:<{}}  {:>4} of 32 bits  {}\n", place(line), width, line.words, by_pool(line.live));
 }
 

@@ -41,12 +41,12 @@ DeviceId device_id(const Driver& driver, int ordinal) {
 /// The newest target whose PTX the driver takes for a device of this capability.
 std::string target_for(std::uint32_t major, std::uint32_t minor) {
     std::string_view newest;
-    for (const ptx::Target& target : ptx::targets())
+    for (const nvptx::Target& target : nvptx::targets())
         if (!target.specific && target.number <= major * 10 + minor) newest = target.name;
     if (newest.empty())
         throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
                     fmt::format("the oldest target is {}; run on the CPU with IKAT_DEVICE=emulator",
-                                ptx::targets().front().name));
+                                nvptx::targets().front().name));
     return std::string(newest);
 }
 

@@ -12,7 +12,7 @@ namespace ikat::emulator {
 
 /// What all blocks of a launch share.
 struct LaunchState {
-    const ptx::Module& module;
+    const nvptx::Module& module;
     const Kernel& kernel;
     const Launch& launch;
     const Options& options;

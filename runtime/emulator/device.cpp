@@ -51,7 +51,7 @@ public:
 
     ModuleHandle load(const PtxText& ptx) override {
         auto loaded = std::make_unique<Loaded>(
-            emulator::Program(ptx::parse(ptx.text, ptx.name), memory_, ptx.source_lines), std::string(ptx.name));
+            emulator::Program(nvptx::parse(ptx.text, ptx.name), memory_, ptx.source_lines), std::string(ptx.name));
         const auto handle = ModuleHandle(reinterpret_cast<std::uintptr_t>(loaded.get()));
         const std::lock_guard lock(modules_mutex_);
         modules_.emplace(handle, std::move(loaded));
@@ -140,7 +140,7 @@ std::uint64_t host_memory_bytes() {
 }  // namespace
 
 DeviceProperties emulator_properties(const emulator::Options& options, std::string target) {
-    const ptx::Target& limits = ptx::target(target);
+    const nvptx::Target& limits = nvptx::target(target);
     return {
         .name = fmt::format("ikat emulator ({}, {} thread{})", emulator::instruction_set(), options.threads,
                             options.threads == 1 ? "" : "s"),

@@ -74,7 +74,7 @@ struct Statistics {
 class Program {
 public:
     /// source_lines, if given: by PTX line (index 0 unused), the kernel's source line.
-    Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
+    Program(nvptx::Module module, Memory& memory, std::vector<Location> source_lines = {});
     ~Program();
     Program(Program&&) noexcept;
 

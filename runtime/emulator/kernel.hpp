@@ -45,7 +45,7 @@ struct NamedRange {
 struct Kernel {
     std::string name;
     std::vector<Op> code;
-    std::vector<const ptx::Instruction*> instructions;  // by op; nullptr where there is none
+    std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
     std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
     std::vector<FunctionEntry> functions;  // by number in the module; empty where nothing is called
@@ -71,7 +71,7 @@ struct Kernel {
     std::vector<NamedRange> shared_variables, local_variables;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
-    ptx::Position where{};
+    nvptx::Position where{};
 
     Kernel() = default;
     Kernel(const Kernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
@@ -86,15 +86,15 @@ struct ModuleMemory {
         std::uint64_t address = 0;  // as an instruction of its space sees it
         std::uint64_t bytes = 0;
     };
-    std::unordered_map<ptx::Name, Variable> variables;
+    std::unordered_map<nvptx::Name, Variable> variables;
     std::vector<std::byte> constant;     // the bank of .const
     std::vector<std::uint64_t> buffers;  // of .global variables, to release
 };
 
 /// Allocates the .global and .const variables of the module and writes their initial values.
-ModuleMemory place_variables(const ptx::Module& module, Memory& memory);
+ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
 /// Throws Error with the line of an instruction that the emulator cannot run.
-Kernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables);
+Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables);
 
 }  // namespace ikat::emulator

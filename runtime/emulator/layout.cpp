@@ -244,7 +244,7 @@ private:
 
     // ---- ops
 
-    void append(const Op& op, const ptx::Instruction* instruction) {
+    void append(const Op& op, const nvptx::Instruction* instruction) {
         kernel_.code.push_back(op);
         kernel_.instructions.push_back(instruction);
     }

@@ -294,7 +294,7 @@ void Lowering::lop3(Form& form, Operands operands) {
     const std::string_view combine = form.take_any({".and", ".or", ".xor"});
     if (!combine.empty()) return lop3_with_predicate(form, operands, combine);
     form.take_type();
-    if (operands.size() != 5 || operands[4].kind != ptx::Operand::Kind::Integer)
+    if (operands.size() != 5 || operands[4].kind != nvptx::Operand::Kind::Integer)
         unsupported("only the form with a literal table is known");
     const Result d = result(operands[0], Type::U32);
     apply(select_integer(Operation::Lop3, Type::U32), d.at,

@@ -25,25 +25,25 @@ std::uint32_t rounded_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1
 }  // namespace
 
 /// Each in a slot of its own alignment, so that caller and callee agree on places even where only sizes are known.
-Signature signature_of(const ptx::Module& module, const ptx::Function& function) {
+Signature signature_of(const nvptx::Module& module, const nvptx::Function& function) {
     Signature signature;
-    const auto place = [&](const ptx::Variable& variable, std::vector<Signature::Slot>& slots) {
+    const auto place = [&](const nvptx::Variable& variable, std::vector<Signature::Slot>& slots) {
         constexpr std::uint64_t most = 1 << 16;
         const std::uint64_t bytes = variable_bytes(module, variable, variable.declarators.front());
         if (bytes > most) throw Error(fmt::format("a parameter of over {} bytes", most), "pass large data by pointer");
         slots.push_back({signature.bytes, std::max(1u, std::uint32_t(bytes))});
         signature.bytes += rounded_up(slots.back().bytes, slot_alignment);
     };
-    for (const ptx::Variable& variable : function.results) place(variable, signature.results);
-    for (const ptx::Variable& variable : function.parameters) place(variable, signature.parameters);
+    for (const nvptx::Variable& variable : function.results) place(variable, signature.results);
+    for (const nvptx::Variable& variable : function.parameters) place(variable, signature.parameters);
     return signature;
 }
 
 // ---- places
 
 /// The variable in memory that an operand names, if it does.
-const Symbol* Lowering::variable_of(const ptx::Operand& operand) {
-    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+const Symbol* Lowering::variable_of(const nvptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
     const bool in_memory = symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local;
     return in_memory ? symbol : nullptr;
 }
@@ -74,7 +74,7 @@ void Lowering::copy_local(Place from, Place to, std::uint64_t bytes) {
 }
 
 /// The 64-bit value of an argument: a register, or the contents of a .param variable.
-Value Lowering::argument(const ptx::Operand& operand) {
+Value Lowering::argument(const nvptx::Operand& operand) {
     const Symbol* const symbol = variable_of(operand);
     if (!symbol) return source(operand, Type::U64);
     const Value to = temporary(8);
@@ -112,7 +112,7 @@ void Lowering::call_assert_failure(Operands arguments) {
 
 /// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
 /// variable of its own; .reg is a register of its own.
-Symbol Lowering::formal(const ptx::Variable& variable, const ptx::Operand& actual) {
+Symbol Lowering::formal(const nvptx::Variable& variable, const nvptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
     if (module_.text(variable.space) == ".reg") {
         const auto width = std::uint8_t(element_bytes(module_.text(variable.type)));
@@ -123,7 +123,7 @@ Symbol Lowering::formal(const ptx::Variable& variable, const ptx::Operand& actua
 }
 
 /// Copies between an actual that is a register or literal and the formal it was given.
-void Lowering::copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal,
+void Lowering::copy_argument(const nvptx::Variable& variable, const nvptx::Operand& actual, const Symbol& formal,
                              bool back) {
     const Symbol* const symbol = variable_of(actual);
     const bool formal_in_memory = formal.kind == Symbol::Kind::Memory;
@@ -148,8 +148,8 @@ void Lowering::copy_argument(const ptx::Variable& variable, const ptx::Operand& 
 }
 
 /// The callee's body in place of the call.
-void Lowering::inline_function(const ptx::Function& callee, Operands results, Operands arguments) {
-    const ptx::Instruction* const call_instruction = current_;
+void Lowering::inline_function(const nvptx::Function& callee, Operands results, Operands arguments) {
+    const nvptx::Instruction* const call_instruction = current_;
     Scope formals;
     std::vector<Symbol> bound_results;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -178,12 +178,12 @@ void Lowering::inline_function(const ptx::Function& callee, Operands results, Op
 
 // ---- called
 
-std::uint32_t Lowering::number_of(const ptx::Function& function) const {
+std::uint32_t Lowering::number_of(const nvptx::Function& function) const {
     return std::uint32_t(&function - module_.functions.data());
 }
 
 /// Its code is lowered behind the kernel.
-void Lowering::need(const ptx::Function& function) {
+void Lowering::need(const nvptx::Function& function) {
     const std::uint32_t number = number_of(function);
     for (const Root& root : roots)
         if (root.function == number) return;
@@ -192,51 +192,51 @@ void Lowering::need(const ptx::Function& function) {
 
 /// Every function whose address is taken somewhere may be what a register holds.
 void Lowering::need_functions_with_addresses() {
-    for (const ptx::Variable& variable : module_.variables)
+    for (const nvptx::Variable& variable : module_.variables)
         for (const auto& declarator : variable.declarators) need_functions_in(declarator.initialiser);
-    for (const ptx::Function& function : module_.functions) {
-        for (const ptx::Instruction& each : function.instructions)
+    for (const nvptx::Function& function : module_.functions) {
+        for (const nvptx::Instruction& each : function.instructions)
             if (module_.text(each.opcode) == "mov") need_functions_in(each.operands);
-        for (const ptx::Directive& each : function.body_directives)
+        for (const nvptx::Directive& each : function.body_directives)
             if (module_.text(each.name) == ".calltargets") need_functions_in(each.operands);
     }
 }
 
-void Lowering::need_functions_in(ptx::Span operands) {
-    for (const ptx::Operand& operand : module_.operands(operands)) {
+void Lowering::need_functions_in(nvptx::Span operands) {
+    for (const nvptx::Operand& operand : module_.operands(operands)) {
         if (operand.children.count) need_functions_in(operand.children);
-        if (operand.kind != ptx::Operand::Kind::Symbol) continue;
-        const ptx::Function* const function = module_.find_function(module_.text(operand.name));
+        if (operand.kind != nvptx::Operand::Kind::Symbol) continue;
+        const nvptx::Function* const function = module_.find_function(module_.text(operand.name));
         if (function && function->has_body && !function->is_entry) need(*function);
     }
 }
 
-Signature Lowering::signature_of_call(const ptx::Operand& prototype) {
+Signature Lowering::signature_of_call(const nvptx::Operand& prototype) {
     const Symbol* const symbol = find(prototype.name);
     if (!symbol || symbol->kind != Symbol::Kind::Prototype)
         unsupported("its .callprototype or .calltargets is not in reach");
     if (module_.text(symbol->directive->name) == ".calltargets") {
-        const ptx::Operand& first = Operands(module_.operands(symbol->directive->operands))[0];
-        const ptx::Function* const function = module_.find_function(module_.text(first.name));
+        const nvptx::Operand& first = Operands(module_.operands(symbol->directive->operands))[0];
+        const nvptx::Function* const function = module_.find_function(module_.text(first.name));
         if (!function) unsupported("a call target is no function of this module");
         return signature_of(module_, *function);
     }
     try {  // "(.param .b32 _) _ (.param .b64 _);" is the head of a function
-        const ptx::Module head =
-            ptx::parse(".version 8.0\n.target sm_80\n.address_size 64\n.func " + symbol->directive->raw, "prototype");
+        const nvptx::Module head =
+            nvptx::parse(".version 8.0\n.target sm_80\n.address_size 64\n.func " + symbol->directive->raw, "prototype");
         if (!head.functions.empty()) return signature_of(head, head.functions.front());
     } catch (const Error&) {}
     unsupported("its .callprototype cannot be read");
 }
 
-void Lowering::call_through(const ptx::Operand& target, Operands results, Operands arguments,
-                            const ptx::Operand& prototype) {
+void Lowering::call_through(const nvptx::Operand& target, Operands results, Operands arguments,
+                            const nvptx::Operand& prototype) {
     const Signature signature = signature_of_call(prototype);
     need_functions_with_addresses();
     call_lanes(source(target, Type::U64), ~0u, signature, results, arguments);
 }
 
-void Lowering::call_out_of_line(const ptx::Function& callee, Operands results, Operands arguments) {
+void Lowering::call_out_of_line(const nvptx::Function& callee, Operands results, Operands arguments) {
     need(callee);
     call_lanes(constant(0, 8), number_of(callee), signature_of(module_, callee), results, arguments);
 }
@@ -283,7 +283,7 @@ void Lowering::lower_functions() {
     }
 }
 
-void Lowering::lower_function(const ptx::Function& function, std::uint32_t label) {
+void Lowering::lower_function(const nvptx::Function& function, std::uint32_t label) {
     const Signature signature = signature_of(module_, function);
     std::uint32_t used = signature.bytes;
     local_used_ = &used;
@@ -299,8 +299,8 @@ void Lowering::lower_function(const ptx::Function& function, std::uint32_t label
     const std::size_t entered = micros.size() - 1;
     std::vector<std::pair<Value, Signature::Slot>> results_in_registers;
     Scope formals;
-    const auto bind = [&](const ptx::Variable& variable, Signature::Slot slot, bool is_result) {
-        const ptx::Name name = variable.declarators.front().name;
+    const auto bind = [&](const nvptx::Variable& variable, Signature::Slot slot, bool is_result) {
+        const nvptx::Name name = variable.declarators.front().name;
         Symbol symbol{.kind = Symbol::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
         symbol.on_stack = true;
         if (module_.text(variable.space) == ".reg") {
@@ -330,11 +330,11 @@ void Lowering::lower_function(const ptx::Function& function, std::uint32_t label
 
 void Lowering::call(Form& form, Operands operands) {
     form.take(".uni");
-    using Kind = ptx::Operand::Kind;
+    using Kind = nvptx::Operand::Kind;
     Operands results, arguments;
     std::size_t at = 0;
     if (operands[at].kind == Kind::List) results = module_.operands(operands[at++].children);
-    const ptx::Operand& target = operands[at++];
+    const nvptx::Operand& target = operands[at++];
     if (at < operands.size() && operands[at].kind == Kind::List) arguments = module_.operands(operands[at++].children);
     const std::string_view name = module_.text(target.name);
     const Symbol* const symbol = target.kind == Kind::Symbol ? find(target.name) : nullptr;
@@ -346,7 +346,7 @@ void Lowering::call(Form& form, Operands operands) {
         unsupported(fmt::format("'{}' is no function", name), "declare it before the call");
     if (!is_defined)
         unsupported(fmt::format("'{}' has no body in this module", name), "give its definition in the same module");
-    const ptx::Function& callee = *symbol->function;
+    const nvptx::Function& callee = *symbol->function;
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
         unsupported(fmt::format("'{}' has another number of parameters", name));
     if (first_) emit(nothing, 0, 0, {});

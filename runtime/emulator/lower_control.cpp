@@ -14,8 +14,8 @@ void Lowering::bra(Form& form, Operands operands) {
     if (!target || target->kind != Symbol::Kind::Label)
         unsupported(fmt::format("label '{}' is not in reach", module_.text(operands[0].name)));
     const std::uint32_t label = target->label;
-    if (current_->guard == ptx::no_name) return jump_to(label);
-    ptx::Operand guard{.kind = ptx::Operand::Kind::Symbol};
+    if (current_->guard == nvptx::no_name) return jump_to(label);
+    nvptx::Operand guard{.kind = nvptx::Operand::Kind::Symbol};
     guard.name = current_->guard;
     branch_to(label, predicate(guard), current_->guard_negated);
 }
@@ -32,7 +32,7 @@ void Lowering::brx(Form& form, Operands operands) {
     micro.counts = true;
     micro.label = std::uint32_t(table_labels.size());
     micro.targets = std::uint32_t(targets.size());
-    for (const ptx::Operand& target : targets) {
+    for (const nvptx::Operand& target : targets) {
         const Symbol* const symbol = find(target.name);
         if (!symbol || symbol->kind != Symbol::Kind::Label) unsupported("a branch target is not in reach");
         table_labels.push_back(symbol->label);
@@ -104,7 +104,7 @@ void Lowering::shfl(Form& form, Operands operands) {
     if (!form.take(".sync")) unsupported("shfl without .sync", "use shfl.sync with a member mask");
     const std::string_view mode = form.take_any({".up", ".down", ".bfly", ".idx"});
     form.take_type();
-    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result d = result(targets[0], Type::U32);
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
@@ -136,7 +136,7 @@ void Lowering::match(Form& form, Operands operands) {
     form.take(".sync");
     const bool all = form.take_any({".all", ".any"}) == ".all";
     const Type type = form.take_type().value_or(Type::U32);
-    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result d = result(targets[0], Type::U32);
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};

@@ -34,8 +34,8 @@ Rounding integral_rounding(std::string_view name) {
 
 }  // namespace
 
-Value Lowering::compared(Form& form, Type type, std::string_view comparison, const ptx::Operand& a,
-                         const ptx::Operand& b) {
+Value Lowering::compared(Form& form, Type type, std::string_view comparison, const nvptx::Operand& a,
+                         const nvptx::Operand& b) {
     const auto known = comparison_named(comparison);
     if (!known) unsupported("it has no comparison the emulator knows");
     const Value to = temporary(0);
@@ -49,7 +49,7 @@ void Lowering::setp(Form& form, Operands operands) {
     const std::string_view combine = form.take_any({".and", ".or", ".xor"});
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
-    const bool pair = operands[0].kind == ptx::Operand::Kind::Pair;
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result p = result(targets[0], Type::Pred);
     if (combine.empty() && !pair) {
@@ -169,7 +169,7 @@ void Lowering::cvt(Form& form, Operands operands) {
 }
 
 /// mov.b64 d, {a, b} and its like: the first element is the lowest.
-void Lowering::pack(Type type, const ptx::Operand& to, const ptx::Operand& from) {
+void Lowering::pack(Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
     const Operands parts = module_.operands(from.children);
     const unsigned bytes = ir::info(type).bytes;
     const Result d = result(to, type);
@@ -198,7 +198,7 @@ void Lowering::pack(Type type, const ptx::Operand& to, const ptx::Operand& from)
     finish(d);
 }
 
-void Lowering::unpack(Type type, const ptx::Operand& to, const ptx::Operand& from) {
+void Lowering::unpack(Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
     const Operands parts = module_.operands(to.children);
     const unsigned bytes = ir::info(type).bytes;
     const bool into_bytes = bytes <= 4 && parts.size() == bytes;
@@ -225,9 +225,9 @@ void Lowering::unpack(Type type, const ptx::Operand& to, const ptx::Operand& fro
 }
 
 /// mov.b128 between registers, or between one and its halves.
-void Lowering::mov128(const ptx::Operand& to, const ptx::Operand& from) {
-    const auto halves = [&](const ptx::Operand& operand) {
-        return operand.kind == ptx::Operand::Kind::Vector ? Operands(module_.operands(operand.children)) : Operands();
+void Lowering::mov128(const nvptx::Operand& to, const nvptx::Operand& from) {
+    const auto halves = [&](const nvptx::Operand& operand) {
+        return operand.kind == nvptx::Operand::Kind::Vector ? Operands(module_.operands(operand.children)) : Operands();
     };
     std::vector<Value> words;
     if (const Operands parts = halves(from); !parts.empty())
@@ -254,11 +254,11 @@ void Lowering::mov(Form& form, Operands operands) {
     if (form.take(".b128")) return mov128(operands[0], operands[1]);
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
-    if (operands[1].kind == ptx::Operand::Kind::Vector) {
-        if (operands[0].kind == ptx::Operand::Kind::Vector) unsupported("a move between vectors is not known");
+    if (operands[1].kind == nvptx::Operand::Kind::Vector) {
+        if (operands[0].kind == nvptx::Operand::Kind::Vector) unsupported("a move between vectors is not known");
         return pack(*type, operands[0], operands[1]);
     }
-    if (operands[0].kind == ptx::Operand::Kind::Vector) return unpack(*type, operands[0], operands[1]);
+    if (operands[0].kind == nvptx::Operand::Kind::Vector) return unpack(*type, operands[0], operands[1]);
     const Result d = result(operands[0], *type);
     const Value from = source(operands[1], *type);
     const ValueInfo& info = values[index(from)];

@@ -34,8 +34,8 @@ Value Lowering::with_offset(Value base, std::int64_t offset) {
     return to;
 }
 
-Lowering::AddressOperand Lowering::address(const ptx::Operand& operand, Space space) {
-    using Kind = ptx::Operand::Kind;
+Lowering::AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
+    using Kind = nvptx::Operand::Kind;
     if (operand.kind != Kind::Address) unsupported("an address is needed here");
     const Operands parts = module_.operands(operand.children);
     if (parts.size() != 1) unsupported("an address of several parts is not known here");
@@ -69,7 +69,7 @@ Lowering::AddressOperand Lowering::address(const ptx::Operand& operand, Space sp
     return {with_offset(base, offset), 0, space};
 }
 
-Lowering::Access Lowering::take_access(Form& form, const ptx::Operand& operand) {
+Lowering::Access Lowering::take_access(Form& form, const nvptx::Operand& operand) {
     Access access;
     take_order(form, access.before, access.after);
     access.at = address(operand, take_space(form));
@@ -91,8 +91,8 @@ Lowering::Access Lowering::take_access(Form& form, const ptx::Operand& operand) 
 }
 
 /// The two halves of a register of 128 bits.
-std::vector<Value> Lowering::double_words(const ptx::Operand& operand) {
-    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+std::vector<Value> Lowering::double_words(const nvptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
     if (!symbol || !symbol->is_pair) unsupported("a register of 128 bits is needed here");
     return {symbol->value, symbol->high};
 }
@@ -157,12 +157,12 @@ void Lowering::ld(Form& form, Operands operands) {
     if (is_wide) {
         load_elements(from, double_words(operands[0]));
     } else {
-        const bool is_vector = operands[0].kind == ptx::Operand::Kind::Vector;
+        const bool is_vector = operands[0].kind == nvptx::Operand::Kind::Vector;
         const Operands targets = is_vector ? Operands(module_.operands(operands[0].children)) : operands.one(0);
         if (targets.size() != from.count) unsupported("the vector has another length");
         std::vector<Result> results;
         std::vector<Value> elements;
-        for (const ptx::Operand& target : targets) results.push_back(result(target, from.type));
+        for (const nvptx::Operand& target : targets) results.push_back(result(target, from.type));
         for (const Result& each : results) elements.push_back(each.at);
         load_elements(from, elements);
         for (const Result& each : results) finish(each);
@@ -177,17 +177,17 @@ void Lowering::st(Form& form, Operands operands) {
     if (is_wide) {
         elements = double_words(operands[1]);
     } else {
-        const bool is_vector = operands[1].kind == ptx::Operand::Kind::Vector;
+        const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
         const Operands sources = is_vector ? Operands(module_.operands(operands[1].children)) : operands.one(1);
         if (sources.size() != to.count) unsupported("the vector has another length");
-        for (const ptx::Operand& each : sources) elements.push_back(source(each, to.type));
+        for (const nvptx::Operand& each : sources) elements.push_back(source(each, to.type));
     }
     if (to.before) emit(fence, 0, 0, {});
     store_elements(to, elements);
     if (to.after) emit(fence, 0, 0, {});
 }
 
-void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
+void Lowering::update(Form& form, const nvptx::Operand* to, Operands operands) {
     static const std::unordered_map<std::string_view, Atomic> names = {
         {".add", Atomic::Add},       {".min", Atomic::Min},        {".max", Atomic::Max}, {".inc", Atomic::Inc},
         {".dec", Atomic::Dec},       {".and", Atomic::And},        {".or", Atomic::Or},   {".xor", Atomic::Xor},
@@ -220,8 +220,8 @@ void Lowering::update(Form& form, const ptx::Operand* to, Operands operands) {
 }
 
 /// Each element by itself, as the ISA has it; the vector is aligned as a whole.
-void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const ptx::Operand* to,
-                             Operands operands) {
+void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at,
+                             const nvptx::Operand* to, Operands operands) {
     const Operands sources = module_.operands(operands[1].children);
     const Operands targets = to ? Operands(module_.operands(to->children)) : Operands();
     if (sources.size() != count || (to && targets.size() != count)) unsupported("the vector has another length");

@@ -22,8 +22,8 @@ std::optional<Type> type_of(std::string_view modifier) {
     return found->second;
 }
 
-Form::Form(const ptx::Module& module, const ptx::Instruction& instruction) {
-    for (const ptx::Name name : module.modifiers(instruction.modifiers)) rest_.push_back(module.text(name));
+Form::Form(const nvptx::Module& module, const nvptx::Instruction& instruction) {
+    for (const nvptx::Name name : module.modifiers(instruction.modifiers)) rest_.push_back(module.text(name));
 }
 
 bool Form::take(std::string_view modifier) {
@@ -144,7 +144,7 @@ void Lowering::branch_to(std::uint32_t label, Value predicate, bool unless) {
 
 // ---- operands
 
-std::optional<Special> Lowering::special_register(const ptx::Operand& operand) const {
+std::optional<Special> Lowering::special_register(const nvptx::Operand& operand) const {
     using Kind = Special::Kind;
     static const std::unordered_map<std::string_view, Special> names = {
         {"%laneid", {Kind::LaneId}},
@@ -172,7 +172,7 @@ std::optional<Special> Lowering::special_register(const ptx::Operand& operand) c
                                                                        {"%nclusterid", Kind::Nctaid},
                                                                        {"%cluster_ctaid", Kind::Zero},
                                                                        {"%cluster_nctaid", Kind::One}};
-    if (operand.kind != ptx::Operand::Kind::Symbol) return {};
+    if (operand.kind != nvptx::Operand::Kind::Symbol) return {};
     const std::string_view name = module_.text(operand.name);
     if (const auto found = names.find(name); found != names.end()) return found->second;
     const auto found = vectors.find(name);
@@ -184,14 +184,14 @@ std::optional<Special> Lowering::special_register(const ptx::Operand& operand) c
     return Special{found->second, constant ? std::uint8_t(0) : std::uint8_t(axis[1] - 'x')};
 }
 
-bool Lowering::is_clock(const ptx::Operand& operand) const {
+bool Lowering::is_clock(const nvptx::Operand& operand) const {
     const std::string_view name = module_.text(operand.name);
     return name == "%clock" || name == "%clock64" || name == "%clock_hi" || name == "%globaltimer" ||
            name == "%globaltimer_lo" || name == "%globaltimer_hi";
 }
 
-std::uint64_t Lowering::literal(const ptx::Operand& operand, Type type) const {
-    using Kind = ptx::Operand::Kind;
+std::uint64_t Lowering::literal(const nvptx::Operand& operand, Type type) const {
+    using Kind = nvptx::Operand::Kind;
     switch (operand.kind) {
         case Kind::Integer:
             if (type == Type::F32) return std::bit_cast<std::uint32_t>(float(std::int64_t(operand.value)));
@@ -226,9 +226,9 @@ Value Lowering::resized(Value value, std::uint8_t slot) {
     return to;
 }
 
-Value Lowering::predicate(const ptx::Operand& operand) {
-    if (operand.kind == ptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
-    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+Value Lowering::predicate(const nvptx::Operand& operand) {
+    if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
     if (!symbol || symbol->kind != Symbol::Kind::Register || values[index(symbol->value)].slot != 0)
         unsupported("a predicate register is needed here");
     if (!operand.negated) return symbol->value;
@@ -238,10 +238,10 @@ Value Lowering::predicate(const ptx::Operand& operand) {
 }
 
 /// A source of `type`, in a slot of the type's size.
-Value Lowering::source(const ptx::Operand& operand, Type type) {
+Value Lowering::source(const nvptx::Operand& operand, Type type) {
     if (type == Type::Pred) return predicate(operand);
     const std::uint8_t slot = slot_of(type);
-    if (operand.kind != ptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
+    if (operand.kind != nvptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
     if (const auto known = special_register(operand)) return resized(special(*known), slot);
     if (is_clock(operand)) {
         const Value clock = temporary(8);
@@ -256,16 +256,16 @@ Value Lowering::source(const ptx::Operand& operand, Type type) {
         return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
     if (symbol->kind == Symbol::Kind::Memory) return constant(symbol->address + operand.value, slot);
     if (symbol->kind == Symbol::Kind::Function) return constant(function_address(number_of(*symbol->function)), slot);
-    if (symbol->kind != Symbol::Kind::Register || symbol->is_pair || operand.suffix != ptx::no_name || operand.minus ||
-        operand.negated)
+    if (symbol->kind != Symbol::Kind::Register || symbol->is_pair || operand.suffix != nvptx::no_name ||
+        operand.minus || operand.negated)
         unsupported("an operand of this kind is not known here");
     return resized(symbol->value, slot);
 }
 
-Lowering::Result Lowering::result(const ptx::Operand& operand, Type type) {
+Lowering::Result Lowering::result(const nvptx::Operand& operand, Type type) {
     const std::uint8_t slot = slot_of(type);
-    if (operand.kind == ptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
-    const Symbol* const symbol = operand.kind == ptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    if (operand.kind == nvptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
     if (!symbol || symbol->kind != Symbol::Kind::Register || symbol->is_pair)
         unsupported("a register is needed for the result");
     const std::uint8_t to = values[index(symbol->value)].slot;

@@ -89,9 +89,9 @@ void Lowering::szext(Form& form, Operands operands) {
 /// lop3.or.b32 d|p, a, b, c, table, q:   p = (d != 0) or q
 void Lowering::lop3_with_predicate(Form& form, Operands operands, std::string_view combine) {
     const Operands targets =
-        operands[0].kind == ptx::Operand::Kind::Pair ? Operands(module_.operands(operands[0].children)) : operands;
+        operands[0].kind == nvptx::Operand::Kind::Pair ? Operands(module_.operands(operands[0].children)) : operands;
     const Result d = result(targets[0], Type::U32), p = result(targets[1], Type::Pred);
-    if (operands[4].kind != ptx::Operand::Kind::Integer) unsupported("only the form with a literal table is known");
+    if (operands[4].kind != nvptx::Operand::Kind::Integer) unsupported("only the form with a literal table is known");
     apply(select_integer(Operation::Lop3, Type::U32), d.at,
           {source(operands[1], Type::U32), source(operands[2], Type::U32), source(operands[3], Type::U32)},
           std::uint32_t(operands[4].value) & 255);
@@ -138,7 +138,7 @@ void Lowering::video(Form& form, Operands operands) {
     how.a_signed = is_signed_type(form.take_type());
     how.b_signed = is_signed_type(form.take_type());
 
-    std::vector<ptx::Operand> plain(operands.begin(), operands.end());
+    std::vector<nvptx::Operand> plain(operands.begin(), operands.end());
     if (plain.size() < 3) throw MissingOperand{};
     const auto suffix = [&](std::size_t i) { return module_.text(plain[i].suffix); };
     const bool scalar = how.parts == 1;
@@ -148,8 +148,8 @@ void Lowering::video(Form& form, Operands operands) {
     if (into == ~0u || a == ~0u || b == ~0u) unsupported("a selector is not known");
     how.negates_product = plain[1].minus != plain[2].minus;
     how.negates_addend = plain.size() > 3 && plain[3].minus;
-    for (ptx::Operand& each : plain) each.suffix = ptx::no_name, each.minus = false;
-    on_words(scalar ? Scalar::Video : Scalar::VideoParts, std::span<const ptx::Operand>(plain), how.bits(),
+    for (nvptx::Operand& each : plain) each.suffix = nvptx::no_name, each.minus = false;
+    on_words(scalar ? Scalar::Video : Scalar::VideoParts, std::span<const nvptx::Operand>(plain), how.bits(),
              scalar ? a | b << 3 | into << 6 : a | b << 12 | into << 24);
 }
 

@@ -33,8 +33,8 @@ unsigned element_bytes(std::string_view type) {
     return bits / 8;
 }
 
-std::uint64_t variable_bytes(const ptx::Module& module, const ptx::Variable& variable,
-                             const ptx::Variable::Declarator& declarator) {
+std::uint64_t variable_bytes(const nvptx::Module& module, const nvptx::Variable& variable,
+                             const nvptx::Variable::Declarator& declarator) {
     std::uint64_t bytes = element_bytes(module.text(variable.type));
     const std::string_view vector = module.text(variable.vector);
     if (vector.size() > 2) bytes *= unsigned(vector[2] - '0');
@@ -44,7 +44,7 @@ std::uint64_t variable_bytes(const ptx::Module& module, const ptx::Variable& var
     return std::min(bytes, most);
 }
 
-std::uint64_t variable_alignment(const ptx::Module& module, const ptx::Variable& variable) {
+std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Variable& variable) {
     if (variable.alignment) return variable.alignment;
     std::uint64_t bytes = std::max(1u, element_bytes(module.text(variable.type)));
     const std::string_view vector = module.text(variable.vector);
@@ -56,15 +56,15 @@ void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     diagnostic.where = location(module_, current_ ? current_->where : kernel_.where);
     diagnostic.message = fmt::format("the emulator cannot run this instruction: {}", why);
     diagnostic.hint = hint.empty() ? "run the kernel on a CUDA device, or write it without this instruction" : hint;
-    if (current_) diagnostic.excerpt = "    " + ptx::print(module_, *current_);
+    if (current_) diagnostic.excerpt = "    " + nvptx::print(module_, *current_);
     throw Error(std::move(diagnostic));
 }
 
 // ---- bodies
 
-void Lowering::define(ptx::Name name, const Symbol& symbol) { scopes_.back()[name] = symbol; }
+void Lowering::define(nvptx::Name name, const Symbol& symbol) { scopes_.back()[name] = symbol; }
 
-const Symbol* Lowering::find(ptx::Name name) {
+const Symbol* Lowering::find(nvptx::Name name) {
     for (std::size_t i = scopes_.size(); i-- > function_base_;)
         if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) return &found->second;
     if (const auto found = module_scope_.find(name); found != module_scope_.end()) return &found->second;
@@ -81,17 +81,17 @@ const Symbol* Lowering::find(ptx::Name name) {
 }
 
 /// .shared variables of module scope belong to the kernels that use them.
-void Lowering::module_shared(ptx::Name name) {
-    for (const ptx::Variable& variable : module_.variables) {
+void Lowering::module_shared(nvptx::Name name) {
+    for (const nvptx::Variable& variable : module_.variables) {
         if (module_.text(variable.space) != ".shared") continue;
         for (const auto& declarator : variable.declarators)
             if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
     }
-    if (const ptx::Function* function = module_.find_function(module_.text(name)))
+    if (const nvptx::Function* function = module_.find_function(module_.text(name)))
         module_scope_[name] = {.kind = Symbol::Kind::Function, .function = function};
 }
 
-void Lowering::declare_registers(const ptx::Variable& variable) {
+void Lowering::declare_registers(const nvptx::Variable& variable) {
     const std::string_view text = module_.text(variable.type);
     const auto width = std::uint8_t(element_bytes(text));
     if (text != ".pred" && (width == 0 || width > 16))
@@ -109,13 +109,13 @@ void Lowering::declare_registers(const ptx::Variable& variable) {
             continue;
         }
         for (std::uint32_t i = 0; i < declarator.range; ++i) {  // names that are used nowhere were never interned
-            const ptx::Name name = module_.find(fmt::format("{}{}", module_.text(declarator.name), i));
-            if (name != ptx::no_name) define(name, new_register());
+            const nvptx::Name name = module_.find(fmt::format("{}{}", module_.text(declarator.name), i));
+            if (name != nvptx::no_name) define(name, new_register());
         }
     }
 }
 
-Symbol Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator) {
+Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
     const bool shared = module_.text(variable.space) == ".shared";
     const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
     const std::uint64_t alignment = variable_alignment(module_, variable);
@@ -141,7 +141,7 @@ Symbol Lowering::declare_memory(const ptx::Variable& variable, const ptx::Variab
     return symbol;
 }
 
-void Lowering::declare(const ptx::Variable& variable) {
+void Lowering::declare(const nvptx::Variable& variable) {
     const std::string_view space = module_.text(variable.space);
     if (space == ".reg") return declare_registers(variable);
     if (space != ".shared" && space != ".local" && space != ".param")
@@ -150,17 +150,17 @@ void Lowering::declare(const ptx::Variable& variable) {
 }
 
 /// Labels are known in all of the scope they stand in.
-void Lowering::open_scope(std::span<const ptx::Statement> statements, const ptx::Function& function) {
-    using Kind = ptx::Statement::Kind;
+void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function) {
+    using Kind = nvptx::Statement::Kind;
     scopes_.emplace_back();
     int depth = 0;
     for (std::size_t i = 0; i < statements.size() && depth >= 0; ++i) {
         if (statements[i].kind == Kind::ScopeBegin) ++depth;
         if (statements[i].kind == Kind::ScopeEnd) --depth;
         if (statements[i].kind != Kind::Label || depth != 0) continue;
-        const ptx::Name name = ptx::Name(statements[i].index);
+        const nvptx::Name name = nvptx::Name(statements[i].index);
         if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
-            const ptx::Directive& directive = function.body_directives[statements[i + 1].index];
+            const nvptx::Directive& directive = function.body_directives[statements[i + 1].index];
             const std::string_view kind = module_.text(directive.name);
             if (kind == ".branchtargets") {
                 define(name, {.kind = Symbol::Kind::Table, .targets = directive.operands});
@@ -175,16 +175,16 @@ void Lowering::open_scope(std::span<const ptx::Statement> statements, const ptx:
     }
 }
 
-void Lowering::body(const ptx::Function& function) {
-    using Kind = ptx::Statement::Kind;
-    const std::span<const ptx::Statement> statements(function.body);
+void Lowering::body(const nvptx::Function& function) {
+    using Kind = nvptx::Statement::Kind;
+    const std::span<const nvptx::Statement> statements(function.body);
     open_scope(statements, function);
     for (std::size_t i = 0; i < statements.size(); ++i) {
-        const ptx::Statement& statement = statements[i];
+        const nvptx::Statement& statement = statements[i];
         switch (statement.kind) {
             case Kind::Instruction: instruction(function.instructions[statement.index]); break;
             case Kind::Label:
-                if (const Symbol* symbol = find(ptx::Name(statement.index)); symbol->kind == Symbol::Kind::Label)
+                if (const Symbol* symbol = find(nvptx::Name(statement.index)); symbol->kind == Symbol::Kind::Label)
                     place_label(symbol->label);
                 break;
             case Kind::Variable: declare(function.variables[statement.index]); break;
@@ -196,13 +196,13 @@ void Lowering::body(const ptx::Function& function) {
     scopes_.pop_back();
 }
 
-void Lowering::instruction(const ptx::Instruction& instruction) {
+void Lowering::instruction(const nvptx::Instruction& instruction) {
     current_ = &instruction;
     first_ = true;
     const std::string_view opcode = module_.text(instruction.opcode);
-    if (instruction.guard == ptx::no_name || opcode == "bra") return instruction_body(instruction);
+    if (instruction.guard == nvptx::no_name || opcode == "bra") return instruction_body(instruction);
 
-    ptx::Operand operand{.kind = ptx::Operand::Kind::Symbol};
+    nvptx::Operand operand{.kind = nvptx::Operand::Kind::Symbol};
     operand.name = instruction.guard;
     const Value guard = predicate(operand);
     if (needs_branch(opcode)) {
@@ -222,7 +222,7 @@ void Lowering::instruction(const ptx::Instruction& instruction) {
     micros[begin].fields[4] = std::uint32_t(micros.size() - begin);
 }
 
-void Lowering::instruction_body(const ptx::Instruction& instruction) {
+void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     Form form(module_, instruction);
     const auto found = rules().find(module_.text(instruction.opcode));
     if (found == rules().end()) unsupported(fmt::format("opcode '{}'", module_.text(instruction.opcode)));
@@ -235,10 +235,10 @@ void Lowering::instruction_body(const ptx::Instruction& instruction) {
     if (first_) emit(nothing, 0, 0, {});  // so that it is counted
 }
 
-void Lowering::run(const ptx::Function& entry) {
+void Lowering::run(const nvptx::Function& entry) {
     scopes_.emplace_back();
     std::size_t offset = 0;
-    for (const ptx::Variable& variable : entry.parameters) {
+    for (const nvptx::Variable& variable : entry.parameters) {
         const auto& declarator = variable.declarators.front();
         const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
         offset = rounded_up(offset, variable_alignment(module_, variable));

@@ -46,13 +46,13 @@ struct Micro {
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
     std::uint32_t targets = 0;
-    const ptx::Instruction* instruction = nullptr;
+    const nvptx::Instruction* instruction = nullptr;
 };
 
 /// The modifiers of an instruction as a set from which they are taken; what is left over was not understood.
 class Form {
 public:
-    Form(const ptx::Module& module, const ptx::Instruction& instruction);
+    Form(const nvptx::Module& module, const nvptx::Instruction& instruction);
     bool take(std::string_view modifier);
     bool has(std::string_view modifier) const;
     /// The first of these that is there, or "".
@@ -75,8 +75,8 @@ struct MissingOperand {};
 class Operands {
 public:
     Operands() = default;
-    Operands(std::span<const ptx::Operand> operands) : operands_(operands) {}
-    const ptx::Operand& operator[](std::size_t i) const {
+    Operands(std::span<const nvptx::Operand> operands) : operands_(operands) {}
+    const nvptx::Operand& operator[](std::size_t i) const {
         if (i >= operands_.size()) throw MissingOperand{};
         return operands_[i];
     }
@@ -91,22 +91,22 @@ public:
     Operands one(std::size_t i) const { return std::span(&(*this)[i], 1); }
 
 private:
-    std::span<const ptx::Operand> operands_;
+    std::span<const nvptx::Operand> operands_;
 };
 
 struct Symbol {
     enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function, Prototype };
     Kind kind = Kind::Register;
-    Value value{};                              // Register
-    Value high{};                               // ... of 128 bits: its upper half
-    bool is_pair = false;                       // ... of 128 bits
-    Space space = Space::Global;                // Memory
-    std::uint64_t address = 0, bytes = 0;       // Memory: as an instruction of its space sees it
-    bool on_stack = false;                      // Memory: address counts from the stack pointer of the function
-    std::uint32_t label = 0;                    // Label
-    ptx::Span targets{};                        // Table
-    const ptx::Function* function = nullptr;    // Function
-    const ptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
+    Value value{};                                // Register
+    Value high{};                                 // ... of 128 bits: its upper half
+    bool is_pair = false;                         // ... of 128 bits
+    Space space = Space::Global;                  // Memory
+    std::uint64_t address = 0, bytes = 0;         // Memory: as an instruction of its space sees it
+    bool on_stack = false;                        // Memory: address counts from the stack pointer of the function
+    std::uint32_t label = 0;                      // Label
+    nvptx::Span targets{};                        // Table
+    const nvptx::Function* function = nullptr;    // Function
+    const nvptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
 };
 
 /// Where the results and parameters of a called function lie, from its stack pointer.
@@ -117,15 +117,15 @@ struct Signature {
     std::vector<Slot> results, parameters;
     std::uint32_t bytes = 0;
 };
-Signature signature_of(const ptx::Module& module, const ptx::Function& function);
+Signature signature_of(const nvptx::Module& module, const nvptx::Function& function);
 
 class Lowering {
 public:
     /// Dynamic shared memory begins at `dynamic_base`, behind the static, whose size is known only after a first run.
-    Lowering(const ptx::Module& module, const ModuleMemory& variables, Kernel& kernel, std::uint64_t dynamic_base)
+    Lowering(const nvptx::Module& module, const ModuleMemory& variables, Kernel& kernel, std::uint64_t dynamic_base)
         : module_(module), variables_(variables), kernel_(kernel), dynamic_base_(dynamic_base) {}
 
-    void run(const ptx::Function& entry);
+    void run(const nvptx::Function& entry);
 
     std::vector<Micro> micros;
     std::vector<ValueInfo> values;
@@ -142,16 +142,16 @@ private:
     static const std::unordered_map<std::string_view, Rule>& rules();
 
     // lowering.cpp: bodies, scopes, values
-    void body(const ptx::Function& function);
-    void open_scope(std::span<const ptx::Statement> statements, const ptx::Function& function);
-    void declare(const ptx::Variable& variable);
-    void declare_registers(const ptx::Variable& variable);
-    Symbol declare_memory(const ptx::Variable& variable, const ptx::Variable::Declarator& declarator);
-    void define(ptx::Name name, const Symbol& symbol);
-    const Symbol* find(ptx::Name name);
-    void module_shared(ptx::Name name);
-    void instruction(const ptx::Instruction& instruction);
-    void instruction_body(const ptx::Instruction& instruction);
+    void body(const nvptx::Function& function);
+    void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
+    void declare(const nvptx::Variable& variable);
+    void declare_registers(const nvptx::Variable& variable);
+    Symbol declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
+    void define(nvptx::Name name, const Symbol& symbol);
+    const Symbol* find(nvptx::Name name);
+    void module_shared(nvptx::Name name);
+    void instruction(const nvptx::Instruction& instruction);
+    void instruction_body(const nvptx::Instruction& instruction);
     [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
 
     Value new_value(std::uint8_t slot, std::uint8_t width);
@@ -168,12 +168,12 @@ private:
     void jump_to(std::uint32_t label);
     void branch_to(std::uint32_t label, Value predicate, bool unless);
 
-    Value predicate(const ptx::Operand& operand);
-    Value source(const ptx::Operand& operand, Type type);
+    Value predicate(const nvptx::Operand& operand);
+    Value source(const nvptx::Operand& operand, Type type);
     Value resized(Value value, std::uint8_t slot);
-    std::uint64_t literal(const ptx::Operand& operand, Type type) const;
-    std::optional<Special> special_register(const ptx::Operand& operand) const;
-    bool is_clock(const ptx::Operand& operand) const;
+    std::uint64_t literal(const nvptx::Operand& operand, Type type) const;
+    std::optional<Special> special_register(const nvptx::Operand& operand) const;
+    bool is_clock(const nvptx::Operand& operand) const;
 
     /// Where a result of `type` is computed; finish() then brings it to the register, widened to its width.
     struct Result {
@@ -182,7 +182,7 @@ private:
         Type type{};
         bool is_register = false;
     };
-    Result result(const ptx::Operand& operand, Type type);
+    Result result(const nvptx::Operand& operand, Type type);
     void finish(const Result& result);
 
     struct AddressOperand {
@@ -191,7 +191,7 @@ private:
         Space space = Space::Generic;
         bool fixed = false;  // no register takes part: `offset` alone, in `space`
     };
-    AddressOperand address(const ptx::Operand& operand, Space space);
+    AddressOperand address(const nvptx::Operand& operand, Space space);
     Value with_offset(Value base, std::int64_t offset);
 
     // Rules, by file: lower_arithmetic.cpp
@@ -253,7 +253,8 @@ private:
     void video(Form& form, Operands operands);
     void coarse_reciprocal(Scalar scalar, Operands operands);
     // lower_convert.cpp
-    Value compared(Form& form, Type type, std::string_view comparison, const ptx::Operand& a, const ptx::Operand& b);
+    Value compared(Form& form, Type type, std::string_view comparison, const nvptx::Operand& a,
+                   const nvptx::Operand& b);
     void setp(Form& form, Operands operands);
     void set(Form& form, Operands operands);
     void selp(Form& form, Operands operands);
@@ -263,9 +264,9 @@ private:
     Value lane_of(Value packed, Type type, unsigned number);
     void join_lanes(Type type, Value d, Value low, Value high);
     void mov(Form& form, Operands operands);
-    void mov128(const ptx::Operand& to, const ptx::Operand& from);
-    void pack(Type type, const ptx::Operand& to, const ptx::Operand& from);
-    void unpack(Type type, const ptx::Operand& to, const ptx::Operand& from);
+    void mov128(const nvptx::Operand& to, const nvptx::Operand& from);
+    void pack(Type type, const nvptx::Operand& to, const nvptx::Operand& from);
+    void unpack(Type type, const nvptx::Operand& to, const nvptx::Operand& from);
     void cvta(Form& form, Operands operands);
     void isspacep(Form& form, Operands operands);
     // lower_memory.cpp
@@ -278,18 +279,18 @@ private:
         unsigned count = 1;  // elements
         bool before = false, after = false;
     };
-    Access take_access(Form& form, const ptx::Operand& address);
+    Access take_access(Form& form, const nvptx::Operand& address);
     void load_elements(const Access& access, std::span<const Value> elements);
     void store_elements(const Access& access, std::span<const Value> elements);
     template <class F>
     void in_parts(const Access& access, std::span<const Value> elements, F f);
-    std::vector<Value> double_words(const ptx::Operand& operand);
+    std::vector<Value> double_words(const nvptx::Operand& operand);
     void ld(Form& form, Operands operands);
     void st(Form& form, Operands operands);
     void atom(Form& form, Operands operands);
     void red(Form& form, Operands operands);
-    void update(Form& form, const ptx::Operand* to, Operands operands);
-    void update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const ptx::Operand* to,
+    void update(Form& form, const nvptx::Operand* to, Operands operands);
+    void update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const nvptx::Operand* to,
                        Operands operands);
     void membar(Form& form, Operands operands);
     void ignored(Form& form, Operands operands);
@@ -297,28 +298,29 @@ private:
     void call(Form& form, Operands operands);
     void call_print(Operands results, Operands arguments);
     void call_assert_failure(Operands arguments);
-    void call_through(const ptx::Operand& target, Operands results, Operands arguments, const ptx::Operand& prototype);
-    void call_out_of_line(const ptx::Function& callee, Operands results, Operands arguments);
+    void call_through(const nvptx::Operand& target, Operands results, Operands arguments,
+                      const nvptx::Operand& prototype);
+    void call_out_of_line(const nvptx::Function& callee, Operands results, Operands arguments);
     void call_lanes(Value target, std::uint32_t function, const Signature& signature, Operands results,
                     Operands arguments);
-    void inline_function(const ptx::Function& callee, Operands results, Operands arguments);
+    void inline_function(const nvptx::Function& callee, Operands results, Operands arguments);
     void lower_functions();
-    void lower_function(const ptx::Function& function, std::uint32_t label);
-    std::uint32_t number_of(const ptx::Function& function) const;
-    void need(const ptx::Function& function);
+    void lower_function(const nvptx::Function& function, std::uint32_t label);
+    std::uint32_t number_of(const nvptx::Function& function) const;
+    void need(const nvptx::Function& function);
     void need_functions_with_addresses();
-    void need_functions_in(ptx::Span operands);
-    Signature signature_of_call(const ptx::Operand& prototype);
-    Symbol formal(const ptx::Variable& variable, const ptx::Operand& actual);
-    void copy_argument(const ptx::Variable& variable, const ptx::Operand& actual, const Symbol& formal, bool back);
-    Value argument(const ptx::Operand& operand);
+    void need_functions_in(nvptx::Span operands);
+    Signature signature_of_call(const nvptx::Operand& prototype);
+    Symbol formal(const nvptx::Variable& variable, const nvptx::Operand& actual);
+    void copy_argument(const nvptx::Variable& variable, const nvptx::Operand& actual, const Symbol& formal, bool back);
+    Value argument(const nvptx::Operand& operand);
     /// A place in local memory: `offset` from a value.
     struct Place {
         Value base{};
         std::uint64_t offset = 0;
     };
     Place place_of(const Symbol& symbol);
-    const Symbol* variable_of(const ptx::Operand& operand);
+    const Symbol* variable_of(const nvptx::Operand& operand);
     void load_local(Value d, unsigned bytes, Place from);
     void store_local(Value from, unsigned bytes, Place to);
     void copy_local(Place from, Place to, std::uint64_t bytes);
@@ -340,22 +342,22 @@ private:
     void elect(Form& form, Operands operands);
     void activemask(Form& form, Operands operands);
 
-    const ptx::Module& module_;
+    const nvptx::Module& module_;
     const ModuleMemory& variables_;
     Kernel& kernel_;
     const std::uint64_t dynamic_base_;
 
-    using Scope = std::unordered_map<ptx::Name, Symbol>;
+    using Scope = std::unordered_map<nvptx::Name, Symbol>;
     std::vector<Scope> scopes_;
     Scope module_scope_;
     std::size_t function_base_ = 0;  // the first scope of the function being inlined
-    std::vector<const ptx::Function*> callers_;
+    std::vector<const nvptx::Function*> callers_;
     std::uint32_t return_label_ = 0;
     bool on_stack_ = false;                // inside a function that is called
     Value stack_pointer_{};                // ... its
     std::uint32_t* local_used_ = nullptr;  // bytes of local memory of what is being lowered
-    std::unordered_map<const ptx::Variable::Declarator*, Symbol> shared_of_functions_;  // one for all inlined copies
-    const ptx::Instruction* current_ = nullptr;
+    std::unordered_map<const nvptx::Variable::Declarator*, Symbol> shared_of_functions_;  // one for all inlined copies
+    const nvptx::Instruction* current_ = nullptr;
     bool first_ = false;                                     // the next micro is the first of its instruction
     bool guarded_ = false;                                   // inside a guard
     std::unordered_map<std::uint64_t, Value> constants_[3];  // by slot: predicate, 4, 8
@@ -364,9 +366,9 @@ private:
 };
 
 /// Bytes and alignment of a variable.
-std::uint64_t variable_bytes(const ptx::Module& module, const ptx::Variable& variable,
-                             const ptx::Variable::Declarator& declarator);
-std::uint64_t variable_alignment(const ptx::Module& module, const ptx::Variable& variable);
+std::uint64_t variable_bytes(const nvptx::Module& module, const nvptx::Variable& variable,
+                             const nvptx::Variable::Declarator& declarator);
+std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Variable& variable);
 /// Bytes of a type such as ".f16x2"; 0 for one without a size.
 unsigned element_bytes(std::string_view type);
 

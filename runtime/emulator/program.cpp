@@ -20,13 +20,13 @@ std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1
 /// The bytes of an initialiser, element after element.
 class Initialiser {
 public:
-    Initialiser(const ptx::Module& module, const ModuleMemory& variables, std::span<std::byte> to, unsigned element)
+    Initialiser(const nvptx::Module& module, const ModuleMemory& variables, std::span<std::byte> to, unsigned element)
         : module_(module), variables_(variables), to_(to), element_(element) {}
 
-    void write(const ptx::Operand& operand) {
-        using Kind = ptx::Operand::Kind;
+    void write(const nvptx::Operand& operand) {
+        using Kind = nvptx::Operand::Kind;
         if (operand.kind == Kind::Vector) {
-            for (const ptx::Operand& child : module_.operands(operand.children)) write(child);
+            for (const nvptx::Operand& child : module_.operands(operand.children)) write(child);
             return;
         }
         std::uint64_t bits = operand.value;
@@ -42,9 +42,9 @@ public:
 
 private:
     /// 0xff00(symbol): the bits of its address under the mask, shifted down.
-    std::uint64_t masked(const ptx::Operand& operand) const {
-        const ptx::Operand& of = module_.operands(operand.children)[0];
-        const std::uint64_t bits = address(of, of.kind == ptx::Operand::Kind::Generic);
+    std::uint64_t masked(const nvptx::Operand& operand) const {
+        const nvptx::Operand& of = module_.operands(operand.children)[0];
+        const std::uint64_t bits = address(of, of.kind == nvptx::Operand::Kind::Generic);
         return operand.value ? (bits & operand.value) >> std::countr_zero(operand.value) : 0;
     }
 
@@ -61,9 +61,9 @@ private:
         }
     }
 
-    std::uint64_t address(const ptx::Operand& operand, bool generic) const {
-        const ptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
-        if (const ptx::Function* const function = module_.find_function(module_.text(symbol.name)))
+    std::uint64_t address(const nvptx::Operand& operand, bool generic) const {
+        const nvptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
+        if (const nvptx::Function* const function = module_.find_function(module_.text(symbol.name)))
             return function_address(std::uint64_t(function - module_.functions.data()));
         const auto found = variables_.variables.find(symbol.name);
         if (found == variables_.variables.end())
@@ -75,7 +75,7 @@ private:
                (window ? window_address(found->second.space) : 0);
     }
 
-    const ptx::Module& module_;
+    const nvptx::Module& module_;
     const ModuleMemory& variables_;
     std::span<std::byte> to_;
     unsigned element_;
@@ -83,15 +83,15 @@ private:
 };
 
 template <class F>
-void each_declarator(const ptx::Module& module, std::string_view space, F f) {
-    for (const ptx::Variable& variable : module.variables)
+void each_declarator(const nvptx::Module& module, std::string_view space, F f) {
+    for (const nvptx::Variable& variable : module.variables)
         if (module.text(variable.space) == space)
             for (const auto& declarator : variable.declarators) f(variable, declarator);
 }
 
 }  // namespace
 
-ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
+ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
     ModuleMemory result;
     std::uint64_t global_bytes = 0;
     const auto limit = [&](std::uint64_t bytes, std::uint64_t most, std::string_view space, const auto& declarator) {
@@ -100,21 +100,21 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
                                     module.text(declarator.name), space, most),
                         "allocate large arrays with the runtime");
     };
-    each_declarator(module, ".global", [&](const ptx::Variable& variable, const auto& declarator) {
+    each_declarator(module, ".global", [&](const nvptx::Variable& variable, const auto& declarator) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         limit(global_bytes += bytes, std::uint64_t{1} << 31, ".global", declarator);
         const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
         result.buffers.push_back(address);
         result.variables[declarator.name] = {Space::Global, address, bytes};
     });
-    each_declarator(module, ".const", [&](const ptx::Variable& variable, const auto& declarator) {
+    each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         const std::uint64_t offset = rounded_up(result.constant.size(), variable_alignment(module, variable));
         limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
         result.constant.resize(offset + bytes);
         result.variables[declarator.name] = {Space::Const, offset, bytes};
     });
-    const auto initialise = [&](const ptx::Variable& variable, const auto& declarator) {
+    const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator) {
         const ModuleMemory::Variable& placed = result.variables.at(declarator.name);
         std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
         const unsigned element = element_bytes(module.text(variable.type));
@@ -123,7 +123,7 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
                                     module.text(variable.type)),
                         "initial values are of types of 8 to 64 bits");
         Initialiser initialiser(module, result, bytes, element);
-        for (const ptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
+        for (const nvptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
         if (bytes.empty()) return;
         if (placed.space == Space::Global)
             memory.write(placed.address, bytes);
@@ -138,7 +138,7 @@ ModuleMemory place_variables(const ptx::Module& module, Memory& memory) {
 namespace {
 
 /// Room for calls and alloca behind the kernel's own local variables.
-void prepare_stack(const ptx::Module& module, const Lowering& lowering, Kernel& kernel) {
+void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
     kernel.stack_base = std::uint32_t(rounded_up(kernel.local_bytes, 16));
     const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
@@ -151,13 +151,13 @@ void prepare_stack(const ptx::Module& module, const Lowering& lowering, Kernel& 
 
 }  // namespace
 
-Kernel decode(const ptx::Module& module, const ptx::Function& entry, const ModuleMemory& variables) {
+Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         Kernel kernel;
         kernel.name = module.text(entry.name);
         kernel.where = entry.where;
-        for (const ptx::Directive& directive : entry.directives) {
+        for (const nvptx::Directive& directive : entry.directives) {
             const auto operands = module.operands(directive.operands);
             std::array<std::uint32_t, 3> sizes{1, 1, 1};
             for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);
@@ -180,7 +180,7 @@ Kernel decode(const ptx::Module& module, const ptx::Function& entry, const Modul
 }
 
 struct Program::State {
-    State(ptx::Module m, Memory& memory, std::vector<Location> lines)
+    State(nvptx::Module m, Memory& memory, std::vector<Location> lines)
         : module(std::move(m)),
           memory(memory),
           source_lines(std::move(lines)),
@@ -193,7 +193,7 @@ struct Program::State {
         const std::lock_guard lock(mutex);
         for (const auto& known : kernels)
             if (known->name == name) return *known;
-        const ptx::Function* const function = module.find_function(name);
+        const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
         kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables)));
@@ -202,12 +202,12 @@ struct Program::State {
 
     std::string kernel_names() const {
         std::string text = "its kernels are:";
-        for (const ptx::Function& function : module.functions)
+        for (const nvptx::Function& function : module.functions)
             if (function.is_entry) text += fmt::format(" {}", module.text(function.name));
         return text;
     }
 
-    const ptx::Module module;
+    const nvptx::Module module;
     Memory& memory;
     const std::vector<Location> source_lines;
     const ModuleMemory variables;
@@ -215,7 +215,7 @@ struct Program::State {
     std::mutex mutex;
 };
 
-Program::Program(ptx::Module module, Memory& memory, std::vector<Location> source_lines)
+Program::Program(nvptx::Module module, Memory& memory, std::vector<Location> source_lines)
     : state_(std::make_unique<State>(std::move(module), memory, std::move(source_lines))) {}
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
@@ -227,7 +227,7 @@ std::uint32_t Program::shared_bytes(std::string_view entry) const { return state
 
 std::vector<std::string> Program::entries() const {
     std::vector<std::string> names;
-    for (const ptx::Function& function : state_->module.functions)
+    for (const nvptx::Function& function : state_->module.functions)
         if (function.is_entry && function.has_body) names.emplace_back(state_->module.text(function.name));
     return names;
 }

@@ -27,7 +27,7 @@ std::string who(const Block& block, const Warp& warp, unsigned lane) {
     return fmt::format("block {} thread {}", tuple(block.coordinates()), tuple(block.thread(warp, lane)));
 }
 
-const ptx::Instruction* instruction_at(const Block& block, std::uint32_t pc) {
+const nvptx::Instruction* instruction_at(const Block& block, std::uint32_t pc) {
     const auto& instructions = block.launch_state().kernel.instructions;
     return pc < instructions.size() ? instructions[pc] : nullptr;
 }
@@ -35,19 +35,19 @@ const ptx::Instruction* instruction_at(const Block& block, std::uint32_t pc) {
 /// The PTX line, and the line of the kernel's source where a table gives one.
 void place(Diagnostic& diagnostic, const Block& block, std::uint32_t pc) {
     const LaunchState& state = block.launch_state();
-    const ptx::Instruction* const instruction = instruction_at(block, pc);
+    const nvptx::Instruction* const instruction = instruction_at(block, pc);
     if (!instruction) return;
     diagnostic.where = location(state.module, instruction->where);
-    diagnostic.excerpt = "    " + ptx::print(state.module, *instruction);
+    diagnostic.excerpt = "    " + nvptx::print(state.module, *instruction);
     const std::uint32_t line = instruction->where.line;
     if (line < state.source_lines.size() && state.source_lines[line].known())
         diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
 }
 
 std::string place_text(const Block& block, std::uint32_t pc) {
-    const ptx::Instruction* const instruction = instruction_at(block, pc);
+    const nvptx::Instruction* const instruction = instruction_at(block, pc);
     if (!instruction) return "the end of the kernel";
-    return fmt::format("line {}: {}", instruction->where.line, ptx::print(block.launch_state().module, *instruction));
+    return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
 }
 
 const NamedRange* variable_at(const std::vector<NamedRange>& variables, std::uint64_t offset) {
@@ -172,7 +172,7 @@ std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split
 
 void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp) {
     for (const Split& split : warp.splits()) {
-        const ptx::Instruction* const instruction = instruction_at(block, split.pc);
+        const nvptx::Instruction* const instruction = instruction_at(block, split.pc);
         diagnostic.notes.push_back(
             {instruction ? location(block.launch_state().module, instruction->where) : Location{},
              fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split),
@@ -182,7 +182,7 @@ void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp
 
 }  // namespace
 
-Location location(const ptx::Module& module, const ptx::Position& where) {
+Location location(const nvptx::Module& module, const nvptx::Position& where) {
     return {module.file, where.line, where.column};
 }
 
@@ -280,7 +280,7 @@ Error budget_error(const Block& block) {
     return Error(std::move(diagnostic));
 }
 
-void check_launch(const ptx::Module& module, const Kernel& kernel, const Launch& launch) {
+void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch) {
     const auto reject = [&](std::string message, std::string hint) {
         Diagnostic diagnostic;
         diagnostic.where = location(module, kernel.where);

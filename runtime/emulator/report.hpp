@@ -15,8 +15,8 @@ Error deadlock_error(const Block& block);
 Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint);
 Error budget_error(const Block& block);
 /// The launch does not fit the kernel, or a device.
-void check_launch(const ptx::Module& module, const Kernel& kernel, const Launch& launch);
+void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch);
 
-Location location(const ptx::Module& module, const ptx::Position& where);
+Location location(const nvptx::Module& module, const nvptx::Position& where);
 
 }  // namespace ikat::emulator

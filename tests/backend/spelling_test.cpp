@@ -3,7 +3,7 @@
 #include "codegen/ptx/mnemonic.hpp"
 #include "tests/catch.hpp"
 
-namespace ikat::ptx {
+namespace ikat::nvptx {
 namespace {
 
 using ir::Op, ir::Space, ir::Type;
@@ -55,4 +55,4 @@ TEST_CASE("an atomic that nobody reads is a reduction") {
 }
 
 }  // namespace
-}  // namespace ikat::ptx
+}  // namespace ikat::nvptx

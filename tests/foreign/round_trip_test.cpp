@@ -18,14 +18,14 @@ namespace {
 
 /// Reprints the text, having checked that this ends in the first round.
 std::string reprint(const std::string& text) {
-    const std::string printed = ptx::print(ptx::parse(text, "original"));
-    REQUIRE(ptx::print(ptx::parse(printed, "printed")) == printed);
+    const std::string printed = nvptx::print(nvptx::parse(text, "original"));
+    REQUIRE(nvptx::print(nvptx::parse(printed, "printed")) == printed);
     return printed;
 }
 
 void check_machine_code(const std::string& original, const std::string& target) {
     const std::string printed = reprint(original);
-    for (const Diagnostic& each : ptx::check(ptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
+    for (const Diagnostic& each : nvptx::check(nvptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
         FAIL_CHECK(to_string(each));
     if (tests::skip_without_ptxas()) return;
     const auto before = tests::machine_code(original, target);
@@ -106,8 +106,8 @@ TEST_CASE("constant expressions have the value that ptxas gives them") {
                                          "+3",
                                          "--5"}) {
         INFO(expression);
-        const ptx::Module module = ptx::parse(head + expression + "};\n", "expression");
-        const ptx::Operand list = module.operands(module.variables.at(0).declarators.at(0).initialiser)[0];
+        const nvptx::Module module = nvptx::parse(head + expression + "};\n", "expression");
+        const nvptx::Operand list = module.operands(module.variables.at(0).declarators.at(0).initialiser)[0];
         const std::string value = std::to_string(std::int64_t(module.operands(list.children)[0].value));
         CHECK(tests::initial_values(head + expression + "};\n", "sm_80") ==
               tests::initial_values(head + value + "};\n", "sm_80"));

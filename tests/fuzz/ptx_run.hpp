@@ -19,11 +19,11 @@ enum class Reached { Nothing, Parsed, Decoded, Ran };
 inline Reached run_anything(std::string_view text, std::string* why = nullptr) {
     Reached reached = Reached::Nothing;
     try {
-        ptx::Module module = ptx::parse(text, "any.ptx");
+        nvptx::Module module = nvptx::parse(text, "any.ptx");
         reached = Reached::Parsed;
-        ptx::print(module);
-        ptx::check(module);
-        for (const ptx::Variable& variable : module.variables)  // what is only large takes long
+        nvptx::print(module);
+        nvptx::check(module);
+        for (const nvptx::Variable& variable : module.variables)  // what is only large takes long
             for (const auto& declarator : variable.declarators)
                 for (const std::int64_t extent : declarator.extents)
                     if (extent > 4096) return reached;

@@ -12,7 +12,7 @@ namespace {
 std::string selected(const golden::Case& test) {
     ir::Function fn = ir::parse_function(test.input, test.file);
     ir::verify(fn);
-    ptx::select(fn, ptx::target(test.args));
+    nvptx::select(fn, nvptx::target(test.args));
     const std::string text = print(fn);
     const std::string findings = ir::report(fn, ir::Level::Selected);
     return findings.empty() ? text : findings;

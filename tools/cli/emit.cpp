@@ -121,7 +121,7 @@ void add_ptx(CLI::App& app) {
     auto output = std::make_shared<std::string>();
     command->add_option("FILE", *input, "A PTX file")->required();
     command->add_option("-o,--output", *output, "Write to this file");
-    command->callback([input, output] { write_text(*output, ptx::print(ptx::parse(read_text(*input), *input))); });
+    command->callback([input, output] { write_text(*output, nvptx::print(nvptx::parse(read_text(*input), *input))); });
 }
 
 void add_devices(CLI::App& app) {

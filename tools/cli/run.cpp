@@ -131,7 +131,7 @@ void run_file(const RunOptions& options, Arguments& arguments) {
     if (options.grid.empty() || options.block.empty())
         throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
     const std::string text = read_text(options.what);
-    const ptx::Module module = ptx::parse(text, options.what);
+    const nvptx::Module module = nvptx::parse(text, options.what);
     const PtxEntry entry = find_entry(module, options.entry);
     std::vector<std::string> names;
     for (const EntryParameter& parameter : entry.parameters) names.push_back(parameter.name);

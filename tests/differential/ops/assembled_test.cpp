@@ -42,7 +42,7 @@ private:
 void check(const std::vector<OpCase>& cases, const char* target) {
     Bundle bundle(target);
     for (const OpCase& test : cases) {
-        if (!has_way(test, ptx::target(target))) continue;
+        if (!has_way(test, nvptx::target(target))) continue;
         const Arguments all = edge_arguments(test);
         const Arguments some{all.front(), all[all.size() / 2], all.back()};
         bundle.add(memory_kernel(test), true);

@@ -25,7 +25,7 @@ ir::Function selected() {
 }
 )",
                                          "twice.ir");
-    ptx::select(fn, ptx::target("sm_80"));
+    nvptx::select(fn, nvptx::target("sm_80"));
     return fn;
 }
 
@@ -34,11 +34,11 @@ ir::Function selected() {
 TEST_CASE("an allocation that gives two live values one register is reported with the function") {
     const ir::Function fn = selected();
     for (regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
-        ptx::Registers registers = ptx::allocate(fn, {.method = method});
-        CHECK(ptx::report(fn, registers).empty());
+        nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
+        CHECK(nvptx::report(fn, registers).empty());
         registers.allocation.registers[1] =
             registers.allocation.registers[0];  // tid.x over n, which is still to be added
-        const std::string findings = ptx::report(fn, registers);
+        const std::string findings = nvptx::report(fn, registers);
         CHECK_THAT(findings, contains("block0, place 2: use 0 wants v0 but finds v1\n"));
         CHECK_THAT(findings, contains("v0:b32.0 =\n"));
         CHECK_THAT(findings, contains("kernel @twice"));

@@ -31,7 +31,7 @@ std::string kernel(const std::string& instruction, const std::string& version = 
 constexpr std::size_t first_line = 20;  // of the instruction in the kernel
 
 std::vector<Diagnostic> findings(const std::string& text) {
-    return ptx::check(ptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error});
+    return nvptx::check(nvptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error});
 }
 
 std::string rendered(const std::vector<Diagnostic>& diagnostics) {
@@ -133,24 +133,24 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
         "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor"};
     for (const std::string_view opcode : opcodes) {
         INFO(opcode);
-        CHECK_FALSE(ptx::forms_of(opcode).empty());
+        CHECK_FALSE(nvptx::forms_of(opcode).empty());
     }
 }
 
 TEST_CASE("each row of the table can be read, and its first alternatives suit it") {
-    for (const ptx::table::Row& row : ptx::table::rows()) {
+    for (const nvptx::table::Row& row : nvptx::table::rows()) {
         INFO(row.stem << " " << row.modifiers);
-        const std::span<const ptx::Form> forms = ptx::forms_of(row.stem);
+        const std::span<const nvptx::Form> forms = nvptx::forms_of(row.stem);
         REQUIRE_FALSE(forms.empty());
-        for (const ptx::Form& form : forms) {
-            ptx::Module module;
-            std::vector<ptx::Name> modifiers;
-            for (const ptx::Group& group : form.groups)
+        for (const nvptx::Form& form : forms) {
+            nvptx::Module module;
+            std::vector<nvptx::Name> modifiers;
+            for (const nvptx::Group& group : form.groups)
                 if (!group.rest) modifiers.push_back(module.intern("." + std::string(group.alternatives.at(0))));
-            ptx::Instruction instruction{.opcode = module.intern(form.stem),
-                                         .modifiers = module.add_modifiers(modifiers)};
-            const ptx::Match match = ptx::match(module, instruction);
-            INFO(ptx::syntax(form));
+            nvptx::Instruction instruction{.opcode = module.intern(form.stem),
+                                           .modifiers = module.add_modifiers(modifiers)};
+            const nvptx::Match match = nvptx::match(module, instruction);
+            INFO(nvptx::syntax(form));
             CHECK(match.problems == 0);
         }
     }
@@ -191,15 +191,16 @@ TEST_CASE("features need their target and version") {
 
 TEST_CASE("the features of a module decide its version") {
     const auto lowest = [](const std::string& body) {
-        const ptx::Module module = ptx::parse(kernel(body), "k.ptx");
-        const ptx::Version version = ptx::lowest_version(ptx::target("sm_90a"), ptx::features_of(module));
+        const nvptx::Module module = nvptx::parse(kernel(body), "k.ptx");
+        const nvptx::Version version = nvptx::lowest_version(nvptx::target("sm_90a"), nvptx::features_of(module));
         return version.major * 10 + version.minor;
     };
     CHECK(lowest("ret;") == 80);
     CHECK(lowest("red.global.add.v2.f32 [%rd1], {%f1, %f2};") == 81);
     CHECK(lowest("lop3.or.b32 %r1|%p1, %r1, %r2, %r3, 5, %p2;") == 82);
-    CHECK(ptx::features_of(ptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==
-          std::vector{ptx::Feature::Bfloat16Fma, ptx::Feature::Clusters});
+    CHECK(nvptx::features_of(
+              nvptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==
+          std::vector{nvptx::Feature::Bfloat16Fma, nvptx::Feature::Clusters});
 }
 
 TEST_CASE("ptxas takes each instruction on the first target and version that have its features") {
@@ -207,12 +208,12 @@ TEST_CASE("ptxas takes each instruction on the first target and version that hav
     std::map<std::pair<std::string, std::string>, std::string> groups;  // by target and version
     for (const auto& [accepted, instruction] : instructions()) {
         if (!accepted) continue;
-        const ptx::Module module = ptx::parse(kernel(instruction), "k.ptx");
-        const std::vector<ptx::Feature> features = ptx::features_of(module);
-        const auto first = std::ranges::find_if(ptx::targets(), [&](const ptx::Target& target) {
-            return std::ranges::all_of(features, [&](ptx::Feature each) { return ptx::supports(target, each); });
+        const nvptx::Module module = nvptx::parse(kernel(instruction), "k.ptx");
+        const std::vector<nvptx::Feature> features = nvptx::features_of(module);
+        const auto first = std::ranges::find_if(nvptx::targets(), [&](const nvptx::Target& target) {
+            return std::ranges::all_of(features, [&](nvptx::Feature each) { return nvptx::supports(target, each); });
         });
-        const ptx::Version version = ptx::lowest_version(*first, features);
+        const nvptx::Version version = nvptx::lowest_version(*first, features);
         groups[{std::string(first->name), std::to_string(version.major) + '.' + std::to_string(version.minor)}] +=
             instruction + '\n';
     }
@@ -225,10 +226,10 @@ TEST_CASE("ptxas takes each instruction on the first target and version that hav
 }
 
 TEST_CASE("an unknown opcode is reported as asked") {
-    const ptx::Module module = ptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
-    CHECK(ptx::check(module).at(0).severity == Severity::Note);
-    CHECK(ptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
-    CHECK(ptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
-    CHECK_NOTHROW(ptx::check_or_throw(module));
-    CHECK_THROWS_AS(ptx::check_or_throw(ptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
+    const nvptx::Module module = nvptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
+    CHECK(nvptx::check(module).at(0).severity == Severity::Note);
+    CHECK(nvptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
+    CHECK(nvptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
+    CHECK_NOTHROW(nvptx::check_or_throw(module));
+    CHECK_THROWS_AS(nvptx::check_or_throw(nvptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
 }

@@ -4,7 +4,7 @@
 
 #include "tests/catch.hpp"
 
-using namespace ikat::ptx;
+using namespace ikat::nvptx;
 using Kind = Operand::Kind;
 
 namespace {

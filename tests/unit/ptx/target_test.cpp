@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 
-using namespace ikat::ptx;
+using namespace ikat::nvptx;
 
 TEST_CASE("targets are found by name, and an unknown one lists them") {
     CHECK(target("sm_90a").specific);

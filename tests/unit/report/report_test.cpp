@@ -14,7 +14,7 @@
 using namespace ikat;
 
 TEST_CASE("an entry that is not there is an error") {
-    const ptx::Module module = ptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
+    const nvptx::Module module = nvptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
     CHECK_THROWS_AS(report(module, "nothing"), Error);
 }
 
@@ -29,8 +29,8 @@ TEST_CASE("every opcode that is no arithmetic has a kind of its own") {
     const std::regex stem(R"x(\.stem = "(\w+)")x");
     std::size_t stems = 0;
     for (std::sregex_iterator at(table.begin(), table.end(), stem), end; at != end; ++at, ++stems) {
-        ptx::Module module;
-        const ptx::Instruction instruction{.opcode = module.intern(at->str(1))};
+        nvptx::Module module;
+        const nvptx::Instruction instruction{.opcode = module.intern(at->str(1))};
         INFO(at->str(1));
         CHECK((kind_of(module, instruction) == "integer arithmetic") == arithmetic.contains(at->str(1)));
     }
@@ -65,7 +65,7 @@ TEST_CASE("with line_info the machine code names the lines of the source") {
     const ast::Kernel& kernel = stdlib::find("saxpy")->kernel();
     const Compiled compiled = compile(kernel, {.line_info = true});
     CHECK(compiled.ptx.find("saxpy.cpp\"") != std::string::npos);
-    CHECK(ptx::print(ptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);
+    CHECK(nvptx::print(nvptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);
     if (tests::skip_without_ptxas()) return;
     const auto names_source = [](const ptxas::Output& output) {
         const std::string_view bytes(reinterpret_cast<const char*>(output.cubin.data()), output.cubin.size());
