@@ -35,7 +35,7 @@ void require(const char* name, const runtime::Buffer<T>& buffer, std::initialize
 template <class T>
 const Conv2dKernel<T>& conv2d_kernel() {
     static const auto made =
-        kernel(std::is_same_v<T, half> ? "conv2d_f16" : "conv2d",
+        kernel(name_of<T>("conv2d", "conv2d_f16", "conv2d_bf16"),
                params("x", "w", "y", "batch", "channels", "height", "width", "filters", "kernel_h", "kernel_w",
                       "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w", "groups", "out_h", "out_w"),
                [](In<T> x, In<T> w, Out<T> y, u32 batch, u32 channels, u32 height, u32 width, u32 filters, u32 kernel_h,
@@ -87,6 +87,7 @@ void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const ru
                          runtime::Buffer<T>&, const Convolution&);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -100,18 +101,13 @@ constexpr std::string_view document =
 
 runtime::Grid grid_of(Arguments a) { return conv2d_grid(number(a, 3), number(a, 7), number(a, 17), number(a, 18)); }
 
-constexpr Entry entries[] = {
-    {.name = "conv2d",
-     .summary = "convolution of images with stride, padding, dilation and groups",
-     .document = document,
-     .kernel = []() -> const ast::Kernel& { return conv2d_kernel<float>().ast(); },
-     .grid = grid_of},
-    {.name = "conv2d_f16",
-     .summary = "convolution of images with stride, padding, dilation and groups",
-     .document = document,
-     .kernel = []() -> const ast::Kernel& { return conv2d_kernel<half>().ast(); },
-     .grid = grid_of},
-};
+#define IKAT_ENTRY(suffix, T)                                                           \
+    Entry{.name = "conv2d" suffix,                                                      \
+          .summary = "convolution of images with stride, padding, dilation and groups", \
+          .document = document,                                                         \
+          .kernel = []() -> const ast::Kernel& { return conv2d_kernel<T>().ast(); },    \
+          .grid = grid_of},
+constexpr Entry entries[] = {IKAT_ENTRY("", float) IKAT_ENTRY("_f16", half) IKAT_ENTRY("_bf16", bfloat16)};
 
 }  // namespace
 

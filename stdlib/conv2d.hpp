@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution of images, computed directly, f32 or f16.
+// Convolution of images, computed directly, f32, f16 or bf16.
 //
 //     y[b, f, i, j] = sum over c, r, s of  w[f, c, r, s] x[b, first + c, i stride_h - pad_h + r dilation_h,
 //                                                          j stride_w - pad_w + s dilation_w]

@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::uint32_t threads = 256;
 
-template <class T>
-const char* name_of(const char* single, const char* half_name) {
-    return std::is_same_v<T, half> ? half_name : single;
-}
-
 /// The sum over the block of f(i as lanes), stored by its first thread.
 template <class T>
 void store_sum(const Out<float>& partial, const u32& n, auto&& term) {
@@ -87,7 +82,7 @@ float sum_of_shares(const runtime::Device& device, std::uint32_t n, auto&& share
 
 template <class T>
 const DotKernel<T>& dot_kernel() {
-    static const auto made = kernel(name_of<T>("dot", "dot_f16"), params("x", "y", "partial", "n"),
+    static const auto made = kernel(name_of<T>("dot", "dot_f16", "dot_bf16"), params("x", "y", "partial", "n"),
                                     [](In<T> x, In<T> y, Out<float> partial, u32 n) {
                                         store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
                                             const auto a = load_lanes<N>(x, i), b = load_lanes<N>(y, i);
@@ -102,7 +97,7 @@ const DotKernel<T>& dot_kernel() {
 }
 template <class T>
 const SquaresKernel<T>& norm2_kernel() {
-    static const auto made = kernel(name_of<T>("norm2", "norm2_f16"), params("x", "partial", "n"),
+    static const auto made = kernel(name_of<T>("norm2", "norm2_f16", "norm2_bf16"), params("x", "partial", "n"),
                                     [](In<T> x, Out<float> partial, u32 n) {
                                         store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
                                             const auto a = load_lanes<N>(x, i);
@@ -117,18 +112,19 @@ const SquaresKernel<T>& norm2_kernel() {
 }
 template <class T>
 const ArgmaxKernel<T>& argmax_kernel() {
-    static const auto made = kernel(name_of<T>("argmax", "argmax_f16"), params("x", "value", "index", "n"),
-                                    [](In<T> x, Out<float> best_value, Out<std::uint32_t> best_index, u32 n) {
-                                        Best best;
-                                        for_each_vec<T>(n, [&]<int N>(Width<N>, const auto& i) {
-                                            const auto lanes = load_lanes<N>(x, i);
-                                            for (std::size_t k = 0; k < N; ++k)
-                                                best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
-                                        });
-                                        store_best(best, best_value, best_index);
-                                    })
-                                 .require(aligned<16>("x"))
-                                 .launch_bounds(1024);
+    static const auto made =
+        kernel(name_of<T>("argmax", "argmax_f16", "argmax_bf16"), params("x", "value", "index", "n"),
+               [](In<T> x, Out<float> best_value, Out<std::uint32_t> best_index, u32 n) {
+                   Best best;
+                   for_each_vec<T>(n, [&]<int N>(Width<N>, const auto& i) {
+                       const auto lanes = load_lanes<N>(x, i);
+                       for (std::size_t k = 0; k < N; ++k)
+                           best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
+                   });
+                   store_best(best, best_value, best_index);
+               })
+            .require(aligned<16>("x"))
+            .launch_bounds(1024);
     return made;
 }
 const ArgmaxFinalKernel& argmax_final_kernel() {
@@ -179,6 +175,7 @@ std::uint32_t argmax(const runtime::Device& device, const runtime::Buffer<T>& x)
     template std::uint32_t argmax(const runtime::Device&, const runtime::Buffer<T>&);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -198,7 +195,9 @@ runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
           .document = page,                                                        \
           .kernel = []() -> const ast::Kernel& { return id##_kernel<T>().ast(); }, \
           .grid = one_block},
-#define IKAT_ENTRIES(id, text, page) IKAT_ENTRY(id, "", float, text, page) IKAT_ENTRY(id, "_f16", half, text, page)
+#define IKAT_ENTRIES(id, text, page)      \
+    IKAT_ENTRY(id, "", float, text, page) \
+    IKAT_ENTRY(id, "_f16", half, text, page) IKAT_ENTRY(id, "_bf16", bfloat16, text, page)
 constexpr Entry entries[] = {
     IKAT_ENTRIES(dot, "the sum of x[i] y[i], in f32", sum_document)
         IKAT_ENTRIES(norm2, "the sum of squares, in f32", sum_document)

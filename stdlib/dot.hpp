@@ -9,7 +9,7 @@
 namespace ikat::stdlib {
 
 /// partial[b] = the sum of x[i] y[i] over the elements that block b visits, f32. x and y have at least n elements,
-/// partial one for each block. T is float or half.
+/// partial one for each block. T is float, half or bfloat16.
 template <class T>
 using DotKernel = Kernel<In<T>, In<T>, Out<float>, u32>;
 template <class T>

@@ -33,10 +33,10 @@ K finished(K&& made) {
 
 // ---- the kernels of the table, by its names
 
-/// A row of the table that What names; f32 and f16 are two kernels.
+/// A row of the table that What names; f32, f16 and bf16 are three kernels.
 template <class What, class F>
 struct Row {
-    const char* names[2];
+    const char* names[3];
     const char *first, *second;  // the names of what stands beside x, y and n
     F* function;
 };
@@ -46,22 +46,24 @@ using Unary2Row = Row<Unary2, F(const F& x, const F& p, const F& q)>;
 using BinaryRow = Row<Binary, F(const F& a, const F& b)>;
 
 #define IKAT_UNARY(id, summary, device, host) \
-    {{#id, #id "_f16"}, "", "", [](const F& x) -> F { return value(device); }},
+    {{#id, #id "_f16", #id "_bf16"}, "", "", [](const F& x) -> F { return value(device); }},
 constexpr UnaryRow unary_rows[] = {
 #include "stdlib/elementwise.def"
 };
 #define IKAT_UNARY_1(id, p_name, summary, device, host) \
-    {{#id, #id "_f16"}, #p_name, "", [](const F& x, const F& p) -> F { return value(device); }},
+    {{#id, #id "_f16", #id "_bf16"}, #p_name, "", [](const F& x, const F& p) -> F { return value(device); }},
 constexpr Unary1Row unary_1_rows[] = {
 #include "stdlib/elementwise.def"
 };
-#define IKAT_UNARY_2(id, p_name, q_name, summary, device, host) \
-    {{#id, #id "_f16"}, #p_name, #q_name, [](const F& x, const F& p, const F& q) -> F { return value(device); }},
+#define IKAT_UNARY_2(id, p_name, q_name, summary, device, host)                                      \
+    {{#id, #id "_f16", #id "_bf16"}, #p_name, #q_name, [](const F& x, const F& p, const F& q) -> F { \
+         return value(device);                                                                       \
+     }},
 constexpr Unary2Row unary_2_rows[] = {
 #include "stdlib/elementwise.def"
 };
 #define IKAT_BINARY(id, a_name, b_name, summary, device, host) \
-    {{#id, #id "_f16"}, #a_name, #b_name, [](const F& a, const F& b) -> F { return value(device); }},
+    {{#id, #id "_f16", #id "_bf16"}, #a_name, #b_name, [](const F& a, const F& b) -> F { return value(device); }},
 constexpr BinaryRow binary_rows[] = {
 #include "stdlib/elementwise.def"
 };
@@ -101,7 +103,7 @@ const auto& kernels_of(const Rows& rows) {
     using K = decltype(make<T>(rows[0], ""));
     static const auto made = [&] {
         std::vector<K> out;
-        for (const auto& row : rows) out.push_back(make<T>(row, row.names[std::is_same_v<T, half>]));
+        for (const auto& row : rows) out.push_back(make<T>(row, row.names[type_number<T>]));
         return out;
     }();
     return made;
@@ -136,18 +138,18 @@ F activate(Activation activation, const F& x) {
     return x;
 }
 
-constexpr const char* activation_names[][2] = {
-    {"bias_activation_none", "bias_activation_none_f16"},
-    {"bias_activation_relu", "bias_activation_relu_f16"},
-    {"bias_activation_gelu", "bias_activation_gelu_f16"},
-    {"bias_activation_gelu_tanh", "bias_activation_gelu_tanh_f16"},
-    {"bias_activation_silu", "bias_activation_silu_f16"},
+constexpr const char* activation_names[][3] = {
+    {"bias_activation_none", "bias_activation_none_f16", "bias_activation_none_bf16"},
+    {"bias_activation_relu", "bias_activation_relu_f16", "bias_activation_relu_bf16"},
+    {"bias_activation_gelu", "bias_activation_gelu_f16", "bias_activation_gelu_bf16"},
+    {"bias_activation_gelu_tanh", "bias_activation_gelu_tanh_f16", "bias_activation_gelu_tanh_bf16"},
+    {"bias_activation_silu", "bias_activation_silu_f16", "bias_activation_silu_bf16"},
 };
 
 /// Vectors of a row where rows are whole vectors, else elements; the matrix as one array.
 template <class T>
 BiasActivationKernel<T> make_bias_activation(Activation activation) {
-    return finished(kernel(activation_names[std::size_t(activation)][std::is_same_v<T, half>],
+    return finished(kernel(activation_names[std::size_t(activation)][type_number<T>],
                            params("x", "bias", "y", "rows", "columns"),
                            [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
                                const auto walk = [&]<int N>(Width<N>) {
@@ -188,7 +190,7 @@ const BinaryKernel<T>& elementwise_kernel(Binary what) {
 }
 template <class T>
 const ResidualAddKernel<T>& residual_add() {
-    static const auto made = finished(kernel(std::is_same_v<T, half> ? "residual_add_f16" : "residual_add",
+    static const auto made = finished(kernel(name_of<T>("residual_add", "residual_add_f16", "residual_add_bf16"),
                                              params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
                                                  map(
                                                      y, n, [](const F& a, const F& b) { return a + b; }, y, x);
@@ -197,11 +199,13 @@ const ResidualAddKernel<T>& residual_add() {
 }
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel() {
-    static const auto made = finished(kernel(std::is_same_v<To, half> ? "cast_f32_f16" : "cast_f16_f32",
-                                             params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
-                                                 map(
-                                                     y, n, [](const F& v) { return v; }, x);
-                                             }));
+    static const auto made =
+        finished(kernel(std::is_same_v<To, float> ? name_of<From>("", "cast_f16_f32", "cast_bf16_f32")
+                                                  : name_of<To>("", "cast_f32_f16", "cast_f32_bf16"),
+                        params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
+                            map(
+                                y, n, [](const F& v) { return v; }, x);
+                        }));
     return made;
 }
 template <class T>
@@ -288,18 +292,24 @@ void bias_activation(const runtime::Device& device, Activation activation, const
                                   const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
-template const CastKernel<float, half>& cast_kernel();
-template const CastKernel<half, float>& cast_kernel();
-template void cast(const runtime::Device&, const runtime::Buffer<float>&, runtime::Buffer<half>&);
-template void cast(const runtime::Device&, const runtime::Buffer<half>&, runtime::Buffer<float>&);
+#define IKAT_INSTANTIATE(From, To)                      \
+    template const CastKernel<From, To>& cast_kernel(); \
+    template void cast(const runtime::Device&, const runtime::Buffer<From>&, runtime::Buffer<To>&);
+IKAT_INSTANTIATE(float, half)
+IKAT_INSTANTIATE(half, float)
+IKAT_INSTANTIATE(float, bfloat16)
+IKAT_INSTANTIATE(bfloat16, float)
+#undef IKAT_INSTANTIATE
 
 // ---- the registry
 
 namespace {
 
 constexpr std::string_view elementwise_document =
-    "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes of f32 or 8 of f16 at a time; "
+    "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes of f32 or 8 of 16-bit types at a "
+    "time; "
     "the\n"
     "arrays begin at multiples of 16 bytes. Any n; a NaN gives a NaN.";
 constexpr std::string_view bias_document =
@@ -317,7 +327,9 @@ runtime::Grid grid_of_matrix(Arguments arguments) {
           .document = elementwise_document,                                                        \
           .kernel = []() -> const ast::Kernel& { return elementwise_kernel<T>(Table::id).ast(); }, \
           .grid = grid_of_last},
-#define IKAT_ENTRIES(Table, id, text) IKAT_ENTRY(Table, id, "", float, text) IKAT_ENTRY(Table, id, "_f16", half, text)
+#define IKAT_ENTRIES(Table, id, text)      \
+    IKAT_ENTRY(Table, id, "", float, text) \
+    IKAT_ENTRY(Table, id, "_f16", half, text) IKAT_ENTRY(Table, id, "_bf16", bfloat16, text)
 #define IKAT_UNARY(id, text, ...) IKAT_ENTRIES(Unary, id, text)
 #define IKAT_UNARY_1(id, p, text, ...) IKAT_ENTRIES(Unary1, id, text)
 #define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ENTRIES(Unary2, id, text)
@@ -328,31 +340,25 @@ runtime::Grid grid_of_matrix(Arguments arguments) {
           .document = bias_document,                                                                        \
           .kernel = []() -> const ast::Kernel& { return bias_activation_kernel<T>(Activation::id).ast(); }, \
           .grid = grid_of_matrix},
-#define IKAT_BIASES(id) IKAT_BIAS(id, "", float) IKAT_BIAS(id, "_f16", half)
+#define IKAT_BIASES(id) IKAT_BIAS(id, "", float) IKAT_BIAS(id, "_f16", half) IKAT_BIAS(id, "_bf16", bfloat16)
+#define IKAT_ADD(suffix, T)                                                         \
+    Entry{.name = "residual_add" suffix,                                            \
+          .summary = "y += x",                                                      \
+          .document = elementwise_document,                                         \
+          .kernel = []() -> const ast::Kernel& { return residual_add<T>().ast(); }, \
+          .grid = grid_of_last},
+#define IKAT_CAST(id, From, To)                                                           \
+    Entry{.name = id,                                                                     \
+          .summary = "y = x, in another type, rounded to nearest",                        \
+          .document = elementwise_document,                                               \
+          .kernel = []() -> const ast::Kernel& { return cast_kernel<From, To>().ast(); }, \
+          .grid = grid_of_last},
 constexpr Entry entries[] = {
 #include "stdlib/elementwise.def"
-    IKAT_BIASES(none) IKAT_BIASES(relu) IKAT_BIASES(gelu) IKAT_BIASES(gelu_tanh)
-        IKAT_BIASES(silu){.name = "residual_add",
-                          .summary = "y += x",
-                          .document = elementwise_document,
-                          .kernel = []() -> const ast::Kernel& { return residual_add<float>().ast(); },
-                          .grid = grid_of_last},
-    {.name = "residual_add_f16",
-     .summary = "y += x",
-     .document = elementwise_document,
-     .kernel = []() -> const ast::Kernel& { return residual_add<half>().ast(); },
-     .grid = grid_of_last},
-    {.name = "cast_f16_f32",
-     .summary = "y = x, from f16 to f32",
-     .document = elementwise_document,
-     .kernel = []() -> const ast::Kernel& { return cast_kernel<half, float>().ast(); },
-     .grid = grid_of_last},
-    {.name = "cast_f32_f16",
-     .summary = "y = x, from f32 to f16, rounded to nearest",
-     .document = elementwise_document,
-     .kernel = []() -> const ast::Kernel& { return cast_kernel<float, half>().ast(); },
-     .grid = grid_of_last},
-};
+    IKAT_BIASES(none) IKAT_BIASES(relu) IKAT_BIASES(gelu) IKAT_BIASES(gelu_tanh) IKAT_BIASES(silu) IKAT_ADD("", float)
+        IKAT_ADD("_f16", half) IKAT_ADD("_bf16", bfloat16) IKAT_CAST("cast_f16_f32", half, float)
+            IKAT_CAST("cast_f32_f16", float, half) IKAT_CAST("cast_bf16_f32", bfloat16, float)
+                IKAT_CAST("cast_f32_bf16", float, bfloat16)};
 
 }  // namespace
 

@@ -2,12 +2,12 @@
 // Kernels that treat each element by itself: activations, sums and products, conversions. Their table is
 // elementwise.def.
 //
-//     stdlib::elementwise(device, Unary::relu, x, y);              // y[i] = max(x[i], 0), buffers of f32 or f16
+//     stdlib::elementwise(device, Unary::relu, x, y);              // y[i] = max(x[i], 0), buffers of f32, f16 or bf16
 //     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
 //     device.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
 //
-// All compute in f32 and round once to the type in memory. They take 16 bytes (of f16, 8) at a time, and the rest of n
-// by elements. Buffers that are read must not overlap those that are written. T is float or half.
+// All compute in f32 and round once to the type in memory. They take 16 bytes (of 16-bit types, 8) at a time, and the
+// rest of n by elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "runtime/device.hpp"
@@ -59,7 +59,7 @@ template <class T>
 const BinaryKernel<T>& elementwise_kernel(Binary what);
 template <class T>
 const ResidualAddKernel<T>& residual_add();
-/// Between float and half.
+/// Between float and half or bfloat16.
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel();
 

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/support/half.hpp"
 #include "stdlib/registry.hpp"
 
 namespace ikat::stdlib {
@@ -13,6 +14,17 @@ using Arguments = std::span<const runtime::Argument>;
 /// A scalar argument as the number it is; for u32 parameters.
 inline std::uint32_t number(Arguments arguments, std::size_t position) {
     return std::uint32_t(arguments[position].bits);
+}
+
+/// The kernels of one idea for f32, f16 and bf16 have three names; this is the number of that for elements T.
+template <class T>
+inline constexpr std::size_t type_number = std::is_same_v<T, half>       ? 1
+                                           : std::is_same_v<T, bfloat16> ? 2
+                                                                         : 0;
+template <class T>
+constexpr const char* name_of(const char* single, const char* half_name, const char* brain_name) {
+    const char* const names[] = {single, half_name, brain_name};
+    return names[type_number<T>];
 }
 
 std::span<const Entry> conv2d_entries();

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint32_t threads = 256, strip = 32;  // columns of a block of gemv_coalesced
 
-template <class T>
-const char* name_of(const char* single, const char* half_name) {
-    return std::is_same_v<T, half> ? half_name : single;
-}
-
 runtime::Grid strips(std::uint64_t columns) {
     return {.blocks = {std::uint32_t((columns + strip - 1) / strip), 1, 1}, .threads = {threads, 1, 1}};
 }
@@ -26,68 +21,72 @@ runtime::Grid elements(std::uint64_t m, std::uint64_t n) {
 
 template <class T>
 const GemvKernel<T>& gemv_warp_reduce() {
-    static const auto made =
-        kernel(name_of<T>("gemv_warp_reduce", "gemv_warp_reduce_f16"), params("A", "x", "y", "rows", "columns"),
-               [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
-                   require_linear_blocks();
-                   require_threads(WarpGroup::block);
-                   const auto row = WarpGroup::row();
-                   const auto active = value(row < rows);
-                   u32 length = select(active, value(columns), 0u);
-                   f32 sum = 0;
-                   for_each_in_row<T>(row, length, WarpGroup::thread(), WarpGroup::threads,
-                                      [&]<int N>(Width<N>, const auto& i, const auto& column) {
-                                          const auto a = load_lanes<N>(A, i), b = load_lanes<N>(x, column);
-                                          for (std::size_t k = 0; k < N; ++k) sum = fma(a[k], b[k], sum);
-                                      });
-                   sum = warp_sum(sum);
-                   y.store_if(active & (lane_id() == 0), row, cast<T>(sum));
-               })
-            .require(aligned<16>("A"), aligned<16>("x"))
-            .launch_bounds(WarpGroup::block);
+    static const auto made = kernel(name_of<T>("gemv_warp_reduce", "gemv_warp_reduce_f16", "gemv_warp_reduce_bf16"),
+                                    params("A", "x", "y", "rows", "columns"),
+                                    [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
+                                        require_linear_blocks();
+                                        require_threads(WarpGroup::block);
+                                        const auto row = WarpGroup::row();
+                                        const auto active = value(row < rows);
+                                        u32 length = select(active, value(columns), 0u);
+                                        f32 sum = 0;
+                                        for_each_in_row<T>(row, length, WarpGroup::thread(), WarpGroup::threads,
+                                                           [&]<int N>(Width<N>, const auto& i, const auto& column) {
+                                                               const auto a = load_lanes<N>(A, i),
+                                                                          b = load_lanes<N>(x, column);
+                                                               for (std::size_t k = 0; k < N; ++k)
+                                                                   sum = fma(a[k], b[k], sum);
+                                                           });
+                                        sum = warp_sum(sum);
+                                        y.store_if(active & (lane_id() == 0), row, cast<T>(sum));
+                                    })
+                                 .require(aligned<16>("A"), aligned<16>("x"))
+                                 .launch_bounds(WarpGroup::block);
     return made;
 }
 
 template <class T>
 const GemvKernel<T>& gemv_coalesced() {
-    static const auto made =
-        kernel(name_of<T>("gemv_coalesced", "gemv_coalesced_f16"), params("A", "x", "y", "rows", "columns"),
-               [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
-                   require_linear_blocks();
-                   require_threads(threads);
-                   Shared<float, threads / strip, strip> of_warp;
-                   const auto column = value(block_id().x * strip + lane_id());
-                   const auto inside = value(column < columns);
-                   f32 sum = 0;
-                   for (auto row : range(value(warp_id()), rows, threads / strip)) {
-                       const auto a = value(cast<f32>(A.load_if(inside, row * columns + column, 0)));
-                       sum = fma(a, cast<f32>(x[row]), sum);
-                   }
-                   of_warp[warp_id(), lane_id()] = sum;
-                   sync_block();
-                   if_(warp_id() == 0, [&] {
-                       f32 total = 0;
-                       for (std::uint32_t k = 0; k < threads / strip; ++k) total += of_warp[k, lane_id()];
-                       y.store_if(inside, column, cast<T>(total));
-                   });
-               })
-            .launch_bounds(threads);
+    static const auto made = kernel(name_of<T>("gemv_coalesced", "gemv_coalesced_f16", "gemv_coalesced_bf16"),
+                                    params("A", "x", "y", "rows", "columns"),
+                                    [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
+                                        require_linear_blocks();
+                                        require_threads(threads);
+                                        Shared<float, threads / strip, strip> of_warp;
+                                        const auto column = value(block_id().x * strip + lane_id());
+                                        const auto inside = value(column < columns);
+                                        f32 sum = 0;
+                                        for (auto row : range(value(warp_id()), rows, threads / strip)) {
+                                            const auto a =
+                                                value(cast<f32>(A.load_if(inside, row * columns + column, 0)));
+                                            sum = fma(a, cast<f32>(x[row]), sum);
+                                        }
+                                        of_warp[warp_id(), lane_id()] = sum;
+                                        sync_block();
+                                        if_(warp_id() == 0, [&] {
+                                            f32 total = 0;
+                                            for (std::uint32_t k = 0; k < threads / strip; ++k)
+                                                total += of_warp[k, lane_id()];
+                                            y.store_if(inside, column, cast<T>(total));
+                                        });
+                                    })
+                                 .launch_bounds(threads);
     return made;
 }
 
 template <class T>
 const GemmNaiveKernel<T>& gemm_naive() {
-    static const auto made = kernel(name_of<T>("gemm_naive", "gemm_naive_f16"), params("A", "B", "C", "m", "n", "k"),
-                                    [](In<T> A, In<T> B, Out<T> C, u32 m, u32 n, u32 k) {
-                                        for (auto i : grid_stride(m * n)) {
-                                            const auto row = value(i / n), column = value(i % n);
-                                            f32 sum = 0;
-                                            for (auto l : range(k))
-                                                sum = fma(cast<f32>(A[row * k + l]), cast<f32>(B[l * n + column]), sum);
-                                            C[i] = cast<T>(sum);
-                                        }
-                                    })
-                                 .launch_bounds(threads);
+    static const auto made =
+        kernel(name_of<T>("gemm_naive", "gemm_naive_f16", "gemm_naive_bf16"), params("A", "B", "C", "m", "n", "k"),
+               [](In<T> A, In<T> B, Out<T> C, u32 m, u32 n, u32 k) {
+                   for (auto i : grid_stride(m * n)) {
+                       const auto row = value(i / n), column = value(i % n);
+                       f32 sum = 0;
+                       for (auto l : range(k)) sum = fma(cast<f32>(A[row * k + l]), cast<f32>(B[l * n + column]), sum);
+                       C[i] = cast<T>(sum);
+                   }
+               })
+            .launch_bounds(threads);
     return made;
 }
 
@@ -118,6 +117,7 @@ void gemv_transposed(const runtime::Device& device, const runtime::Buffer<T>& A,
                                   runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -138,8 +138,9 @@ constexpr std::string_view gemm_document =
           .document = page,                                               \
           .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
           .grid = [](Arguments a) -> runtime::Grid { return launch; }},
-#define IKAT_ENTRIES(id, text, page, launch) \
-    IKAT_ENTRY(id, "", float, text, page, launch) IKAT_ENTRY(id, "_f16", half, text, page, launch)
+#define IKAT_ENTRIES(id, text, page, launch)      \
+    IKAT_ENTRY(id, "", float, text, page, launch) \
+    IKAT_ENTRY(id, "_f16", half, text, page, launch) IKAT_ENTRY(id, "_bf16", bfloat16, text, page, launch)
 constexpr Entry entries[] = {
     IKAT_ENTRIES(gemv_warp_reduce, "y = A x, a warp to a row", gemv_document, row_grid<WarpGroup>(number(a, 3)))
         IKAT_ENTRIES(gemv_coalesced, "y = x A, neighbouring threads to neighbouring columns", gemv_document,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix times vector, and the plainest matrix product. f32 or f16, sums in f32, rounded once. All matrices are
+// Matrix times vector, and the plainest matrix product. f32, f16 or bf16, sums in f32, rounded once. All matrices are
 // row-major with fewer than 2^32 elements; dimensions may be 0.
 #pragma once
 #include "dsl/kernel.hpp"

@@ -13,11 +13,6 @@ namespace {
 constexpr std::uint32_t threads = 256, tile = 32;
 using F = Leaf<float>;
 
-template <class T>
-const char* name_of(const char* single, const char* half_name) {
-    return std::is_same_v<T, half> ? half_name : single;
-}
-
 std::uint64_t tiles(std::uint64_t extent) { return (extent + tile - 1) / tile; }
 
 /// Blocks are numbered over batch, tiles of rows, tiles of columns.
@@ -72,7 +67,7 @@ template <class T>
 const TransposeKernel<T>& transpose_kernel() {
     static const auto made =
         kernel(
-            name_of<T>("transpose", "transpose_f16"), params("x", "y", "batch", "rows", "columns"),
+            name_of<T>("transpose", "transpose_f16", "transpose_bf16"), params("x", "y", "batch", "rows", "columns"),
             [](In<T> x, Out<T> y, u32 batch, u32 rows, u32 columns) {
                 require_threads(threads);
                 require_linear_blocks();
@@ -100,14 +95,15 @@ const TransposeKernel<T>& transpose_kernel() {
 template <class T>
 const RopeKernel<T>& rope_kernel(Rope form) {
     static const RopeKernel<T> made[] = {
-        make_rope<T>(Rope::Interleaved, name_of<T>("rope_interleaved", "rope_interleaved_f16")),
-        make_rope<T>(Rope::Neox, name_of<T>("rope_neox", "rope_neox_f16"))};
+        make_rope<T>(Rope::Interleaved,
+                     name_of<T>("rope_interleaved", "rope_interleaved_f16", "rope_interleaved_bf16")),
+        make_rope<T>(Rope::Neox, name_of<T>("rope_neox", "rope_neox_f16", "rope_neox_bf16"))};
     return made[std::size_t(form)];
 }
 template <class T>
 const ScatterKernel<T>& kv_scatter_kernel() {
     static const auto made =
-        kernel(name_of<T>("kv_scatter", "kv_scatter_f16"),
+        kernel(name_of<T>("kv_scatter", "kv_scatter_f16", "kv_scatter_bf16"),
                params("x", "slots", "cache", "tokens", "width", "cache_rows"),
                [](In<T> x, In<std::uint32_t> slots, Out<T> cache, u32 tokens, u32 width, u32 cache_rows) {
                    const auto token = value(block_id().x);
@@ -170,6 +166,7 @@ void kv_scatter(const runtime::Device& device, const runtime::Buffer<T>& x, cons
                              runtime::Buffer<T>&, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -205,7 +202,7 @@ constexpr Entry entries[] = {
                rope_kernel<T>(Rope::Neox), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5)))        \
     IKAT_ENTRY("kv_scatter", suffix, T, "rows to given places of a cache", scatter_document, kv_scatter_kernel<T>(),   \
                scatter_grid(number(a, 3)))
-    IKAT_TYPED(float, "") IKAT_TYPED(half, "_f16")};
+    IKAT_TYPED(float, "") IKAT_TYPED(half, "_f16") IKAT_TYPED(bfloat16, "_bf16")};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32 or f16.
+// Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32, f16 or bf16.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "runtime/device.hpp"

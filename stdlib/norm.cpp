@@ -53,61 +53,57 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
         .launch_bounds(Group::block);
 }
 
-/// "rmsnorm" or "rmsnorm_f16".
-template <class T>
-const char* name_of(const char* single, const char* half_name) {
-    return std::is_same_v<T, half> ? half_name : single;
-}
-
 }  // namespace
 
 template <class T>
 const LayernormKernel<T>& layernorm() {
     static const auto made =
-        kernel(
-            name_of<T>("layernorm", "layernorm_f16"), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
-            [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
-                    const auto [mean, factor] = moments(row, columns, epsilon);
-                    const F m = mean, f = factor;
-                    row.map(
-                        y, [&](const F& x, const F& weight, const F& bias) { return fma((x - m) * f, weight, bias); },
-                        gamma, beta);
-                });
-            })
+        kernel(name_of<T>("layernorm", "layernorm_f16", "layernorm_bf16"),
+               params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
+               [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                       const auto [mean, factor] = moments(row, columns, epsilon);
+                       const F m = mean, f = factor;
+                       row.map(
+                           y,
+                           [&](const F& x, const F& weight, const F& bias) { return fma((x - m) * f, weight, bias); },
+                           gamma, beta);
+                   });
+               })
             .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("beta"), aligned<16>("y"))
             .launch_bounds(Block::block);
     return made;
 }
 template <class T>
 const PlainNormKernel<T>& layernorm_plain() {
-    static const auto made =
-        kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16"), params("x", "y", "rows", "columns", "epsilon"),
-               [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
-                       const auto [mean, factor] = moments(row, columns, epsilon);
-                       const F m = mean, f = factor;
-                       row.map(y, [&](const F& x) { return (x - m) * f; });
-                   });
-               })
-            .require(aligned<16>("x"), aligned<16>("y"))
-            .launch_bounds(Block::block);
+    static const auto made = kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16", "layernorm_plain_bf16"),
+                                    params("x", "y", "rows", "columns", "epsilon"),
+                                    [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                                        with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                                            const auto [mean, factor] = moments(row, columns, epsilon);
+                                            const F m = mean, f = factor;
+                                            row.map(y, [&](const F& x) { return (x - m) * f; });
+                                        });
+                                    })
+                                 .require(aligned<16>("x"), aligned<16>("y"))
+                                 .launch_bounds(Block::block);
     return made;
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm() {
-    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm", "rmsnorm_f16"));
+    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm", "rmsnorm_f16", "rmsnorm_bf16"));
     return made;
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm_per_head() {
-    static const auto made = make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head", "rmsnorm_per_head_f16"));
+    static const auto made =
+        make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head", "rmsnorm_per_head_f16", "rmsnorm_per_head_bf16"));
     return made;
 }
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
     static const auto made =
-        kernel(name_of<T>("fused_residual_rmsnorm", "fused_residual_rmsnorm_f16"),
+        kernel(name_of<T>("fused_residual_rmsnorm", "fused_residual_rmsnorm_f16", "fused_residual_rmsnorm_bf16"),
                params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
                [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_sum_of_rows<Block, T, vectors_per_thread>(x, residual, rows, columns, [&](const auto& row) {
@@ -173,6 +169,7 @@ void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer
                                          float);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -192,8 +189,9 @@ runtime::Grid grid_of(Arguments arguments) {
           .document = norm_document,                                      \
           .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
           .grid = launch},
-#define IKAT_ENTRIES(id, text, ...) \
-    IKAT_ENTRY(id, "", float, text, (__VA_ARGS__)) IKAT_ENTRY(id, "_f16", half, text, (__VA_ARGS__))
+#define IKAT_ENTRIES(id, text, ...)                \
+    IKAT_ENTRY(id, "", float, text, (__VA_ARGS__)) \
+    IKAT_ENTRY(id, "_f16", half, text, (__VA_ARGS__)) IKAT_ENTRY(id, "_bf16", bfloat16, text, (__VA_ARGS__))
 constexpr Entry entries[] = {
     IKAT_ENTRIES(layernorm, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row", grid_of<Block, 4>)
         IKAT_ENTRIES(layernorm_plain, "y = (x - mean) / sqrt(variance + epsilon), row by row", grid_of<Block, 2>)

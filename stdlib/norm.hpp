@@ -5,8 +5,8 @@
 //     stdlib::rmsnorm(device, x, gamma, y, rows, columns, 1e-6f);
 //
 // x and y are row-major, rows * columns < 2^32; gamma and beta have an element for each column; all are f32, or all
-// f16, and begin at multiples of 16 bytes. Computed in f32 and rounded once. What is written does not overlap what is
-// read.
+// f16 or all bf16, and begin at multiples of 16 bytes. Computed in f32 and rounded once. What is written does not
+// overlap what is read.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "runtime/device.hpp"

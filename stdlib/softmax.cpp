@@ -55,9 +55,6 @@ RowKernel<T> make_softmax(const char* name) {
 }
 
 template <class T>
-constexpr bool is_half = std::is_same_v<T, half>;
-
-template <class T>
 void check_sizes(const char* name, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y, std::uint32_t rows,
                  std::uint32_t columns) {
     const std::uint32_t n = u32_size(name, "y", std::uint64_t(rows) * columns);
@@ -69,43 +66,46 @@ void check_sizes(const char* name, const runtime::Buffer<T>& x, const runtime::B
 
 template <class T>
 const RowKernel<T>& softmax_warp() {
-    static const auto made = make_softmax<T, WarpGroup>(is_half<T> ? "softmax_warp_f16" : "softmax_warp");
+    static const auto made =
+        make_softmax<T, WarpGroup>(name_of<T>("softmax_warp", "softmax_warp_f16", "softmax_warp_bf16"));
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_block() {
-    static const auto made = make_softmax<T, Block>(is_half<T> ? "softmax_block_f16" : "softmax_block");
+    static const auto made =
+        make_softmax<T, Block>(name_of<T>("softmax_block", "softmax_block_f16", "softmax_block_bf16"));
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_online() {
-    static const auto made =
-        kernel(is_half<T> ? "softmax_online_f16" : "softmax_online", params("x", "y", "rows", "columns"),
-               [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                   require_linear_blocks();
-                   require_threads(Block::block);
-                   const auto active = value(Block::row() < rows);
-                   const StreamedRow<Block, T> row(x, Block::row(), active, columns);
-                   const auto [most, sum] = sum_of_exponentials_online(row);
-                   const auto factor = value(1.0f / sum);
-                   row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
-               })
-            .require(aligned<16>("x"), aligned<16>("y"))
-            .launch_bounds(Block::block);
+    static const auto made = kernel(name_of<T>("softmax_online", "softmax_online_f16", "softmax_online_bf16"),
+                                    params("x", "y", "rows", "columns"),
+                                    [](In<T> x, Out<T> y, u32 rows, u32 columns) {
+                                        require_linear_blocks();
+                                        require_threads(Block::block);
+                                        const auto active = value(Block::row() < rows);
+                                        const StreamedRow<Block, T> row(x, Block::row(), active, columns);
+                                        const auto [most, sum] = sum_of_exponentials_online(row);
+                                        const auto factor = value(1.0f / sum);
+                                        row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
+                                    })
+                                 .require(aligned<16>("x"), aligned<16>("y"))
+                                 .launch_bounds(Block::block);
     return made;
 }
 template <class T>
 const RowKernel<T>& log_softmax() {
-    static const auto made = kernel(is_half<T> ? "log_softmax_f16" : "log_softmax", params("x", "y", "rows", "columns"),
-                                    [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                                        with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
-                                            const auto [most, sum] = sum_of_exponentials(row);
-                                            const auto log_of_sum = log(sum);
-                                            row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
-                                        });
-                                    })
-                                 .require(aligned<16>("x"), aligned<16>("y"))
-                                 .launch_bounds(Block::block);
+    static const auto made =
+        kernel(name_of<T>("log_softmax", "log_softmax_f16", "log_softmax_bf16"), params("x", "y", "rows", "columns"),
+               [](In<T> x, Out<T> y, u32 rows, u32 columns) {
+                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                       const auto [most, sum] = sum_of_exponentials(row);
+                       const auto log_of_sum = log(sum);
+                       row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
+                   });
+               })
+            .require(aligned<16>("x"), aligned<16>("y"))
+            .launch_bounds(Block::block);
     return made;
 }
 
@@ -139,6 +139,7 @@ void log_softmax(const runtime::Device& device, const runtime::Buffer<T>& x, run
                               std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 
 namespace {
@@ -156,8 +157,9 @@ runtime::Grid blocks(Arguments arguments) { return row_grid<Block>(number(argume
           .document = softmax_document,                                   \
           .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
           .grid = launch},
-#define IKAT_ENTRIES(id, text, launch) \
-    IKAT_ENTRY(id, "", float, text, launch) IKAT_ENTRY(id, "_f16", half, text, launch)
+#define IKAT_ENTRIES(id, text, launch)      \
+    IKAT_ENTRY(id, "", float, text, launch) \
+    IKAT_ENTRY(id, "_f16", half, text, launch) IKAT_ENTRY(id, "_bf16", bfloat16, text, launch)
 constexpr Entry entries[] = {
     IKAT_ENTRIES(softmax_warp, "softmax of each row, a warp to a row: for up to 1024 columns", warps)
         IKAT_ENTRIES(softmax_block, "softmax of each row, a block to a row: for up to 8192 columns", blocks)

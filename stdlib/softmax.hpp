@@ -4,9 +4,9 @@
 //
 //     stdlib::softmax(device, x, y, rows, columns);
 //
-// x and y are row-major, rows * columns < 2^32, f32 or f16; they do not overlap. Computed in f32, rounded once; an f32
-// result is within (8 + columns / 64) 2^-23 of the exact one, relatively. A row with a NaN, with +infinity or of
-// nothing but -infinity gives NaN.
+// x and y are row-major, rows * columns < 2^32, f32, f16 or bf16; they do not overlap. Computed in f32, rounded once;
+// an f32 result is within (8 + |x - m| + columns / 32) 2^-23 of the exact one, relatively. A row with a NaN, +infinity
+// or nothing but -infinity gives NaN.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "runtime/device.hpp"

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,7 +71,7 @@ private:
     static double read(const std::byte* at) {
         T element;
         std::copy_n(at, sizeof element, reinterpret_cast<std::byte*>(&element));
-        if constexpr (std::is_same_v<T, half>)
+        if constexpr (!std::is_arithmetic_v<T>)
             return double(float(element));
         else
             return double(element);
@@ -90,11 +91,24 @@ std::vector<T> random_elements(std::size_t count, std::uint32_t seed, float low 
     return out;
 }
 
+/// "relu", "relu_f16" or "relu_bf16".
+template <class T>
+std::string name_of(const std::string& name) {
+    return name + (std::is_same_v<T, half> ? "_f16" : std::is_same_v<T, bfloat16> ? "_bf16" : "");
+}
+
+/// Calls check<T>(arguments...) for each type that kernels come in.
+#define IKAT_EACH_TYPE(check, ...) (check<float>(__VA_ARGS__), check<half>(__VA_ARGS__), check<bfloat16>(__VA_ARGS__))
+
 /// The error of rounding to T once: relative, half a unit in the last place.
 template <class T>
-inline constexpr double rounding = std::is_same_v<T, half> ? 0x1p-11 : 0x1p-24;
+inline constexpr double rounding = std::is_same_v<T, half>       ? 0x1p-11
+                                   : std::is_same_v<T, bfloat16> ? 0x1p-8
+                                                                 : 0x1p-24;
 /// Below this, the error of rounding to T is absolute.
 template <class T>
-inline constexpr double tiny = std::is_same_v<T, half> ? 0x1p-25 : 0x1p-150;
+inline constexpr double tiny = std::is_same_v<T, half>       ? 0x1p-25
+                               : std::is_same_v<T, bfloat16> ? 0x1p-134
+                                                             : 0x1p-150;
 
 }  // namespace ikat::test

@@ -16,11 +16,6 @@ using test::Case;
 
 const std::size_t lengths[] = {0, 1, 3, 4, 5, 31, 1023, 1024, 4099};
 
-template <class T>
-constexpr const char* suffix = "";
-template <>
-constexpr const char* suffix<half> = "_f16";
-
 /// Arguments of all sizes that occur, the two infinities, NaN.
 template <class T>
 std::vector<T> numbers(std::size_t count, std::uint32_t seed) {
@@ -77,7 +72,7 @@ void check(const Row& row) {
         if (row.inputs == 2) c.in(b);
         c.out<T>(want, bound);
         for (std::size_t p = 0; p < row.parameters; ++p) c.number(parameters[p]);
-        c.number(std::uint32_t(n)).run(device, std::string(row.name) + suffix<T>);
+        c.number(std::uint32_t(n)).run(device, test::name_of<T>(row.name));
     }
 }
 
@@ -101,7 +96,7 @@ void check_residual_add() {
         const auto x = numbers<T>(n, 4), y = numbers<T>(n, 5);
         std::vector<double> want(n);
         for (std::size_t i = 0; i < n; ++i) want[i] = float(T(float(x[i]) + float(y[i])));
-        Case().in(x).inout(y, want, {0}).number(std::uint32_t(n)).run(device, std::string("residual_add") + suffix<T>);
+        Case().in(x).inout(y, want, {0}).number(std::uint32_t(n)).run(device, test::name_of<T>("residual_add"));
     }
 }
 
@@ -134,30 +129,23 @@ void check_bias() {
                 .template out<T>(want, bound)
                 .number(rows_count)
                 .number(columns)
-                .run(device, std::string("bias_activation_") + name + suffix<T>);
+                .run(device, test::name_of<T>(std::string("bias_activation_") + name));
         }
 }
 
 }  // namespace
 
-TEST_CASE("every element-wise kernel, f32") {
-    for (const Row& row : rows) check<float>(row);
-}
-TEST_CASE("every element-wise kernel, f16") {
-    for (const Row& row : rows) check<half>(row);
+TEST_CASE("every element-wise kernel") {
+    for (const Row& row : rows) IKAT_EACH_TYPE(check, row);
 }
 TEST_CASE("casts round once") {
     check_cast<float, half>("cast_f32_f16");
     check_cast<half, float>("cast_f16_f32");
+    check_cast<float, bfloat16>("cast_f32_bf16");
+    check_cast<bfloat16, float>("cast_bf16_f32");
 }
-TEST_CASE("residual_add rounds once") {
-    check_residual_add<float>();
-    check_residual_add<half>();
-}
-TEST_CASE("bias_activation") {
-    check_bias<float>();
-    check_bias<half>();
-}
+TEST_CASE("residual_add rounds once") { IKAT_EACH_TYPE(check_residual_add); }
+TEST_CASE("bias_activation") { IKAT_EACH_TYPE(check_bias); }
 
 TEST_CASE("element-wise kernels on buffers") {
     const runtime::Device device = test::open_device();

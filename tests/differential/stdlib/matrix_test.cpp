@@ -23,11 +23,6 @@ constexpr double epsilon = 0x1p-24;
 const std::size_t lengths[] = {0, 1, 3, 31, 32, 33, 1000, 2049, 10007, 100003};
 
 template <class T>
-std::string name_of(const char* name) {
-    return std::is_same_v<T, half> ? std::string(name) + "_f16" : name;
-}
-
-template <class T>
 std::vector<float> floats(const std::vector<T>& x) {
     return {x.begin(), x.end()};
 }
@@ -67,12 +62,12 @@ void check_dot() {
             .in(y)
             .template out<float>({dot}, {terms * epsilon * scale})
             .number(count)
-            .run(device, name_of<T>("dot"));
+            .run(device, test::name_of<T>("dot"));
         Case()
             .in(x)
             .template out<float>({squares}, {terms * epsilon * squares})
             .number(count)
-            .run(device, name_of<T>("norm2"));
+            .run(device, test::name_of<T>("norm2"));
     }
 }
 
@@ -94,7 +89,7 @@ void check_argmax() {
             .template out<float>({value}, {0})
             .template out<std::uint32_t>({double(want)}, {0})
             .number(std::uint32_t(n))
-            .run(device, name_of<T>("argmax"));
+            .run(device, test::name_of<T>("argmax"));
     }
 }
 
@@ -111,8 +106,8 @@ void check_transpose() {
             for (std::size_t r = 0; r < rows; ++r)
                 for (std::size_t c = 0; c < columns; ++c)
                     want[(b * columns + c) * rows + r] = float(x[(b * rows + r) * columns + c]);
-        Case().in(x).template out<T>(want, {0}).number(batch).number(rows).number(columns).run(device,
-                                                                                               name_of<T>("transpose"));
+        Case().in(x).template out<T>(want, {0}).number(batch).number(rows).number(columns).run(
+            device, test::name_of<T>("transpose"));
     }
 }
 
@@ -146,7 +141,7 @@ void check_rope(bool neox, float sign) {
             .number(rotary)
             .number(10000.0f)
             .number(sign)
-            .run(device, name_of<T>(neox ? "rope_neox" : "rope_interleaved"));
+            .run(device, test::name_of<T>(neox ? "rope_neox" : "rope_interleaved"));
     }
 }
 
@@ -173,7 +168,7 @@ void check_scatter() {
             .number(tokens)
             .number(width)
             .number(cache_rows)
-            .run(device, name_of<T>("kv_scatter"));
+            .run(device, test::name_of<T>("kv_scatter"));
     }
 }
 
@@ -196,14 +191,14 @@ void check_products() {
             .template out<T>(y, bounds<T>(y, scale, columns))
             .number(rows)
             .number(columns)
-            .run(device, name_of<T>("gemv_warp_reduce"));
+            .run(device, test::name_of<T>("gemv_warp_reduce"));
         Case()
             .in(A)
             .in(z)
             .template out<T>(yt, bounds<T>(yt, scale_t, rows))
             .number(rows)
             .number(columns)
-            .run(device, name_of<T>("gemv_coalesced"));
+            .run(device, test::name_of<T>("gemv_coalesced"));
         // C = A B with B a matrix of three columns.
         const auto B = test::random_elements<T>(std::size_t(columns) * 3, 11);
         const auto C = reference::gemm(fA, floats(B), rows, 3, columns),
@@ -215,7 +210,7 @@ void check_products() {
             .number(rows)
             .number(3u)
             .number(columns)
-            .run(device, name_of<T>("gemm_naive"));
+            .run(device, test::name_of<T>("gemm_naive"));
     }
 }
 
@@ -286,20 +281,14 @@ void check_convolution() {
              {c.batch, c.channels, c.height, c.width, c.filters, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w,
               c.pad_h, c.pad_w, c.dilation_h, c.dilation_w, c.groups, c.out_h(), c.out_w()})
             all.number(n);
-        all.run(device, name_of<T>("conv2d"));
+        all.run(device, test::name_of<T>("conv2d"));
     }
 }
 
 }  // namespace
 
-TEST_CASE("dot products and sums of squares of any length") {
-    check_dot<float>();
-    check_dot<half>();
-}
-TEST_CASE("argmax gives the first of the largest") {
-    check_argmax<float>();
-    check_argmax<half>();
-}
+TEST_CASE("dot products and sums of squares of any length") { IKAT_EACH_TYPE(check_dot); }
+TEST_CASE("argmax gives the first of the largest") { IKAT_EACH_TYPE(check_argmax); }
 TEST_CASE("argmax of results") {
     Case()
         .in(std::vector<float>{1, 5, 5, -3})
@@ -309,29 +298,14 @@ TEST_CASE("argmax of results") {
         .number(4u)
         .run(test::open_device(), "argmax_final");
 }
-TEST_CASE("transposes of any shape") {
-    check_transpose<float>();
-    check_transpose<half>();
-}
+TEST_CASE("transposes of any shape") { IKAT_EACH_TYPE(check_transpose); }
 TEST_CASE("rotary embedding, both forms, forward and backward") {
     for (const bool neox : {false, true})
-        for (const float sign : {1.0f, -1.0f}) {
-            check_rope<float>(neox, sign);
-            check_rope<half>(neox, sign);
-        }
+        for (const float sign : {1.0f, -1.0f}) { IKAT_EACH_TYPE(check_rope, neox, sign); }
 }
-TEST_CASE("kv_scatter writes the rows of its slots and no others") {
-    check_scatter<float>();
-    check_scatter<half>();
-}
-TEST_CASE("matrix times vector and the naive product of any shape") {
-    check_products<float>();
-    check_products<half>();
-}
-TEST_CASE("convolution with stride, padding, dilation and groups") {
-    check_convolution<float>();
-    check_convolution<half>();
-}
+TEST_CASE("kv_scatter writes the rows of its slots and no others") { IKAT_EACH_TYPE(check_scatter); }
+TEST_CASE("matrix times vector and the naive product of any shape") { IKAT_EACH_TYPE(check_products); }
+TEST_CASE("convolution with stride, padding, dilation and groups") { IKAT_EACH_TYPE(check_convolution); }
 
 TEST_CASE("moving and multiplying on buffers") {
     const runtime::Device device = test::open_device();

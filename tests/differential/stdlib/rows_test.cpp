@@ -26,11 +26,6 @@ const Shape shapes[] = {{0, 8},   {3, 0},    {1, 1},    {5, 3},    {4, 4},    {7
                         {6, 128}, {3, 1000}, {2, 1023}, {130, 64}, {2, 8192}, {2, 8196}, {1, 10007}};
 
 template <class T>
-std::string name_of(const char* name) {
-    return std::is_same_v<T, half> ? std::string(name) + "_f16" : name;
-}
-
-template <class T>
 std::vector<float> floats(const std::vector<T>& x) {
     return {x.begin(), x.end()};
 }
@@ -54,7 +49,7 @@ void check_softmax(const char* kernel, bool logarithm) {
             const double size = logarithm ? 1 + std::abs(want[i]) : want[i];
             bound[i] = relative * size + test::rounding<T> * std::abs(want[i]) + test::tiny<T>;
         }
-        Case().in(x).template out<T>(want, bound).number(rows).number(columns).run(device, name_of<T>(kernel));
+        Case().in(x).template out<T>(want, bound).number(rows).number(columns).run(device, test::name_of<T>(kernel));
     }
 }
 
@@ -87,7 +82,7 @@ void check_layernorm(bool affine) {
         c.in(x);
         if (affine) c.in(gamma).in(beta);
         c.template out<T>(want, bound).number(rows).number(columns).number(1e-3f);
-        c.run(device, name_of<T>(affine ? "layernorm" : "layernorm_plain"));
+        c.run(device, test::name_of<T>(affine ? "layernorm" : "layernorm_plain"));
     }
 }
 
@@ -106,7 +101,7 @@ void check_rmsnorm(const char* kernel) {
             .number(rows)
             .number(columns)
             .number(1e-5f)
-            .run(device, name_of<T>(kernel));
+            .run(device, test::name_of<T>(kernel));
     }
 }
 
@@ -129,7 +124,7 @@ void check_residual() {
             .number(rows)
             .number(columns)
             .number(1e-5f)
-            .run(device, name_of<T>("fused_residual_rmsnorm"));
+            .run(device, test::name_of<T>("fused_residual_rmsnorm"));
     }
 }
 
@@ -137,30 +132,17 @@ void check_residual() {
 
 TEST_CASE("softmax of any shape") {
     for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online"}) {
-        check_softmax<float>(kernel, false);
-        check_softmax<half>(kernel, false);
+        IKAT_EACH_TYPE(check_softmax, kernel, false);
     }
 }
-TEST_CASE("log_softmax of any shape") {
-    check_softmax<float>("log_softmax", true);
-    check_softmax<half>("log_softmax", true);
-}
+TEST_CASE("log_softmax of any shape") { IKAT_EACH_TYPE(check_softmax, "log_softmax", true); }
 TEST_CASE("layernorm of any shape") {
-    for (const bool affine : {true, false}) {
-        check_layernorm<float>(affine);
-        check_layernorm<half>(affine);
-    }
+    for (const bool affine : {true, false}) { IKAT_EACH_TYPE(check_layernorm, affine); }
 }
 TEST_CASE("rmsnorm of any shape") {
-    for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"}) {
-        check_rmsnorm<float>(kernel);
-        check_rmsnorm<half>(kernel);
-    }
+    for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"}) { IKAT_EACH_TYPE(check_rmsnorm, kernel); }
 }
-TEST_CASE("fused_residual_rmsnorm of any shape") {
-    check_residual<float>();
-    check_residual<half>();
-}
+TEST_CASE("fused_residual_rmsnorm of any shape") { IKAT_EACH_TYPE(check_residual); }
 
 TEST_CASE("softmax of masked rows") {
     const runtime::Device device = test::open_device();
