@@ -43,7 +43,7 @@ std::string with_operands(std::string_view text, auto&& name_of) {
     return out;
 }
 
-std::string placeholder(std::size_t k) { return "%i" + std::to_string(k); }
+std::string numbered(std::size_t k) { return "%i" + std::to_string(k); }
 
 /// Lines of the function around the text, before it.
 struct Body {
@@ -53,8 +53,8 @@ struct Body {
 Body body_of(std::string_view text, std::span<const std::string_view> types, std::string_view target) {
     Body out{".version 9.0\n.target " + std::string(target) + "\n.address_size 64\n.func inline_text()\n{\n", 6};
     for (std::size_t k = 0; k < types.size(); ++k, ++out.first_line)
-        (((out.text += ".reg ") += types[k]) += ' ') += placeholder(k) + ";\n";
-    out.text += with_operands(text, placeholder);
+        (((out.text += ".reg ") += types[k]) += ' ') += numbered(k) + ";\n";
+    out.text += with_operands(text, numbered);
     out.text += "\n}\n";
     return out;
 }
