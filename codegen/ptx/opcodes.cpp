@@ -35,7 +35,9 @@ constexpr Set set_table[] = {
     {"secondary", "add|min|max"},
     {"geometry", "1d|2d|3d|a1d|a2d|cube|acube|2dms|a2dms"},
     {"texel", "u32|s32|f16|f16x2|f32"},
-    {"texturequery", "width|height|depth|channel_data_type|channel_order|normalized_coords|force_unnormalized_coords|filter_mode|addr_mode_0|addr_mode_1|addr_mode_2|array_size|num_mipmap_levels|num_samples"},
+    {"texturequery",
+     "width|height|depth|channel_data_type|channel_order|normalized_coords|force_unnormalized_coords|filter_mode|addr_"
+     "mode_0|addr_mode_1|addr_mode_2|array_size|num_mipmap_levels|num_samples"},
     {"surfacequery", "width|height|depth|channel_data_type|channel_order|array_size|memory_layout"},
     {"wmmashape", "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128"},
     {"wmmatype", "f16|f32|f64|bf16|tf32|u8|s8|u4|s4|b1|s32"},
