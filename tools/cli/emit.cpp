@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands that run nothing: kernels, emit, ptx, devices.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -66,8 +67,11 @@ void emit(const EmitOptions& options) {
 }
 
 void list_kernels() {
+    std::size_t width = 0;
+    for (const stdlib::Entry& entry : stdlib::registry()) width = std::max(width, std::string_view(entry.name).size());
     std::string out;
-    for (const stdlib::Entry& entry : stdlib::registry()) out += fmt::format("{:<16} {}\n", entry.name, entry.summary);
+    for (const stdlib::Entry& entry : stdlib::registry())
+        out += fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary);
     write_text({}, out);
 }
 
