@@ -108,7 +108,9 @@ bool show_gemm(const runtime::Device& device) {
 int main() try {
     const auto device = runtime::Device::open();
     std::printf("device: %s\n", device.properties().name.c_str());
-    const bool right = show_saxpy(device) & show_sum(device) & show_gemm(device);
+    bool right = show_saxpy(device);
+    right = show_sum(device) && right;
+    right = show_gemm(device) && right;
     std::printf("\n%s\n", right ? "All results are right." : "Some results are WRONG.");
     return right ? 0 : 1;
 } catch (const Error& error) {

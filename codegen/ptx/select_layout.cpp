@@ -90,9 +90,11 @@ std::vector<Block> emission_order(const Function& fn) {
     const Graph& graph = dominators.graph();
     const std::vector<int> depth = nesting(fn, dominators);
     const auto visit = [&](std::uint32_t block) {
-        const auto successors = graph.successors(block);
-        Visit out{block, {successors.begin(), successors.end()}};
-        std::ranges::stable_sort(out.pending, std::ranges::greater{}, [&](std::uint32_t to) { return depth[to]; });
+        // The deeper come first. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
+        const auto depth_of = [&](std::uint32_t to) { return depth[to]; };
+        Visit out{block, {}};
+        for (std::uint32_t to : graph.successors(block))
+            out.pending.insert(std::ranges::upper_bound(out.pending, depth[to], std::ranges::greater{}, depth_of), to);
         return out;
     };
     std::vector<Block> order;
