@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: missing
+// expect: nowhere_declared
 // errors: 1
-int a = missing;
-int b = missing;
+int a = nowhere_declared;
+int b = nowhere_declared;
