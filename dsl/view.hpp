@@ -57,6 +57,8 @@ ViewShape<rank> view_shape(const trace::Argument* arguments) {
 template <class E, trace::Direction direction, int rank>
 class Pointer {
     static_assert(rank == 2 || rank == 3, "a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>");
+    static_assert(ir::contains(ir::Storable, ir::type_of<E>),
+                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
     using Row = Pointer<E, direction>;
     using T = E;
 

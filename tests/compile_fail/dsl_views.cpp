@@ -8,7 +8,8 @@
 // expect: a view takes at most as many indices as its rank: A[i, j], A[p, i, j]
 // expect: this array has rank 1: declare the parameter as In<float, 2>, or compute the index
 // expect: vec<N>: N is 2 or 4
-// errors: 9
+// expect: memory holds integers and floats, by the names of the host: In<float>, not In<f32>
+// errors: 10
 #include <ikat/dsl.hpp>
 using namespace ikat;
 
@@ -25,3 +26,4 @@ void misuse(In<float, 2> A, Out<float, 2> B, InOut<half, 3> T, In<float> x, u32 
     T.vec<3>(0, 1, 2);
 }
 void deep(In<float, 4>& x) { x.pitch(); }
+void device_elements(In<f32, 2>& x) { x.pitch(); }
