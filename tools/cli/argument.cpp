@@ -234,6 +234,13 @@ std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& sha
     return count ? out : "\n";
 }
 
+void check_output(const ParsedArgument& argument, NumberType type) {
+    if (argument.output.ends_with(".npy") && !has_npy_type(type.type))
+        throw Error(
+            fmt::format("argument '{}': NumPy has no {}, so a .npy file cannot hold it", argument.text, type.name()),
+            "write =>FILE.bin for the raw bytes, or =>- to print the values");
+}
+
 void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,
                   const std::vector<std::byte>& contents) {
     if (output == "-")

@@ -190,6 +190,8 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& path) {
     return {type, header.shape(), {data.begin(), data.end()}};
 }
 
+bool has_npy_type(ir::Type type) { return !descriptor(type).empty(); }
+
 NpyArray read_npy(const std::string& path) { return parse_npy(read_file(path), path); }
 
 std::vector<std::byte> format_npy(ir::Type type, std::span<const std::uint64_t> shape,

@@ -24,6 +24,8 @@ struct NpyArray {
 NpyArray read_npy(const std::string& path);
 NpyArray parse_npy(std::span<const std::byte> file, const std::string& path);
 
+/// Whether NumPy has the type; bf16 and the types of 8-bit floats it has not.
+bool has_npy_type(ir::Type type);
 void write_npy(const std::string& path, ir::Type type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> data);
 std::vector<std::byte> format_npy(ir::Type type, std::span<const std::uint64_t> shape, std::span<const std::byte> data);

@@ -31,12 +31,13 @@ constexpr const char* argument_help = R"(Arguments stand in the order of the ker
   b8[16]:@file.bin  b8[]:1,0,...  a structure of a PTX file's kernel, passed by value
   &N                              the same buffer as argument N (from 0)
 A buffer may end in =>file.npy, =>file.bin or =>- (print): what it holds after the run.
-Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64, and b8 b16 b32 b64 for raw bits.
+Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
 struct RunOptions {
     std::string what, entry, device, grid, block, report;
     std::optional<std::uint32_t> shared;
+    std::uint32_t schedule = 0;
     std::vector<std::string> arguments;
 };
 
@@ -64,6 +65,7 @@ public:
     explicit Arguments(const std::vector<std::string>& texts) {
         for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
         for (const ParsedArgument& argument : parsed_) check_same(argument);
+        for (std::size_t i = 0; i < size(); ++i) check_output(parsed_[i], parsed_[original(i)].type);
     }
 
     std::size_t size() const { return parsed_.size(); }
@@ -127,6 +129,10 @@ void print_report(const RunOptions& options, const runtime::Grid& grid, auto&& k
 
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
+runtime::Device open_device(const RunOptions& options) {
+    return runtime::Device::open({.device = options.device, .schedule_seed = options.schedule});
+}
+
 void run_file(const RunOptions& options, Arguments& arguments) {
     if (options.grid.empty() || options.block.empty())
         throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
@@ -140,7 +146,7 @@ void run_file(const RunOptions& options, Arguments& arguments) {
     const runtime::Grid grid{parse_dim3(options.grid, "--grid"), parse_dim3(options.block, "--block"),
                              options.shared.value_or(0)};
 
-    const runtime::Device device = runtime::Device::open({.device = options.device});
+    const runtime::Device device = open_device(options);
     arguments.upload(device, names);
     std::vector<PassedValue> values;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -181,7 +187,7 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
     for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
     check_count(kernel.name, names.size(), arguments.size(), joined(names));
 
-    const runtime::Device device = runtime::Device::open({.device = options.device});
+    const runtime::Device device = open_device(options);
     arguments.upload(device, names);
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -216,6 +222,8 @@ void add_run(CLI::App& app) {
     command->add_option("--block", options->block, "Threads per block: X[,Y[,Z]]; required for a file");
     command->add_option("--shared", options->shared, "Bytes of dynamic shared memory per block");
     command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
+    command->add_option("--schedule", options->schedule,
+                        "A seed for the order in which the emulator runs warps; 0: in turn");
     add_report_option(*command, options->report, "Print what the kernel takes of the device, to standard error");
     command->footer(argument_help);
     command->callback([options] { run(*options); });
