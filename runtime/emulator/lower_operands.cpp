@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/ptx/special_registers.hpp"
 #include "runtime/emulator/lowering.hpp"
 
 namespace ikat::emulator {
@@ -160,10 +161,13 @@ std::optional<Special> Lowering::special_register(const nvptx::Operand& operand)
         {"%gridid", {Kind::GridId}},
         {"%dynamic_smem_size", {Kind::DynamicSharedBytes}},
         {"%total_smem_size", {Kind::TotalSharedBytes}},
+        {"%aggr_smem_size", {Kind::TotalSharedBytes}},
+        {"%reserved_smem_offset_begin", {Kind::Zero}},  // none is reserved
+        {"%reserved_smem_offset_end", {Kind::Zero}},
+        {"%reserved_smem_offset_cap", {Kind::Zero}},
+        {"%current_graph_exec", {Kind::Zero}},  // the launch is in no graph
         {"%cluster_ctarank", {Kind::Zero}},
-        {"%cluster_nctarank", {Kind::One}},
-        {"%envreg1", {Kind::Zero}},
-        {"%envreg2", {Kind::Zero}}};
+        {"%cluster_nctarank", {Kind::One}}};
     static const std::unordered_map<std::string_view, Kind> vectors = {{"%tid", Kind::Tid},
                                                                        {"%ntid", Kind::Ntid},
                                                                        {"%ctaid", Kind::Ctaid},
@@ -175,6 +179,8 @@ std::optional<Special> Lowering::special_register(const nvptx::Operand& operand)
     if (operand.kind != nvptx::Operand::Kind::Symbol) return {};
     const std::string_view name = module_.text(operand.name);
     if (const auto found = names.find(name); found != names.end()) return found->second;
+    const bool is_foreign = name.starts_with("%envreg") || name.starts_with("%pm");  // the driver's, a profiler's
+    if (is_foreign && nvptx::find_special_register(name)) return Special{Kind::Zero};
     const auto found = vectors.find(name);
     if (found == vectors.end()) return {};
     const std::string_view axis = module_.text(operand.suffix);
@@ -228,7 +234,9 @@ Value Lowering::resized(Value value, std::uint8_t slot) {
 
 Value Lowering::predicate(const nvptx::Operand& operand) {
     if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
-    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    const bool is_name = operand.kind == nvptx::Operand::Kind::Symbol;
+    if (is_name && module_.text(operand.name) == "%is_explicit_cluster") return constant(operand.negated ? ~0u : 0, 0);
+    const Symbol* const symbol = is_name ? find(operand.name) : nullptr;
     if (!symbol || symbol->kind != Symbol::Kind::Register || values[index(symbol->value)].slot != 0)
         unsupported("a predicate register is needed here");
     if (!operand.negated) return symbol->value;
