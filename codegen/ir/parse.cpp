@@ -193,8 +193,8 @@ tree::Module parse_tree(const tree::Source& source) {
 
 }  // namespace
 
-Module parse(std::string_view text, std::string_view file) {
-    const syntax::Source source{text, file};
+Module parse(std::string_view text, std::string_view file, Lines lines) {
+    const syntax::Source source{text, file, lines};
     return syntax::resolve(parse_tree(source), source);
 }
 

@@ -8,8 +8,11 @@
 
 namespace ikat::ir {
 
+/// The places that instructions come from: those that the text says (at "file":7), if any, or else their own lines.
+enum class Lines : std::uint8_t { Said, Own };
+
 /// Throws Error with line, column and what was expected. `file` names the text in messages. The result is not verified.
-Module parse(std::string_view text, std::string_view file = "");
+Module parse(std::string_view text, std::string_view file = "", Lines lines = Lines::Said);
 
 /// The only function of a text.
 Function parse_function(std::string_view text, std::string_view file = "");

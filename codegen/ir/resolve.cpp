@@ -13,12 +13,16 @@
 
 namespace ikat::ir::syntax {
 
+Location Source::location(const char* at) const {
+    const std::string_view before(text.data(), std::size_t(at - text.data()));
+    const auto line = std::ranges::count(before, '\n');
+    return {.file = intern(file),
+            .line = std::uint32_t(line + 1),
+            .column = std::uint32_t(before.size() - (before.rfind('\n') + 1) + 1)};
+}
+
 void Source::fail(const char* at, std::string message, std::string hint) const {
-    Location where{.file = intern(file), .line = 1, .column = 1};
-    for (const char* c = text.data(); c != at; ++c) {
-        ++where.column;
-        if (*c == '\n') where = {.file = where.file, .line = where.line + 1, .column = 1};
-    }
+    const Location where = location(at);
     throw Error(Diagnostic{
         .where = where, .message = std::move(message), .hint = std::move(hint), .excerpt = ikat::excerpt(text, where)});
 }
@@ -196,7 +200,7 @@ private:
             inst.tie = {number<std::uint16_t>(line.tie.result), number<std::uint16_t>(line.tie.operand),
                         line.tie.count ? number<std::uint16_t>(line.tie.count) : std::uint16_t(1)};
         inst.guard_negated = line.guard.negated;
-        inst.where = place(line.where);
+        inst.where = place(line.where, line.mnemonic);
         return inst;
     }
     void address(const Argument& argument, std::size_t position, Instruction& inst) const {
@@ -308,8 +312,8 @@ private:
         }
         return out;
     }
-    Location place(const Place& tree) const {
-        if (!tree.file) return {};
+    Location place(const Place& tree, Token mnemonic) const {
+        if (!tree.file) return source_.lines == Lines::Own ? source_.location(mnemonic.begin) : Location{};
         return {.file = intern(unquoted(tree.file)),
                 .line = number<std::uint32_t>(tree.line),
                 .column = tree.column ? number<std::uint32_t>(tree.column) : 0};
@@ -350,7 +354,7 @@ private:
         out.uniform = bool(words.next());
         if (tree.condition) out.condition = value(tree.condition);
         for (const Jump& jump : tree.targets) out.targets.push_back({target(jump.block), values(jump.arguments)});
-        out.where = place(tree.where);
+        out.where = place(tree.where, tree.mnemonic);
         return out;
     }
     ir::Block target(Token token) const {

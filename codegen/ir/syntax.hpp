@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/ir/function.hpp"
+#include "codegen/ir/parse.hpp"
 
 namespace ikat::ir::syntax {
 
@@ -84,7 +85,9 @@ using Module = std::vector<Function>;
 /// The text the tokens are slices of, and how errors name it.
 struct Source {
     std::string_view text, file;
+    Lines lines = Lines::Said;
 
+    Location location(const char* at) const;
     [[noreturn]] void fail(const char* at, std::string message, std::string hint = {}) const;
 };
 

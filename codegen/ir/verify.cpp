@@ -46,7 +46,10 @@ private:
     }
     void at_function(const std::string& what) { complain("@" + fn_.name + ": " + what, {}, {}); }
     void at_block(const std::string& what) {
-        complain("@" + fn_.name + ", ^" + std::to_string(index(block_)) + ": " + what, {}, {});
+        const auto& list = fn_[block_].instructions;
+        const bool begins = !list.empty() && index(list[0]) < fn_.inst_count();
+        complain("@" + fn_.name + ", ^" + std::to_string(index(block_)) + ": " + what,
+                 begins ? fn_[list[0]].where : fn_[block_].terminator.where, {});
     }
     void here(const std::string& what) {
         const auto& list = fn_[block_].instructions;

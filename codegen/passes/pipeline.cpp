@@ -63,7 +63,7 @@ const Pass& pass_named(std::string_view name) {
     if (found != std::end(table)) return *found;
     std::string known;
     for (const Pass& pass : table) (known += known.empty() ? "" : ", ") += pass.name;
-    throw Error("there is no pass " + std::string(name), "passes are " + known);
+    throw Error("there is no pass '" + std::string(name) + "'", "passes are " + known);
 }
 
 std::vector<const Pass*> selected(const PipelineOptions& options) {

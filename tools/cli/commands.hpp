@@ -11,6 +11,7 @@ namespace ikat::cli {
 
 void add_kernels(CLI::App& app);
 void add_emit(CLI::App& app);
+void add_opt(CLI::App& app);
 void add_ptx(CLI::App& app);
 void add_run(CLI::App& app);
 void add_devices(CLI::App& app);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that run nothing: kernels, emit, ptx, devices.
+// The commands that run nothing: kernels, emit, opt, ptx, devices.
 #include <fmt/format.h>
 #include <algorithm>
 
@@ -9,6 +9,10 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/compile.hpp"
+#include "codegen/ir/parse.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/ptx/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
@@ -24,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct EmitOptions {
-    std::string name, target = CompileOptions{}.target, stage = "ptx", output, report;
+    std::string name, target = CompileOptions{}.target, stage = "ptx", passes, output, report;
     bool time = false, line_info = false;
 };
 
@@ -58,12 +62,30 @@ void emit(const EmitOptions& options) {
     const ast::Kernel& kernel = entry.kernel();
     const auto captured = Clock::now();
     const Compiled compiled = compile(kernel, {.target = options.target,
+                                               .passes = options.passes,
                                                .line_info = options.line_info,
                                                .keep_stages = options.stage != "ptx",
                                                .pressure = !options.report.empty()});
     write_text(options.output, options.report.empty() ? stage_text(compiled, options.stage)
                                                       : render(report(compiled, report_options()), options.report));
     if (options.time) print_times(compiled, captured - start);
+}
+
+/// The IR is verified when it is read, with its own lines in what is found, and again after each pass.
+void optimise(const std::string& input, const std::string& passes, const std::string& output) {
+    const std::string text = read_text(input);
+    ir::Module module = ir::parse(text, input);
+    try {
+        ir::verify(module);
+    } catch (const Error&) { ir::verify(ir::parse(text, input, ir::Lines::Own)); }
+    for (ir::Function& fn : module.functions) passes::run_pipeline(fn, {.passes = passes, .verify_each = true});
+    write_text(output, print(module));
+}
+
+std::string list_of_passes() {
+    std::string out = "Passes:\n";
+    for (const passes::Pass& pass : passes::all_passes()) out += fmt::format("  {:<10} {}\n", pass.name, pass.does);
+    return out;
 }
 
 void list_kernels() {
@@ -112,11 +134,26 @@ void add_emit(CLI::App& app) {
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
     command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers or ptx")->capture_default_str();
+    command->add_option("--passes", options->passes,
+                        "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
     command->add_flag("--line-info", options->line_info, "Name the lines of the source in the PTX, for profilers");
     add_report_option(*command, options->report, "Print what the kernel takes of a device instead");
     command->add_flag("--time", options->time, "Print what each stage took, to standard error");
     command->add_option("-o,--output", options->output, "Write to this file");
     command->callback([options] { emit(*options); });
+}
+
+void add_opt(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("opt", "Run passes on a file of IR and print what they made of it");
+    auto input = std::make_shared<std::string>();
+    auto passes = std::make_shared<std::string>();
+    auto output = std::make_shared<std::string>();
+    command->add_option("FILE", *input, "IR as `ikat emit NAME --stage ssa` prints it")->required();
+    command->add_option("--passes", *passes,
+                        "These passes, in this order: cfg,fold; else all, as the compiler runs them");
+    command->add_option("-o,--output", *output, "Write to this file");
+    command->footer(list_of_passes());
+    command->callback([input, passes, output] { optimise(*input, *passes, *output); });
 }
 
 void add_ptx(CLI::App& app) {

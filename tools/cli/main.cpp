@@ -38,6 +38,7 @@ Exit run(int argc, char** argv) {
         "`ikat COMMAND --help` tells more. Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.");
     add_kernels(app);
     add_emit(app);
+    add_opt(app);
     add_ptx(app);
     add_run(app);
     add_devices(app);
