@@ -47,6 +47,8 @@ emulator::Options emulator_options(const OpenOptions& options) {
     if (options.step_budget) out.step_budget = options.step_budget;
     out.seed = options.schedule_seed;
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
+    if (options.traffic)
+        out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
     return out;
 }
 

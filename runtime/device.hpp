@@ -21,6 +21,7 @@
 
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/emulator/traffic.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/typed_launch.hpp"
@@ -40,6 +41,7 @@ struct OpenOptions {
     std::uint64_t step_budget = 0;    // warp instructions per launch; 0: the emulator's default
     std::uint32_t schedule_seed = 0;  // 0: warps in order; else a seeded order
     std::string* printed = nullptr;   // what kernels print is appended here instead of going to stdout
+    std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
 };
 
 class Stream;

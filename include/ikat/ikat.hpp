@@ -6,6 +6,9 @@
 
 namespace ikat {
 
+using emulator::BufferTraffic;
+using emulator::LaunchTraffic;
+using emulator::Traffic;
 using runtime::Buffer;
 using runtime::BufferSlice;
 using runtime::BufferView;

@@ -49,6 +49,7 @@ Block::Block(LaunchState& state) : state_(state) {
     frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
+    if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
     const auto constant = const_cast<std::byte*>(state.variables.constant.data());
     for (unsigned i = 0; i < count; ++i) {
         ScheduledWarp& warp = warps_.emplace_back();
@@ -60,6 +61,7 @@ Block::Block(LaunchState& state) : state_(state) {
         warp.function_count = std::uint32_t(kernel.functions.size());
         warp.memory = &state.memory;
         warp.parallel = state.parallel;
+        warp.traffic = traffic_ ? &*traffic_ : nullptr;
         warp.windows[int(Space::Shared)] = {shared, 0, shared_.size() - 64};
         warp.windows[int(Space::Local)] = {locals + local * warp_size * i, 0, kernel.local_bytes, local};
         warp.windows[int(Space::Param)] = {state.parameters.data(), 0, kernel.parameter_bytes, 0, false};
@@ -139,6 +141,7 @@ void Block::start(std::uint64_t index) {
     for (ScheduledWarp& warp : warps_) start_warp(warp);
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
+    if (traffic_) traffic_->clear_caches();
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
     random_.seed(state_.options.seed + 0x9e3779b9u * std::uint32_t(index + 1));
@@ -275,6 +278,10 @@ Statistics Block::statistics() const {
         sum.global_bytes_written += warp.bytes_written;
     }
     return sum;
+}
+
+void Block::finish_traffic() const {
+    if (traffic_) traffic_->finish();
 }
 
 }  // namespace ikat::emulator

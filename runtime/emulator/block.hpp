@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <optional>
 
+#include "runtime/emulator/traffic_counter.hpp"
 #include "runtime/emulator/warp.hpp"
 
 namespace ikat::emulator {
@@ -23,6 +25,7 @@ struct LaunchState {
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
+    TrafficOfLaunch traffic{};      // where the kernel counts it
 };
 
 class Block {
@@ -48,6 +51,8 @@ public:
 
     std::string output;  // what the kernel printed
     Statistics statistics() const;
+    /// Adds what it has counted to the launch's.
+    void finish_traffic() const;
 
 private:
     struct Barrier {
@@ -77,6 +82,7 @@ private:
     std::vector<std::byte> shared_, local_, frames_;
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;
+    std::optional<TrafficCounter> traffic_;
     std::vector<unsigned> order_;
     static constexpr int runs = -1, ended = -2;
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above

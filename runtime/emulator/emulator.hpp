@@ -18,6 +18,7 @@
 
 #include "codegen/ptx/module.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "runtime/emulator/traffic.hpp"
 
 namespace ikat::emulator {
 
@@ -51,7 +52,8 @@ struct Options {
     unsigned threads = 1;                    // host threads over which the CTAs of a launch are spread
     std::uint64_t step_budget = 1ull << 40;  // warp instructions per launch; then the launch is stopped as endless
     std::uint32_t seed = 0;                  // 0: warps in order; else a seeded order of warps and splits
-    std::function<void(std::string_view)> output;  // what the kernel prints, in CTA order; empty = stdout
+    std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout
+    std::function<void(const LaunchTraffic&)> traffic;  // told at the end of a launch; empty = not counted
 };
 
 struct Launch {

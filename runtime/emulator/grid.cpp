@@ -63,7 +63,10 @@ private:
             }
         }
         const std::lock_guard lock(mutex_);
-        for (const auto& block : idle) add(block->statistics());
+        for (const auto& block : idle) {
+            add(block->statistics());
+            block->finish_traffic();
+        }
     }
 
     /// True when the block has ended, by itself or because an earlier one has failed.

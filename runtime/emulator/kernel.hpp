@@ -44,6 +44,7 @@ struct NamedRange {
 
 struct Kernel {
     std::string name;
+    bool counts_traffic = false;
     std::vector<Op> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
@@ -94,7 +95,9 @@ struct ModuleMemory {
 /// Allocates the .global and .const variables of the module and writes their initial values.
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
-/// Throws Error with the line of an instruction that the emulator cannot run.
-Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables);
+/// Throws Error with the line of an instruction that the emulator cannot run. One that counts traffic has an op more
+/// before each access to memory.
+Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+              bool counts_traffic);
 
 }  // namespace ikat::emulator

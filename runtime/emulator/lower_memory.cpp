@@ -69,8 +69,18 @@ Lowering::AddressOperand Lowering::address(const nvptx::Operand& operand, Space 
     return {with_offset(base, offset), 0, space};
 }
 
+/// Before the access itself, where the kernel counts traffic.
+void Lowering::count_traffic_of(const AddressOperand& at, std::uint32_t bytes, Direction direction, bool cached) {
+    if (!kernel_.counts_traffic || (at.space != Space::Global && at.space != Space::Generic)) return;
+    emit(count_traffic, 0, A,
+         {0, index(at.base), bytes, std::uint32_t(direction), std::uint32_t(at.offset), cached ? 0u : 1u});
+}
+
 Lowering::Access Lowering::take_access(Form& form, const nvptx::Operand& operand) {
     Access access;
+    for (const char* past :
+         {".volatile", ".relaxed", ".acquire", ".release", ".mmio", ".cg", ".cv", ".wt", ".L1::no_allocate"})
+        if (form.has(past)) access.cached = false;
     take_order(form, access.before, access.after);
     access.at = address(operand, take_space(form));
     form.take_cache_hints();
@@ -136,6 +146,7 @@ void Lowering::load_elements(const Access& access, std::span<const Value> elemen
                  {index(elements[i]), 0, 0, 0, std::uint32_t(access.at.offset) + std::uint32_t(i) * bytes});
         return;
     }
+    count_traffic_of(access.at, bytes * std::uint32_t(elements.size()), Direction::Read, access.cached);
     in_parts(access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  emit(select_load(at.space, values[index(at.base)].slot, size, count), used, A, fields).apart = true;
@@ -143,6 +154,8 @@ void Lowering::load_elements(const Access& access, std::span<const Value> elemen
 }
 
 void Lowering::store_elements(const Access& access, std::span<const Value> elements) {
+    const unsigned bytes = ir::info(access.type).bytes;
+    count_traffic_of(access.at, bytes * std::uint32_t(elements.size()), Direction::Write, access.cached);
     in_parts(access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  emit(select_store(at.space, values[index(at.base)].slot, size, count), 0, std::uint8_t(A | used),
@@ -212,6 +225,7 @@ void Lowering::update(Form& form, const nvptx::Operand* to, Operands operands) {
     const Value base = resized(at.base, 8), b = source(operands[1], *type);
     const Value c = operands.size() > 2 ? source(operands[2], *type) : b;
     if (before) emit(fence, 0, 0, {});
+    count_traffic_of({base, at.offset, at.space}, ir::info(*type).bytes, Direction::Atomic, false);
     emit(select_atomic(names.at(name), *type), D, A | B | C,
          {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
         .apart = true;
@@ -228,6 +242,7 @@ void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const Add
     const unsigned bytes = ir::info(type).bytes;
     const Value base = resized(at.base, 8);
     emit(check_alignment, 0, A, {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
+    count_traffic_of({base, at.offset, at.space}, count * bytes, Direction::Atomic, false);
     std::vector<Value> old;
     for (unsigned i = 0; i < count; ++i) {
         old.push_back(temporary(slot_of(type)));

@@ -14,6 +14,7 @@
 
 #include "runtime/emulator/handlers_control.hpp"
 #include "runtime/emulator/kernel.hpp"
+#include "runtime/emulator/traffic_counter.hpp"
 
 namespace ikat::emulator {
 
@@ -270,6 +271,7 @@ private:
     void cvta(Form& form, Operands operands);
     void isspacep(Form& form, Operands operands);
     // lower_memory.cpp
+    void count_traffic_of(const AddressOperand& at, std::uint32_t bytes, Direction direction, bool cached);
     Space take_space(Form& form);
     void take_order(Form& form, bool& before, bool& after);
     /// What ld and st say in modifiers.
@@ -278,6 +280,7 @@ private:
         Type type{};
         unsigned count = 1;  // elements
         bool before = false, after = false;
+        bool cached = true;
     };
     Access take_access(Form& form, const nvptx::Operand& address);
     void load_elements(const Access& access, std::span<const Value> elements);

@@ -73,6 +73,7 @@ struct Fault {
 };
 
 class Block;
+class TrafficCounter;
 
 /// A function that is called rather than inlined.
 struct FunctionEntry {
@@ -121,7 +122,8 @@ struct Warp {
     std::array<std::vector<std::uint64_t>, warp_size> call_stack;       // what calls keep of their callers
 
     Block* block = nullptr;
-    unsigned index = 0;  // in its block
+    unsigned index = 0;                 // in its block
+    TrafficCounter* traffic = nullptr;  // the block's, in a launch that counts it
 
     void count(std::uint32_t instructions_since, std::uint32_t lanes) {
         instructions += instructions_since;

@@ -151,11 +151,13 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
 
 }  // namespace
 
-Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables) {
+Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+              bool counts_traffic) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         Kernel kernel;
         kernel.name = module.text(entry.name);
+        kernel.counts_traffic = counts_traffic;
         kernel.where = entry.where;
         for (const nvptx::Directive& directive : entry.directives) {
             const auto operands = module.operands(directive.operands);
@@ -189,14 +191,14 @@ struct Program::State {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
     }
 
-    const Kernel& kernel(std::string_view name) {
+    const Kernel& kernel(std::string_view name, bool counts_traffic = false) {
         const std::lock_guard lock(mutex);
         for (const auto& known : kernels)
-            if (known->name == name) return *known;
+            if (known->name == name && known->counts_traffic == counts_traffic) return *known;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
-        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables)));
+        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, counts_traffic)));
         return *kernels.back();
     }
 
@@ -236,7 +238,7 @@ void Program::check(const Launch& launch) const { check_launch(state_->module, s
 
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
-    const Kernel& kernel = state_->kernel(launch.entry);
+    const Kernel& kernel = state_->kernel(launch.entry, bool(options.traffic));
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,
@@ -247,7 +249,9 @@ Statistics Program::run(const Launch& launch, const Options& options) {
                       .variables = state_->variables,
                       .source_lines = state_->source_lines,
                       .parameters = {launch.parameters.begin(), launch.parameters.end()}};
-    return run_grid(state);
+    const Statistics statistics = run_grid(state);
+    if (options.traffic) options.traffic({std::string(launch.entry), state.traffic.result(memory)});
+    return statistics;
 }
 
 std::string_view instruction_set() { return target_name(); }

@@ -245,6 +245,24 @@ TEST_CASE("PTX text: a block that .maxntid or .reqntid excludes is an error that
     CHECK(x.download() == std::vector<std::uint32_t>{3, 4, 5});
 }
 
+TEST_CASE("an emulator that is asked for the traffic tells what each launch moved") {
+    std::vector<emulator::LaunchTraffic> traffic;
+    const Device device = Device::open({.device = "emulator", .traffic = &traffic});
+    const Module module = device.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>(96), "x");
+    Buffer<std::uint32_t> y = device.buffer<std::uint32_t>(96, "y");
+    device.launch(module, "increment", grid(96, 32), parameters(x, y, 96));
+    device.launch(module, "increment", grid(8, 32), parameters(x, y, 5));
+    REQUIRE(traffic.size() == 2);
+    CHECK(traffic[0].entry == "increment");
+    REQUIRE(traffic[0].buffers.size() == 2);
+    CHECK(traffic[0].buffers[0].name == "x");
+    CHECK(traffic[0].buffers[0].read.moved == 384);
+    CHECK(traffic[0].buffers[1].written.efficiency() == 1);
+    CHECK(traffic[1].buffers[0].read.requested == 20);
+    CHECK(traffic[1].buffers[0].read.moved == 32);
+}
+
 TEST_CASE("streams do their work in order; events tell when") {
     const Device device = emulator();
     const Module module = device.load(increment, "increment.ptx");
