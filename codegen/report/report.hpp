@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,8 @@ struct KernelReport {
     std::vector<Row> occupancy{};
 };
 
+class Json;
+
 /// Of a kernel that was compiled with CompileOptions::pressure.
 KernelReport report(const Compiled& compiled, const ReportOptions& options = {});
 
@@ -62,7 +65,7 @@ KernelReport report(const Compiled& compiled, const ReportOptions& options = {})
 KernelReport report(const nvptx::Module& module, std::string_view entry, const ReportOptions& options = {});
 
 std::string to_text(const KernelReport& report);
-/// One object, with the names of the structure above.
-std::string to_json(const KernelReport& report);
+/// One object, with the names of the structure above. `more` may write members that follow (json.hpp).
+std::string to_json(const KernelReport& report, const std::function<void(Json&)>& more = {});
 
 }  // namespace ikat

@@ -235,8 +235,6 @@ std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& sha
 }
 
 void check_output(const ParsedArgument& argument, NumberType type) {
-    if (argument.output.empty() || argument.output == "-") return;
-    check_writable(argument.output);
     if (argument.output.ends_with(".npy") && !has_npy_type(type.type))
         throw Error(
             fmt::format("argument '{}': NumPy has no {}, so a .npy file cannot hold it", argument.text, type.name()),

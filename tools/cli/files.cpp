@@ -3,12 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "codegen/support/diagnostic.hpp"
@@ -20,8 +17,6 @@ struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, Close>;
-
-constexpr const char* writable = "the folder must be there, and writable";
 
 [[noreturn]] void fail(std::string_view doing, const std::string& path, std::string hint) {
     throw Error(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(errno)), std::move(hint));
@@ -47,21 +42,9 @@ Bytes read_whole(const std::string& path) {
 std::vector<std::byte> read_file(const std::string& path) { return read_whole<std::vector<std::byte>>(path); }
 std::string read_text(const std::string& path) { return read_whole<std::string>(path); }
 
-void check_writable(const std::string& path) {
-    std::error_code none;
-    if (std::filesystem::is_directory(path, none)) {
-        errno = EISDIR;
-        fail("write", path, writable);
-    }
-    const std::string folder = std::filesystem::path(path).parent_path().string();
-    const bool exists = std::filesystem::exists(path, none);
-    if (::access(exists ? path.c_str() : folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-        fail("write", path, writable);
-}
-
 void write_file(const std::string& path, std::span<const std::byte> contents) {
     File file(std::fopen(path.c_str(), "wb"));
-    if (!file) fail("write", path, writable);
+    if (!file) fail("write", path, "the folder must be there, and writable");
     const bool written = std::fwrite(contents.data(), 1, contents.size(), file.get()) == contents.size();
     if (std::fclose(file.release()) != 0 || !written) fail("write", path, "is the disk full?");
 }

@@ -11,8 +11,6 @@ namespace ikat::cli {
 
 std::vector<std::byte> read_file(const std::string& path);
 std::string read_text(const std::string& path);
-/// Throws Error now where write_file() would later: before a run whose result would be lost.
-void check_writable(const std::string& path);
 void write_file(const std::string& path, std::span<const std::byte> contents);
 /// To a file, or to standard output when the path is empty or "-".
 void write_text(const std::string& path, std::string_view text);

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <string>
 
 #include "runtime/backend.hpp"
@@ -52,9 +51,9 @@ Exit run(int argc, char** argv) {
         return fail(bad_input, "error: " + std::string(error.what()) + "\n  hint: see `ikat " + command + "--help`");
     } catch (const runtime::KernelError& error) {
         return fail(kernel_failed, error.what());
-    } catch (const Error& error) { return fail(bad_input, error.what()); } catch (const std::bad_alloc&) {
-        return fail(bad_input, "error: there is not enough memory\n  hint: use smaller buffers");
-    } catch (const std::exception& error) { return fail(bad_input, "error: " + std::string(error.what())); }
+    } catch (const Error& error) { return fail(bad_input, error.what()); } catch (const std::exception& error) {
+        return fail(bad_input, "error: " + std::string(error.what()));
+    }
     return done;
 }
 

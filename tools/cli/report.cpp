@@ -9,9 +9,17 @@ void add_report_option(CLI::App& command, std::string& format, const std::string
     command.add_flag("--report{text}", format, description)->type_name("[=text|json]");
 }
 
-std::string render(const KernelReport& report, const std::string& format) {
-    if (format == "text") return to_text(report);
-    if (format == "json") return to_json(report);
+std::string render(const KernelReport& report, const std::string& format,
+                   std::span<const emulator::LaunchTraffic> launch) {
+    if (format == "text") {
+        std::string out = to_text(report);
+        for (const emulator::LaunchTraffic& traffic : launch) out += to_text(traffic);
+        return out;
+    }
+    if (format == "json")
+        return to_json(report, [&](Json& json) {
+            for (const emulator::LaunchTraffic& traffic : launch) add_traffic(json, traffic);
+        });
     throw Error("there is no report as '" + format + "'", "--report, --report=text or --report=json");
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The option --report[=text|json] of commands.
 #pragma once
+#include <span>
 #include <string>
 
 #include "codegen/report/report.hpp"
+#include "tools/cli/traffic.hpp"
 
 namespace CLI {
 class App;
@@ -14,8 +16,9 @@ namespace ikat::cli {
 /// `format` stays empty without the option.
 void add_report_option(CLI::App& command, std::string& format, const std::string& description);
 
-/// As text or JSON. Throws Error for another format.
-std::string render(const KernelReport& report, const std::string& format);
+/// As text or JSON, with the traffic of the launch, if there was one that counted it. Throws Error for another format.
+std::string render(const KernelReport& report, const std::string& format,
+                   std::span<const emulator::LaunchTraffic> launch = {});
 
 /// With ptxas, where it is found.
 ReportOptions report_options();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -58,6 +59,7 @@ runtime::Dim3 parse_dim3(const std::string& text, std::string_view option) {
 }
 
 using Buffer = runtime::Buffer<std::uint8_t>;
+using Traffic = std::vector<emulator::LaunchTraffic>;
 
 /// The parsed arguments with their buffers on the device.
 class Arguments {
@@ -89,6 +91,16 @@ public:
         }
     }
 
+    /// Those of the arguments first, in their order.
+    void sort(std::vector<emulator::BufferTraffic>& buffers) const {
+        const auto position = [&](const emulator::BufferTraffic& of) {
+            std::size_t i = 0;
+            while (i < size() && !(buffer(i) && buffer(i)->address() == of.address)) ++i;
+            return i;
+        };
+        std::ranges::stable_sort(buffers, {}, position);
+    }
+
     void write_outputs() const {
         for (std::size_t i = 0; i < size(); ++i) {
             if (parsed_[i].output.empty()) continue;
@@ -117,21 +129,26 @@ void check_count(const std::string& kernel, std::size_t wanted, std::size_t give
                     wanted ? "its parameters are " + names : "it has no parameters");
 }
 
+/// One that counts what a launch moves, where a report is asked for and it can.
+runtime::Device open_device(const RunOptions& options, Traffic& traffic) {
+    return runtime::Device::open({.device = options.device,
+                                  .schedule_seed = options.schedule,
+                                  .traffic = options.report.empty() ? nullptr : &traffic});
+}
+
 /// To standard error, so that what the run prints stays clean.
-void print_report(const RunOptions& options, const runtime::Grid& grid, auto&& kernel_report) {
+void print_report(const RunOptions& options, const runtime::Grid& grid, const Arguments& arguments, Traffic& traffic,
+                  auto&& kernel_report) {
     if (options.report.empty()) return;
+    for (emulator::LaunchTraffic& launch : traffic) arguments.sort(launch.buffers);
     ReportOptions wanted = report_options();
     wanted.threads_per_block = std::uint32_t(grid.threads.count());
     wanted.dynamic_shared_bytes = grid.dynamic_shared_bytes;
     std::fflush(stdout);
-    fmt::print(stderr, "{}", render(kernel_report(wanted), options.report));
+    fmt::print(stderr, "{}", render(kernel_report(wanted), options.report, traffic));
 }
 
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
-runtime::Device open_device(const RunOptions& options) {
-    return runtime::Device::open({.device = options.device, .schedule_seed = options.schedule});
-}
 
 void run_file(const RunOptions& options, Arguments& arguments) {
     if (options.grid.empty() || options.block.empty())
@@ -146,7 +163,8 @@ void run_file(const RunOptions& options, Arguments& arguments) {
     const runtime::Grid grid{parse_dim3(options.grid, "--grid"), parse_dim3(options.block, "--block"),
                              options.shared.value_or(0)};
 
-    const runtime::Device device = open_device(options);
+    Traffic traffic;
+    const runtime::Device device = open_device(options, traffic);
     arguments.upload(device, names);
     std::vector<PassedValue> values;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -155,7 +173,8 @@ void run_file(const RunOptions& options, Arguments& arguments) {
     }
     device.launch(device.load(text, options.what), entry.name, grid, pack(entry, values));
     arguments.write_outputs();
-    print_report(options, grid, [&](const ReportOptions& wanted) { return report(module, entry.name, wanted); });
+    print_report(options, grid, arguments, traffic,
+                 [&](const ReportOptions& wanted) { return report(module, entry.name, wanted); });
 }
 
 /// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
@@ -187,7 +206,8 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
     for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
     check_count(kernel.name, names.size(), arguments.size(), joined(names));
 
-    const runtime::Device device = open_device(options);
+    Traffic traffic;
+    const runtime::Device device = open_device(options, traffic);
     arguments.upload(device, names);
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -199,7 +219,7 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
     const runtime::Grid grid = choose_grid(options, entry, launched);
     device.launch({kernel}, {grid, Location{}}, launched);
     arguments.write_outputs();
-    print_report(options, grid, [&](const ReportOptions& wanted) {
+    print_report(options, grid, arguments, traffic, [&](const ReportOptions& wanted) {
         return report(compile(kernel, {.target = device.properties().target, .pressure = true}), wanted);
     });
 }
@@ -224,7 +244,8 @@ void add_run(CLI::App& app) {
     command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
     command->add_option("--schedule", options->schedule,
                         "A seed for the order in which the emulator runs warps; 0: in turn");
-    add_report_option(*command, options->report, "Print what the kernel takes of the device, to standard error");
+    add_report_option(*command, options->report,
+                      "Print what the kernel takes of the device and, on the emulator, moves, to standard error");
     command->footer(argument_help);
     command->callback([options] { run(*options); });
 }

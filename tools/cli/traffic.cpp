@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/traffic.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/report/json.hpp"
+
+namespace ikat::cli {
+namespace {
+
+void each_direction(const emulator::BufferTraffic& buffer, auto&& f) {
+    f("read", buffer.read);
+    f("written", buffer.written);
+    f("atomic", buffer.atomic);
+}
+
+}  // namespace
+
+std::string to_text(const emulator::LaunchTraffic& traffic) {
+    std::size_t width = 6;
+    for (const auto& buffer : traffic.buffers) width = std::max(width, buffer.name.size());
+    std::string out = "\nglobal memory, in bytes\n";
+    out += fmt::format("   {:{}}           {:>11} {:>12} {:>12} {:>12}  efficiency\n", "buffer", width, "accesses",
+                       "requested", "moved", "touched");
+    for (const auto& buffer : traffic.buffers)
+        each_direction(buffer, [&](const char* direction, const emulator::Traffic& of) {
+            if (of.accesses)
+                out += fmt::format("   {:{}}  {:7}  {:>11} {:>12} {:>12} {:>12} {:>10.1f}%\n", buffer.name, width,
+                                   direction, of.accesses, of.requested, of.moved, of.touched, 100 * of.efficiency());
+        });
+    return traffic.buffers.empty() ? out + "   none\n" : out;
+}
+
+void add_traffic(Json& json, const emulator::LaunchTraffic& traffic) {
+    json.key("traffic"), json.open('[');
+    for (const auto& buffer : traffic.buffers) {
+        json.open('{');
+        json.text("buffer", buffer.name);
+        json.number("bytes", buffer.bytes);
+        each_direction(buffer, [&](const char* direction, const emulator::Traffic& of) {
+            json.key(direction), json.open('{');
+            json.number("accesses", of.accesses);
+            json.number("requested", of.requested);
+            json.number("sectors", of.sectors);
+            json.number("moved", of.moved);
+            json.number("touched", of.touched);
+            json.key("efficiency"), json.real(of.efficiency());
+            json.close('}');
+        });
+        json.close('}');
+    }
+    json.close(']');
+}
+
+}  // namespace ikat::cli
