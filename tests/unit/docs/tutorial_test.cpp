@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each page of docs/tutorial shows its program: its ```cpp blocks are lines of the source, its ```text blocks are lines
-// of the output. Where a message points to (folder, line, column) is not compared.
+// of the output; so do docs/emulator.md and its program. Where a message points to (folder, line, column) is not compared.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -64,19 +64,28 @@ void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
     }
 }
 
+const std::filesystem::path root = IKAT_SOURCE_DIR;
+
+void check_page(const std::filesystem::path& page, const std::filesystem::path& source) {
+    const Lines lines = lines_of_file(root / page);
+    check_contained(blocks_of(lines, "```cpp"), lines_of_file(root / source));
+    check_contained(blocks_of(lines, "```text"), output_of(source.stem().string()));
+}
+
 }  // namespace
 
+TEST_CASE("docs/emulator.md shows a program that counts traffic") {
+    check_page("docs/emulator.md", "examples/memory_traffic.cpp");
+}
+
 TEST_CASE("the pages of the tutorial show their programs") {
-    const std::filesystem::path root = IKAT_SOURCE_DIR;
     std::size_t pages = 0;
     for (const auto& source : std::filesystem::directory_iterator(root / "examples/tutorial")) {
         const std::string program = source.path().stem().string();
         std::string name = program;
         std::ranges::replace(name, '_', '-');
         INFO(name);
-        const Lines page = lines_of_file(root / "docs/tutorial" / (name + ".md"));
-        check_contained(blocks_of(page, "```cpp"), lines_of_file(source.path()));
-        check_contained(blocks_of(page, "```text"), output_of(program));
+        check_page("docs/tutorial/" + name + ".md", source.path());
         ++pages;
     }
     CHECK(pages == 5);
