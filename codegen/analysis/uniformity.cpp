@@ -76,6 +76,7 @@ private:
         bool operand_varies = false;
         fn_.each_use(inst, [&](Value value) { operand_varies |= varies(value); });
         if (operand_varies || has(it.op, Convergent)) return true;
+        if (it.op == Op::Param) return !fn_.is_entry;
         if (it.op != Op::Load) return !is_pure(it.op);
         if (it.memory.space == Space::Local || it.memory.is_volatile || it.memory.order != Order::Weak) return true;
         return divergent_[index(block)] && !reads_constant_memory(fn_, inst);
@@ -132,7 +133,10 @@ private:
 }  // namespace
 
 Uniformity::Uniformity(const Function& fn)
-    : fn_(fn), varies_(fn.value_count()), divergent_(fn.block_count()), cause_(fn.block_count(), no_id<Block>) {
+    : fn_(fn),
+      varies_(fn.value_count()),
+      divergent_(fn.block_count(), !fn.is_entry),
+      cause_(fn.block_count(), no_id<Block>) {
     Propagation(fn, varies_, divergent_, cause_).run();
 }
 

@@ -15,7 +15,9 @@
 //
 // Sources of variation: tid, laneid, shuffles, votes, atomics, carried PTX, local memory, loads at varying addresses;
 // what is computed from them; parameters of blocks in which ways of a varying branch meet; what is loaded in a
-// divergent block from memory that may change. Answers are conservative: "uniform" is proved, "varies" is not.
+// divergent block from memory that may change. A function that is called may be called by some threads, each with
+// arguments of its own: its parameters vary, and all of its blocks are divergent. Answers are conservative: "uniform"
+// is proved, "varies" is not.
 #pragma once
 #include <vector>
 
@@ -31,7 +33,7 @@ public:
     bool is_divergent(ir::Block block) const { return divergent_[index(block)]; }
     /// All threads that reach the block's terminator go the same way.
     bool leaves_together(ir::Block block) const;
-    /// The block whose varying branch made `block` divergent; for messages. no_id where it is not divergent.
+    /// The block whose varying branch made `block` divergent; for messages. no_id where none did.
     ir::Block cause(ir::Block block) const { return cause_[index(block)]; }
 
 private:

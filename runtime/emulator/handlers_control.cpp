@@ -39,6 +39,16 @@ const Op* diverge(const Op* op, Warp* w, u32 mask, u32 taken) {
     return nullptr;
 }
 
+/// At a bra.uni. Lanes that have strayed may meet here in different rounds of a loop, which is the scheduler's doing.
+const Op* part_at_uniform(const Op* op, Warp* w, u32 mask, u32 taken) {
+    if (w->strayed) return diverge(op, w, mask, taken);
+    return fail(w, op,
+                {.kind = Fault::Kind::Text,
+                 .lane = unsigned(std::countr_zero(taken)),
+                 .message = "the threads of a warp part at a branch that says .uni",
+                 .hint = "leave out .uni where the condition may differ between threads"});
+}
+
 }  // namespace
 
 #define IKAT_CONTROL_HANDLER(name) \
@@ -51,25 +61,21 @@ IKAT_CONTROL_HANDLER(jump) {
     IKAT_CONTINUE(std::int32_t(op->x));
 }
 
-IKAT_CONTROL_HANDLER(branch_if) {
-    w->count(op->y, mask);
-    const u32 taken = word(frame, op->a) & mask;
-    if (taken != 0 && taken != mask) return diverge(op, w, mask, taken);
-    const std::int32_t distance = taken ? std::int32_t(op->x) : 1;
-    if (must_leave(w)) [[unlikely]]
-        return reschedule(w, op + distance, mask);
-    IKAT_CONTINUE(distance);
-}
-
-IKAT_CONTROL_HANDLER(branch_unless) {
-    w->count(op->y, mask);
-    const u32 taken = ~word(frame, op->a) & mask;
-    if (taken != 0 && taken != mask) return diverge(op, w, mask, taken);
-    const std::int32_t distance = taken ? std::int32_t(op->x) : 1;
-    if (must_leave(w)) [[unlikely]]
-        return reschedule(w, op + distance, mask);
-    IKAT_CONTINUE(distance);
-}
+#define IKAT_BRANCH(name, lanes, part)                                 \
+    IKAT_CONTROL_HANDLER(name) {                                       \
+        w->count(op->y, mask);                                         \
+        const u32 taken = (lanes)&mask;                                \
+        if (taken != 0 && taken != mask) return part;                  \
+        const std::int32_t distance = taken ? std::int32_t(op->x) : 1; \
+        if (must_leave(w)) [[unlikely]]                                \
+            return reschedule(w, op + distance, mask);                 \
+        IKAT_CONTINUE(distance);                                       \
+    }
+IKAT_BRANCH(branch_if, word(frame, op->a), diverge(op, w, mask, taken))
+IKAT_BRANCH(branch_unless, ~word(frame, op->a), diverge(op, w, mask, taken))
+IKAT_BRANCH(branch_if_uniform, word(frame, op->a), part_at_uniform(op, w, mask, taken))
+IKAT_BRANCH(branch_unless_uniform, ~word(frame, op->a), part_at_uniform(op, w, mask, taken))
+#undef IKAT_BRANCH
 
 IKAT_CONTROL_HANDLER(branch_table) {
     w->count(op->y, mask);

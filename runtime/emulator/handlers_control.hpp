@@ -12,10 +12,12 @@ namespace ikat::emulator {
 
 // Control flow. x is the distance to the target, in ops.
 IKAT_CONTROL_HANDLER(jump);
-IKAT_CONTROL_HANDLER(branch_if);      // lanes in predicate a jump
-IKAT_CONTROL_HANDLER(branch_unless);  // the others do
-IKAT_CONTROL_HANDLER(branch_table);   // lane goes to lists[x + 1 + a], an op index; lists[x] is the length
-IKAT_CONTROL_HANDLER(join);           // falls into a block that has other predecessors
+IKAT_CONTROL_HANDLER(branch_if);          // lanes in predicate a jump
+IKAT_CONTROL_HANDLER(branch_unless);      // the others do
+IKAT_CONTROL_HANDLER(branch_if_uniform);  // bra.uni: a finding where they do not go the same way
+IKAT_CONTROL_HANDLER(branch_unless_uniform);
+IKAT_CONTROL_HANDLER(branch_table);  // lane goes to lists[x + 1 + a], an op index; lists[x] is the length
+IKAT_CONTROL_HANDLER(join);          // falls into a block that has other predecessors
 IKAT_CONTROL_HANDLER(count_run);
 IKAT_CONTROL_HANDLER(end_lanes);
 IKAT_CONTROL_HANDLER(trap);

@@ -9,7 +9,7 @@
 namespace ikat::emulator {
 
 void Lowering::bra(Form& form, Operands operands) {
-    form.take(".uni");
+    const bool uniform = form.take(".uni");
     const Symbol* const target = find(operands[0].name);
     if (!target || target->kind != Symbol::Kind::Label)
         unsupported(fmt::format("label '{}' is not in reach", module_.text(operands[0].name)));
@@ -17,7 +17,7 @@ void Lowering::bra(Form& form, Operands operands) {
     if (current_->guard == nvptx::no_name) return jump_to(label);
     nvptx::Operand guard{.kind = nvptx::Operand::Kind::Symbol};
     guard.name = current_->guard;
-    branch_to(label, predicate(guard), current_->guard_negated);
+    branch_to(label, predicate(guard), current_->guard_negated, uniform);
 }
 
 void Lowering::brx(Form& form, Operands operands) {

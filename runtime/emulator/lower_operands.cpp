@@ -136,8 +136,9 @@ void Lowering::jump_to(std::uint32_t label) {
     micro.counts = true;
 }
 
-void Lowering::branch_to(std::uint32_t label, Value predicate, bool unless) {
-    Micro& micro = emit(unless ? branch_unless : branch_if, 0, A, {0, index(predicate)});
+void Lowering::branch_to(std::uint32_t label, Value predicate, bool unless, bool uniform) {
+    constexpr Handler handlers[2][2] = {{branch_if, branch_if_uniform}, {branch_unless, branch_unless_uniform}};
+    Micro& micro = emit(handlers[unless][uniform], 0, A, {0, index(predicate)});
     micro.flow = Flow::Branch;
     micro.label = label;
     micro.counts = true;

@@ -167,7 +167,7 @@ private:
     void apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x = 0);
     void count_here();
     void jump_to(std::uint32_t label);
-    void branch_to(std::uint32_t label, Value predicate, bool unless);
+    void branch_to(std::uint32_t label, Value predicate, bool unless, bool uniform = false);
 
     Value predicate(const nvptx::Operand& operand);
     Value source(const nvptx::Operand& operand, Type type);

@@ -92,6 +92,7 @@ struct Warp {
     std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
     std::uint32_t saved_mask = 0;  // outside the guard that is open
     bool diverged = false;         // other lanes of the warp wait elsewhere
+    bool strayed = false;          // lanes have gone ahead of others that they would have met
     bool parallel = false;         // other blocks run at the same time
     Leave leave = Leave::None;
     std::uint32_t live = 0;  // lanes that exist and have not ended

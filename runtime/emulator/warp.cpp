@@ -22,6 +22,7 @@ void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t e
     frame_ = frame;
     existing_ = live = lanes;
     turn_ = 0;
+    strayed = false;
 }
 
 void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) {
@@ -36,7 +37,8 @@ void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) 
     splits_.push_back({pc, mask, wait, turn_});
 }
 
-std::size_t ScheduledWarp::choose(std::minstd_rand* random) const {
+/// The split to run: the one that is furthest behind, but for fairness and for the orders of a seeded launch.
+std::size_t ScheduledWarp::choose(std::minstd_rand* random) {
     std::size_t best = nobody, oldest = nobody, ready = 0;
     for (std::size_t i = 0; i < splits_.size(); ++i) {
         if (splits_[i].wait != Split::Wait::None) continue;
@@ -45,8 +47,10 @@ std::size_t ScheduledWarp::choose(std::minstd_rand* random) const {
         if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
     }
     if (best == nobody) return nobody;
-    if (turn_ - splits_[oldest].since > patience) return oldest;
-    if (!random || ready == 1 || (*random)() % 4) return best;
+    const bool waited = turn_ - splits_[oldest].since > patience;
+    if (!waited && (!random || ready == 1 || (*random)() % 4)) return best;
+    strayed = true;
+    if (waited) return oldest;
     std::size_t skip = (*random)() % ready;
     for (std::size_t i = 0;; ++i)
         if (splits_[i].wait == Split::Wait::None && skip-- == 0) return i;

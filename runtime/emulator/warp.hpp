@@ -39,7 +39,7 @@ public:
 
 private:
     void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);
-    std::size_t choose(std::minstd_rand* random) const;
+    std::size_t choose(std::minstd_rand* random);
     void execute(Split split);
     void end_lanes();
     bool at_barrier() const;

@@ -39,7 +39,9 @@ std::string uniformity(const Function& fn) {
                           [&](Block block) {
                               std::string out = varying(fn[block].parameters);
                               if (!facts.is_divergent(block)) return out;
-                              return "divergent by ^" + std::to_string(index(facts.cause(block))) +
+                              const Block cause = facts.cause(block);
+                              const bool known = cause != no_id<Block>;
+                              return (known ? "divergent by ^" + std::to_string(index(cause)) : "divergent") +
                                      (out.empty() ? "" : ", ") + out;
                           }});
 }

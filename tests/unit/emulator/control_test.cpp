@@ -71,6 +71,18 @@ $end:
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 3200 + i % 4);
 }
 
+TEST_CASE("bra.uni at which the threads of a warp part is a finding") {
+    const std::string before = "mov.u32 %r1, 7; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; setp.eq.u32 %p1, %r3, 0; ";
+    const std::string after = "mov.u32 %r1, 8; $on:" + store_r1;
+    CHECK(words(kernel(before + "@%p1 bra.uni $on; " + after), 64)[31] == 7);  // warps may differ
+    CHECK(words(kernel(before + "@!%p1 bra.uni $on; " + after), 64)[32] == 7);
+    Machine machine;
+    for (const std::string guard : {"@%p2 ", "@!%p2 "}) {
+        const std::string text = kernel(before + "setp.lt.u32 %p2, %r2, 31; " + guard + "bra.uni $on; " + after);
+        CHECK_THAT(machine.failure(text, {.block = {32, 1, 1}}, 0ull, 0ull, 0ull, 0u), contains("says .uni"));
+    }
+}
+
 TEST_CASE("brx.idx jumps by table, and an index beyond it is a finding") {
     const std::string text = kernel(R"(
     mov.u32 %r2, %tid.x; rem.u32 %r2, %r2, 3;
