@@ -216,6 +216,17 @@ Array slice(const Array& array, const Position& first) {
     return fixed(further(array, resized(address_type(array), type_of(first), first.value)));
 }
 
+Array viewed(const Array& array, Type element) {
+    const auto bytes = [](Type type) { return std::uint64_t{ir::info(type).bytes}; };
+    Array out = array;
+    out.element = element;
+    if (!array.sliced) return out;
+    const Type type = address_type(array);
+    const Value first = binary(Op::Mul, type, array.first, literal(type, bytes(array.element)));
+    out.first = binary(Op::Shr, type, first, literal(Type::U32, std::uint64_t(std::countr_zero(bytes(element)))));
+    return fixed(out);
+}
+
 Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count) {
     const Type type = address_type(array);
     Value sum;

@@ -181,6 +181,11 @@ public:
 
     /// The array from element `first` on: row[i] is x[first + i].
     Indexable slice(const Index& first) const { return Indexable(trace::slice(array_, first.position())); }
+    /// The same memory as elements of another type, which it must be aligned to where it is accessed.
+    template <class To>
+    Indexable<To, direction> as() const {
+        return Indexable<To, direction>(trace::viewed(array_, ir::type_of<To>));
+    }
 
     /// The element, or `other` where the condition is false: there, nothing is accessed.
     template <class Condition, class V>

@@ -138,6 +138,8 @@ Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
 /// The array from element `first` on.
 Array slice(const Array& array, const Position& first);
+/// The same memory as elements of another type. A slice begins at a whole number of them.
+Array viewed(const Array& array, ir::Type element);
 /// The array from steps[0] * pitches[0] + steps[1] * pitches[1] + ... on. The pitches are u32; the products and the sum
 /// are 64 bits wide, so that they do not wrap. It belongs to the expression that it is part of, unless it is `fixed`.
 Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count);

@@ -79,14 +79,14 @@ private:
         ir::Space space;
     };
 
-    /// base + offset * size + index * size, in the width of the address space. Shared and local addresses are 32 bits.
+    /// base + offset * size + index * size, in the width of the address space; of the elements that are accessed.
+    /// Shared and local addresses are 32 bits.
     Address address(const ast::NodeInfo& node) {
         const bool global = node.place.base == ast::Place::Base::Parameter;
         const Type type = global ? Type::U64 : Type::U32;
-        const Type element = global ? fn_.parameters[node.place.index].element : fn_.symbols[node.place.index].element;
         const auto further = [&](Value base, Value elements) {
             if (fn_.type(elements) != type) elements = build_.convert(type, elements);
-            const Value size = build_.constant(type, ir::info(element).bytes);
+            const Value size = build_.constant(type, ir::info(node.type).bytes);
             return build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {elements, size})});
         };
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];

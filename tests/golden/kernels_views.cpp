@@ -37,6 +37,13 @@ const auto view_windows = kernel("view_windows", params("A", "i"), [](InOut<floa
     tile[1, 2] = cast<f32>(tile.extent(1));
 });
 
+const auto retyped = kernel("retyped", params("x", "y", "i"), [](In<std::uint8_t> x, Out<float> y, u32 i) {
+                         Shared<std::uint32_t, 32> s;
+                         auto words = x.as<std::uint32_t>();
+                         s.flat().vec<2>(i) = {words.vec<4>(i)[3], words[i]};
+                         y[i] = x.slice(i * 8).as<float>()[1] + s.flat().slice(2).as<float>()[i];
+                     }).require(aligned<16>("x"));
+
 const auto slices = kernel("slices", params("x", "y", "r"), [](In<float> x, InOut<float> y, u32 r) {
     auto row = x.slice(r * 10).slice(3);
     r = 0;
@@ -48,8 +55,13 @@ const auto slices = kernel("slices", params("x", "y", "r"), [](In<float> x, InOu
 });
 
 const KernelRegistration registered[] = {
-    {"view_elements", view_elements}, {"view_rows", view_rows},       {"view_masked", view_masked},
-    {"view_planes", view_planes},     {"view_windows", view_windows}, {"slices", slices},
+    {"view_elements", view_elements},
+    {"view_rows", view_rows},
+    {"view_masked", view_masked},
+    {"view_planes", view_planes},
+    {"view_windows", view_windows},
+    {"slices", slices},
+    {"retyped", retyped},
 };
 
 }  // namespace

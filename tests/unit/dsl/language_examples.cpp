@@ -129,6 +129,12 @@ const auto slices = kernel("slices", [](In<float> x, Out<float> y, u32 r, u32 co
     y[r] = sum;
 });
 
+const auto retyped = kernel("retyped", [](In<std::uint8_t> bytes, Out<std::uint32_t> y, u32 i) {
+    auto words = bytes.as<std::uint32_t>();
+    u32 four = words[i], twelve = words.vec<4>(i)[3];
+    y[i] = four + twelve;
+});
+
 const auto row_sums = kernel("row_sums", params("A", "y"), [](In<float, 2> A, InOut<float> y) {
     u32 i = block_id().x;
     f32 sum = 0;
@@ -210,6 +216,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(arrays.check());
     CHECK_NOTHROW(constants.check());
     CHECK_NOTHROW(slices.check());
+    CHECK_NOTHROW(retyped.check());
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(control.check());
