@@ -1,209 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread decodes its part of a quantised block: the formats of quantised.hpp, each as a struct with
+// How a thread decodes its part of a quantised block, 32 neighbouring weights: the formats of quantised.hpp, each as a
+// struct with
 //
-//     weights, bytes     of a block
-//     pieces             into which threads divide a block: as many loads side by side
-//     each(w, block, piece, f)      calls f(offset, lanes) for each run of neighbouring weights of the piece; offset is
-//                                   that of the first one in the block
+//     weights, bytes               of a block
+//     unit(stage, at, n)           weights 32 n ... 32 n + 31 of the block that stands at `at` of a Stage
 //
-// and, for products with activations of 8 bits,
-//
-//     packed_pieces
-//     each_packed(w, block, piece, f)      calls f(offset, q, scale, minimum) for each four neighbouring weights:
-//                                          scale q - minimum, with the four q in the bytes of a u32, or signed of an
-//                                          i32
-//
-// Blocks that are multiples of 16 bytes are loaded by 4 bytes, those that are not by 2.
+// A weight of any of them is (q - offset) scale - minimum, in this order and each step rounded, which gives the bits
+// that GGML gives. Unit says the parts, as f32 values and as a product with 32 activations of 8 bits.
 #pragma once
+#include <optional>
+
 #include "dsl/bits.hpp"
 #include "stdlib/vectors.hpp"
 
 namespace ikat::stdlib::blocks {
 
-using Bytes = In<std::uint8_t>;
 using U = Leaf<std::uint32_t>;
 using F = Leaf<float>;
+using Words = std::array<U, 8>;
+/// 32 activations, four signed bytes to a word.
+using Activations = std::array<Leaf<std::int32_t>, 8>;
 
-/// Bytes N * i ... N * i + N - 1, loaded together.
-template <int N>
-std::array<U, N> load_bytes(const Bytes& w, const auto& i) {
-    const auto v = w.template vec<N>(i);
-    return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::array<U, N>{value(cast<u32>(v[int(k)]))...}; }
-    (std::make_index_sequence<N>{});
+/// The same in each byte of a word.
+constexpr std::uint32_t four(std::uint32_t byte) { return byte * 0x01010101u; }
+
+template <class T = U>
+std::array<T, 8> eight(auto&& word) {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::array<T, 8>{T(value(word(k)))...}; }
+    (std::make_index_sequence<8>{});
 }
 
-/// Four bytes as a word, the first one lowest.
-inline U packed(const auto& bytes) { return value((bytes[0] | bytes[1] << 8) | (bytes[2] << 16 | bytes[3] << 24)); }
-constexpr std::uint32_t low_halves = 0x0f0f0f0f;
-/// The low and the high half of each byte of a word.
-inline U half_bytes(const U& word, bool high) { return value((high ? U(value(word >> 4)) : word) & low_halves); }
-
-/// The f16 of two bytes, in f32. The factor moves the exponent's bias, also of subnormal numbers.
-inline F half_of(const U& low, const U& high) {
-    const U magnitude = value((low | (high << 8 & 0x7f00u)) << 13);
-    const F finite = value(bit_cast<f32>(magnitude) * 0x1p+112f);
-    const U bits = value(select(magnitude >= 0x0f800000u, magnitude | 0x7f800000u, U(value(bit_cast<u32>(finite)))));
-    return value(bit_cast<f32>(bits | (high & 0x80u) << 24));
+/// Byte number k of a word, less `offset`. Exact: from 2^23 to 2^24, floats are the integers.
+inline F byte_of(const U& word, const auto& k, std::uint32_t offset) {
+    return value(bit_cast<f32>(byte_permute(word, 0x4b000000u, k | 0x7440u)) - (0x1p23f + float(offset)));
 }
+/// The f16 in the lower and the upper half of a word, in f32.
+inline F lower_half(const U& word) { return value(cast<f32>(bit_cast<f16x2>(word)[0])); }
+inline F upper_half(const U& word) { return value(cast<f32>(bit_cast<f16x2>(word)[1])); }
 
-/// An 8-bit number in two's complement, as loaded by u8.
-inline F signed_of(const U& byte) { return value(cast<f32>(cast<i32>(byte ^ 0x80u) - 128)); }
-inline F float_of(const auto& q) { return value(cast<f32>(q)); }
+/// 32 neighbouring weights.
+struct Unit {
+    Words q;                   // four weights to a word, unsigned
+    std::uint32_t offset = 0;  // at most 128
+    F scale;
+    std::optional<F> scale_of_second_half{};  // where it is another one
+    std::optional<F> minimum{};
+
+    /// Weights 4 k ... 4 k + 3.
+    Lanes<4> lanes(std::size_t k) const {
+        const F factor = k >= 4 && scale_of_second_half ? *scale_of_second_half : scale;
+        return detail::lanes<4>([&](int lane) {
+            const F scaled = value(factor * byte_of(q[k], std::uint32_t(lane), offset));
+            return minimum ? F(value(scaled - *minimum)) : scaled;
+        });
+    }
+
+    /// The sum of weight times activation. What is of whole numbers is exact.
+    F product(const Activations& u) const {
+        if (scale_of_second_half)
+            return value(scale * whole_product(u, 0, 4) + *scale_of_second_half * whole_product(u, 4, 8));
+        const F scaled = value(scale * whole_product(u, 0, 8));
+        return minimum ? F(value(scaled - *minimum * cast<f32>(sum_of(u, 0, 8)))) : scaled;
+    }
+
+private:
+    /// Of words begin ... end - 1: the sum of (q - offset) u.
+    F whole_product(const Activations& u, std::size_t begin, std::size_t end) const {
+        i32 sum = 0;
+        for (std::size_t k = begin; k < end; ++k) sum = dp4a(q[k], u[k], sum);
+        if (offset != 0) sum -= sum_of(u, begin, end) * std::int32_t(offset);
+        return value(cast<f32>(sum));
+    }
+    static Leaf<std::int32_t> sum_of(const Activations& u, std::size_t begin, std::size_t end) {
+        i32 sum = 0;
+        for (std::size_t k = begin; k < end; ++k) sum = dp4a(value(u32(four(1))), u[k], sum);
+        return value(sum);
+    }
+};
 
 struct Q4_0 {
-    static constexpr std::uint32_t weights = 32, bytes = 18, pieces = 4;
-    static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2));  // in pairs of bytes
-        const auto scale = load_bytes<2>(w, first);
-        const F d = half_of(scale[0], scale[1]);
-        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
-        const U q[] = {a[0], a[1], b[0], b[1]};
-        const auto weight = [&](const auto& bits) { return value(d * cast<f32>(cast<i32>(bits) - 8)); };
-        f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] & 15u); }));
-        f(value(piece * 4u + 16u), detail::lanes<4>([&](std::size_t k) { return weight(q[k] >> 4); }));
-    }
-    static constexpr std::uint32_t packed_pieces = 4;
-    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2));
-        const auto scale = load_bytes<2>(w, first);
-        const F d = half_of(scale[0], scale[1]);
-        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
-        const U word = packed(std::array{a[0], a[1], b[0], b[1]});
-        for (std::uint32_t half = 0; half < 2; ++half)
-            f(value(piece * 4u + 16u * half), half_bytes(word, half), d, value(8.0f * d));
+    static constexpr std::uint32_t weights = 32, bytes = 18;
+    static Unit unit(const auto& stage, const U& at, const U&) {
+        const auto q = stage.template words<4>(value(at + 2u));
+        return {.q = eight([&](std::size_t k) { return (k < 4 ? q[k] : U(value(q[k - 4] >> 4))) & four(15); }),
+                .offset = 8,
+                .scale = lower_half(stage.template words<1>(at)[0])};
     }
 };
 
 struct Q8_0 {
-    static constexpr std::uint32_t weights = 32, bytes = 34, pieces = 8;
-    static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2));
-        const auto scale = load_bytes<2>(w, first);
-        const F d = half_of(scale[0], scale[1]);
-        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
-        const U q[] = {a[0], a[1], b[0], b[1]};
-        f(value(piece * 4u), detail::lanes<4>([&](std::size_t k) { return value(d * signed_of(q[k])); }));
-    }
-    static constexpr std::uint32_t packed_pieces = 8;
-    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2));
-        const auto scale = load_bytes<2>(w, first);
-        const auto a = load_bytes<2>(w, first + 1u + piece * 2u), b = load_bytes<2>(w, first + 2u + piece * 2u);
-        const U word = packed(std::array{a[0], a[1], b[0], b[1]});
-        f(value(piece * 4u), value(cast<i32>(word)), half_of(scale[0], scale[1]), 0.0f);
+    static constexpr std::uint32_t weights = 32, bytes = 34;
+    static Unit unit(const auto& stage, const U& at, const U&) {
+        const auto q = stage.template words<8>(value(at + 2u));
+        return {.q = eight([&](std::size_t k) { return q[k] ^ four(128); }),  // signed bytes
+                .offset = 128,
+                .scale = lower_half(stage.template words<1>(at)[0])};
     }
 };
 
-/// d sc and dmin m of sub-blocks 2 c and 2 c + 1 of a Q4_K or Q5_K block, which begins at byte 4 `first`.
+/// d sc and dmin m of sub-block n of a Q4_K or Q5_K block.
 struct Scales {
-    F scale[2], minimum[2];
+    F scale, minimum;
 };
-inline Scales scales_of(const Bytes& w, const U& first, const U& c) {
-    const auto head = load_bytes<4>(w, first);
-    const F d = half_of(head[0], head[1]), dmin = half_of(head[2], head[3]);
-    const U pair = value(first * 2u + 2u + c);  // s[2 c], in pairs of bytes
-    const auto low = value(c < 2u);
-    const auto a = load_bytes<2>(w, pair), e = load_bytes<2>(w, pair + 2u),
-               z = load_bytes<2>(w, pair - select(low, 0u, 2u));
-    const auto number = [&](std::size_t k, bool minimum) {
-        const U whole = value((minimum ? e[k] : a[k]) & 63u);
-        const U split = value(minimum ? U(value(e[k] >> 4 | a[k] >> 6 << 4)) : U(value((e[k] & 15u) | z[k] >> 6 << 4)));
-        return value(cast<f32>(select(low, whole, split)));
-    };
-    return {{value(d * number(0, false)), value(d * number(1, false))},
-            {value(dmin * number(0, true)), value(dmin * number(1, true))}};
+inline Scales scales_of(const auto& stage, const U& at, const U& n) {
+    const auto head = stage.template words<4, 16>(at);  // d and dmin, 12 bytes of scales and minima
+    const auto low = value(n < 4u);
+    const U upper = value((head[3] & four(15)) | (head[1] >> 2 & four(48)));
+    const U upper_minima = value((head[3] >> 4 & four(15)) | (head[2] >> 2 & four(48)));
+    const U scales = value(select(low, head[1] & four(63), upper));
+    const U minima = value(select(low, head[2] & four(63), upper_minima));
+    return {value(lower_half(head[0]) * byte_of(scales, n % 4u, 0)),
+            value(upper_half(head[0]) * byte_of(minima, n % 4u, 0))};
 }
 
-/// Four bytes of a piece: their low halves belong to sub-block 2 c, their high halves to the next. `fifth` gives the
-/// upper bit of weight k of either, as 0 or 16.
-inline void each_of_k(const Scales& scales, const auto& q, const U& c, const U& l, auto&& fifth, auto&& f) {
-    for (int half = 0; half < 2; ++half)
-        f(value(c * 64u + (std::uint32_t(half) * 32u + l)), detail::lanes<4>([&](std::size_t k) {
-              const U bits = value((half ? U(value(q[k] >> 4)) : U(value(q[k] & 15u))) | fifth(half, k));
-              return value(scales.scale[half] * float_of(bits) - scales.minimum[half]);
-          }));
-}
+/// The lower or the upper four bits of each byte, by the number of the sub-block.
+inline U four_bits(const U& word, const U& n) { return value(word >> (n % 2u * 4u) & four(15)); }
 
 struct Q4_K {
-    static constexpr std::uint32_t weights = 256, bytes = 144, pieces = 32;
-    static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
-        const Scales scales = scales_of(w, first, c);
-        const auto q = load_bytes<4>(w, first + 4u + piece);
-        each_of_k(
-            scales, q, c, l, [](int, std::size_t) { return 0u; }, f);
-    }
-    static constexpr std::uint32_t packed_pieces = 32;
-    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
-        const Scales scales = scales_of(w, first, c);
-        const U word = packed(load_bytes<4>(w, first + 4u + piece));
-        for (std::uint32_t half = 0; half < 2; ++half)
-            f(value(c * 64u + (half * 32u + l)), half_bytes(word, half), scales.scale[half], scales.minimum[half]);
+    static constexpr std::uint32_t weights = 256, bytes = 144;
+    static Unit unit(const auto& stage, const U& at, const U& n) {
+        const Scales scales = scales_of(stage, at, n);
+        const auto q = stage.template words<8, 16>(value(at + n / 2u * 32u), 4);
+        return {.q = eight([&](std::size_t k) { return four_bits(q[k], n); }),
+                .scale = scales.scale,
+                .minimum = scales.minimum};
     }
 };
 
 struct Q5_K {
-    static constexpr std::uint32_t weights = 256, bytes = 176, pieces = 32;
-    static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
-        const Scales scales = scales_of(w, first, c);
-        const auto high = load_bytes<4>(w, first + 4u + piece % 8u), q = load_bytes<4>(w, first + 12u + piece);
-        each_of_k(
-            scales, q, c, l,
-            [&](int half, std::size_t k) { return (high[k] >> (c * 2u + std::uint32_t(half)) & 1u) << 4; }, f);
-    }
-    static constexpr std::uint32_t packed_pieces = 32;
-    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 4)), c = value(piece / 8u), l = value(piece % 8u * 4u);
-        const Scales scales = scales_of(w, first, c);
-        const U high = packed(load_bytes<4>(w, first + 4u + piece % 8u));
-        const U word = packed(load_bytes<4>(w, first + 12u + piece));
-        for (std::uint32_t half = 0; half < 2; ++half) {
-            const U fifth = value((high >> (c * 2u + half) & 0x01010101u) << 4);
-            f(value(c * 64u + (half * 32u + l)), value(half_bytes(word, half) | fifth), scales.scale[half],
-              scales.minimum[half]);
-        }
+    static constexpr std::uint32_t weights = 256, bytes = 176;
+    static Unit unit(const auto& stage, const U& at, const U& n) {
+        const Scales scales = scales_of(stage, at, n);
+        const auto fifth = stage.template words<8, 16>(at, 4);
+        const auto q = stage.template words<8, 16>(value(at + n / 2u * 32u), 12);
+        return {.q = eight([&](std::size_t k) { return four_bits(q[k], n) | (fifth[k] >> n & four(1)) << 4; }),
+                .scale = scales.scale,
+                .minimum = scales.minimum};
     }
 };
 
 struct Q6_K {
-    static constexpr std::uint32_t weights = 256, bytes = 210, pieces = 32;
-    static void each(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2)), n = value(piece / 16u),
-                i = value(piece % 16u);  // in pairs of bytes
-        const auto a = load_bytes<2>(w, first + n * 32u + i), b = load_bytes<2>(w, first + n * 32u + 16u + i);
-        const auto high = load_bytes<2>(w, first + 64u + n * 16u + i), scale = load_bytes<2>(w, first + 104u);
-        const F d = half_of(scale[0], scale[1]);
-        for (std::uint32_t k = 0; k < 4; ++k) {
-            const F sc = signed_of(value(cast<u32>(w[block * bytes + 192u + n * 8u + k * 2u + i / 8u])));
-            const F factor = value(d * sc);
-            f(value(n * 128u + k * 32u + i * 2u), detail::lanes<2>([&](std::size_t lane) {
-                  const U low = value(k & 1 ? b[lane] : a[lane]);
-                  const U four = value(k >= 2 ? U(value(low >> 4)) : U(value(low & 15u)));
-                  const U q = value(four | (high[lane] >> (2 * k) & 3u) << 4);
-                  return value(factor * cast<f32>(cast<i32>(q) - 32));
-              }));
-        }
-    }
-    static constexpr std::uint32_t packed_pieces = 16;
-    static void each_packed(const Bytes& w, const U& block, const U& piece, auto&& f) {
-        const U first = value(block * (bytes / 2)), n = value(piece / 8u), i = value(piece % 8u * 2u);
-        const auto word = [&](const U& at) {
-            const auto a = load_bytes<2>(w, at), b = load_bytes<2>(w, at + 1u);
-            return packed(std::array{a[0], a[1], b[0], b[1]});
-        };
-        const U a = word(value(first + n * 32u + i)), b = word(value(first + n * 32u + 16u + i));
-        const U high = word(value(first + 64u + n * 16u + i));
-        const auto scale = load_bytes<2>(w, first + 104u);
-        const F d = half_of(scale[0], scale[1]);
-        for (std::uint32_t k = 0; k < 4; ++k) {
-            const F sc = signed_of(value(cast<u32>(w[block * bytes + 192u + n * 8u + k * 2u + i / 8u])));
-            const F factor = value(d * sc);
-            const U upper = value((high >> (2 * k) & 0x03030303u) << 4);
-            f(value(n * 128u + k * 32u + i * 2u), value(half_bytes(k & 1 ? b : a, k >= 2) | upper), factor,
-              value(32.0f * factor));
-        }
+    static constexpr std::uint32_t weights = 256, bytes = 210;
+    static Unit unit(const auto& stage, const U& at, const U& n) {
+        const auto low = stage.template words<8>(value(at + (n / 4u * 64u + n % 2u * 32u)));
+        const auto high = stage.template words<8>(value(at + n / 4u * 32u), 32);
+        const U scales = value(stage.template words<1>(value(at + n * 2u), 48)[0] ^ four(128));  // signed bytes
+        const F d = lower_half(stage.template words<1>(at, 52)[0]);
+        return {.q = eight([&](std::size_t k) {
+                    return (low[k] >> (n % 4u / 2u * 4u) & four(15)) | (high[k] >> (n % 4u * 2u) & four(3)) << 4;
+                }),
+                .offset = 32,
+                .scale = value(d * byte_of(scales, 0u, 128)),
+                .scale_of_second_half = value(d * byte_of(scales, 1u, 128))};
     }
 };
 

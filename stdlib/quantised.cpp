@@ -6,102 +6,117 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/blocks.hpp"
 #include "stdlib/families.hpp"
-#include "stdlib/rows.hpp"
 #include "stdlib/size.hpp"
+#include "stdlib/stage.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
-constexpr std::uint32_t threads = 256;
+/// Blocks are decoded in units of 32 weights.
+template <class Format>
+constexpr std::uint32_t units_of = Format::weights / 32;
+/// Bytes in front of unit number i, which begins a block.
+template <class Format>
+auto bytes_before(const auto& i) {
+    return value(i / units_of<Format> * Format::bytes);
+}
+/// Unit number i of what a stage holds, which begins with a block.
+template <class Format>
+blocks::Unit unit_of(const auto& stage, const auto& i) {
+    return Format::unit(stage, stage.at(bytes_before<Format>(i)), value(i % units_of<Format>));
+}
 
-/// A thread to a piece of a block.
+/// 32 units to a warp, one to a lane. What a lane decodes goes through shared memory, so that stores are of whole
+/// sectors, too.
 template <class Format>
 DequantiseKernel make_dequantise(const char* name) {
     return kernel(name, params("w", "y", "n"),
                   [](In<std::uint8_t> w, Out<float> y, u32 n) {
-                      for (auto i : grid_stride(n * Format::pieces)) {
-                          const auto block = value(i / Format::pieces);
-                          Format::each(w, block, value(i % Format::pieces), [&](const auto& offset, const auto& lanes) {
-                              const std::uint32_t run = std::uint32_t(lanes.size());
-                              store_lanes(y, value((block * Format::weights + offset) / run), lanes);
-                          });
+                      require_linear_blocks();
+                      require_threads(WarpGroup::block);
+                      constexpr std::uint32_t line = 9;  // vectors of a unit, and one that keeps banks apart
+                      Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
+                      const auto decoded = Shared<float, WarpGroup::rows_of_block * 32 * line * 4>().flat().slice(
+                          WarpGroup::number() * (32 * line * 4));
+                      const auto units = value(n * units_of<Format>), first = value(WarpGroup::row() * 32u);
+                      const auto count = value(min(units - min(first, units), 32u)), lane = value(lane_id());
+                      weights.load(w, bytes_before<Format>(first), bytes_before<Format>(count), n * Format::bytes);
+                      weights.put();
+                      sync_warp();
+                      if_(lane < count, [&] {
+                          const blocks::Unit unit = unit_of<Format>(weights, lane);
+                          for (std::uint32_t k = 0; k < 8; ++k) store_lanes(decoded, lane * line + k, unit.lanes(k));
+                      });
+                      sync_warp();
+                      for (std::uint32_t k = 0; k < 8; ++k) {
+                          const auto i = value(lane + 32 * k);
+                          const auto v = decoded.template vec<4>(value(i / 8u * line + i % 8u));
+                          y.store_if<4>(i < count * 8u, first * 8u + i, v);
                       }
                   })
         .require(aligned<16>("w"), aligned<16>("y"))
-        .launch_bounds(threads);
+        .launch_bounds(WarpGroup::block);
 }
 
-/// A warp to a row; its lanes take pieces side by side.
-template <class Format>
-QuantisedGemvKernel make_gemv(const char* name) {
+/// What a GEMV multiplies a unit of weights with.
+struct SingleActivations {
+    using Element = float;
+    static constexpr std::uint32_t bytes = 128, line = 128;
+    /// Eight sums of four, in pairs.
+    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
+        const auto at = stage.at(value(i * bytes));
+        auto sums = blocks::eight<blocks::F>([&](std::size_t k) {
+            const auto w = unit.lanes(k);
+            const auto x = stage.template words<4, 16>(at, std::uint32_t(4 * k));
+            f32 sum = w[0] * bit_cast<f32>(x[0]);
+            for (std::size_t lane = 1; lane < 4; ++lane) sum = fma(w[lane], bit_cast<f32>(x[lane]), sum);
+            return sum;
+        });
+        return value(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+    }
+};
+struct PackedActivations {
+    using Element = std::uint32_t;
+    static constexpr std::uint32_t bytes = 36, line = 0;
+    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
+        const auto words = stage.template words<9, 4>(stage.at(value(i * bytes)));
+        const auto u = blocks::eight<Leaf<std::int32_t>>([&](std::size_t k) { return cast<i32>(words[k + 1]); });
+        return value(unit.product(u) * blocks::lower_half(words[0]));
+    }
+};
+
+/// A warp to a row. Of each row a piece at a time, and of x the same piece for all warps of a block.
+template <class Format, class X>
+auto make_gemv(const char* name) {
     return kernel(name, params("w", "x", "y", "rows", "columns"),
-                  [](In<std::uint8_t> w, In<float> x, Out<float> y, u32 rows, u32 columns) {
+                  [](In<std::uint8_t> w, In<typename X::Element> x, Out<float> y, u32 rows, u32 columns) {
                       require_linear_blocks();
                       require_threads(WarpGroup::block);
-                      const auto row = WarpGroup::row();
+                      constexpr std::uint32_t piece = 64;  // units
+                      Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
+                      Stage<BlockGroup<WarpGroup::block>, piece * X::bytes, X::line> activations;
+                      const auto row = WarpGroup::row(), units = value(columns / 32u);
                       const auto active = value(row < rows);
-                      const auto blocks = value(columns / Format::weights);
                       f32 sum = 0;
-                      for (auto i : range(WarpGroup::thread(), select(active, blocks * Format::pieces, 0u), 32)) {
-                          const auto block = value(i / Format::pieces);
-                          Format::each(w, value(row * blocks + block), value(i % Format::pieces),
-                                       [&](const auto& offset, const auto& lanes) {
-                                           constexpr int run = std::tuple_size_v<std::remove_cvref_t<decltype(lanes)>>;
-                                           const auto at =
-                                               value((block * Format::weights + offset) / std::uint32_t(run));
-                                           const auto v = load_lanes<run>(x, at);
-                                           for (std::size_t k = 0; k < run; ++k) sum = fma(lanes[k], v[k], sum);
-                                       });
+                      for (auto first : range(0, units, piece)) {
+                          const auto count = value(min(units - first, piece));
+                          const auto mine = value(select(active, count, 0u));
+                          weights.load(w, bytes_before<Format>(value(row * units + first)), bytes_before<Format>(mine),
+                                       bytes_before<Format>(value(rows * units)));
+                          activations.load(x, value(first * X::bytes), value(count * X::bytes),
+                                           value(units * X::bytes));
+                          sync_block();
+                          weights.put();
+                          activations.put();
+                          sync_block();
+                          for (auto i : range(value(lane_id()), mine, 32))
+                              sum += X::product(unit_of<Format>(weights, i), activations, i);
                       }
                       sum = warp_sum(sum);
                       y.store_if(active & (lane_id() == 0), row, sum);
                   })
         .require(aligned<16>("w"), aligned<16>("x"))
         .launch_bounds(WarpGroup::block);
-}
-
-/// The same on activations of 8 bits: (scale sum of q u - minimum sum of u) d, over each four weights.
-template <class Format>
-PackedGemvKernel make_packed_gemv(const char* name) {
-    return kernel(name, params("w", "x", "y", "rows", "columns"),
-                  [](In<std::uint8_t> w, In<std::uint32_t> x, Out<float> y, u32 rows, u32 columns) {
-                      require_linear_blocks();
-                      require_threads(WarpGroup::block);
-                      const auto row = WarpGroup::row();
-                      const auto active = value(row < rows);
-                      const auto blocks = value(columns / Format::weights);
-                      f32 sum = 0;
-                      const auto end = value(select(active, blocks * Format::packed_pieces, 0u));
-                      for (auto i : range(WarpGroup::thread(), end, 32)) {
-                          const auto block = value(i / Format::packed_pieces);
-                          Format::each_packed(
-                              w, value(row * blocks + block), value(i % Format::packed_pieces),
-                              [&](const auto& offset, const auto& q, const auto& scale, const auto& minimum) {
-                                  const auto first = value((block * (Format::weights / 32) + offset / 32u) * 9u);
-                                  const auto head = value(x[first]);
-                                  const auto d = blocks::half_of(value(head & 255u), value(head >> 8 & 255u));
-                                  const auto u = value(cast<i32>(x[first + 1u + offset % 32u / 4u]));
-                                  const auto dot = value(scale * cast<f32>(dp4a(q, u, 0)));
-                                  if constexpr (HostNumber<decltype(minimum)>)
-                                      sum = fma(dot, d, sum);
-                                  else
-                                      sum = fma(dot - minimum * cast<f32>(dp4a(value(u32(0x01010101u)), u, 0)), d, sum);
-                              });
-                      }
-                      sum = warp_sum(sum);
-                      y.store_if(active & (lane_id() == 0), row, sum);
-                  })
-        .require(aligned<16>("w"))
-        .launch_bounds(WarpGroup::block);
-}
-
-/// The bits of x as an f16. The factor moves the exponent's bias, also of subnormal numbers.
-auto half_bits(const auto& x) {
-    const auto rounded = value(cast<f32>(cast<f16>(x)));
-    const auto magnitude = value(abs(rounded));
-    const auto finite = value(bit_cast<u32>(magnitude * 0x1p-112f) >> 13);
-    const auto bits = value(select(magnitude < std::numeric_limits<float>::infinity(), finite, 0x7c00u));
-    return value(bits | (bit_cast<u32>(rounded) >> 16 & 0x8000u));
 }
 
 /// x to the nearest integer, halves away from zero.
@@ -111,15 +126,26 @@ auto rounded(const auto& x) {
     return value(whole + select(rest >= 0.5f, 1, select(rest <= -0.5f, -1, 0)));
 }
 
-constexpr std::uint32_t pieces_of(Quantised format) {
-    constexpr std::uint32_t pieces[] = {blocks::Q4_0::pieces, blocks::Q8_0::pieces, blocks::Q4_K::pieces,
-                                        blocks::Q5_K::pieces, blocks::Q6_K::pieces};
-    return pieces[std::uint32_t(format)];
+/// Activations 4 i ... 4 i + 3 of a block of 32, of which each of eight lanes has four: their word, and d and s.
+struct Quantised8 {
+    Leaf<std::uint32_t> word, head;
+};
+Quantised8 quantised_q8_1(const Lanes<4>& v) {
+    const auto most = value(warp_reduce<8>(max(max(abs(v[0]), abs(v[1])), max(abs(v[2]), abs(v[3]))), maximum));
+    const auto sum = value(warp_reduce<8>((v[0] + v[1]) + (v[2] + v[3]), plus));
+    const auto d = value(most / 127.0f);
+    u32 word = 0;
+    for (std::uint32_t k = 0; k < 4; ++k) {
+        const auto scaled = value(select(most == 0.0f, 0.0f, v[k] / d));
+        word |= (cast<u32>(rounded(scaled)) & 255u) << (8 * k);
+    }
+    return {value(word), value(bit_cast<u32>(pack<f16x2>(d, sum)))};
 }
 
-runtime::Grid dequantise_grid(Quantised format, std::uint64_t blocks) {
-    return runtime::grid(std::max<std::uint64_t>(blocks * pieces_of(format), 1), threads);
+runtime::Grid dequantise_grid(Quantised format, std::uint64_t n) {
+    return row_grid<WarpGroup>((n * weights_of(format) / 32 + 31) / 32);
 }
+runtime::Grid quantise_grid(std::uint64_t n) { return row_grid<WarpGroup>((n + 7) / 8); }
 
 }  // namespace
 
@@ -131,37 +157,48 @@ const DequantiseKernel& dequantise_kernel(Quantised format) {
     return made[std::uint32_t(format)];
 }
 const QuantisedGemvKernel& gemv_kernel(Quantised format) {
-    static const QuantisedGemvKernel made[] = {
-        make_gemv<blocks::Q4_0>("gemv_q4_0"), make_gemv<blocks::Q8_0>("gemv_q8_0"),
-        make_gemv<blocks::Q4_K>("gemv_q4_k"), make_gemv<blocks::Q5_K>("gemv_q5_k"),
-        make_gemv<blocks::Q6_K>("gemv_q6_k")};
+    static const QuantisedGemvKernel made[] = {make_gemv<blocks::Q4_0, SingleActivations>("gemv_q4_0"),
+                                               make_gemv<blocks::Q8_0, SingleActivations>("gemv_q8_0"),
+                                               make_gemv<blocks::Q4_K, SingleActivations>("gemv_q4_k"),
+                                               make_gemv<blocks::Q5_K, SingleActivations>("gemv_q5_k"),
+                                               make_gemv<blocks::Q6_K, SingleActivations>("gemv_q6_k")};
     return made[std::uint32_t(format)];
 }
 
+/// Eight blocks to a warp: 64 vectors are read, 72 words written, both side by side.
 const QuantiseKernel& quantise_q8_1_kernel() {
     static const auto made =
-        kernel("quantise_q8_1", params("x", "q", "n"), [](In<float> x, Out<std::uint32_t> q, u32 n) {
-            require_linear_blocks();
-            require_threads(WarpGroup::block);
-            const auto block = WarpGroup::row(), lane = value(lane_id());
-            const auto active = value(block < n);
-            const auto v = value(x.load_if(active, block * 32u + lane, 0.0f));
-            const auto most = WarpGroup::max(value(abs(v))), sum = WarpGroup::sum(v);
-            const auto d = value(most / 127.0f);
-            const auto scaled = value(select(most == 0.0f, 0.0f, v / d));
-            u32 word = (cast<u32>(rounded(scaled)) & 255u) << (lane % 4u * 8u);
-            word |= shuffle_xor(word, 1);
-            word |= shuffle_xor(word, 2);
-            q.store_if(active & (lane % 4u == 0), block * 9u + 1u + lane / 4u, word);
-            q.store_if(active & (lane == 0), block * 9u, half_bits(d) | half_bits(sum) << 16);
-        }).launch_bounds(WarpGroup::block);
+        kernel("quantise_q8_1", params("x", "q", "n"),
+               [](In<float> x, Out<std::uint32_t> q, u32 n) {
+                   require_linear_blocks();
+                   require_threads(WarpGroup::block);
+                   const auto words =
+                       Shared<std::uint32_t, WarpGroup::rows_of_block * 72>().flat().slice(WarpGroup::number() * 72u);
+                   const auto first = value(WarpGroup::row() * 8u), lane = value(lane_id());
+                   const auto count = value(min(n - min(first, n), 8u));
+                   for (std::uint32_t k = 0; k < 2; ++k) {
+                       const auto i = value(lane + 32 * k), block = value(i / 8u);
+                       const auto four =
+                           quantised_q8_1(load_lanes_if<4>(block < count, x, value(first * 8u + i), 0.0f));
+                       words[block * 9u + 1u + i % 8u] = four.word;
+                       words.store_if(i % 8u == 0, block * 9u, four.head);
+                   }
+                   sync_warp();
+                   for (std::uint32_t k = 0; k < 3; ++k) {
+                       const auto i = value(lane + 32 * k);
+                       q.store_if(i < count * 9u, first * 9u + i, value(words.load_if(i < 72u, i, 0)));
+                   }
+               })
+            .require(aligned<16>("x"))
+            .launch_bounds(WarpGroup::block);
     return made;
 }
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
-    static const PackedGemvKernel made[] = {
-        make_packed_gemv<blocks::Q4_0>("gemv_q4_0_q8_1"), make_packed_gemv<blocks::Q8_0>("gemv_q8_0_q8_1"),
-        make_packed_gemv<blocks::Q4_K>("gemv_q4_k_q8_1"), make_packed_gemv<blocks::Q5_K>("gemv_q5_k_q8_1"),
-        make_packed_gemv<blocks::Q6_K>("gemv_q6_k_q8_1")};
+    static const PackedGemvKernel made[] = {make_gemv<blocks::Q4_0, PackedActivations>("gemv_q4_0_q8_1"),
+                                            make_gemv<blocks::Q8_0, PackedActivations>("gemv_q8_0_q8_1"),
+                                            make_gemv<blocks::Q4_K, PackedActivations>("gemv_q4_k_q8_1"),
+                                            make_gemv<blocks::Q5_K, PackedActivations>("gemv_q5_k_q8_1"),
+                                            make_gemv<blocks::Q6_K, PackedActivations>("gemv_q6_k_q8_1")};
     return made[std::uint32_t(format)];
 }
 
@@ -201,7 +238,7 @@ void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& 
                     "pad it with zeros");
     const std::uint32_t n = u32_size("quantise_q8_1", "x", x.size()) / 32;
     require_size("quantise_q8_1", "q", q.size(), std::uint64_t(n) * 9);
-    if (n != 0) device.launch(quantise_q8_1_kernel(), row_grid<WarpGroup>(n), x, q, n);
+    if (n != 0) device.launch(quantise_q8_1_kernel(), quantise_grid(n), x, q, n);
 }
 void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
@@ -222,16 +259,18 @@ constexpr std::string_view gemv_document =
     "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
     "columns\n"
     "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights and\n"
-    "bytes; w and x begin at multiples of 16 bytes. A warp to a row, sums in f32. stdlib/quantised.hpp has the "
+    "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32. stdlib/quantised.hpp "
+    "has the "
     "formats.";
 
 constexpr std::string_view packed_document =
     "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, as quantise_q8_1 makes them. Four\n"
-    "weights are multiplied at once, exactly; the sums over blocks are in f32. w begins at a multiple of 16 bytes.";
+    "weights are multiplied at once, exactly; the sums over blocks are in f32. w and x begin at multiples of 16 bytes.";
 constexpr std::string_view quantise_document =
     "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
     "rounded\n"
-    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27. A warp to a block.";
+    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp to "
+    "eight\nblocks.";
 
 #define IKAT_ENTRIES(Format, id)                                                                                  \
     Entry{.name = "dequantise_" id,                                                                               \
@@ -256,7 +295,7 @@ constexpr Entry entries[] = {
                   .summary = "activations to blocks of 8-bit integers",
                   .document = quantise_document,
                   .kernel = []() -> const ast::Kernel& { return quantise_q8_1_kernel().ast(); },
-                  .grid = [](Arguments a) -> runtime::Grid { return row_grid<WarpGroup>(number(a, 2)); }},
+                  .grid = [](Arguments a) -> runtime::Grid { return quantise_grid(number(a, 2)); }},
 };
 
 }  // namespace

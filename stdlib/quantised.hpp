@@ -2,8 +2,7 @@
 // Weights in GGML's block formats, bit for bit: decoded to f32, and multiplied with a vector without being decoded
 // first.
 //
-//     stdlib::gemv(device, Quantised::Q4_K, weights, x, y, rows, columns);        // y = W x, weights a
-//     Buffer<std::uint8_t>
+//     stdlib::gemv(device, Quantised::Q4_K, weights, x, y, rows, columns);    // y = W x; a Buffer<std::uint8_t>
 //
 // A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
 // that. Weights have fewer than 2^32 elements and bytes and begin at a multiple of 16 bytes.
@@ -33,12 +32,14 @@ constexpr std::uint32_t bytes_of(Quantised format) {
 using DequantiseKernel = Kernel<In<std::uint8_t>, Out<float>, u32>;
 const DequantiseKernel& dequantise_kernel(Quantised format);
 
-/// y = W x: w, x, y, rows, columns; x has `columns` elements, y has `rows`. A warp to a row; sums in f32.
+/// y = W x: w, x, y, rows, columns; x has `columns` < 2^30 elements, y has `rows`. A warp to a row; sums in f32.
+/// Weights come through shared memory, whole sectors of 32 bytes at a time (stdlib/stage.hpp), and so does x, once for
+/// the four rows of a block.
 using QuantisedGemvKernel = Kernel<In<std::uint8_t>, In<float>, Out<float>, u32, u32>;
 const QuantisedGemvKernel& gemv_kernel(Quantised format);
 
 /// Activations in blocks of 32, GGML's Q8_1: q[b] is 9 words, which are 36 bytes: f16 d = max |x| / 127, f16 s = sum of
-/// x, 32 signed bytes x / d, rounded to nearest and half away from zero. x, q, n: n blocks. A warp to a block.
+/// x, 32 signed bytes x / d, rounded to nearest and half away from zero. x, q, n: n blocks. A warp to eight blocks.
 using QuantiseKernel = Kernel<In<float>, Out<std::uint32_t>, u32>;
 const QuantiseKernel& quantise_q8_1_kernel();
 

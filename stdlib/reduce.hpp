@@ -25,13 +25,17 @@ constexpr T lowest() {
         return std::numeric_limits<T>::lowest();
 }
 
-/// Combines a value of each of the 32 lanes; every lane gets the result. `combine` is associative: (a, b) → a value.
+/// Combines a value of each of the 32 lanes, or of each group of so many lanes side by side; every lane gets the
+/// result. `combine` is associative: (a, b) → a value.
 /// Source: the butterfly exchange of the CUDA C++ Programming Guide, "Warp Shuffle Functions".
-template <DeviceValue V>
+template <unsigned lanes = 32, DeviceValue V>
 auto warp_reduce(const V& mine, auto&& combine) {
+    static_assert(lanes == 2 || lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32,
+                  "warp_reduce<lanes>(): a warp is divided into groups of 2, 4, 8 or 16 lanes");
     require_whole_warps();
     Var total = value(mine);
-    for (unsigned distance = 16; distance > 0; distance /= 2) total = combine(total, shuffle_xor(total, distance));
+    for (unsigned distance = lanes / 2; distance > 0; distance /= 2)
+        total = combine(total, shuffle_xor(total, distance));
     return total;
 }
 

@@ -23,6 +23,7 @@ namespace ikat::stdlib {
 struct WarpGroup {
     static constexpr std::uint32_t threads = 32, block = 128, rows_of_block = block / threads;
     static auto thread() { return value(lane_id()); }
+    static auto number() { return value(warp_id()); }  // in its block
     static auto row() { return value(block_id().x * rows_of_block + warp_id()); }
     static auto sum(const auto& v) { return value(warp_sum(v)); }
     static auto max(const auto& v) { return value(warp_max(v)); }
@@ -32,6 +33,7 @@ template <std::uint32_t count>
 struct BlockGroup {
     static constexpr std::uint32_t threads = count, block = count, rows_of_block = 1;
     static auto thread() { return value(thread_id().x); }
+    static auto number() { return 0u; }
     static auto row() { return value(block_id().x); }
     static auto sum(const auto& v) { return value(block_sum(v)); }
     static auto max(const auto& v) { return value(block_max(v)); }

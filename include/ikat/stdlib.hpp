@@ -18,4 +18,5 @@
 #include "stdlib/rows.hpp"
 #include "stdlib/saxpy.hpp"
 #include "stdlib/softmax.hpp"
+#include "stdlib/stage.hpp"
 #include "stdlib/vectors.hpp"

@@ -46,6 +46,25 @@ std::vector<std::uint8_t> random_blocks(const Format& format, std::size_t count,
     return out;
 }
 
+/// Rows, and blocks of a row.
+const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}, {3, 65}, {2, 133}};
+
+/// A kernel that is given activations (`given`, which stand for the numbers x) against the sum of weight times x, whose
+/// terms are as large as |weight| + `cancelled`, and `steps` roundings besides those of the sum.
+template <class X>
+void check_product(const runtime::Device& device, const Format& format, const std::string& kernel, std::uint32_t rows,
+                   const std::vector<std::uint8_t>& w, const std::vector<X>& given, std::vector<float> x,
+                   float cancelled, std::uint32_t steps) {
+    const auto columns = std::uint32_t(x.size());
+    auto weights = test::decode(format.format, w);
+    const auto want = stdlib::reference::gemm(weights, x, rows, 1, columns);
+    for (float& v : weights) v = std::abs(v) + cancelled;
+    for (float& v : x) v = std::abs(v);
+    auto bound = stdlib::reference::gemm(weights, x, rows, 1, columns);
+    for (double& b : bound) b *= (columns / 32 + steps) * 0x1p-24;
+    Case().in(w).in(given).template out<float>(want, bound).number(rows).number(columns).run(device, kernel);
+}
+
 }  // namespace
 
 TEST_CASE("quantised weights decode to the bits of GGML") {
@@ -73,26 +92,12 @@ TEST_CASE("quantised weights decode to the bits of GGML") {
 
 TEST_CASE("quantised matrix times vector of any shape") {
     const runtime::Device device = test::open_device();
-    const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}};
     for (const Format& format : formats)
         for (const auto& [rows, blocks] : shapes) {
             INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
-            const std::uint32_t columns = blocks * stdlib::weights_of(format.format);
             const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
-            const auto x = test::random_elements<float>(columns, 2);
-            auto weights = test::decode(format.format, w), magnitudes = x;
-            const auto want = stdlib::reference::gemm(weights, x, rows, 1, columns);
-            for (float& v : weights) v = std::abs(v);
-            for (float& v : magnitudes) v = std::abs(v);
-            auto bound = stdlib::reference::gemm(weights, magnitudes, rows, 1, columns);
-            for (double& b : bound) b *= (columns / 32 + 8) * 0x1p-24;
-            Case()
-                .in(w)
-                .in(x)
-                .out<float>(want, bound)
-                .number(rows)
-                .number(columns)
-                .run(device, std::string("gemv_") + format.name);
+            const auto x = test::random_elements<float>(blocks * stdlib::weights_of(format.format), 2);
+            check_product(device, format, std::string("gemv_") + format.name, rows, w, x, x, 0, 8);
         }
 }
 
@@ -122,27 +127,15 @@ TEST_CASE("activations become the words of Q8_1") {
 
 TEST_CASE("quantised matrix times quantised vector of any shape") {
     const runtime::Device device = test::open_device();
-    const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}};
     for (const Format& format : formats)
         for (const auto& [rows, blocks] : shapes) {
             INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
-            const std::uint32_t columns = blocks * stdlib::weights_of(format.format);
             const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
+            const auto columns = blocks * stdlib::weights_of(format.format);
             const auto q = test::quantise_q8_1(test::random_elements<float>(columns, 3));
-            auto weights = test::decode(format.format, w), x = test::decode_q8_1(q);
-            const auto want = stdlib::reference::gemm(weights, x, rows, 1, columns);
             // scale q - minimum cancels: each is at most 64 times a weight's unit.
-            for (float& v : weights) v = std::abs(v) + 2;
-            for (float& v : x) v = std::abs(v);
-            auto bound = stdlib::reference::gemm(weights, x, rows, 1, columns);
-            for (double& b : bound) b *= (columns / 32 + 16) * 0x1p-24;
-            Case()
-                .in(w)
-                .in(q)
-                .out<float>(want, bound)
-                .number(rows)
-                .number(columns)
-                .run(device, std::string("gemv_") + format.name + "_q8_1");
+            check_product(device, format, std::string("gemv_") + format.name + "_q8_1", rows, w, q,
+                          test::decode_q8_1(q), 2, 16);
         }
 }
 

@@ -56,6 +56,16 @@ std::vector<TrafficRow> make_rows() {
 
         {"gemv_warp_reduce", {matrix, row, per_row, R, C}, "E s, s the weights"},
         {"gemv_coalesced", {matrix, per_row, row, R, C}, "E s, s the weights"},
+
+#define IKAT_FORMAT(id, blocks, weights)                                    \
+    {"dequantise_" id, {blocks, matrix, number(n / weights)}, "b s + 4 s"}, \
+        {"gemv_" id, {blocks, row, per_row, R, C}, "b s"},                  \
+        {"gemv_" id "_q8_1", {blocks, small(columns / 32 * 9), per_row, R, C}, "b s"},
+        IKAT_FORMAT("q4_0", streamed(n / 32 * 18), 32) IKAT_FORMAT("q8_0", streamed(n / 32 * 34), 32)
+            IKAT_FORMAT("q4_k", streamed(n / 256 * 144), 256) IKAT_FORMAT("q5_k", streamed(n / 256 * 176), 256)
+                IKAT_FORMAT("q6_k", streamed(n / 256 * 210), 256)
+#undef IKAT_FORMAT
+                    {"quantise_q8_1", {matrix, streamed(n / 32 * 9), number(n / 32)}, "5.125 s"},
     };
 }
 
@@ -75,16 +85,11 @@ std::vector<TrafficRow> make_multi_pass_rows() {
     };
 }
 
-constexpr std::string_view blocks = "blocks of 18 to 210 bytes, of which a lane reads a few here and there";
 constexpr TrafficException exceptions[] = {
     {"conv2d",
      "each element of x is read for many of y: bound by arithmetic, and by what the second-level cache holds"},
     {"gemm_naive", "each element is read for many of C: bound by arithmetic, a check for better kernels"},
     {"gemm_tiled", "each element is read for many of C: bound by arithmetic"},
-#define IKAT_FORMAT(id) {"dequantise_" id, blocks}, {"gemv_" id, blocks}, {"gemv_" id "_q8_1", blocks},
-    IKAT_FORMAT("q4_0") IKAT_FORMAT("q8_0") IKAT_FORMAT("q4_k") IKAT_FORMAT("q5_k")
-        IKAT_FORMAT("q6_k"){"quantise_q8_1", blocks},
-#undef IKAT_FORMAT
 };
 
 }  // namespace

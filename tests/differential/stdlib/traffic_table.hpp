@@ -26,7 +26,7 @@ constexpr Given number(double value) { return {Given::Kind::Number, value}; }
 struct TrafficRow {
     std::string_view kernel;       // without the suffix _f16 or _bf16
     std::vector<Given> arguments;  // in the order of the kernel's parameters
-    std::string_view minimum;      // E bytes of an element, s elements
+    std::string_view minimum;      // E bytes of an element, s elements, b bytes of a quantised weight
     double times = 1;              // the minimum: more for a form that passes over memory more often
 };
 
