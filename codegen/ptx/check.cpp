@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "codegen/ptx/check_excerpt.hpp"
 #include "codegen/ptx/check_operand.hpp"
 #include "codegen/ptx/check_scopes.hpp"
 #include "codegen/ptx/opcodes.hpp"
@@ -234,16 +235,22 @@ bool Checker::names(Position where, Span operands) {
 bool Checker::modifiers(const Instruction& instruction, const Match& match) {
     const std::string opcode = text(instruction.opcode);
     const std::string hint = "one form is " + syntax(*match.form);
+    const auto at_modifier = [&] {
+        findings_.back().excerpt = excerpt_of_modifier(module_, instruction, match.unexpected);
+    };
     if (match.unexpected != no_name && match.is_duplicate) {
         error(instruction.where, text(match.unexpected) + " is one too many for " + opcode, hint);
+        at_modifier();
     } else if (match.unexpected != no_name) {
         error(instruction.where, opcode + " does not take " + text(match.unexpected) + " here", hint);
+        at_modifier();
     } else if (match.missing) {
         std::string wanted;
         for (std::string_view each : match.missing->alternatives)
             wanted += (wanted.empty() ? "." : ", .") + std::string(each);
         const bool one = match.missing->alternatives.size() == 1;
         error(instruction.where, mnemonic(instruction) + (one ? " lacks " : " lacks one of ") + wanted, hint);
+        findings_.back().excerpt = excerpt_of_opcode(module_, instruction);
     }
     return match.problems == 0;
 }
@@ -276,24 +283,30 @@ bool Checker::has_short_addresses(const Instruction& instruction) const {
 }
 
 void Checker::operands(const Instruction& instruction, const Match& match) {
-    const std::vector<OperandRule>& rules = match.form->operands;
+    const std::vector<OperandRule> rules = match.rules();
     const std::span<const Operand> given = module_.operands(instruction.operands);
-    const std::size_t fewest = match.form->fewest_operands();
-    if (!match.form->takes_any_operands() && (given.size() < fewest || given.size() > rules.size())) {
+    const std::size_t fewest = fewest_operands(rules);
+    if (!takes_any_operands(rules) && (given.size() < fewest || given.size() > rules.size())) {
         const std::string wanted = fewest == rules.size()
                                        ? std::to_string(fewest)
                                        : std::to_string(fewest) + " to " + std::to_string(rules.size());
-        return error(instruction.where, mnemonic(instruction) + " takes " + wanted +
-                                            (wanted == "1" ? " operand, not " : " operands, not ") +
-                                            std::to_string(given.size()));
+        error(instruction.where,
+              mnemonic(instruction) + " takes " + wanted + (wanted == "1" ? " operand, not " : " operands, not ") +
+                  std::to_string(given.size()),
+              "it is written " + mnemonic(instruction) + syntax(rules));
+        findings_.back().excerpt = excerpt_of_operand(module_, instruction, rules.size());
+        return;
     }
     const OperandContext context{module_, scopes_, match, has_short_addresses(instruction)};
     for (std::size_t i = 0; i < std::min(given.size(), rules.size()); ++i) {
         if (rules[i].letter == '*') return;
         const std::string wrong = misfit(context, given[i], rules[i]);
-        if (!wrong.empty())
-            error(instruction.where, "operand " + std::to_string(i + 1) + " of " + mnemonic(instruction) + ", " +
-                                         print(module_, given[i]) + ", " + wrong);
+        if (wrong.empty()) continue;
+        error(instruction.where,
+              "operand " + std::to_string(i + 1) + " of " + mnemonic(instruction) + ", " + print(module_, given[i]) +
+                  ", " + wrong,
+              "it is written " + mnemonic(instruction) + syntax(rules));
+        findings_.back().excerpt = excerpt_of_operand(module_, instruction, i);
     }
 }
 

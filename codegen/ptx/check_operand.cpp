@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ptx/check_operand.hpp"
 
+#include "codegen/ptx/fragments.hpp"
 #include "codegen/ptx/special_registers.hpp"
 
 namespace ikat::nvptx {
@@ -10,7 +11,8 @@ using Kind = Operand::Kind;
 
 /// What an operand slot may hold besides a register.
 struct Allowed {
-    bool wider = false, literal = false, special = false, address = false, sink = false, parts = false, lanes = false;
+    bool wider = false, literal = false, special = false, address = false, sink = false, parts = false, lanes = false,
+         minus = false;
 };
 
 Allowed allowed(char letter) {
@@ -20,6 +22,7 @@ Allowed allowed(char letter) {
         case 'D': return {.wider = true, .lanes = true};
         case 'M': return {.parts = true};
         case 's': return {.literal = true};
+        case 'n': return {.literal = true, .minus = true};
         case 'c': return {.wider = true, .literal = true};
         case 'C': return {.wider = true, .literal = true, .special = true};
         case 'S': return {.wider = true, .literal = true, .lanes = true};
@@ -49,12 +52,18 @@ private:
         switch (letter) {
             case '*': return {};
             case 'm': return address(operand);
+            case 'y': return tensor_memory(operand);
+            case 'T': return tensor(operand);
+            case 'X': return texture(operand);
+            case 'g': return operand.kind == Kind::Address ? tensor_memory(operand) : value(operand, {}, wanted());
+            case 'f': return operand.kind == Kind::Vector ? registers(operand, true) : value(operand, {}, bits64);
+            case 'v': return registers(operand, true);
+            case 'V': return registers(operand, false);
             case 'l': return label(operand, Symbol::Kind::Label, "is not a label");
             case 'L': return label(operand, Symbol::Kind::Targets, "is not the label of a .branchtargets directive");
             case 'i': return operand.kind == Kind::Integer ? "" : "must be an integer";
             case 'p': return predicate(operand, true);
             case 'q': return operand.kind == Kind::Sink ? "" : predicate(operand, false);
-            case 'v': return operand.kind == Kind::Vector || operand.kind == Kind::Symbol ? "" : "must be a vector";
             default: return value(operand, allowed(letter), wanted());
         }
     }
@@ -68,15 +77,78 @@ private:
 
     std::string address(const Operand& operand) const {
         if (operand.kind != Kind::Address) return "must be an address in brackets";
-        const std::span<const Operand> parts = context_.module.operands(operand.children);
-        const Symbol* base = parts[0].kind == Kind::Symbol ? context_.scopes.find(parts[0].name) : nullptr;
+        if (operand.children.count != 1) return "is more than one address";
+        return base(operand, context_.short_addresses ? 0u : context_.module.address_size);
+    }
+
+    std::string tensor_memory(const Operand& operand) const {
+        if (operand.kind != Kind::Address || operand.children.count != 1) return "must be an address in brackets";
+        return base(operand, 32);
+    }
+
+    /// `bits` is the width that the base has to have; 0 stands for that of addresses and for 32.
+    std::string base(const Operand& address, std::uint32_t bits) const {
+        const Operand& first = context_.module.operands(address.children)[0];
+        const Symbol* base = first.kind == Kind::Symbol ? context_.scopes.find(first.name) : nullptr;
         if (!base || base->kind != Symbol::Kind::Register) return {};
         if (base->type.kind != Type::Kind::Integer && base->type.kind != Type::Kind::Bits)
             return "has a base that is a " + describe(base->type);
-        const bool suits = base->type.bits == context_.module.address_size || context_.short_addresses;
+        const bool suits =
+            bits ? base->type.bits == bits : base->type.bits == 32 || base->type.bits == context_.module.address_size;
         return suits ? ""
                      : "has a base of " + std::to_string(base->type.bits) + " bits where addresses have " +
-                           std::to_string(context_.module.address_size);
+                           std::to_string(bits ? bits : context_.module.address_size);
+    }
+
+    /// [map, {coordinates}]
+    std::string tensor(const Operand& operand) const {
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        if (operand.kind != Kind::Address || parts.size() != 2 || parts[1].kind != Kind::Vector)
+            return "must be a tensor map and its coordinates, [map, {x, ...}]";
+        const std::uint32_t wanted = rule_.parts ? rule_.parts : context_.match.coordinates;
+        return coordinates(parts[1], wanted, find_type("b32"));
+    }
+
+    /// [texture, coordinates] or [texture, sampler, coordinates]; a single coordinate needs no braces.
+    std::string texture(const Operand& operand) const {
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        if (operand.kind != Kind::Address || parts.size() < 2 || parts.size() > 3)
+            return "must be a texture or surface and its coordinates, [name, {x, ...}]";
+        const std::uint32_t wanted = context_.match.coordinates == 3 ? 4 : context_.match.coordinates;
+        return coordinates(parts.back(), wanted, find_type("b32"));
+    }
+
+    std::string coordinates(const Operand& given, std::uint32_t wanted, Type type) const {
+        const bool is_vector = given.kind == Kind::Vector;
+        const std::uint32_t count = is_vector ? given.children.count : 1;
+        const Symbol* symbol = given.kind == Kind::Symbol ? context_.scopes.find(given.name) : nullptr;
+        if (symbol && symbol->lanes == wanted) return {};
+        if (count != wanted) return "has " + counted(count, "coordinate") + ", not " + std::to_string(wanted);
+        return is_vector ? elements(context_.module.operands(given.children), {.literal = true, .sink = true}, type)
+                         : value(given, {.literal = true}, type);
+    }
+
+    /// A vector in braces, as long as its rule, its matrix or the modifiers say.
+    std::string registers(const Operand& operand, bool is_source) const {
+        const std::optional<Fragment> matrix = fragment(context_.match, rule_.type);
+        const std::uint32_t length = rule_.parts ? rule_.parts : matrix ? matrix->registers : context_.match.vector;
+        const Symbol* symbol = operand.kind == Kind::Symbol ? context_.scopes.find(operand.name) : nullptr;
+        if (symbol && (symbol->lanes == length || !is_sized(matrix))) return {};
+        if (operand.kind != Kind::Vector) return "must be a vector";
+        const std::span<const Operand> parts = context_.module.operands(operand.children);
+        if (is_sized(matrix) && parts.size() != length)
+            return "has " + counted(parts.size(), "element") + ", not " + std::to_string(length);
+        const Type type = matrix ? matrix->type : wanted();
+        return elements(parts, {.wider = type.bits == 8, .literal = is_source, .sink = !is_source}, type);
+    }
+
+    /// Where the table gives vectors a type, it knows their length.
+    bool is_sized(const std::optional<Fragment>& matrix) const {
+        return matrix || rule_.parts != 0 || !rule_.type.empty();
+    }
+
+    static std::string counted(std::size_t count, const std::string& what) {
+        return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
     }
 
     std::string label(const Operand& operand, Symbol::Kind kind, const char* otherwise) const {
@@ -118,7 +190,7 @@ private:
         if (found->kind == Symbol::Kind::Variable || found->kind == Symbol::Kind::Function)
             return may.address ? "" : "is a name in memory where a register belongs";
         if (found->kind != Symbol::Kind::Register) return "is a label where a register belongs";
-        const bool is_modified = (operand.has_offset && !may.address) || operand.minus ||
+        const bool is_modified = (operand.has_offset && !may.address) || (operand.minus && !may.minus) ||
                                  (operand.negated && type.kind != Type::Kind::Predicate);
         if (is_modified) return "is more than the name of a register";
         if (may.lanes && context_.match.vector != found->lanes && operand.suffix == no_name)
@@ -141,8 +213,7 @@ private:
         const std::span<const Operand> parts = context_.module.operands(operand.children);
         if (may.lanes && context_.match.vector > 1) {
             if (parts.size() != context_.match.vector)
-                return "has " + std::to_string(parts.size()) + " elements, not " +
-                       std::to_string(context_.match.vector);
+                return "has " + counted(parts.size(), "element") + ", not " + std::to_string(context_.match.vector);
             return elements(parts, {.wider = true, .literal = may.literal, .sink = !may.literal}, type);
         }
         if (!may.parts || type.kind != Type::Kind::Bits) return "is a vector where a single operand belongs";
@@ -174,6 +245,8 @@ private:
     static std::string literal_name(const Operand& operand) {
         return operand.kind == Kind::Integer ? "an integer" : "a floating-point literal";
     }
+
+    static constexpr Type bits64{Type::Kind::Bits, 64};
 
     const OperandContext& context_;
     const OperandRule& rule_;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// check() and ptxas held against each other: instructions.txt has a line for each instruction, marked '+' where ptxas
-// takes it and '-' where it does not.
+// check() and ptxas held against each other: instructions.txt, and a file for each "a" target, has a line for each
+// instruction, marked '+' where ptxas takes it and '-' where it does not.
 #include "codegen/ptx/check.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "codegen/ptx/opcodes.hpp"
 #include "tests/catch.hpp"
@@ -17,7 +18,7 @@ using tests::contains;
 namespace {
 
 /// A kernel around an instruction, with registers of all kinds.
-std::string kernel(const std::string& instruction, const std::string& version = "8.8",
+std::string kernel(const std::string& instruction, const std::string& version = "9.0",
                    const std::string& target = "sm_90") {
     return ".version " + version + "\n.target " + target +
            "\n.address_size 64\n"
@@ -41,9 +42,9 @@ std::string rendered(const std::vector<Diagnostic>& diagnostics) {
 }
 
 /// What check says; what the parser does not take is an error as well.
-std::string verdict(const std::string& instruction) {
+std::string verdict(const std::string& instruction, const std::string& target) {
     try {
-        return rendered(findings(kernel(instruction)));
+        return rendered(findings(kernel(instruction, "9.0", target)));
     } catch (const Error& error) { return error.what(); }
 }
 
@@ -52,54 +53,99 @@ struct Line {
     std::string instruction;
 };
 
-std::vector<Line> instructions() {
-    std::ifstream file(IKAT_SOURCE_DIR "/tests/unit/ptx/instructions.txt");
+/// "m64nNk16" with a number for N
+std::string with_a_number(std::string_view alternative) {
+    std::string text(alternative);
+    if (const std::size_t at = text.find("nN"); at != text.npos) text.replace(at + 1, 1, "24");
+    return text;
+}
+
+/// The lines for a target.
+struct Lines {
+    std::string target;
     std::vector<Line> lines;
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("+ ") || line.starts_with("- ")) lines.push_back({line[0] == '+', line.substr(2)});
-    return lines;
+};
+
+std::vector<Lines> instructions() {
+    std::vector<Lines> out;
+    for (const std::string target : {"sm_90", "sm_90a", "sm_100a", "sm_120a"}) {
+        const std::string file = target == "sm_90" ? "instructions.txt" : "instructions_" + target + ".txt";
+        std::ifstream in(IKAT_SOURCE_DIR "/tests/unit/ptx/" + file);
+        out.push_back({target, {}});
+        for (std::string line; std::getline(in, line);)
+            if (line.starts_with("+ ") || line.starts_with("- "))
+                out.back().lines.push_back({line[0] == '+', line.substr(2)});
+    }
+    return out;
 }
 
 }  // namespace
 
 TEST_CASE("check takes what ptxas takes") {
-    const std::vector<Line> lines = instructions();
-    REQUIRE(lines.size() > 300);
-    for (const auto& [accepted, instruction] : lines) {
-        INFO(instruction);
-        const std::string said = verdict(instruction);
-        if (accepted)
-            CHECK(said == "");
-        else
-            CHECK_FALSE(said.empty());
-    }
+    std::size_t count = 0;
+    for (const auto& [target, lines] : instructions())
+        for (const auto& [accepted, instruction] : lines) {
+            INFO(target << ": " << instruction);
+            const std::string said = verdict(instruction, target);
+            if (accepted)
+                CHECK(said == "");
+            else
+                CHECK_FALSE(said.empty());
+            ++count;
+        }
+    CHECK(count > 900);
 }
 
-TEST_CASE("instructions.txt is what ptxas says") {
-    if (tests::skip_without_ptxas()) return;
-    std::string good, bad;
-    std::vector<std::string> refused;
-    for (const auto& [accepted, instruction] : instructions()) {
-        (accepted ? good : bad) += instruction + '\n';
-        if (!accepted) refused.push_back(instruction);
-    }
-    const tests::PtxasReport all_good = tests::assemble(kernel(good), "sm_90");
-    INFO(all_good.log);
-    CHECK(all_good.assembled);
-    // A run names all lines with errors, unless one of them is fatal: that one is taken out for the next run.
-    std::vector<std::string> open = refused;
-    for (bool again = true; again;) {
-        again = false;
-        std::string lines;
-        for (const std::string& each : open) lines += each + '\n';
-        const std::string log = tests::assemble(kernel(lines), "sm_90").log;
-        for (std::size_t i = 0; i < open.size(); ++i) {
-            const std::string line = ", line " + std::to_string(first_line + i) + "; ";
-            again |= log.find(line + "fatal") != log.npos;
-            if (log.find(line + "error") != log.npos || log.find(line + "fatal") != log.npos) open[i].clear();
+TEST_CASE("each refused instruction gives one error, with its place, a mark and a hint") {
+    std::set<std::string_view> seen;
+    for (const auto& [target, lines] : instructions())
+        for (const auto& [accepted, instruction] : lines) {
+            const std::string_view stem = std::string_view(instruction).substr(0, instruction.find_first_of(". "));
+            static constexpr std::string_view wide[] = {"mbarrier", "wgmma", "tcgen05", "multimem", "tensormap", "cp",
+                                                        "tex",      "tld4",  "suld",    "sust",     "sured",     "vmad",
+                                                        "mma",      "txq",   "suq",     "ldmatrix", "stmatrix"};
+            if (accepted || std::ranges::find(wide, stem) == std::end(wide)) continue;
+            INFO(target << ": " << instruction);
+            std::vector<Diagnostic> said = findings(kernel(instruction, "9.0", target));
+            REQUIRE(said.size() >= 1);
+            CHECK(said[0].where.line == first_line);
+            CHECK(said[0].severity == Severity::Error);
+            if (said[0].message.find(" does not have ") == std::string::npos)  // of the target
+                CHECK_THAT(said[0].excerpt, contains("\n") && contains("^"));
+            CHECK_FALSE(said[0].hint.empty());
+            seen.insert(stem);
         }
+    CHECK(seen.size() == 17);
+}
+
+TEST_CASE("the instructions' marks are what ptxas says") {
+    if (tests::skip_without_ptxas()) return;
+    for (const auto& [target, lines] : instructions()) {
+        std::string good;
+        std::vector<std::string> open;
+        for (const auto& [accepted, instruction] : lines)
+            if (accepted)
+                good += instruction + '\n';
+            else
+                open.push_back(instruction);
+        const tests::PtxasReport all_good = tests::assemble(kernel(good, "9.0", target), target);
+        INFO(all_good.log);
+        CHECK(all_good.assembled);
+        // A run names all lines with errors, unless one of them is fatal: that one is taken out for the next run.
+        for (bool again = true; again;) {
+            again = false;
+            std::string refused;
+            for (const std::string& each : open) refused += each + '\n';
+            const std::string log = tests::assemble(kernel(refused, "9.0", target), target).log;
+            for (std::size_t i = 0; i < open.size(); ++i) {
+                const std::string line = ", line " + std::to_string(first_line + i) + "; ";
+                again |= log.find(line + "fatal") != log.npos;
+                if (log.find(line + "error") != log.npos || log.find(line + "fatal") != log.npos) open[i].clear();
+            }
+        }
+        for (const std::string& each : open)
+            CHECK((each.empty() || !tests::assemble(kernel(each, "9.0", target), target).assembled));
     }
-    for (const std::string& each : open) CHECK((each.empty() || !tests::assemble(kernel(each), "sm_90").assembled));
 }
 
 TEST_CASE("the table knows every opcode of PTX 9.0") {
@@ -138,15 +184,15 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
 }
 
 TEST_CASE("each row of the table can be read, and its first alternatives suit it") {
-    for (const nvptx::table::Row& row : nvptx::table::rows()) {
-        INFO(row.stem << " " << row.modifiers);
-        const std::span<const nvptx::Form> forms = nvptx::forms_of(row.stem);
-        REQUIRE_FALSE(forms.empty());
-        for (const nvptx::Form& form : forms) {
+    std::set<std::string_view> stems;
+    for (const nvptx::table::Part& part : nvptx::table::parts())
+        for (const nvptx::table::Row& row : part.rows) stems.insert(row.stem);
+    for (const std::string_view stem : stems) {
+        for (const nvptx::Form& form : nvptx::forms_of(stem)) {
             nvptx::Module module;
             std::vector<nvptx::Name> modifiers;
             for (const nvptx::Group& group : form.groups)
-                if (!group.rest) modifiers.push_back(module.intern("." + std::string(group.alternatives.at(0))));
+                if (!group.rest) modifiers.push_back(module.intern("." + with_a_number(group.alternatives.at(0))));
             nvptx::Instruction instruction{.opcode = module.intern(form.stem),
                                            .modifiers = module.add_modifiers(modifiers)};
             const nvptx::Match match = nvptx::match(module, instruction);
@@ -206,17 +252,19 @@ TEST_CASE("the features of a module decide its version") {
 TEST_CASE("ptxas takes each instruction on the first target and version that have its features") {
     if (tests::skip_without_ptxas()) return;
     std::map<std::pair<std::string, std::string>, std::string> groups;  // by target and version
-    for (const auto& [accepted, instruction] : instructions()) {
-        if (!accepted) continue;
-        const nvptx::Module module = nvptx::parse(kernel(instruction), "k.ptx");
-        const std::vector<nvptx::Feature> features = nvptx::features_of(module);
-        const auto first = std::ranges::find_if(nvptx::targets(), [&](const nvptx::Target& target) {
-            return std::ranges::all_of(features, [&](nvptx::Feature each) { return nvptx::supports(target, each); });
-        });
-        const nvptx::Version version = nvptx::lowest_version(*first, features);
-        groups[{std::string(first->name), std::to_string(version.major) + '.' + std::to_string(version.minor)}] +=
-            instruction + '\n';
-    }
+    for (const auto& [target, lines] : instructions())
+        for (const auto& [accepted, instruction] : lines) {
+            if (!accepted) continue;
+            const nvptx::Module module = nvptx::parse(kernel(instruction, "9.0", target), "k.ptx");
+            const std::vector<nvptx::Feature> features = nvptx::features_of(module);
+            const auto first = std::ranges::find_if(nvptx::targets(), [&](const nvptx::Target& each) {
+                return std::ranges::all_of(features, [&](nvptx::Feature f) { return nvptx::supports(each, f); });
+            });
+            REQUIRE(first != nvptx::targets().end());
+            const nvptx::Version version = nvptx::lowest_version(*first, features);
+            groups[{std::string(first->name), std::to_string(version.major) + '.' + std::to_string(version.minor)}] +=
+                instruction + '\n';
+        }
     CHECK(groups.size() > 8);
     for (const auto& [where, lines] : groups) {
         const tests::PtxasReport report = tests::assemble(kernel(lines, where.second, where.first), where.first);

@@ -18,7 +18,8 @@ TEST_CASE("targets are found by name, and an unknown one lists them") {
         FAIL();
     } catch (const ikat::Error& error) {
         CHECK_THAT(error.what(), ikat::tests::contains("unknown target 'sm_91'"));
-        CHECK_THAT(error.what(), ikat::tests::contains("sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120"));
+        CHECK_THAT(error.what(), ikat::tests::contains(
+                                     "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_103a, sm_120"));
     }
 }
 
@@ -37,6 +38,9 @@ TEST_CASE("the lowest version covers the target and the features") {
     CHECK_THROWS_AS(lowest("sm_90", {Feature::Wgmma}), ikat::Error);
     CHECK_THROWS_AS(lowest("sm_100", {Feature::Wgmma}), ikat::Error);  // an "a" feature is not inherited
     CHECK(supports(target("sm_120"), Feature::ThreeWayMinMax));
+    CHECK(supports(target("sm_100a"), Feature::SetMaxRegisters));  // this one is
+    CHECK_FALSE(supports(target("sm_100a"), Feature::Wgmma));
+    CHECK_FALSE(supports(target("sm_120a"), Feature::Tcgen05));
 }
 
 TEST_CASE("each feature has a row, and no row asks for what no target has") {
