@@ -98,6 +98,19 @@ std::optional<std::string> clang_ptx(std::string_view source, std::string_view o
     return run(*clang, "--target=nvptx64-nvidia-cuda -S " + std::string(options), "cpp", source);
 }
 
+std::optional<std::map<std::string, std::string>> triton_ptx() {
+    if (std::system("python3 -c 'import triton' >/dev/null 2>&1") != 0) return std::nullopt;
+    const Scratch scratch;
+    const std::string log = (scratch.path / "log").string(), folder = (scratch.path / "ptx").string();
+    fs::create_directory(folder);
+    const std::string command = "TRITON_CACHE_DIR=" + (scratch.path / "cache").string() + " python3 " +
+                                IKAT_SOURCE_DIR "/tests/foreign/triton_kernels.py " + folder + " >" + log + " 2>&1";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error(command + "\n" + read(log));
+    std::map<std::string, std::string> made;
+    for (const auto& entry : fs::directory_iterator(folder)) made[entry.path().filename()] = read(entry.path());
+    return made;
+}
+
 std::map<std::string, std::string> machine_code(std::string_view ptx, std::string_view target) {
     return sections_of(run(*find_ptxas(), "-c -arch=" + std::string(target), "ptx", ptx), {".text"});
 }

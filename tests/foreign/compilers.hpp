@@ -14,6 +14,9 @@ std::optional<std::string> nvcc_ptx(std::string_view source, std::string_view op
 /// PTX of C++ source by clang++-19; nothing where there is none.
 std::optional<std::string> clang_ptx(std::string_view source, std::string_view options);
 
+/// PTX of the kernels in triton_kernels.py, by file: "0_vector_add.sm_80.ptx"; nothing where `python3` has no Triton.
+std::optional<std::map<std::string, std::string>> triton_ptx();
+
 /// The machine code that ptxas makes of the text, by section: ".text.saxpy". Precondition: find_ptxas(). Throws
 /// std::runtime_error with the log where it does not assemble.
 std::map<std::string, std::string> machine_code(std::string_view ptx, std::string_view target);

@@ -53,6 +53,18 @@ TEST_CASE("PTX by nvcc") {
     }
 }
 
+TEST_CASE("PTX of the headers of CUDA") {
+    for (const char* options : {"-arch=sm_90 -lineinfo", "-arch=sm_80 -G"}) {
+        INFO(options);
+        const auto text = tests::nvcc_ptx(read("/tests/foreign/headers.cu"), options);
+        if (!text) {
+            std::puts("skipped: no nvcc");
+            return;
+        }
+        check_machine_code(*text, "sm_90");
+    }
+}
+
 TEST_CASE("PTX by clang") {
     for (const char* options : {"-O0 -march=sm_75", "-O2 -march=sm_80", "-O2 -g -march=sm_80"}) {
         INFO(options);
@@ -63,6 +75,20 @@ TEST_CASE("PTX by clang") {
         }
         // Debug sections refer to labels of the text; ptxas makes the code of both alike all the same.
         check_machine_code(*text, "sm_80");
+    }
+}
+
+TEST_CASE("PTX by Triton") {
+    const auto made = tests::triton_ptx();
+    if (!made) {
+        std::puts("skipped: no triton in python3");
+        return;
+    }
+    CHECK(made->size() > 20);
+    for (const auto& [name, text] : *made) {
+        INFO(name);
+        const std::string stem = name.substr(0, name.rfind('.'));
+        check_machine_code(text, stem.substr(stem.rfind('.') + 1));
     }
 }
 
