@@ -77,7 +77,7 @@ bool show_saxpy(const runtime::Device& device) {
 }
 
 bool show_sum(const runtime::Device& device) {
-    show_compilation("sum_f32: the sum of an array, the same in every run", stdlib::sum_f32());
+    show_compilation("sum_f32: the sum of an array, the same in every run", stdlib::sum_kernel<float>());
     const auto x = random_numbers(1'000'000, 3);
     const auto on_device = device.upload(x, "x");
     const auto start = Clock::now();

@@ -99,15 +99,10 @@ constexpr std::string_view document =
     "and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h (kernel_h - 1) - 1) / stride_h + 1, out_w\n"
     "alike. groups divides channels and filters. A thread to an element, summed in f32 and rounded once.";
 
-runtime::Grid grid_of(Arguments a) { return conv2d_grid(number(a, 3), number(a, 7), number(a, 17), number(a, 18)); }
-
-#define IKAT_ENTRY(suffix, T)                                                           \
-    Entry{.name = "conv2d" suffix,                                                      \
-          .summary = "convolution of images with stride, padding, dilation and groups", \
-          .document = document,                                                         \
-          .kernel = []() -> const ast::Kernel& { return conv2d_kernel<T>().ast(); },    \
-          .grid = grid_of},
-constexpr Entry entries[] = {IKAT_ENTRY("", float) IKAT_ENTRY("_f16", half) IKAT_ENTRY("_bf16", bfloat16)};
+constexpr Entry entries[] = {
+    IKAT_ENTRIES("conv2d", "convolution of images with stride, padding, dilation and groups", document, conv2d_kernel,
+                 (), conv2d_grid(number(a, 3), number(a, 7), number(a, 17), number(a, 18))),
+};
 
 }  // namespace
 

@@ -39,16 +39,10 @@ constexpr std::string_view document =
     "rows. In programs, both may have rows with gaps between them.";
 
 constexpr Entry entries[] = {
-    {.name = "copy_matrix",
-     .summary = "a matrix into another",
-     .document = document,
-     .kernel = []() -> const ast::Kernel& { return copy_matrix_kernel<float>().ast(); },
-     .grid = [](Arguments a) { return copy_matrix_grid(number(a, 1)); }},
-    {.name = "copy_matrix_f16",
-     .summary = "a matrix into another",
-     .document = document,
-     .kernel = []() -> const ast::Kernel& { return copy_matrix_kernel<half>().ast(); },
-     .grid = [](Arguments a) { return copy_matrix_grid(number(a, 1)); }},
+    IKAT_ENTRY("copy_matrix", "a matrix into another", document, copy_matrix_kernel<float>(),
+               copy_matrix_grid(number(a, 1))),
+    IKAT_ENTRY("copy_matrix_f16", "a matrix into another", document, copy_matrix_kernel<half>(),
+               copy_matrix_grid(number(a, 1))),
 };
 
 }  // namespace

@@ -189,24 +189,12 @@ constexpr std::string_view argmax_document =
 
 runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
 
-#define IKAT_ENTRY(id, suffix, T, text, page)                                      \
-    Entry{.name = #id suffix,                                                      \
-          .summary = text,                                                         \
-          .document = page,                                                        \
-          .kernel = []() -> const ast::Kernel& { return id##_kernel<T>().ast(); }, \
-          .grid = one_block},
-#define IKAT_ENTRIES(id, text, page)      \
-    IKAT_ENTRY(id, "", float, text, page) \
-    IKAT_ENTRY(id, "_f16", half, text, page) IKAT_ENTRY(id, "_bf16", bfloat16, text, page)
 constexpr Entry entries[] = {
-    IKAT_ENTRIES(dot, "the sum of x[i] y[i], in f32", sum_document)
-        IKAT_ENTRIES(norm2, "the sum of squares, in f32", sum_document)
-            IKAT_ENTRIES(argmax, "the largest element and its index", argmax_document)
-                Entry{.name = "argmax_final",
-                      .summary = "the largest of the results of argmax",
-                      .document = argmax_document,
-                      .kernel = []() -> const ast::Kernel& { return argmax_final_kernel().ast(); },
-                      .grid = one_block},
+    IKAT_ENTRIES("dot", "the sum of x[i] y[i], in f32", sum_document, dot_kernel, (), one_block(a)),
+    IKAT_ENTRIES("norm2", "the sum of squares, in f32", sum_document, norm2_kernel, (), one_block(a)),
+    IKAT_ENTRIES("argmax", "the largest element and its index", argmax_document, argmax_kernel, (), one_block(a)),
+    IKAT_ENTRY("argmax_final", "the largest of the results of argmax", argmax_document, argmax_final_kernel(),
+               one_block(a)),
 };
 
 }  // namespace

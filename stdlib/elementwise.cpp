@@ -321,44 +321,31 @@ runtime::Grid grid_of_matrix(Arguments arguments) {
     return elementwise_grid(std::uint64_t(number(arguments, 3)) * number(arguments, 4));
 }
 
-#define IKAT_ENTRY(Table, id, suffix, T, text)                                                     \
-    Entry{.name = #id suffix,                                                                      \
-          .summary = text,                                                                         \
-          .document = elementwise_document,                                                        \
-          .kernel = []() -> const ast::Kernel& { return elementwise_kernel<T>(Table::id).ast(); }, \
-          .grid = grid_of_last},
-#define IKAT_ENTRIES(Table, id, text)      \
-    IKAT_ENTRY(Table, id, "", float, text) \
-    IKAT_ENTRY(Table, id, "_f16", half, text) IKAT_ENTRY(Table, id, "_bf16", bfloat16, text)
-#define IKAT_UNARY(id, text, ...) IKAT_ENTRIES(Unary, id, text)
-#define IKAT_UNARY_1(id, p, text, ...) IKAT_ENTRIES(Unary1, id, text)
-#define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ENTRIES(Unary2, id, text)
-#define IKAT_BINARY(id, a, b, text, ...) IKAT_ENTRIES(Binary, id, text)
-#define IKAT_BIAS(id, suffix, T)                                                                            \
-    Entry{.name = "bias_activation_" #id suffix,                                                            \
-          .summary = "y = " #id "(x + a bias for each column)",                                             \
-          .document = bias_document,                                                                        \
-          .kernel = []() -> const ast::Kernel& { return bias_activation_kernel<T>(Activation::id).ast(); }, \
-          .grid = grid_of_matrix},
-#define IKAT_BIASES(id) IKAT_BIAS(id, "", float) IKAT_BIAS(id, "_f16", half) IKAT_BIAS(id, "_bf16", bfloat16)
-#define IKAT_ADD(suffix, T)                                                         \
-    Entry{.name = "residual_add" suffix,                                            \
-          .summary = "y += x",                                                      \
-          .document = elementwise_document,                                         \
-          .kernel = []() -> const ast::Kernel& { return residual_add<T>().ast(); }, \
-          .grid = grid_of_last},
-#define IKAT_CAST(id, From, To)                                                           \
-    Entry{.name = id,                                                                     \
-          .summary = "y = x, in another type, rounded to nearest",                        \
-          .document = elementwise_document,                                               \
-          .kernel = []() -> const ast::Kernel& { return cast_kernel<From, To>().ast(); }, \
-          .grid = grid_of_last},
+#define IKAT_ROW(Table, id, text) \
+    IKAT_ENTRIES(#id, text, elementwise_document, elementwise_kernel, (Table::id), grid_of_last(a)),
+#define IKAT_UNARY(id, text, ...) IKAT_ROW(Unary, id, text)
+#define IKAT_UNARY_1(id, p, text, ...) IKAT_ROW(Unary1, id, text)
+#define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ROW(Unary2, id, text)
+#define IKAT_BINARY(id, a, b, text, ...) IKAT_ROW(Binary, id, text)
+#define IKAT_BIAS(id)                                                                              \
+    IKAT_ENTRIES("bias_activation_" #id, "y = " #id "(x + a bias for each column)", bias_document, \
+                 bias_activation_kernel, (Activation::id), grid_of_matrix(a))
+#define IKAT_CAST(id, From, To)                                                                                   \
+    IKAT_ENTRY(id, "y = x, in another type, rounded to nearest", elementwise_document, (cast_kernel<From, To>()), \
+               grid_of_last(a))
 constexpr Entry entries[] = {
 #include "stdlib/elementwise.def"
-    IKAT_BIASES(none) IKAT_BIASES(relu) IKAT_BIASES(gelu) IKAT_BIASES(gelu_tanh) IKAT_BIASES(silu) IKAT_ADD("", float)
-        IKAT_ADD("_f16", half) IKAT_ADD("_bf16", bfloat16) IKAT_CAST("cast_f16_f32", half, float)
-            IKAT_CAST("cast_f32_f16", float, half) IKAT_CAST("cast_bf16_f32", bfloat16, float)
-                IKAT_CAST("cast_f32_bf16", float, bfloat16)};
+    IKAT_BIAS(none),
+    IKAT_BIAS(relu),
+    IKAT_BIAS(gelu),
+    IKAT_BIAS(gelu_tanh),
+    IKAT_BIAS(silu),
+    IKAT_ENTRIES("residual_add", "y += x", elementwise_document, residual_add, (), grid_of_last(a)),
+    IKAT_CAST("cast_f16_f32", half, float),
+    IKAT_CAST("cast_f32_f16", float, half),
+    IKAT_CAST("cast_bf16_f32", bfloat16, float),
+    IKAT_CAST("cast_f32_bf16", float, bfloat16),
+};
 
 }  // namespace
 

@@ -27,6 +27,17 @@ constexpr const char* name_of(const char* single, const char* half_name, const c
     return names[type_number<T>];
 }
 
+/// A row of the registry: `launch` is an expression in the arguments a.
+#define IKAT_ENTRY(id, text, page, made, launch)                                                                    \
+    Entry {                                                                                                         \
+        .name = id, .summary = text, .document = page, .kernel = []() -> const ast::Kernel& { return made.ast(); }, \
+        .grid = [](Arguments a) -> runtime::Grid { return launch; }                                                 \
+    }
+/// The rows id, id_f16 and id_bf16, of the kernels that made<T> gives for the arguments in parentheses.
+#define IKAT_ENTRIES(id, text, page, made, of, launch)                                                            \
+    IKAT_ENTRY(id, text, page, made<float> of, launch), IKAT_ENTRY(id "_f16", text, page, made<half> of, launch), \
+        IKAT_ENTRY(id "_bf16", text, page, made<bfloat16> of, launch)
+
 std::span<const Entry> conv2d_entries();
 std::span<const Entry> copy_entries();
 std::span<const Entry> dot_entries();
@@ -35,6 +46,7 @@ std::span<const Entry> gemv_entries();
 std::span<const Entry> layout_entries();
 std::span<const Entry> norm_entries();
 std::span<const Entry> quantised_entries();
+std::span<const Entry> reduction_entries();
 std::span<const Entry> softmax_entries();
 
 }  // namespace ikat::stdlib

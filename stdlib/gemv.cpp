@@ -132,20 +132,14 @@ constexpr std::string_view gemm_document =
     "A\n"
     "thread computes an element in f32 and rounds it once: a check for better kernels.";
 
-#define IKAT_ENTRY(id, suffix, T, text, page, launch)                     \
-    Entry{.name = #id suffix,                                             \
-          .summary = text,                                                \
-          .document = page,                                               \
-          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
-          .grid = [](Arguments a) -> runtime::Grid { return launch; }},
-#define IKAT_ENTRIES(id, text, page, launch)      \
-    IKAT_ENTRY(id, "", float, text, page, launch) \
-    IKAT_ENTRY(id, "_f16", half, text, page, launch) IKAT_ENTRY(id, "_bf16", bfloat16, text, page, launch)
 constexpr Entry entries[] = {
-    IKAT_ENTRIES(gemv_warp_reduce, "y = A x, a warp to a row", gemv_document, row_grid<WarpGroup>(number(a, 3)))
-        IKAT_ENTRIES(gemv_coalesced, "y = x A, neighbouring threads to neighbouring columns", gemv_document,
-                     strips(number(a, 4))) IKAT_ENTRIES(gemm_naive, "C = A B, a thread to an element", gemm_document,
-                                                        elements(number(a, 3), number(a, 4)))};
+    IKAT_ENTRIES("gemv_warp_reduce", "y = A x, a warp to a row", gemv_document, gemv_warp_reduce, (),
+                 row_grid<WarpGroup>(number(a, 3))),
+    IKAT_ENTRIES("gemv_coalesced", "y = x A, neighbouring threads to neighbouring columns", gemv_document,
+                 gemv_coalesced, (), strips(number(a, 4))),
+    IKAT_ENTRIES("gemm_naive", "C = A B, a thread to an element", gemm_document, gemm_naive, (),
+                 elements(number(a, 3), number(a, 4))),
+};
 
 }  // namespace
 

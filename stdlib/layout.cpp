@@ -186,23 +186,16 @@ constexpr std::string_view scatter_document =
     "and\n"
     "cache begin at multiples of 16 bytes. One slot twice is a race.";
 
-#define IKAT_ENTRY(id, suffix, T, text, page, made, launch)              \
-    Entry{.name = id suffix,                                             \
-          .summary = text,                                               \
-          .document = page,                                              \
-          .kernel = []() -> const ast::Kernel& { return (made).ast(); }, \
-          .grid = [](Arguments a) -> runtime::Grid { return launch; }},
 constexpr Entry entries[] = {
-#define IKAT_TYPED(T, suffix)                                                                                          \
-    IKAT_ENTRY("transpose", suffix, T, "the transposes of matrices", transpose_document, transpose_kernel<T>(),        \
-               transpose_grid(number(a, 2), number(a, 3), number(a, 4)))                                               \
-    IKAT_ENTRY("rope_interleaved", suffix, T, "rotary position embedding of neighbours", rope_document,                \
-               rope_kernel<T>(Rope::Interleaved), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))) \
-    IKAT_ENTRY("rope_neox", suffix, T, "rotary position embedding of halves, as GPT-NeoX has it", rope_document,       \
-               rope_kernel<T>(Rope::Neox), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5)))        \
-    IKAT_ENTRY("kv_scatter", suffix, T, "rows to given places of a cache", scatter_document, kv_scatter_kernel<T>(),   \
-               scatter_grid(number(a, 3)))
-    IKAT_TYPED(float, "") IKAT_TYPED(half, "_f16") IKAT_TYPED(bfloat16, "_bf16")};
+    IKAT_ENTRIES("transpose", "the transposes of matrices", transpose_document, transpose_kernel, (),
+                 transpose_grid(number(a, 2), number(a, 3), number(a, 4))),
+    IKAT_ENTRIES("rope_interleaved", "rotary position embedding of neighbours", rope_document, rope_kernel,
+                 (Rope::Interleaved), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))),
+    IKAT_ENTRIES("rope_neox", "rotary position embedding of halves, as GPT-NeoX has it", rope_document, rope_kernel,
+                 (Rope::Neox), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))),
+    IKAT_ENTRIES("kv_scatter", "rows to given places of a cache", scatter_document, kv_scatter_kernel, (),
+                 scatter_grid(number(a, 3))),
+};
 
 }  // namespace
 

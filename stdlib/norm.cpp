@@ -178,27 +178,14 @@ constexpr std::string_view norm_document =
     "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for each\n"
     "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.";
 
-template <class Group, std::size_t position>
-runtime::Grid grid_of(Arguments arguments) {
-    return row_grid<Group>(number(arguments, position));
-}
-
-#define IKAT_ENTRY(id, suffix, T, text, launch)                           \
-    Entry{.name = #id suffix,                                             \
-          .summary = text,                                                \
-          .document = norm_document,                                      \
-          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
-          .grid = launch},
-#define IKAT_ENTRIES(id, text, ...)                \
-    IKAT_ENTRY(id, "", float, text, (__VA_ARGS__)) \
-    IKAT_ENTRY(id, "_f16", half, text, (__VA_ARGS__)) IKAT_ENTRY(id, "_bf16", bfloat16, text, (__VA_ARGS__))
+#define IKAT_ROW(id, Group, rows, text) IKAT_ENTRIES(#id, text, norm_document, id, (), row_grid<Group>(number(a, rows)))
 constexpr Entry entries[] = {
-    IKAT_ENTRIES(layernorm, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row", grid_of<Block, 4>)
-        IKAT_ENTRIES(layernorm_plain, "y = (x - mean) / sqrt(variance + epsilon), row by row", grid_of<Block, 2>)
-            IKAT_ENTRIES(rmsnorm, "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row", grid_of<Block, 3>)
-                IKAT_ENTRIES(rmsnorm_per_head, "rmsnorm, a warp to a row: for heads of attention",
-                             grid_of<WarpGroup, 3>)
-                    IKAT_ENTRIES(fused_residual_rmsnorm, "residual += x, y = rmsnorm of that", grid_of<Block, 4>)};
+    IKAT_ROW(layernorm, Block, 4, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row"),
+    IKAT_ROW(layernorm_plain, Block, 2, "y = (x - mean) / sqrt(variance + epsilon), row by row"),
+    IKAT_ROW(rmsnorm, Block, 3, "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row"),
+    IKAT_ROW(rmsnorm_per_head, WarpGroup, 3, "rmsnorm, a warp to a row: for heads of attention"),
+    IKAT_ROW(fused_residual_rmsnorm, Block, 4, "residual += x, y = rmsnorm of that"),
+};
 
 }  // namespace
 

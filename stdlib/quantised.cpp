@@ -259,43 +259,32 @@ constexpr std::string_view gemv_document =
     "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
     "columns\n"
     "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights and\n"
-    "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32. stdlib/quantised.hpp "
-    "has the "
-    "formats.";
-
+    "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32.\n"
+    "stdlib/quantised.hpp has the formats.";
 constexpr std::string_view packed_document =
     "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, as quantise_q8_1 makes them. Four\n"
     "weights are multiplied at once, exactly; the sums over blocks are in f32. w and x begin at multiples of 16 bytes.";
 constexpr std::string_view quantise_document =
     "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
     "rounded\n"
-    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp to "
-    "eight\nblocks.";
+    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp to\n"
+    "eight blocks.";
 
-#define IKAT_ENTRIES(Format, id)                                                                                  \
-    Entry{.name = "dequantise_" id,                                                                               \
-          .summary = "the f32 values of " #Format " weights",                                                     \
-          .document = dequantise_document,                                                                        \
-          .kernel = []() -> const ast::Kernel& { return dequantise_kernel(Quantised::Format).ast(); },            \
-          .grid = [](Arguments a) -> runtime::Grid { return dequantise_grid(Quantised::Format, number(a, 2)); }}, \
-        Entry{.name = "gemv_" id,                                                                                 \
-              .summary = "y = W x, W of " #Format " weights",                                                     \
-              .document = gemv_document,                                                                          \
-              .kernel = []() -> const ast::Kernel& { return gemv_kernel(Quantised::Format).ast(); },              \
-              .grid = [](Arguments a) -> runtime::Grid { return row_grid<WarpGroup>(number(a, 3)); }},            \
-        Entry{.name = "gemv_" id "_q8_1",                                                                         \
-              .summary = "y = W x, W of " #Format " weights, x of Q8_1 activations",                              \
-              .document = packed_document,                                                                        \
-              .kernel = []() -> const ast::Kernel& { return gemv_q8_1_kernel(Quantised::Format).ast(); },         \
-              .grid = [](Arguments a) -> runtime::Grid { return row_grid<WarpGroup>(number(a, 3)); }},
+#define IKAT_FORMAT(id, Format)                                                                                     \
+    IKAT_ENTRY("dequantise_" id, "the f32 values of " #Format " weights", dequantise_document,                      \
+               dequantise_kernel(Quantised::Format), dequantise_grid(Quantised::Format, number(a, 2))),             \
+        IKAT_ENTRY("gemv_" id, "y = W x, W of " #Format " weights", gemv_document, gemv_kernel(Quantised::Format),  \
+                   row_grid<WarpGroup>(number(a, 3))),                                                              \
+        IKAT_ENTRY("gemv_" id "_q8_1", "y = W x, W of " #Format " weights, x of Q8_1 activations", packed_document, \
+                   gemv_q8_1_kernel(Quantised::Format), row_grid<WarpGroup>(number(a, 3)))
 constexpr Entry entries[] = {
-    IKAT_ENTRIES(Q4_0, "q4_0") IKAT_ENTRIES(Q8_0, "q8_0") IKAT_ENTRIES(Q4_K, "q4_k") IKAT_ENTRIES(Q5_K, "q5_k")
-        IKAT_ENTRIES(Q6_K, "q6_k")
-            Entry{.name = "quantise_q8_1",
-                  .summary = "activations to blocks of 8-bit integers",
-                  .document = quantise_document,
-                  .kernel = []() -> const ast::Kernel& { return quantise_q8_1_kernel().ast(); },
-                  .grid = [](Arguments a) -> runtime::Grid { return quantise_grid(number(a, 2)); }},
+    IKAT_FORMAT("q4_0", Q4_0),
+    IKAT_FORMAT("q8_0", Q8_0),
+    IKAT_FORMAT("q4_k", Q4_K),
+    IKAT_FORMAT("q5_k", Q5_K),
+    IKAT_FORMAT("q6_k", Q6_K),
+    IKAT_ENTRY("quantise_q8_1", "activations to blocks of 8-bit integers", quantise_document, quantise_q8_1_kernel(),
+               quantise_grid(number(a, 2))),
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "stdlib/families.hpp"
 #include "stdlib/reduce.hpp"
 #include "stdlib/size.hpp"
 
@@ -41,20 +42,14 @@ float reduce(const runtime::Device& device, const ReductionKernel<T>& shares, co
 
 }  // namespace
 
-const ReductionKernel<float>& sum_f32() {
-    static const auto made = make_reduction<float>("sum_f32", 0, plus);
+template <class T>
+const ReductionKernel<T>& sum_kernel() {
+    static const auto made = make_reduction<T>(name_of<T>("sum_f32", "sum_f16", "sum_bf16"), 0, plus);
     return made;
 }
-const ReductionKernel<half>& sum_f16() {
-    static const auto made = make_reduction<half>("sum_f16", 0, plus);
-    return made;
-}
-const ReductionKernel<float>& max_f32() {
-    static const auto made = make_reduction<float>("max_f32", lowest<float>(), maximum);
-    return made;
-}
-const ReductionKernel<half>& max_f16() {
-    static const auto made = make_reduction<half>("max_f16", lowest<float>(), maximum);
+template <class T>
+const ReductionKernel<T>& max_kernel() {
+    static const auto made = make_reduction<T>(name_of<T>("max_f32", "max_f16", "max_bf16"), lowest<float>(), maximum);
     return made;
 }
 
@@ -64,17 +59,45 @@ runtime::Grid reduction_grid(std::uint64_t n) {
     return runtime::grid(blocks * threads, threads);
 }
 
-float sum(const runtime::Device& device, const runtime::Buffer<float>& x) {
-    return reduce(device, sum_f32(), sum_f32(), x);
+template <class T>
+float sum(const runtime::Device& device, const runtime::Buffer<T>& x) {
+    return reduce(device, sum_kernel<T>(), sum_kernel<float>(), x);
 }
-float sum(const runtime::Device& device, const runtime::Buffer<half>& x) {
-    return reduce(device, sum_f16(), sum_f32(), x);
+template <class T>
+float max(const runtime::Device& device, const runtime::Buffer<T>& x) {
+    return reduce(device, max_kernel<T>(), max_kernel<float>(), x);
 }
-float max(const runtime::Device& device, const runtime::Buffer<float>& x) {
-    return reduce(device, max_f32(), max_f32(), x);
-}
-float max(const runtime::Device& device, const runtime::Buffer<half>& x) {
-    return reduce(device, max_f16(), max_f32(), x);
-}
+
+#define IKAT_INSTANTIATE(T)                                                \
+    template const ReductionKernel<T>& sum_kernel();                       \
+    template const ReductionKernel<T>& max_kernel();                       \
+    template float sum(const runtime::Device&, const runtime::Buffer<T>&); \
+    template float max(const runtime::Device&, const runtime::Buffer<T>&);
+IKAT_INSTANTIATE(float)
+IKAT_INSTANTIATE(half)
+IKAT_INSTANTIATE(bfloat16)
+#undef IKAT_INSTANTIATE
+
+namespace {
+
+constexpr std::string_view document =
+    "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
+    "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.";
+
+/// A run is one launch: one block of it gives the whole result, in partial[0].
+runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
+
+#define IKAT_REDUCTIONS(type, T)                                                                                 \
+    IKAT_ENTRY("sum_" type, "the sum of an array of " type ", in f32", document, sum_kernel<T>(), one_block(a)), \
+        IKAT_ENTRY("max_" type, "the maximum of an array of " type, document, max_kernel<T>(), one_block(a))
+constexpr Entry entries[] = {
+    IKAT_REDUCTIONS("f32", float),
+    IKAT_REDUCTIONS("f16", half),
+    IKAT_REDUCTIONS("bf16", bfloat16),
+};
+
+}  // namespace
+
+std::span<const Entry> reduction_entries() { return entries; }
 
 }  // namespace ikat::stdlib

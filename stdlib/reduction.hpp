@@ -2,7 +2,7 @@
 // Sum and maximum of an array of any length, the same in every run.
 //
 // Each block reduces a grid-stride share of x to one partial result; a second launch of one block reduces those. Which
-// elements meet in which order depends on n alone, and no atomics are used. Sums are made in f32, also of f16.
+// elements meet in which order depends on n alone, and no atomics are used. Sums are made in f32, also of 16-bit types.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "dsl/simt.hpp"
@@ -16,18 +16,19 @@ namespace ikat::stdlib {
 template <class T>
 using ReductionKernel = Kernel<In<T>, Out<float>, u32>;
 
-const ReductionKernel<float>& sum_f32();
-const ReductionKernel<half>& sum_f16();
-const ReductionKernel<float>& max_f32();
-const ReductionKernel<half>& max_f16();
+/// T is float, half or bfloat16.
+template <class T>
+const ReductionKernel<T>& sum_kernel();
+template <class T>
+const ReductionKernel<T>& max_kernel();
 
 /// The launch for n elements: blocks of 256 threads, each for 2048 elements or more, at most 1024 blocks.
 runtime::Grid reduction_grid(std::uint64_t n);
 
 /// The sum or the maximum of all elements of x.
-float sum(const runtime::Device& device, const runtime::Buffer<float>& x);
-float sum(const runtime::Device& device, const runtime::Buffer<half>& x);
-float max(const runtime::Device& device, const runtime::Buffer<float>& x);
-float max(const runtime::Device& device, const runtime::Buffer<half>& x);
+template <class T>
+float sum(const runtime::Device& device, const runtime::Buffer<T>& x);
+template <class T>
+float max(const runtime::Device& device, const runtime::Buffer<T>& x);
 
 }  // namespace ikat::stdlib

@@ -33,8 +33,10 @@ std::vector<double> saxpy(double a, std::span<const float> x, std::span<const fl
 
 double sum(std::span<const float> x) { return sum_of(x); }
 double sum(std::span<const half> x) { return sum_of(x); }
+double sum(std::span<const bfloat16> x) { return sum_of(x); }
 double max(std::span<const float> x) { return max_of(x); }
 double max(std::span<const half> x) { return max_of(x); }
+double max(std::span<const bfloat16> x) { return max_of(x); }
 
 std::vector<double> gemm(std::span<const float> A, std::span<const float> B, std::uint32_t m, std::uint32_t n,
                          std::uint32_t k) {

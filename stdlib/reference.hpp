@@ -18,9 +18,11 @@ std::vector<double> saxpy(double a, std::span<const float> x, std::span<const fl
 
 double sum(std::span<const float> x);
 double sum(std::span<const half> x);
+double sum(std::span<const bfloat16> x);
 /// -infinity for no elements; NaNs are ignored.
 double max(std::span<const float> x);
 double max(std::span<const half> x);
+double max(std::span<const bfloat16> x);
 
 /// C[m×n] = A[m×k] · B[k×n], row-major.
 std::vector<double> gemm(std::span<const float> A, std::span<const float> B, std::uint32_t m, std::uint32_t n,

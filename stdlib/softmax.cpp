@@ -148,23 +148,13 @@ constexpr std::string_view softmax_document =
     "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. Any\n"
     "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.";
 
-runtime::Grid warps(Arguments arguments) { return row_grid<WarpGroup>(number(arguments, 2)); }
-runtime::Grid blocks(Arguments arguments) { return row_grid<Block>(number(arguments, 2)); }
-
-#define IKAT_ENTRY(id, suffix, T, text, launch)                           \
-    Entry{.name = #id suffix,                                             \
-          .summary = text,                                                \
-          .document = softmax_document,                                   \
-          .kernel = []() -> const ast::Kernel& { return id<T>().ast(); }, \
-          .grid = launch},
-#define IKAT_ENTRIES(id, text, launch)      \
-    IKAT_ENTRY(id, "", float, text, launch) \
-    IKAT_ENTRY(id, "_f16", half, text, launch) IKAT_ENTRY(id, "_bf16", bfloat16, text, launch)
+#define IKAT_ROW(id, Group, text) IKAT_ENTRIES(#id, text, softmax_document, id, (), row_grid<Group>(number(a, 2)))
 constexpr Entry entries[] = {
-    IKAT_ENTRIES(softmax_warp, "softmax of each row, a warp to a row: for up to 1024 columns", warps)
-        IKAT_ENTRIES(softmax_block, "softmax of each row, a block to a row: for up to 8192 columns", blocks)
-            IKAT_ENTRIES(softmax_online, "softmax of each row, a block to a row in two passes: for long rows", blocks)
-                IKAT_ENTRIES(log_softmax, "the logarithm of softmax of each row, a block to a row", blocks)};
+    IKAT_ROW(softmax_warp, WarpGroup, "softmax of each row, a warp to a row: for up to 1024 columns"),
+    IKAT_ROW(softmax_block, Block, "softmax of each row, a block to a row: for up to 8192 columns"),
+    IKAT_ROW(softmax_online, Block, "softmax of each row, a block to a row in two passes: for long rows"),
+    IKAT_ROW(log_softmax, Block, "the logarithm of softmax of each row, a block to a row"),
+};
 
 }  // namespace
 

@@ -87,6 +87,7 @@ TEST_CASE("saxpy is one fused multiply-add per element") {
 
 TEST_CASE("sum and max of f32") { check_reductions<float>(); }
 TEST_CASE("sum and max of f16") { check_reductions<half>(); }
+TEST_CASE("sum and max of bf16") { check_reductions<bfloat16>(); }
 
 TEST_CASE("max ignores NaN and knows infinities") {
     const runtime::Device device = test::open_device();

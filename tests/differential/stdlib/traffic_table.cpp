@@ -25,8 +25,10 @@ std::vector<TrafficRow> make_rows() {
 
         {"sum_f32", {matrix, small(1), N}, "E s"},
         {"sum_f16", {matrix, small(1), N}, "E s"},
+        {"sum_bf16", {matrix, small(1), N}, "E s"},
         {"max_f32", {matrix, small(1), N}, "E s"},
         {"max_f16", {matrix, small(1), N}, "E s"},
+        {"max_bf16", {matrix, small(1), N}, "E s"},
         {"norm2", {matrix, small(1), N}, "E s"},
         {"dot", {matrix, matrix, small(1), N}, "2 E s"},
         {"argmax", {matrix, small(1), small(1), N}, "E s"},
