@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/layout.hpp"
 
+#include <numbers>
+
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/families.hpp"
 #include "stdlib/math.hpp"
@@ -20,21 +22,14 @@ runtime::Grid transpose_grid(std::uint64_t batch, std::uint64_t rows, std::uint6
     return {.blocks = {std::uint32_t(batch * tiles(rows) * tiles(columns)), 1, 1}, .threads = {threads, 1, 1}};
 }
 
-/// A thread to a pair.
-runtime::Grid rope_grid(std::uint64_t heads, std::uint64_t rotary) {
-    return runtime::grid(std::max<std::uint64_t>(heads * (rotary / 2), 1), threads);
-}
+runtime::Grid rope_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
 
 runtime::Grid scatter_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
 
-/// Turns pair number `pair` of head number `row` of all.
+/// Turns pair number `pair` of the head that begins at element `first`.
 template <class T>
-void rotate(Rope form, const InOut<T>& x, const In<std::uint32_t>& positions, const auto& row, const auto& pair,
-            const u32& heads, const u32& head_dim, const u32& rotary, const f32& base, const f32& sign) {
-    const F exponent = value(cast<f32>(pair * 2u) / cast<f32>(rotary));
-    const F angle = value(cast<f32>(positions[row / heads]) * pow(base, -exponent) * sign);
-    const F s = sin(angle), c = cos(angle);
-    const auto first = value(row * head_dim);
+void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, const u32& rotary, const F& s,
+          const F& c) {
     if (form == Rope::Interleaved) {
         const auto i = value(first / 2u + pair);
         const auto v = load_lanes<2>(x, i);
@@ -47,15 +42,33 @@ void rotate(Rope form, const InOut<T>& x, const In<std::uint32_t>& positions, co
     }
 }
 
+/// Between -pi and pi, rounded to f32.
+F reduced(const auto& angle) {
+    constexpr double turn = 2 * std::numbers::pi;
+    const auto turns = value(cast<f64>(cast<i32>(angle * (1 / turn), Rounding::Nearest)));
+    return value(cast<f32>(fma(-turns, turn, angle)));
+}
+
+/// A block to a token: each thread finds the sine and cosine of a pair once, for all heads that it turns.
 template <class T>
 RopeKernel<T> make_rope(Rope form, const char* name) {
     return kernel(name, params("x", "positions", "tokens", "heads", "head_dim", "rotary", "base", "sign"),
                   [=](InOut<T> x, In<std::uint32_t> positions, u32 tokens, u32 heads, u32 head_dim, u32 rotary,
                       f32 base, f32 sign) {
-                      const auto pairs = value(rotary / 2u);
-                      for (auto i : grid_stride(tokens * heads * pairs))
-                          rotate(form, x, positions, value(i / pairs), value(i % pairs), heads, head_dim, rotary, base,
-                                 sign);
+                      require_linear_blocks();
+                      require_threads(threads);
+                      const auto token = value(block_id().x);
+                      const auto pairs = value(rotary / 2u), width = value(max(min(pairs, threads), 1u));
+                      const auto group = value(thread_id().x / width), groups = value(threads / width);
+                      return_if((token >= tokens) | (group >= groups));
+                      const auto position = value(cast<f64>(positions[token]) * cast<f64>(sign));
+                      const auto rate = value(-2 * log(cast<f64>(base)) / cast<f64>(rotary));
+                      for (auto pair : range(thread_id().x % width, pairs, width)) {
+                          const F angle = reduced(value(position * exp(rate * cast<f64>(pair))));
+                          const F s = sin(angle), c = cos(angle);
+                          for (auto head : range(group, heads, groups))
+                              turn(form, x, value((token * heads + head) * head_dim), pair, rotary, s, c);
+                      }
                   })
         .require(multiple_of<2>("head_dim"), multiple_of<2>("rotary"), aligned<16>("x"))
         .launch_bounds(threads);
@@ -140,7 +153,7 @@ void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
     const std::uint32_t all = u32_size("rope", "x", std::uint64_t(tokens) * heads);
     require_size("rope", "x", x.size(), u32_size("rope", "x", std::uint64_t(all) * head_dim));
     if (all != 0 && rotary != 0)
-        device.launch(rope_kernel<T>(form), rope_grid(all, rotary), x, positions, tokens, heads, head_dim, rotary, base,
+        device.launch(rope_kernel<T>(form), rope_grid(tokens), x, positions, tokens, heads, head_dim, rotary, base,
                       backward ? -1.0f : 1.0f);
 }
 template <class T>
@@ -180,7 +193,9 @@ constexpr std::string_view rope_document =
     "i\n"
     "of the first `rotary` elements of each head is turned by sign * position * base^(-2 i / rotary); sign is 1, or "
     "-1\n"
-    "for the backward pass. head_dim and rotary are even, rotary <= head_dim.";
+    "for the backward pass. head_dim and rotary are even, rotary <= head_dim. The angle is within 2^-23 + 2^-47 "
+    "position,\n"
+    "sine and cosine within 1 ulp of its own. A block to a token.";
 constexpr std::string_view scatter_document =
     "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Slots from cache_rows on are passed over. x "
     "and\n"
@@ -190,9 +205,9 @@ constexpr Entry entries[] = {
     IKAT_ENTRIES("transpose", "the transposes of matrices", transpose_document, transpose_kernel, (),
                  transpose_grid(number(a, 2), number(a, 3), number(a, 4))),
     IKAT_ENTRIES("rope_interleaved", "rotary position embedding of neighbours", rope_document, rope_kernel,
-                 (Rope::Interleaved), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))),
+                 (Rope::Interleaved), rope_grid(number(a, 2))),
     IKAT_ENTRIES("rope_neox", "rotary position embedding of halves, as GPT-NeoX has it", rope_document, rope_kernel,
-                 (Rope::Neox), rope_grid(std::uint64_t(number(a, 2)) * number(a, 3), number(a, 5))),
+                 (Rope::Neox), rope_grid(number(a, 2))),
     IKAT_ENTRIES("kv_scatter", "rows to given places of a cache", scatter_document, kv_scatter_kernel, (),
                  scatter_grid(number(a, 3))),
 };

@@ -123,13 +123,15 @@ void check_rope(bool neox, float sign) {
         INFO("tokens, heads, head_dim, rotary = " << tokens << ", " << heads << ", " << head_dim << ", " << rotary);
         const auto x = test::random_elements<T>(std::size_t(tokens) * heads * head_dim, 5);
         std::vector<std::uint32_t> positions(tokens);
-        for (std::uint32_t t = 0; t < tokens; ++t) positions[t] = t * 37 % 2000;
+        const std::uint32_t far[] = {0, 1, 1'000'000, 131'071, 2000, 37, 999'983, ~0u};
+        for (std::uint32_t t = 0; t < tokens; ++t) positions[t] = t < std::size(far) ? far[t] : t * 37 % 2000;
         const auto want = reference::rope(floats(x), positions, heads, head_dim, rotary, 10000, sign, neox);
         std::vector<double> bound(want.size());
         for (std::size_t i = 0; i < want.size(); ++i) {
-            // base^e is off by 2 ulp and, for the rounding of e, by 2^-24 ln base: what that makes of the angle.
-            const double angle = positions[i / (std::size_t(heads) * head_dim)];
-            bound[i] = 2 * (angle * 24 + 8) * epsilon + test::rounding<T> * std::abs(want[i]) + test::tiny<T>;
+            // Of |x| <= 1: what the contract says of the angle, twice, an ulp of sine and cosine, and three roundings.
+            const double position = positions[i / (std::size_t(heads) * head_dim)];
+            bound[i] = 2 * (position * 0x1p-47 + 2 * epsilon + epsilon) + 4 * epsilon +
+                       test::rounding<T> * std::abs(want[i]) + test::tiny<T>;
             if (i % head_dim >= rotary) bound[i] = 0;
         }
         Case()
