@@ -5,6 +5,7 @@
 
 #include "dsl/simt.hpp"
 #include "stdlib/families.hpp"
+#include "stdlib/vectors.hpp"
 
 namespace ikat::stdlib {
 
@@ -18,7 +19,8 @@ const CopyMatrixKernel<T>& copy_matrix_kernel() {
                                         for (auto i : range(block_id().x, from.extent(0), grid_dim().x)) {
                                             const auto source = from[i];
                                             const auto target = to[i];
-                                            for (auto j : range(thread_id().x, from.extent(1), block_dim().x))
+                                            for (auto j : columns_of<1, T>(value(i * from.pitch()), from.extent(1),
+                                                                           value(thread_id().x), value(block_dim().x)))
                                                 target[j] = source[j];
                                         }
                                     })

@@ -102,7 +102,8 @@ public:
 
     KeptRow(const In<E>& x, const auto& row, const auto& active, const u32& columns)
         : first_(value(row * (columns / std::uint32_t(N)))),
-          length_(value(select(active, value(columns / std::uint32_t(N)), 0u))) {
+          length_(value(select(active, value(columns / std::uint32_t(N)), 0u))),
+          begin_(value(Group::thread() - before(first_, length_))) {
         for (int k = 0; k < K; ++k) {
             const auto lanes = load_lanes_if<N>(column(k) < length_, x, value(first_ + column(k)), 0.0f);
             for (int lane = 0; lane < N; ++lane) values_[k * N + lane] = lanes[std::size_t(lane)];
@@ -134,7 +135,13 @@ public:
     }
 
 private:
-    static auto column(int k) { return value(Group::thread() + std::uint32_t(k) * Group::threads); }
+    /// By how much the threads begin before the row, so that a warp's accesses are whole lines.
+    static auto before(const auto& first, const auto& length) {
+        const auto place = place_in_line<N, E>(first);
+        return value(select(length + place <= Group::threads * std::uint32_t(K), place, 0u));
+    }
+    /// Beyond the row, by far, where it is before its first.
+    auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
     Lanes<N> lanes(int k) const {
         return detail::lanes<N>([&](int lane) { return value(values_[k * N + lane]); });
     }
@@ -145,7 +152,7 @@ private:
         }
     }
 
-    Leaf<std::uint32_t> first_, length_;  // in vectors
+    Leaf<std::uint32_t> first_, length_, begin_;  // in vectors
     Regs<f32, std::size_t(K* N)> values_;
 };
 

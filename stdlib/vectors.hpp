@@ -10,6 +10,7 @@
 // The body is recorded twice: for whole vectors, and with width 1 for the elements that are left over. Arrays are
 // aligned to a vector's bytes (buffers are; say so by the contract aligned<16>).
 #pragma once
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -100,17 +101,44 @@ void for_each_vec(const u32& n, Body&& body) {
         [&] { body(Width<1>{}, value(n / std::uint32_t(N) * std::uint32_t(N) + thread)); });
 }
 
+/// body(Width<N>) with the widest vectors of 16 or 4 bytes of which `columns` elements are a whole number, else of
+/// single elements.
+template <class E, class Body>
+void with_width(const u32& columns, Body&& body) {
+    constexpr int N = lanes_of<E>, M = sizeof(E) < 4 ? 4 / sizeof(E) : 1;
+    const auto narrower = [&] {
+        if constexpr (M > 1)
+            if_(columns % std::uint32_t(M) == 0, [&] { body(Width<M>{}); }).else_([&] { body(Width<1>{}); });
+        else
+            body(Width<1>{});
+    };
+    if_(columns % std::uint32_t(N) == 0, [&] { body(Width<N>{}); }).else_(narrower);
+}
+
+/// How many vectors of N elements lie between vector number `i` of an array and the beginning of its line of 128 bytes,
+/// or of what a warp takes at once if that is less. Where a row begins in the middle of a line, threads that begin so
+/// much before it access whole lines.
+template <int N, class E>
+auto place_in_line(const auto& i) {
+    return value(i % std::min<std::uint32_t>(128 / (N * sizeof(E)), 32));
+}
+
+/// The columns, in vectors of N elements, that thread number `thread` of `threads` takes of a row of `length` vectors
+/// that begins at vector number `first` of its array.
+template <int N, class E>
+auto columns_of(const auto& first, const auto& length, const auto& thread, const auto& threads) {
+    const auto before = value(min(place_in_line<N, E>(first), threads - 1u));
+    return range(value(select(thread < before, thread + threads, thread) - before), length, threads);
+}
+
 /// body(Width<N>, i, column) for the elements of one row of a row-major matrix, shared by `threads` threads of which
-/// this is number `thread`: i counts vectors of the matrix, column those of the row. Rows that are no whole number of
-/// vectors are walked by elements: N is 1.
+/// this is number `thread`: i counts vectors of the matrix, column those of the row. N is what with_width gives.
 template <class E, class Body>
 void for_each_in_row(const auto& row, const u32& columns, const auto& thread, const auto& threads, Body&& body) {
-    const auto walk = [&]<int N>(Width<N> width) {
+    with_width<E>(columns, [&]<int N>(Width<N> width) {
         const auto length = value(columns / std::uint32_t(N)), first = value(row * length);
-        for (auto column : range(thread, length, threads)) body(width, value(first + column), column);
-    };
-    constexpr int N = lanes_of<E>;
-    if_(columns % std::uint32_t(N) == 0, [&] { walk(Width<N>{}); }).else_([&] { walk(Width<1>{}); });
+        for (auto column : columns_of<N, E>(first, length, thread, threads)) body(width, value(first + column), column);
+    });
 }
 
 }  // namespace ikat::stdlib

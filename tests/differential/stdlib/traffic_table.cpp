@@ -87,6 +87,27 @@ std::vector<TrafficRow> make_multi_pass_rows() {
     };
 }
 
+std::vector<TrafficRow> make_uneven_rows() {
+    constexpr double many = 64, length = 1001, head = 333;
+    const Given x = streamed(many * length), weights = small(length), of_row = small(many), rows = number(many),
+                columns = number(length), heads = streamed(many * head), of_head = small(head), C = number(head);
+    return {
+        {"bias_activation_relu", {x, weights, x, rows, columns}, "2 E s"},
+        {"softmax_warp", {heads, heads, rows, C}, "2 E s"},
+        {"softmax_block", {x, x, rows, columns}, "2 E s"},
+        {"softmax_online", {x, x, rows, columns}, "2 E s"},
+        {"log_softmax", {x, x, rows, columns}, "2 E s"},
+        {"layernorm", {x, weights, weights, x, rows, columns, epsilon}, "2 E s"},
+        {"layernorm_plain", {x, x, rows, columns, epsilon}, "2 E s"},
+        {"rmsnorm", {x, weights, x, rows, columns, epsilon}, "2 E s"},
+        {"rmsnorm_per_head", {heads, of_head, heads, rows, C, epsilon}, "2 E s"},
+        {"fused_residual_rmsnorm", {x, x, weights, x, rows, columns, epsilon}, "4 E s"},
+        {"copy_matrix", {x, rows, columns, columns, x, rows, columns, columns}, "2 E s"},
+        {"kv_scatter", {x, of_row, x, rows, columns, rows}, "2 E s"},
+        {"gemv_warp_reduce", {x, weights, of_row, rows, columns}, "E s, s the weights"},
+    };
+}
+
 constexpr TrafficException exceptions[] = {
     {"conv2d",
      "each element of x is read for many of y: bound by arithmetic, and by what the second-level cache holds"},
@@ -102,6 +123,10 @@ std::span<const TrafficRow> traffic_rows() {
 }
 std::span<const TrafficRow> multi_pass_rows() {
     static const std::vector<TrafficRow> made = make_multi_pass_rows();
+    return made;
+}
+std::span<const TrafficRow> uneven_rows() {
+    static const std::vector<TrafficRow> made = make_uneven_rows();
     return made;
 }
 std::span<const TrafficException> traffic_exceptions() { return exceptions; }

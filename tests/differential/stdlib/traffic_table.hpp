@@ -32,8 +32,10 @@ struct TrafficRow {
 
 /// A row for each kernel that the bound holds for.
 std::span<const TrafficRow> traffic_rows();
-/// The same kernels on rows that are too long to be kept, and on rows that are no whole vectors.
+/// The same kernels on rows that are too long to be kept.
 std::span<const TrafficRow> multi_pass_rows();
+/// The same kernels on rows that begin anywhere in a sector and are no whole vectors.
+std::span<const TrafficRow> uneven_rows();
 
 /// Kernels without a row, and why.
 struct TrafficException {
