@@ -48,10 +48,11 @@ public:
         const auto words = from.template as<std::uint32_t>();
         const auto begin = value(first / 32u * 2u), whole = value(bytes / 16u);  // in quads
         const auto end = value(select(count == 0u, 0u, ((first + count - 1u) / 32u + 1u) * 2u));
-        const auto loaded = value(min(end, whole));
+        quad_ = begin + Group::thread();
+        end_ = min(end, whole);
         for (std::uint32_t k = 0; k < loads; ++k) {
-            const auto quad = value(begin + Group::thread() + k * threads);
-            const auto v = words.template load_if<4>(quad < loaded, quad, 0);
+            const auto quad = value(quad_ + k * threads);
+            const auto v = words.template load_if<4>(quad < end_, quad, 0);
             for (std::uint32_t lane = 0; lane < 4; ++lane) words_[4 * k + lane] = v[int(lane)];
         }
         const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes behind the last quad of the array
@@ -65,7 +66,8 @@ public:
         const auto place = value(spread(Group::thread(), 16));
         for (std::uint32_t k = 0; k < loads; ++k) {
             const auto word = [&](std::uint32_t lane) { return value(words_[4 * k + lane]); };
-            memory_.template vec<4>(place + spread(k * threads, 16)) = {word(0), word(1), word(2), word(3)};
+            memory_.template store_if<4>(quad_ + k * threads < end_, place + spread(k * threads, 16),
+                                         {word(0), word(1), word(2), word(3)});
         }
         memory_.template as<std::uint16_t>().store_if(value(has_rest_), value(rest_at_), value(rest_));
     }
@@ -99,6 +101,7 @@ private:
     Indexable<std::uint32_t, trace::Direction::ReadWrite> memory_;
     Regs<u32, 4 * loads> words_;
     u16 rest_;
+    u32 quad_, end_;  // of the array: the first that this thread loads, and the first that nobody does
     u32 rest_at_, first_;
     pred has_rest_;
 };

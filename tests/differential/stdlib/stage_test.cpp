@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of an array that a group of threads brings to shared memory, wherever they begin and end.
+#include "stdlib/stage.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "dsl/kernel.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace ikat;
+
+constexpr std::uint32_t most = 600;
+using StageKernel = Kernel<In<std::uint8_t>, Out<std::uint32_t>, u32, u32, u32>;
+
+/// y[group, i] = word i of bytes first ... first + count - 1 of x, N words at a time.
+template <class Group, int N, std::uint32_t alignment, std::uint32_t line>
+StageKernel make_reader(const char* name) {
+    return kernel(name, params("x", "y", "first", "count", "bytes"),
+                  [](In<std::uint8_t> x, Out<std::uint32_t> y, u32 first, u32 count, u32 bytes) {
+                      stdlib::Stage<Group, most, line> stage;
+                      stage.load(x, value(first), value(count), value(bytes));
+                      stage.put();
+                      sync_block();
+                      const auto words = value(count / 4u);
+                      for (auto i : range(Group::thread(), words / std::uint32_t(N), Group::threads)) {
+                          const auto w = stage.template words<N, alignment>(stage.at(value(i * 4u * N)));
+                          for (std::uint32_t k = 0; k < N; ++k)
+                              y[Group::number() * words + (i * std::uint32_t(N) + k)] = w[k];
+                      }
+                  })
+        .require(aligned<16>("x"));
+}
+
+/// All that the kernel reads of arrays of some lengths, in blocks of 64 threads with so many groups.
+void check(const StageKernel& reader, std::uint32_t groups, std::uint32_t alignment, std::uint32_t words) {
+    const runtime::Device device = test::open_device();
+    for (const std::uint32_t bytes : {2u, 30u, 32u, 48u, 50u, 612u, 640u, 1026u}) {
+        std::vector<std::uint8_t> x(bytes);
+        for (std::uint32_t i = 0; i < bytes; ++i) x[i] = std::uint8_t(i * 7 + 1);
+        const auto array = device.upload(x, "x");
+        for (std::uint32_t first = 0; first < bytes; first += alignment < 4 ? 2 : 32)
+            for (const std::uint32_t wanted : {0u, 4u * words, 60u, most}) {
+                const std::uint32_t count = std::min(wanted, bytes - first) / (4 * words) * (4 * words);
+                auto y = device.upload(std::vector<std::uint32_t>(groups * count / 4 + 1, ~0u), "y");
+                device.launch(reader, runtime::grid(64, 64), array, y, first, count, bytes);
+                const auto got = y.download();
+                std::size_t wrong = 0;
+                for (std::uint32_t i = 0; i < groups * count / 4; ++i)
+                    wrong += std::memcmp(&got[i], &x[first + i * 4 % count], 4) != 0;
+                INFO(reader.name() << ": " << count << " bytes from " << first << " on, of " << bytes);
+                CHECK(wrong == 0);
+            }
+    }
+}
+
+/// WarpGroup has blocks of 128 threads; here there are two warps.
+struct TwoWarps : stdlib::WarpGroup {
+    static constexpr std::uint32_t block = 64, rows_of_block = 2;
+};
+
+}  // namespace
+
+TEST_CASE("a stage holds pieces that begin and end anywhere") {
+    check(make_reader<TwoWarps, 1, 2, 0>("read_words"), 2, 2, 1);
+    check(make_reader<TwoWarps, 5, 2, 0>("read_five_words"), 2, 2, 5);
+    check(make_reader<stdlib::BlockGroup<64>, 3, 2, 0>("read_as_block"), 1, 2, 3);
+}
+
+TEST_CASE("a stage with lines holds pieces that begin at whole sectors") {
+    check(make_reader<TwoWarps, 4, 16, 64>("read_lines"), 2, 16, 4);
+    check(make_reader<stdlib::BlockGroup<64>, 1, 4, 128>("read_words_of_lines"), 1, 4, 1);
+}
