@@ -49,6 +49,16 @@ std::vector<std::uint8_t> random_blocks(const Format& format, std::size_t count,
 /// Rows, and blocks of a row.
 const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}, {3, 65}, {2, 133}};
 
+/// f(format, rows, columns, w) for matrices of all of these.
+void each_matrix(auto&& f) {
+    for (const Format& format : formats)
+        for (const auto& [rows, blocks] : shapes) {
+            INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
+            f(format, rows, blocks * stdlib::weights_of(format.format),
+              random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false));
+        }
+}
+
 /// A kernel that is given activations (`given`, which stand for the numbers x) against the sum of weight times x, whose
 /// terms are as large as |weight| + `cancelled`, and `steps` roundings besides those of the sum.
 template <class X>
@@ -92,13 +102,10 @@ TEST_CASE("quantised weights decode to the bits of GGML") {
 
 TEST_CASE("quantised matrix times vector of any shape") {
     const runtime::Device device = test::open_device();
-    for (const Format& format : formats)
-        for (const auto& [rows, blocks] : shapes) {
-            INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
-            const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
-            const auto x = test::random_elements<float>(blocks * stdlib::weights_of(format.format), 2);
-            check_product(device, format, std::string("gemv_") + format.name, rows, w, x, x, 0, 8);
-        }
+    each_matrix([&](const Format& format, std::uint32_t rows, std::uint32_t columns, const auto& w) {
+        const auto x = test::random_elements<float>(columns, 2);
+        check_product(device, format, std::string("gemv_") + format.name, rows, w, x, x, 0, 8);
+    });
 }
 
 TEST_CASE("activations become the words of Q8_1") {
@@ -127,16 +134,12 @@ TEST_CASE("activations become the words of Q8_1") {
 
 TEST_CASE("quantised matrix times quantised vector of any shape") {
     const runtime::Device device = test::open_device();
-    for (const Format& format : formats)
-        for (const auto& [rows, blocks] : shapes) {
-            INFO(format.name << ", " << rows << " rows of " << blocks << " blocks");
-            const auto w = random_blocks(format, std::size_t(rows) * blocks, rows + blocks, false);
-            const auto columns = blocks * stdlib::weights_of(format.format);
-            const auto q = test::quantise_q8_1(test::random_elements<float>(columns, 3));
-            // scale q - minimum cancels: each is at most 64 times a weight's unit.
-            check_product(device, format, std::string("gemv_") + format.name + "_q8_1", rows, w, q,
-                          test::decode_q8_1(q), 2, 16);
-        }
+    each_matrix([&](const Format& format, std::uint32_t rows, std::uint32_t columns, const auto& w) {
+        const auto q = test::quantise_q8_1(test::random_elements<float>(columns, 3));
+        // scale q - minimum cancels: each is at most 64 times a weight's unit.
+        check_product(device, format, std::string("gemv_") + format.name + "_q8_1", rows, w, q, test::decode_q8_1(q), 2,
+                      16);
+    });
 }
 
 TEST_CASE("quantised products on buffers") {

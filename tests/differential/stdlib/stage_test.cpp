@@ -59,7 +59,7 @@ void check(const StageKernel& reader, std::uint32_t groups, std::uint32_t alignm
 
 /// WarpGroup has blocks of 128 threads; here there are two warps.
 struct TwoWarps : stdlib::WarpGroup {
-    static constexpr std::uint32_t block = 64, rows_of_block = 2;
+    static constexpr std::uint32_t rows_of_block = 2;
 };
 
 }  // namespace
