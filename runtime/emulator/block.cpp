@@ -141,6 +141,7 @@ void Block::start(std::uint64_t index) {
     for (ScheduledWarp& warp : warps_) start_warp(warp);
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
+    cluster_ = {};
     if (traffic_) traffic_->clear_caches();
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
@@ -172,6 +173,7 @@ void Block::end(const ScheduledWarp& warp) {
     ended_ |= 1u << warp.index;
     for (Barrier& barrier : barriers_)
         if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
+    pass_cluster();
 }
 
 bool Block::is_met(const Barrier& barrier) const {
@@ -184,6 +186,10 @@ void Block::arrive(ScheduledWarp& warp) {
         throw barrier_error(*this, warp, std::move(message), std::move(hint));
     };
     const Op& op = warp.code[warp.splits().front().pc];
+    for (const Split& split : warp.splits())
+        if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
+            reject("threads of one warp wait at different barriers", "let all threads of a warp reach the same one");
+    if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive);
     const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
     const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
     const std::uint32_t threads = op.x & BarrierCounted ? words(warp.frame(), op.b)[first_lane] : 0;
@@ -221,6 +227,38 @@ void Block::arrive(ScheduledWarp& warp) {
         barrier.waiting.push_back(warp.index);
     }
     if (is_met(barrier)) complete(barrier);
+}
+
+void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
+    const std::uint32_t self = 1u << warp.index;
+    if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
+        throw barrier_error(*this, warp,
+                            arrives ? "a thread arrives at the cluster's barrier again without having waited"
+                                    : "a thread waits at the cluster's barrier without having arrived",
+                            "barrier.cluster.arrive and barrier.cluster.wait take turns");
+    if (arrives) {
+        cluster_.came |= self;
+        warp.pass_barrier();
+        return pass_cluster();
+    }
+    if (cluster_.passed & self) {
+        cluster_.passed &= ~self;
+        return warp.pass_barrier();
+    }
+    cluster_.waiting |= self;
+    waiting_[warp.index] = cluster_barrier;
+}
+
+/// When all warps that have not ended have arrived, those that wait go on.
+void Block::pass_cluster() {
+    if (unsigned(std::popcount(cluster_.came | ended_)) != warps_.size()) return;
+    for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
+        const int index = std::countr_zero(rest);
+        warps_[std::size_t(index)].pass_barrier();
+        waiting_[std::size_t(index)] = runs;
+    }
+    cluster_.passed |= cluster_.came & ~cluster_.waiting;
+    cluster_.came = cluster_.waiting = 0;
 }
 
 void Block::complete(Barrier& barrier) {

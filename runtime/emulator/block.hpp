@@ -43,7 +43,8 @@ public:
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
     std::uint32_t thread_count() const { return threads_; }
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
-    /// The barrier it waits at, if any.
+    /// The barrier it waits at, if any; cluster_barrier is the cluster's.
+    static constexpr unsigned cluster_barrier = 16;
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// Threads that have arrived at a barrier and that it waits for in all.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
@@ -63,8 +64,16 @@ private:
         std::uint32_t threads = 0;                // threads that arrived
         std::vector<unsigned> waiting;            // warps
     };
+    /// The barrier of the cluster, of which this is the only block: sets of warps.
+    struct ClusterBarrier {
+        std::uint32_t came = 0;     // have arrived, and not all others have
+        std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
+        std::uint32_t waiting = 0;  // of `came`
+    };
     void run_warp(ScheduledWarp& warp);
     void arrive(ScheduledWarp& warp);
+    void meet_cluster(ScheduledWarp& warp, bool arrives);
+    void pass_cluster();
     bool is_met(const Barrier& barrier) const;
     void complete(Barrier& barrier);
     void end(const ScheduledWarp& warp);
@@ -87,6 +96,7 @@ private:
     static constexpr int runs = -1, ended = -2;
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
     std::array<Barrier, 16> barriers_;
+    ClusterBarrier cluster_;
     std::minstd_rand random_;
 };
 

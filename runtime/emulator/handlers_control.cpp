@@ -199,6 +199,19 @@ IKAT_CONTROL_HANDLER(read_clock) {
     IKAT_NEXT;
 }
 
+IKAT_CONTROL_HANDLER(check_rank) {
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        if ((&word(frame, op->a))[lane] != 0)
+            return fail(w, op,
+                        {.kind = Fault::Kind::Text,
+                         .lane = lane,
+                         .message = "mapa asks for a block that the cluster does not have",
+                         .hint = "the emulator's clusters have one block, of rank 0"});
+    }
+    IKAT_NEXT;
+}
+
 IKAT_CONTROL_HANDLER(barrier) {
     w->leave = Leave::Barrier;
     w->pc = w->index_of(op);

@@ -59,18 +59,36 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierCounted = 2,                             // b is given
     BarrierArrive = 4,                              // does not wait
     BarrierReduce = 8,                              // with one of the next three
-    BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64;
+    BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64,
+                               BarrierCluster = 128;  // the cluster's, which waits unless it arrives
+IKAT_CONTROL_HANDLER(check_rank);                     // a: 0, the rank of the only block of a cluster
 
 Handler select_sync_warp();  // members x
 Handler select_shuffle(std::string_view mode);
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
 Handler select_vote(Vote mode);
 Handler select_match(bool all, unsigned bytes);
-enum class Reduction : std::uint8_t { Add, Min, Max, MinSigned, MaxSigned, And, Or, Xor };
+enum class Reduction : std::uint8_t {
+    Add,
+    Min,
+    Max,
+    MinSigned,
+    MaxSigned,
+    And,
+    Or,
+    Xor,
+    MinFloat,
+    MaxFloat,
+    MinFloatNan,  // a NaN if there is one
+    MaxFloatNan,
+};
 Handler select_reduction(Reduction reduction);
 Handler select_elect();
 Handler select_active_mask();
 
+/// malloc: d = the address of a bytes, or 0. free: a.
+IKAT_CONTROL_HANDLER(heap_allocate);
+IKAT_CONTROL_HANDLER(heap_free);
 /// vprintf: a and b are the addresses of format and arguments (generic, 8 bytes); d = 0.
 IKAT_CONTROL_HANDLER(print_formatted);
 /// "file:line: function: ... Assertion `text` failed.": a, b, c the addresses of text, file, function; x the line.

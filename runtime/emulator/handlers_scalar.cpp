@@ -75,6 +75,38 @@ u32 packed(u32 a, u32 b, u32 c, const Op& op) {
     return low | high << bits | (bits == 16 ? 0 : c << (2 * bits));
 }
 
+/// add, min and max of u16x2 and s16x2, each half by itself.
+u32 short_pair(u32 a, u32 b, u32, const Op& op) {
+    const auto half = [&](u32 x, int shift) {
+        const s64 bits = x >> shift & 0xffff;
+        return op.y & ShortSigned && bits >> 15 ? bits - 0x10000 : bits;
+    };
+    u32 d = 0;
+    for (const int shift : {0, 16}) {
+        const s64 x = half(a, shift), y = half(b, shift);
+        s64 r = ShortPair(op.x) == ShortPair::Add   ? x + y
+                : ShortPair(op.x) == ShortPair::Min ? std::min(x, y)
+                                                    : std::max(x, y);
+        if (op.y & ShortRelu) r = std::max<s64>(r, 0);
+        d |= u32(r & 0xffff) << shift;
+    }
+    return d;
+}
+
+/// cvt to tf32: ten bits of mantissa. A NaN becomes canonical; what has no place becomes the largest with FiniteResult.
+u32 to_tf32(u32 a, u32, u32, const Op& op) {
+    constexpr u32 infinity = 0x7f800000, largest = 0x7f7fe000, dropped = 0x1fff;
+    const u32 sign = a & 0x80000000, magnitude = a & 0x7fffffff;
+    if (magnitude > infinity) return 0x7fffffff;
+    if (sign && op.y & ReluResult) return 0;
+    const Tf32Rounding rounding = Tf32Rounding(op.x);
+    const u32 up = rounding == Tf32Rounding::Away   ? 0x1000
+                   : rounding == Tf32Rounding::Even ? 0xfff + (magnitude >> 13 & 1)
+                                                    : 0;
+    const u32 rounded = magnitude == infinity ? infinity : (magnitude + up) & ~dropped;
+    return sign | (rounded == infinity && op.y & FiniteResult ? largest : rounded);
+}
+
 // ---- video
 
 bool holds(u32 comparison, s128 a, s128 b) {
@@ -207,6 +239,8 @@ Handler select_scalar(Scalar scalar) {
         case Scalar::Packed: return on_words<packed>;
         case Scalar::Video: return on_words<video>;
         case Scalar::VideoParts: return on_words<video_parts>;
+        case Scalar::ShortPair: return on_words<short_pair>;
+        case Scalar::Tf32: return on_words<to_tf32>;
         case Scalar::CoarseReciprocal: return coarse_reciprocal<false>;
         case Scalar::CoarseReciprocalRoot: return coarse_reciprocal<true>;
     }

@@ -13,11 +13,17 @@ enum class Scalar : std::uint8_t {
     Packed,                // cvt.pack: a, b, c; x bits each, y: signed
     Video,                 // a, b, c; x: a Video, y: selectors of a, b and d, 3 bits each
     VideoParts,            // a, b, c; x: a Video, y: 4 x 3 bits for a, 4 x 3 for b, 4 of the mask
+    ShortPair,             // a, b; x: a ShortPair, y: ShortSigned, ShortRelu
+    Tf32,                  // d = a as tf32; x: a Tf32Rounding, y: ReluResult, FiniteResult
     CoarseReciprocal,      // f64
     CoarseReciprocalRoot,  // f64
 };
 Handler select_scalar(Scalar scalar);
 inline constexpr std::uint32_t ExtendSigned = 1, ExtendClamped = 2;
+
+enum class ShortPair : std::uint32_t { Add, Min, Max };
+inline constexpr std::uint32_t ShortSigned = 1, ShortRelu = 2;
+enum class Tf32Rounding : std::uint32_t { Away, Even, Zero };
 
 enum VideoComparison : std::uint32_t { VideoEq, VideoNe, VideoLt, VideoLe, VideoGt, VideoGe };
 

@@ -168,11 +168,33 @@ IKAT_HANDLER(reduce) {
                 case Reduction::And: r &= v; break;
                 case Reduction::Or: r |= v; break;
                 case Reduction::Xor: r ^= v; break;
+                default: break;
             }
         });
         results[lane] = r;
     });
     u32* const d = words(frame, op->d);
+    each_lane(mask, [&](unsigned lane) { d[lane] = results[lane]; });
+    IKAT_NEXT;
+}
+
+/// Numbers before NaNs, unless a NaN is asked for; its own bits are not kept.
+template <bool Max, bool Nan>
+IKAT_HANDLER(reduce_floats) {
+    const u32* const members = words(frame, op->x);
+    if (!members_present(op, w, members, mask)) return nullptr;
+    const float* const a = reinterpret_cast<const float*>(frame + op->a);
+    float results[warp_size];
+    each_lane(mask, [&](unsigned lane) {
+        float r = a[lane];
+        bool has_nan = r != r;
+        each_lane(members[lane] & mask & ~(1u << lane), [&](unsigned other) {
+            has_nan |= a[other] != a[other];
+            r = Max ? sem::maximum(r, a[other]) : sem::minimum(r, a[other]);
+        });
+        results[lane] = r != r || (Nan && has_nan) ? sem::canonical_nan<float>() : r;
+    });
+    float* const d = reinterpret_cast<float*>(frame + op->d);
     each_lane(mask, [&](unsigned lane) { d[lane] = results[lane]; });
     IKAT_NEXT;
 }
@@ -235,6 +257,10 @@ Handler choose_reduction(Reduction reduction) {
         case Reduction::And: return reduce<Reduction::And>;
         case Reduction::Or: return reduce<Reduction::Or>;
         case Reduction::Xor: return reduce<Reduction::Xor>;
+        case Reduction::MinFloat: return reduce_floats<false, false>;
+        case Reduction::MaxFloat: return reduce_floats<true, false>;
+        case Reduction::MinFloatNan: return reduce_floats<false, true>;
+        case Reduction::MaxFloatNan: return reduce_floats<true, true>;
     }
     return nullptr;
 }

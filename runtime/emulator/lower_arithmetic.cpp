@@ -108,6 +108,7 @@ void Lowering::saturating(Operation operation, Operands operands) {
 }
 
 void Lowering::binary(Operation operation, Form& form, Operands operands) {
+    if (packed_operation(operation, form, operands)) return;
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
     if (ir::is_float(*type)) return float_operation(operation, *type, form, operands);

@@ -82,32 +82,6 @@ Value Lowering::argument(const nvptx::Operand& operand) {
     return to;
 }
 
-// ---- functions of the system
-
-void Lowering::call_print(Operands results, Operands arguments) {
-    if (arguments.size() != 2) unsupported("vprintf takes a format and a buffer");
-    const Value format = argument(arguments[0]), buffer = argument(arguments[1]), printed = temporary(4);
-    emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
-    if (results.empty()) return;
-    if (const Symbol* const symbol = variable_of(results[0])) return store_local(printed, 4, place_of(*symbol));
-    const Result d = result(results[0], Type::U32);
-    apply(select_move(4, 4), d.at, {printed});
-    finish(d);
-}
-
-/// __assertfail(text, file, line, function, size of a character): what assert() calls.
-void Lowering::call_assert_failure(Operands arguments) {
-    const auto word = [&](std::size_t i) { return index(argument(arguments[i])); };
-    const std::uint32_t text = word(0), file = word(1), function = word(3);
-    Value line = temporary(4);
-    if (const Symbol* const symbol = variable_of(arguments[2]))
-        load_local(line, 4, place_of(*symbol));
-    else
-        line = source(arguments[2], Type::U32);
-    emit(print_assertion, 0, A | B | C | X, {0, text, file, function, index(line)});
-    emit(emulator::trap, 0, 0, {});
-}
-
 // ---- inlined
 
 /// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
@@ -340,8 +314,7 @@ void Lowering::call(Form& form, Operands operands) {
     const Symbol* const symbol = target.kind == Kind::Symbol ? find(target.name) : nullptr;
     if (symbol && symbol->kind == Symbol::Kind::Register) return call_through(target, results, arguments, operands[at]);
     const bool is_defined = symbol && symbol->kind == Symbol::Kind::Function && symbol->function->has_body;
-    if (name == "vprintf" && !is_defined) return call_print(results, arguments);
-    if (name == "__assertfail" && !is_defined) return call_assert_failure(arguments);
+    if (!is_defined && call_system(name, results, arguments)) return;
     if (!symbol || symbol->kind != Symbol::Kind::Function)
         unsupported(fmt::format("'{}' is no function", name), "declare it before the call");
     if (!is_defined)

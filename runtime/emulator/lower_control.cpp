@@ -67,6 +67,7 @@ void Lowering::bar(Form& form, Operands operands) {
         emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(source(operands[0], Type::U32))});
         return;
     }
+    if (form.take(".cluster")) return cluster_barrier(form);
     form.take(".cta");
     const bool stem_is_bar = module_.text(current_->opcode) == "bar";
     std::uint32_t bits = form.take(".aligned") || stem_is_bar ? BarrierAligned : 0;
@@ -152,6 +153,7 @@ void Lowering::redux(Form& form, Operands operands) {
     form.take(".sync");
     const std::string_view name = form.take_any({".add", ".min", ".max", ".and", ".or", ".xor"});
     const Type type = form.take_type().value_or(Type::Pred);
+    if (type == Type::F32) return redux_floats(form, operands, name);
     if (type != Type::U32 && type != Type::I32) unsupported("redux on this type is not known");
     const bool is_signed = type == Type::I32;
     const Reduction reduction = name == ".add"   ? Reduction::Add
@@ -162,6 +164,25 @@ void Lowering::redux(Form& form, Operands operands) {
                                                  : Reduction::Xor;
     const Result d = result(operands[0], type);
     const Value a = source(operands[1], type), members = source(operands[2], Type::U32);
+    count_here();
+    emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
+    finish(d);
+}
+
+/// redux.sync.max.abs.NaN.f32
+void Lowering::redux_floats(Form& form, Operands operands, std::string_view name) {
+    if (name != ".min" && name != ".max") unsupported("redux of .f32 is a .min or a .max");
+    const bool magnitude = form.take(".abs"), nan = form.take(".NaN"), least = name == ".min";
+    const Result d = result(operands[0], Type::F32);
+    Value a = source(operands[1], Type::F32);
+    const Value members = source(operands[2], Type::U32);
+    if (magnitude) {
+        const Value without_sign = temporary(4);
+        apply(select_integer(Operation::And, Type::U32), without_sign, {a, constant(0x7fffffff, 4)});
+        a = without_sign;
+    }
+    const Reduction reduction = nan ? (least ? Reduction::MinFloatNan : Reduction::MaxFloatNan)
+                                    : (least ? Reduction::MinFloat : Reduction::MaxFloat);
     count_here();
     emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
     finish(d);
@@ -276,6 +297,10 @@ const std::unordered_map<std::string_view, Lowering::Rule>& Lowering::rules() {
                                                                      {"discard", &L::ignored},
                                                                      {"applypriority", &L::ignored},
                                                                      {"griddepcontrol", &L::ignored},
+                                                                     {"createpolicy", &L::createpolicy},
+                                                                     {"istypep", &L::istypep},
+                                                                     {"mapa", &L::mapa},
+                                                                     {"getctarank", &L::getctarank},
                                                                      {"brkpt", &L::ignored},
                                                                      {"pmevent", &L::ignored},
                                                                      {"bra", &L::bra},

@@ -20,7 +20,8 @@ Space Lowering::take_space(Form& form) {
 void Lowering::take_order(Form& form, bool& before, bool& after) {
     form.take_any({".cta", ".cluster", ".gpu", ".sys"});
     before = after = false;
-    if (form.take(".volatile") || form.take(".weak") || form.take(".relaxed") || form.take(".mmio")) return;
+    const bool plain = !form.take_any({".volatile", ".weak", ".mmio"}).empty();
+    if (form.take(".relaxed") || plain) return;
     if (form.take(".acquire")) after = true;
     if (form.take(".release")) before = true;
     if (form.take(".acq_rel")) before = after = true;
@@ -213,6 +214,12 @@ void Lowering::update(Form& form, const nvptx::Operand* to, Operands operands) {
     const std::string_view vector = form.take_any({".v2", ".v4", ".v8"});
     const std::string_view name =
         form.take_any({".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor", ".exch", ".cas"});
+    if (form.take(".b128")) {
+        if (before) emit(fence, 0, 0, {});
+        update_wide(name, at, to, operands);
+        if (after) emit(fence, 0, 0, {});
+        return;
+    }
     const auto type = form.take_type();
     if (name.empty() || !type) unsupported("it has no operation and type the emulator knows");
     if (!vector.empty()) {
@@ -256,6 +263,56 @@ void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const Add
         const Result d = result(targets[i], type);
         apply(select_move(slot_of(type), slot_of(type)), d.at, {old[i]});
         finish(d);
+    }
+}
+
+/// atom.exch.b128 and atom.cas.b128
+void Lowering::update_wide(std::string_view name, const AddressOperand& at, const nvptx::Operand* to,
+                           Operands operands) {
+    const bool compares = name == ".cas";
+    if (!to || (name != ".exch" && !compares)) unsupported("128 bits are exchanged or compared and swapped");
+    const Value base = resized(at.base, 8);
+    const std::vector<Value> written = double_words(operands[compares ? 2 : 1]), expected = double_words(operands[1]);
+    const Value low = temporary(8), high = temporary(8);
+    count_traffic_of({base, at.offset, at.space}, 16, Direction::Atomic, false);
+    emit(put_aside_wide_atomic(), 0, B | C, {0, 0, index(written[0]), index(written[1])});
+    emit(select_wide_atomic(compares), 0, A | B | C,
+         {0, index(base), index(expected[0]), index(expected[1]), std::uint32_t(at.offset), std::uint32_t(at.space)});
+    emit(take_wide_atomic(), D | B, 0, {index(low), 0, index(high)});
+    if (to->kind == nvptx::Operand::Kind::Sink) return;
+    const std::vector<Value> d = double_words(*to);
+    apply(select_move(8, 8), d[0], {low});
+    apply(select_move(8, 8), d[1], {high});
+}
+
+/// A policy means nothing here: its bits are all zero, and its operands need only be there.
+void Lowering::createpolicy(Form& form, Operands operands) {
+    form.take_any({".fractional", ".range", ".cvt"});
+    form.take(".global");
+    form.take(".L2");
+    form.take_cache_hints();
+    form.take_type();
+    const Result d = result(operands[0], Type::U64);
+    emit(select_literal(8), D, 0, {index(d.at), 0, 0, 0, 0, 0});
+    finish(d);
+}
+
+/// Whether an address is that of a .texref, .samplerref or .surfref of the module.
+void Lowering::istypep(Form& form, Operands operands) {
+    const std::string_view type = form.take_any({".texref", ".samplerref", ".surfref"});
+    const Result p = result(operands[0], Type::Pred);
+    const Value address = source(operands[1], Type::U64);
+    emit(predicate_literal, D, 0, {index(p.at), 0, 0, 0, 0});
+    for (const nvptx::Variable& variable : module_.variables) {
+        if (module_.text(variable.type) != type) continue;
+        for (const auto& declarator : variable.declarators) {
+            const auto placed = variables_.variables.find(declarator.name);
+            if (placed == variables_.variables.end()) continue;
+            const Value same = temporary(0);
+            apply(select_compare(Comparison::Eq, Type::U64, false), same,
+                  {address, constant(placed->second.address, 8)});
+            apply(predicate_or, p.at, {p.at, same});
+        }
     }
 }
 

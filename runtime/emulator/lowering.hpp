@@ -253,6 +253,12 @@ private:
     void cvt_pack_integers(Form& form, Operands operands);
     void video(Form& form, Operands operands);
     void coarse_reciprocal(Scalar scalar, Operands operands);
+    // lower_packed.cpp
+    bool packed_operation(Operation operation, Form& form, Operands operands);
+    void pair_of_shorts(Operation operation, Form& form, Operands operands);
+    void pair_of_singles(Operation operation, Form& form, Operands operands);
+    void mixed_floats(Operation operation, Form& form, Operands operands);
+    void cvt_tf32(Form& form, Operands operands);
     // lower_convert.cpp
     Value compared(Form& form, Type type, std::string_view comparison, const nvptx::Operand& a,
                    const nvptx::Operand& b);
@@ -295,12 +301,13 @@ private:
     void update(Form& form, const nvptx::Operand* to, Operands operands);
     void update_vector(Atomic atomic, Type type, unsigned count, const AddressOperand& at, const nvptx::Operand* to,
                        Operands operands);
+    void update_wide(std::string_view name, const AddressOperand& at, const nvptx::Operand* to, Operands operands);
     void membar(Form& form, Operands operands);
+    void createpolicy(Form& form, Operands operands);
+    void istypep(Form& form, Operands operands);
     void ignored(Form& form, Operands operands);
     // lower_call.cpp
     void call(Form& form, Operands operands);
-    void call_print(Operands results, Operands arguments);
-    void call_assert_failure(Operands arguments);
     void call_through(const nvptx::Operand& target, Operands results, Operands arguments,
                       const nvptx::Operand& prototype);
     void call_out_of_line(const nvptx::Function& callee, Operands results, Operands arguments);
@@ -330,6 +337,16 @@ private:
     void alloca_(Form& form, Operands operands);
     void stacksave(Form& form, Operands operands);
     void stackrestore(Form& form, Operands operands);
+    // lower_system.cpp
+    bool call_system(std::string_view name, Operands results, Operands arguments);
+    void give_back(Value value, Type type, Operands results);
+    void call_print(Operands results, Operands arguments);
+    void call_assert_failure(Operands arguments);
+    void call_malloc(Operands results, Operands arguments);
+    // lower_cluster.cpp
+    void cluster_barrier(Form& form);
+    void mapa(Form& form, Operands operands);
+    void getctarank(Form& form, Operands operands);
     // lower_control.cpp
     void bra(Form& form, Operands operands);
     void brx(Form& form, Operands operands);
@@ -342,6 +359,7 @@ private:
     void vote(Form& form, Operands operands);
     void match(Form& form, Operands operands);
     void redux(Form& form, Operands operands);
+    void redux_floats(Form& form, Operands operands, std::string_view name);
     void elect(Form& form, Operands operands);
     void activemask(Form& form, Operands operands);
 

@@ -105,7 +105,7 @@ struct Warp {
 
     // Memory
     View windows[5];  // by Space; [Global] is unused
-    const Memory::State* memory = nullptr;
+    Memory::State* memory = nullptr;
 
     // Scratch of the running handler
     alignas(64) std::byte scratch[256];  // one register

@@ -14,9 +14,10 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr int smallest_shift = 16;        // cells are at least 64 KiB of address space
-constexpr std::size_t quarantine = 1024;  // frees of a size class before an address is used again
-constexpr int poison = 0xff;              // a NaN in every float type, -1 in every signed integer
+constexpr int smallest_shift = 16;           // cells are at least 64 KiB of address space
+constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is used again
+constexpr std::size_t heap_bytes = 8 << 20;  // as CUDA has it unless it is told otherwise
+constexpr int poison = 0xff;                 // a NaN in every float type, -1 in every signed integer
 
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
 
@@ -87,7 +88,7 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
         std::free(host);
         out_of_memory(bytes, name);
     }
-    buffers_[address] = {address, bytes, std::string(name), false};
+    buffers_[address] = {address, bytes, std::string(name)};
     cell_of(address).host.store(host, std::memory_order_relaxed);
     cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
     return address;
@@ -115,6 +116,30 @@ void Memory::State::release(std::uint64_t address) {
     cell.bytes = 0;
     return_to_host(cell.host);  // the pointer stays: a launch may have read the size a moment ago
     classes_[windows_[address >> window_bits].shift].freed.push_back(address);
+}
+
+std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (bytes == 0 || bytes > heap_bytes - heap_used_) return 0;
+        heap_used_ += bytes;
+    }
+    const std::uint64_t address = allocate(bytes, "malloc");
+    const std::lock_guard lock(mutex_);
+    buffers_.at(address).on_heap = true;
+    return address;
+}
+
+bool Memory::State::release_on_heap(std::uint64_t address) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = buffers_.find(address);
+        if (found == buffers_.end() || found->second.freed || !found->second.on_heap) return false;
+        heap_used_ -= found->second.bytes;
+        found->second.on_heap = false;
+    }
+    release(address);
+    return true;
 }
 
 void Memory::State::rename(std::uint64_t address, std::string_view name) {

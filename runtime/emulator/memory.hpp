@@ -58,6 +58,7 @@ struct Memory::State {
         std::uint64_t address = 0, bytes = 0;
         std::string name;
         bool freed = false;
+        bool on_heap = false;  // of kernels
     };
 
     State();
@@ -76,6 +77,9 @@ struct Memory::State {
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
     void release(std::uint64_t address);
+    /// A kernel's malloc: 0 when its heap has no room. A kernel's free: false if malloc did not give the address.
+    std::uint64_t allocate_on_heap(std::size_t bytes);
+    bool release_on_heap(std::uint64_t address);
     void rename(std::uint64_t address, std::string_view name);
     /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message.
     std::byte* range(std::uint64_t address, std::size_t bytes, std::string_view what) const;
@@ -109,6 +113,7 @@ private:
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
     std::vector<std::byte*> kept_;             // released while launches run
     unsigned running_ = 0;
+    std::size_t heap_used_ = 0;
     mutable std::mutex mutex_;
 };
 

@@ -149,6 +149,14 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
         kernel.functions[root.function].parameter_bytes = signature_of(module, module.functions[root.function]).bytes;
 }
 
+[[noreturn]] void refuse_cluster(const nvptx::Module& module, const nvptx::Directive& directive) {
+    Diagnostic diagnostic;
+    diagnostic.where = location(module, directive.where);
+    diagnostic.message = "the emulator does not run clusters of several blocks";
+    diagnostic.hint = "run the kernel on a GPU, or compile it for clusters of one block";
+    throw Error(std::move(diagnostic));
+}
+
 }  // namespace
 
 Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
@@ -166,6 +174,8 @@ Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const M
             if (module.text(directive.name) == ".maxntid")
                 kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
             if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
+            if (module.text(directive.name) == ".reqnctapercluster" && sizes != std::array<std::uint32_t, 3>{1, 1, 1})
+                refuse_cluster(module, directive);
         }
         Lowering lowering(module, variables, kernel, dynamic_base);
         lowering.run(entry);

@@ -164,6 +164,7 @@ std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split
     }
     const std::uint32_t others = warp.live & ~split.mask;
     if (const auto id = block.barrier_of(warp)) {
+        if (*id == Block::cluster_barrier) return "wait at the cluster's barrier";
         const auto [arrived, expected] = block.barrier_threads(*id);
         return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
     }
