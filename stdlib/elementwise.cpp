@@ -133,7 +133,7 @@ F activate(Activation activation, const F& x) {
         case Activation::relu: return value(select(x < 0.0f, 0.0f, x));
         case Activation::gelu: return gelu(x);
         case Activation::gelu_tanh: return gelu_tanh(x);
-        case Activation::silu: return value(x * sigmoid(x));
+        case Activation::silu: return silu(x);
     }
     return x;
 }

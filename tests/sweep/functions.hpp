@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the library's elementary functions: what the device computes, what the host, how far apart they may be
+// and how far they are. docs/math.md shows it, sweep_math measures it.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "dsl/math.hpp"
+#include "tests/sweep/error.hpp"
+
+namespace ikat::test {
+
+/// What sweep_math printed for a function: the largest error, where it is, which part of the results is not the nearest
+/// number, and a sum over all results, the same on every device (0: they differ, fast forms).
+template <class T>
+struct Recorded {
+    double error = 0;
+    T at = 0;
+    double misrounded_percent = 0;
+    std::uint64_t digest = 0;
+};
+
+/// How f(-x) follows from f(x).
+enum class Symmetry { None, Odd, Even };
+
+template <class T>
+struct Function {
+    using Value = T;
+
+    std::string_view name;
+    Leaf<T> (*device)(const Leaf<T>&);
+    WideOf<T> (*host)(WideOf<T>);
+    double bound;
+    Recorded<T> recorded{};
+    Symmetry symmetry = Symmetry::None;
+    /// What errors are counted in, if not in ulp of the result. What the text says is 1 then the bound.
+    double (*unit)(double x, double want) = nullptr;
+    std::string_view unit_text{};
+};
+
+struct Power {
+    std::string_view name;
+    Leaf<float> (*device)(const Leaf<float>&, const Leaf<float>&);
+    double bound;
+    Recorded<float> recorded{};
+    float recorded_y = 0;
+    double (*unit)(double x, double y, double want) = nullptr;
+    std::string_view unit_text{};
+};
+
+std::span<const Function<float>> f32_functions();
+std::span<const Function<double>> f64_functions();
+std::span<const Power> power_functions();
+
+/// The error of a result in the function's units; infinite if it is of a wrong kind.
+template <class T>
+double error_of(const Function<T>& function, T x, T got, WideOf<T> want) {
+    if (!function.unit) return double(ulps_between(got, want));
+    const WideOf<T> apart = distance(got, want);
+    return apart == 0 ? 0 : double(apart / function.unit(double(x), double(want)));
+}
+
+}  // namespace ikat::test

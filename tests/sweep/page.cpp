@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sweep/page.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "codegen/compile.hpp"
+#include "dsl/kernel.hpp"
+#include "tests/sweep/functions.hpp"
+
+namespace ikat::test {
+namespace {
+
+/// PTX instructions: on the way that most threads go, and in what they jump over.
+struct Size {
+    int usual = 0, rare = 0;
+};
+
+Size operator-(const Size& a, const Size& b) { return {a.usual - b.usual, a.rare - b.rare}; }
+
+Size size_of(const auto& kernel) {
+    Size size;
+    std::istringstream lines(compile(kernel.ast()).ptx);
+    std::string over;  // the label that is jumped to
+    for (std::string line; std::getline(lines, line);) {
+        const std::string text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+        if (!over.empty() && text == over + ":") over.clear();
+        if (text.empty() || !text.ends_with(';') || text.starts_with('.')) continue;
+        ++(over.empty() ? size.usual : size.rare);
+        const std::size_t target = text.rfind(' ') + 1;
+        if (over.empty() && text.starts_with('@') && text.find(" bra") != text.npos)
+            over = text.substr(target, text.size() - target - 1);
+    }
+    return size;
+}
+
+/// Of y[0] = f(x), without what y[0] = x takes.
+template <class T>
+Size size_of(Leaf<T> (*f)(const Leaf<T>&)) {
+    const auto with = [](auto function) {
+        return size_of(kernel("size", params("y", "x"), [=](Out<T> y, Var<T> x) { y[0] = function(value(x)); }));
+    };
+    return with(f) - with([](const Leaf<T>& x) { return x; });
+}
+Size size_of(Leaf<float> (*f)(const Leaf<float>&, const Leaf<float>&)) {
+    const auto with = [](auto function) {
+        return size_of(kernel("size", params("z", "x", "y"),
+                              [=](Out<float> z, f32 x, f32 y) { z[0] = function(value(x), value(y)); }));
+    };
+    return with(f) - with([](const Leaf<float>& x, const Leaf<float>&) { return x; });
+}
+
+std::string row(const auto& function, const std::string& arguments, const std::string& place) {
+    const auto& recorded = function.recorded;
+    const Size size = size_of(function.device);
+    const std::string bound = function.unit ? std::string(function.unit_text) : fmt::format("{:g} ulp", function.bound);
+    return fmt::format("| `{}` | {} | {} | {:.4f}{} | {} | {:.2f} % | {}{} |\n", function.name, arguments, bound,
+                       recorded.error, function.unit ? " of that" : "", place, recorded.misrounded_percent, size.usual,
+                       size.rare == 0 ? "" : fmt::format(" + {}", size.rare));
+}
+
+}  // namespace
+
+std::string table_of_errors() {
+    std::string out =
+        "| function | arguments | stated | largest error | at | not the nearest | instructions |\n"
+        "|---|---|---|---|---|---|---|\n";
+    for (const auto& f : f32_functions())
+        if (f.recorded.error > 0) out += row(f, "all f32", fmt::format("{:a}", f.recorded.at));
+    for (const auto& f : power_functions())
+        if (f.recorded.error > 0) out += row(f, "2^30 pairs", fmt::format("{:a}, {:a}", f.recorded.at, f.recorded_y));
+    for (const auto& f : f64_functions()) out += row(f, "2^26 f64", fmt::format("{:a}", f.recorded.at));
+    return out;
+}
+
+}  // namespace ikat::test

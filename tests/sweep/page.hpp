@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of docs/math.md.
+#pragma once
+#include <string>
+
+namespace ikat::test {
+
+/// Rows of Markdown: each function with its bound, the error found, and how many instructions it takes.
+std::string table_of_errors();
+
+}  // namespace ikat::test

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the functions of the table on a device and compares with the host: one of f32 over all its arguments or every
+// n-th, one of f64 and powers over a sample that is the same each time.
+#pragma once
+#include <cstdint>
+
+#include "runtime/device.hpp"
+#include "tests/sweep/functions.hpp"
+
+namespace ikat::test {
+
+/// What a sweep found. Of equal errors the first counts.
+template <class T>
+struct Outcome {
+    double error = 0;  ///< in the function's units; infinite if a result is of a wrong kind
+    T at = 0, y = 0, got = 0;
+    std::uint64_t arguments = 0, misrounded = 0;
+    std::uint64_t digest = 0;
+
+    double misrounded_percent() const { return 100 * double(misrounded) / double(arguments); }
+};
+
+/// Both signs of every stride-th magnitude, in the order of their bits. Of an odd or even function the host computes
+/// only f(x), unless f(-x) has other bits.
+Outcome<float> sweep(const Function<float>& function, const runtime::Device& device, std::uint32_t stride);
+
+/// Zeros, infinities and their like, then bit patterns from everywhere and ordinary numbers, in turns.
+Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint64_t count);
+
+/// Pairs: of special values; of all exponents; whose power is in range; of x near 1; of y that are halves.
+Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint64_t count);
+
+/// The error at one place.
+template <class T>
+double error_at(const Function<T>& function, const runtime::Device& device, T x);
+double error_at(const Power& power, const runtime::Device& device, float x, float y);
+
+}  // namespace ikat::test
