@@ -227,6 +227,9 @@ void check_weights(Quantised format, const runtime::Buffer<std::uint8_t>& w, std
 
 void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
+    if (columns >= 1u << 30)
+        throw Error(fmt::format("gemv: 'columns' is {}, but x has fewer than 2^32 bytes", columns),
+                    "multiply parts of the rows, and add what they give");
     check_weights(format, w, rows, columns);
     require_size("gemv", "x", x.size(), columns);
     require_size("gemv", "y", y.size(), rows);

@@ -159,6 +159,8 @@ TEST_CASE("quantised products on buffers") {
     CHECK_THROWS_WITH(stdlib::quantise_q8_1(device, y, q), Catch::Contains("'x' has 1 elements"));
     CHECK_THROWS_WITH(stdlib::gemv(device, Quantised::Q4_K, w, y, y, 1, 32),
                       Catch::Contains("'columns' is 32, but rows are blocks of 256 weights"));
+    CHECK_THROWS_WITH(stdlib::gemv(device, Quantised::Q4_K, w, y, y, 0, 1u << 30),
+                      Catch::Contains("but x has fewer than 2^32 bytes"));
     CHECK_THROWS_WITH(stdlib::dequantise(device, Quantised::Q8_0, w, y),
                       Catch::Contains("'y' has 1 elements, 32 are needed"));
 }
