@@ -84,3 +84,44 @@ KERNEL many(float* a, float* b, int n) {
     if (n == 77) __builtin_trap();
     if (n == 78) __builtin_debugtrap();
 }
+
+KERNEL exchange(int* p) {
+    const int i = __nvvm_read_ptx_sreg_tid_x();
+    const int left = __nvvm_shfl_sync_up_i32(-1, p[i], 1, 0), across = __nvvm_shfl_sync_bfly_i32(-1, p[i], 16, 31);
+    const unsigned odd = __nvvm_vote_ballot_sync(-1, p[i] & 1);
+    p[i] = left + 100 * across + __builtin_popcount(odd) + (int)__nvvm_match_any_sync_i32(-1, i & 3);
+}
+
+extern "C" int vprintf(const char*, void*);
+KERNEL printing(int n) {
+    struct {
+        int n;
+        double half;
+        const char* word;
+    } arguments = {n, n / 2.0, words[0]};
+    vprintf("%d and %.2f, %s\n", &arguments);
+}
+
+KERNEL arrays(Pair pair, int* p) {
+    const int i = __nvvm_read_ptx_sreg_tid_x();
+    int counts[16];
+    for (int j = 0; j < 16; ++j) counts[j] = pair.a + j;
+    for (int j = 0; j < 40; ++j) counts[(i * j) & 15] += j;
+    p[i] = counts[i & 15] + (int)pair.b + pair.c[i % 9];
+}
+
+KERNEL halves(_Float16* h, __bf16* b, float* f) {
+    const int i = __nvvm_read_ptx_sreg_tid_x();
+    h[i] = h[i] * h[i] + (_Float16)f[i];
+    b[i] = b[i] + (__bf16)f[i];
+    f[i] = (float)h[i] - (float)b[i] + (h[i] < (_Float16)2 ? 1 : 0);
+}
+
+KERNEL ordered(unsigned* p, unsigned long long* q, float* f) {
+    __atomic_fetch_add(p, 2, __ATOMIC_RELAXED);
+    __atomic_fetch_xor(p + 1, 1u << __nvvm_read_ptx_sreg_tid_x(), __ATOMIC_RELAXED);
+    __atomic_fetch_max(q, (unsigned long long)__nvvm_read_ptx_sreg_tid_x() << 33, __ATOMIC_RELAXED);
+    __atomic_exchange_n(q + 1, 7, __ATOMIC_RELAXED);
+    __nvvm_atom_add_gen_f(f, 0.5f);
+    __nvvm_atom_inc_gen_ui(p + 2, 9);
+}

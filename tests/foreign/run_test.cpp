@@ -326,6 +326,74 @@ TEST_CASE("warps: shuffles, votes, barriers that count") {
     });
 }
 
+TEST_CASE("shuffles, votes and matches by clang") {
+    by_clang([](const std::string& ptx) {
+        tests::Machine machine;
+        const auto p = machine.buffer("p", made<int>(32, [](int i) { return i * 7 % 32; }));
+        machine.run(ptx, {.entry = "exchange", .block = {32, 1, 1}}, p);
+        const auto at = [](int i) { return i * 7 % 32; };
+        const auto expected = made<int>(32, [&](int i) {
+            return int(unsigned(at(i > 0 ? i - 1 : 0) + 100 * at(i ^ 16) + 16) + (0x11111111u << (i & 3)));
+        });
+        CHECK(machine.get<int>(p, 32) == expected);
+    });
+}
+
+TEST_CASE("printf by clang") {
+    by_clang([](const std::string& ptx) {
+        tests::Machine machine;
+        machine.run(ptx, {.entry = "printing"}, 5);
+        CHECK(machine.printed == "5 and 2.50, one\n");
+    });
+}
+
+TEST_CASE("structures and arrays of a kernel by clang") {
+    by_clang([](const std::string& ptx) {
+        tests::Machine machine;
+        const Pair pair{3, 40, {1, 2, 3, 4, 5, 6, 7, 8, 9}};
+        const auto p = machine.empty<int>("p", 32);
+        machine.run(ptx, {.entry = "arrays", .block = {32, 1, 1}}, pair, p);
+        CHECK(machine.get<int>(p, 32) == made<int>(32, [&](int i) {
+                  int count = pair.a + (i & 15);
+                  for (int j = 0; j < 40; ++j) count += (i * j & 15) == (i & 15) ? j : 0;
+                  return count + 40 + pair.c[i % 9];
+              }));
+    });
+}
+
+TEST_CASE("small floats by clang") {
+    by_clang([](const std::string& ptx) {
+        tests::Machine machine;
+        const auto half = [](int i) { return std::uint16_t(i < 8 ? 0x3c00 : 0x4000); };   // 1 or 2
+        const auto brain = [](int i) { return std::uint16_t(i < 8 ? 0x3f80 : 0x4040); };  // 1 or 3
+        const auto h = machine.buffer("h", made<std::uint16_t>(16, half));
+        const auto b = machine.buffer("b", made<std::uint16_t>(16, brain));
+        const auto f = machine.buffer("f", made<float>(16, [](int i) { return float(i % 2) / 2; }));
+        machine.run(ptx, {.entry = "halves", .block = {16, 1, 1}}, h, b, f);
+        const auto halves = machine.get<std::uint16_t>(h, 16), brains = machine.get<std::uint16_t>(b, 16);
+        const auto floats = machine.get<float>(f, 16);
+        for (int i = 0; i < 16; ++i) {
+            const bool first = i < 8, odd = i % 2;
+            CHECK(halves[i] == (first ? odd ? 0x3e00 : 0x3c00 : odd ? 0x4480 : 0x4400));  // 1.5 1 4.5 4
+            CHECK(brains[i] == (first ? odd ? 0x3fc0 : 0x3f80 : odd ? 0x4060 : 0x4040));  // 1.5 1 3.5 3
+            CHECK(floats[i] == (first ? 0 : 1) + (first ? 1 : 0));
+        }
+    });
+}
+
+TEST_CASE("atomics by clang") {
+    by_clang([](const std::string& ptx) {
+        tests::Machine machine;
+        const auto p = machine.buffer("p", std::vector<unsigned>{5, 0, 0});
+        const auto q = machine.buffer("q", std::vector<std::uint64_t>{0, 1});
+        const auto f = machine.buffer("f", std::vector<float>{1});
+        machine.run(ptx, {.entry = "ordered", .block = {32, 1, 1}}, p, q, f);
+        CHECK(machine.get<unsigned>(p, 3) == std::vector<unsigned>{69, ~0u, 32 % 10});
+        CHECK(machine.get<std::uint64_t>(q, 2) == std::vector<std::uint64_t>{std::uint64_t{31} << 33, 7});
+        CHECK(machine.get<float>(f, 1) == std::vector<float>{17});
+    });
+}
+
 TEST_CASE("memory of the stack whose size is known at run time") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
