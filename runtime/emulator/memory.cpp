@@ -19,6 +19,9 @@ constexpr std::size_t quarantine = 1024;     // frees of a size class before an 
 constexpr std::size_t heap_bytes = 8 << 20;  // as CUDA has it unless it is told otherwise
 constexpr int poison = 0xff;                 // a NaN in every float type, -1 in every signed integer
 
+/// Of the cell of a buffer: at least twice its size.
+int shift_for(std::uint64_t bytes) { return std::max(smallest_shift, int(std::bit_width(bytes ? bytes - 1 : 0)) + 1); }
+
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
 
 /// A zeroed table that costs host memory only where it is touched.
@@ -67,9 +70,11 @@ std::uint64_t Memory::State::fresh_cell(int shift) {
     return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
 }
 
+std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) { return std::uint64_t{1} << (shift_for(bytes) - 1); }
+
 std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
-    const int shift = std::max(smallest_shift, int(std::bit_width(bytes ? bytes - 1 : 0)) + 1);
+    const int shift = shift_for(bytes);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
     auto* host = static_cast<std::byte*>(std::aligned_alloc(256, rounded));
     if (!host) out_of_memory(bytes, name);
@@ -124,7 +129,7 @@ std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
         if (bytes == 0 || bytes > heap_bytes - heap_used_) return 0;
         heap_used_ += bytes;
     }
-    const std::uint64_t address = allocate(bytes, "malloc");
+    const std::uint64_t address = allocate(bytes, heap_name);
     const std::lock_guard lock(mutex_);
     buffers_.at(address).on_heap = true;
     return address;

@@ -29,6 +29,8 @@ namespace ikat::emulator {
 inline constexpr int window_bits = 36;
 inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << window_bits;
 inline constexpr std::uint64_t address_limit = std::uint64_t{1} << 48;
+/// What a kernel's malloc calls its buffers.
+inline constexpr std::string_view heap_name = "malloc";
 
 /// State spaces; Shared to Const are also the ids of their windows.
 enum class Space : std::uint8_t { Global, Shared, Local, Param, Const, Generic };
@@ -76,6 +78,8 @@ struct Memory::State {
     }
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
+    /// How large a later buffer at the address of one of so many bytes may be.
+    static std::uint64_t most_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
     /// A kernel's malloc: 0 when its heap has no room. A kernel's free: false if malloc did not give the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);

@@ -31,7 +31,8 @@ struct BufferTraffic {
     bool operator==(const BufferTraffic&) const = default;
 };
 
-/// Buffers that were not touched are not in it; the others in the order of their addresses.
+/// Buffers that were not touched are not in it; the others in the order of their addresses. What kernels have from
+/// malloc is one, the last, whose address is 0.
 struct LaunchTraffic {
     std::string entry;
     std::vector<BufferTraffic> buffers;

@@ -53,6 +53,14 @@ private:
     std::size_t count_ = 0;
 };
 
+/// All but what was touched.
+void sum(Traffic& to, const Traffic& more) {
+    to.accesses += more.accesses;
+    to.requested += more.requested;
+    to.sectors += more.sectors;
+    to.moved += more.moved;
+}
+
 void touch(std::vector<std::atomic<std::uint64_t>>& set, std::uint64_t i) {
     const std::uint64_t bit = std::uint64_t{1} << i % 64;
     if (!(set[i / 64].load(std::memory_order_relaxed) & bit)) set[i / 64].fetch_or(bit, std::memory_order_relaxed);
@@ -73,26 +81,25 @@ TrafficOfLaunch::Buffer& TrafficOfLaunch::buffer(const View& view) {
 
 void TrafficOfLaunch::add(Buffer& to, const std::array<Traffic, directions>& counts) {
     const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < directions; ++i) {
-        to.counts[i].accesses += counts[i].accesses;
-        to.counts[i].requested += counts[i].requested;
-        to.counts[i].sectors += counts[i].sectors;
-        to.counts[i].moved += counts[i].moved;
-    }
+    for (std::size_t i = 0; i < directions; ++i) sum(to.counts[i], counts[i]);
 }
 
 std::vector<BufferTraffic> TrafficOfLaunch::result(const Memory::State& memory) const {
     std::vector<BufferTraffic> out;
+    BufferTraffic heap{.name = std::string(heap_name)};
     for (const auto& [base, buffer] : buffers_) {
         const auto known = memory.describe(base);
-        BufferTraffic& to = out.emplace_back();
-        to = {.name = known ? known->name : "", .address = base, .bytes = buffer.bytes};
+        const bool on_heap = known && known->name == heap_name;
+        if (!on_heap) out.push_back({.name = known ? known->name : "", .address = base});
+        BufferTraffic& to = on_heap ? heap : out.back();
+        to.bytes += buffer.bytes;
         Traffic* const counts[directions] = {&to.read, &to.written, &to.atomic};
         for (std::size_t i = 0; i < directions; ++i) {
-            *counts[i] = buffer.counts[i];
-            counts[i]->touched = bytes_of(buffer.touched[i]);
+            sum(*counts[i], buffer.counts[i]);
+            counts[i]->touched += bytes_of(buffer.touched[i]);
         }
     }
+    if (heap.bytes) out.push_back(heap);
     return out;
 }
 

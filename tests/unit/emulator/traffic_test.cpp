@@ -12,7 +12,7 @@ namespace {
 
 /// Runs `body` over buffers x (p0) and y (p1) of 64 KiB; %r1 is the number of the thread, %d1 and %d2 are x and y.
 emulator::LaunchTraffic traffic_of(const std::string& body, std::uint32_t threads = 32, std::uint32_t blocks = 1,
-                                   unsigned host_threads = 1) {
+                                   unsigned host_threads = 1, const std::string& scope = "") {
     Machine machine;
     machine.options.threads = host_threads;
     emulator::LaunchTraffic out;
@@ -22,7 +22,8 @@ emulator::LaunchTraffic traffic_of(const std::string& body, std::uint32_t thread
     machine.run(kernel(R"(
     mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;
     ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1];
-)" + body + "\n    ret;"),
+)" + body + "\n    ret;",
+                       scope),
                 {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, x, y, 0ull, 0u);
     return out;
 }
@@ -174,6 +175,25 @@ TEST_CASE("buffers are told apart, by name and in order") {
     REQUIRE(halves.buffers.size() == 2);
     CHECK(halves.buffers[0].read == Traffic{1, 64, 2, 64, 64});
     CHECK(halves.buffers[1].read == Traffic{1, 64, 2, 64, 64});
+}
+
+TEST_CASE("what threads have from malloc is one buffer") {
+    const std::string malloc =
+        "{ .param .b64 a; .param .b64 r; st.param.b64 [a], 100; call.uni (r), malloc, (a);"
+        "ld.param.b64 %d3, [r]; }";
+    const auto run = [&](unsigned host_threads) {
+        return traffic_of(lanes(4) + "ld.global.u32 %r5, [%d3];" + malloc + "st.global.u32 [%d3+64], %r5;", 32, 20,
+                          host_threads, ".extern .func (.param .b64 result) malloc (.param .b64 bytes);\n");
+    };
+    const auto traffic = run(1);
+    REQUIRE(traffic.buffers.size() == 2);
+    const emulator::BufferTraffic& heap = traffic.buffers[1];
+    CHECK(heap.name == "malloc");
+    CHECK(heap.bytes == 32 * 20 * 100);
+    CHECK(heap.written.requested == 32 * 20 * 4);
+    CHECK(heap.written.moved == 32 * 20 * 32);
+    CHECK(heap.written.touched == 32 * 20 * 32);
+    CHECK(run(2) == traffic);
 }
 
 TEST_CASE("traffic is the same on any number of host threads") {
