@@ -49,7 +49,8 @@ extern "C" __global__ void grouped(int* x, int* total) {
         const auto odd = groups::coalesced_threads();
         x[block.thread_rank()] = odd.shfl(sum, 0) + int(odd.size());
     }
-    if (active.thread_rank() == 0) cuda::atomic_ref<int, cuda::thread_scope_device>(*total).fetch_add(sum, cuda::memory_order_acq_rel);
+    if (active.thread_rank() == 0)
+        cuda::atomic_ref<int, cuda::thread_scope_device>(*total).fetch_add(sum, cuda::memory_order_acq_rel);
     groups::sync(block);
 }
 
@@ -79,7 +80,8 @@ extern "C" __global__ void product(const half* a, const half* b, float* c) {
     wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
 }
 
-extern "C" __global__ void shared_words(cuda::atomic<unsigned long long, cuda::thread_scope_system>* word, unsigned char* bytes) {
+extern "C" __global__ void shared_words(cuda::atomic<unsigned long long, cuda::thread_scope_system>* word,
+                                        unsigned char* bytes) {
     unsigned long long expected = 1;
     word->compare_exchange_strong(expected, 2, cuda::memory_order_seq_cst);
     word->fetch_max(threadIdx.x, cuda::memory_order_release);
