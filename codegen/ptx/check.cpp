@@ -56,6 +56,7 @@ private:
     void features(const Instruction& instruction, const Match& match);
     bool modifiers(const Instruction& instruction, const Match& match);
     void operands(const Instruction& instruction, const Match& match);
+    bool width(const Instruction& instruction, const Match& match);
     bool names(Position where, Span operands);
     void undeclared(Position where, Name name);
     bool has_short_addresses(const Instruction& instruction) const;
@@ -194,7 +195,7 @@ void Checker::instruction(const Instruction& instruction) {
                    "its modifiers and operands were not checked");
     } else if (modifiers(instruction, found)) {
         features(instruction, found);
-        if (names_known) operands(instruction, found);
+        if (width(instruction, found) && names_known) operands(instruction, found);
     }
     current_ = nullptr;
 }
@@ -273,6 +274,18 @@ void Checker::features(const Instruction& instruction, const Match& match) {
             error(instruction.where, ".version " + to_text(module_.version) + " does not have " + name,
                   "it needs .version " + to_text(wanted.version));
     }
+}
+
+/// Vectors of ld and st have at most 256 bits, and there are none of .b128.
+bool Checker::width(const Instruction& instruction, const Match& match) {
+    const std::string_view opcode = module_.text(instruction.opcode);
+    const std::uint32_t bits = match.vector * match.t.bits;
+    if ((opcode != "ld" && opcode != "st" && opcode != "ldu") || match.vector == 1) return true;
+    if (bits <= 256 && match.t.bits < 128) return true;
+    error(instruction.where, mnemonic(instruction) + " moves " + std::to_string(bits) + " bits at once",
+          "vectors have at most 256 bits, and elements of at most 64");
+    findings_.back().excerpt = excerpt_of_opcode(module_, instruction);
+    return false;
 }
 
 bool Checker::has_short_addresses(const Instruction& instruction) const {

@@ -88,7 +88,8 @@ void Lowering::cvt_tf32(Form& form, Operands operands) {
                                                   : Tf32Rounding::Zero;
     const Result d = result(operands[0], Type::U32);
     const Value a = source(operands[1], Type::F32);
-    emit(select_scalar(Scalar::Tf32), D, A, {index(d.at), index(a), index(a), index(a), std::uint32_t(mode), how});
+    emit(select_scalar(Scalar::Tf32), D, A | B | C,
+         {index(d.at), index(a), index(a), index(a), std::uint32_t(mode), how});
     finish(d);
 }
 

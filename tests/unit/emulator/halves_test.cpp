@@ -127,7 +127,7 @@ TEST_CASE("comparisons of small floats") {
     CHECK(one("setp.ge.bf16 %p0, %h1, %h2;", b::two, b::two) == 1);
     CHECK(one("setp.nan.bf16 %p0, %h1, %h2;", b::two, 0x7fc0) == 1);
     CHECK(one("set.eq.u32.f16 %r0, %h1, %h2;", h::one, h::one) == 0xffffffff);
-    CHECK(one("set.lt.f32.f16 %r0, %h1, %h2;", h::one, h::two) == F(1));
+    CHECK(one("set.lt.s32.f16 %r0, %h1, %h2;", h::two, h::one) == 0);
 }
 
 TEST_CASE("conversions that pack, round, clamp") {
