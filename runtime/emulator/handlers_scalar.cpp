@@ -3,7 +3,9 @@
 // saturating products. Each is a function of three words and a literal, as the PTX ISA spells it.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include "codegen/ir/semantics.hpp"
 #include "runtime/emulator/handlers_scalar.hpp"
 
 namespace ikat::emulator {
@@ -105,6 +107,70 @@ u32 to_tf32(u32 a, u32, u32, const Op& op) {
                                                     : 0;
     const u32 rounded = magnitude == infinity ? infinity : (magnitude + up) & ~dropped;
     return sign | (rounded == infinity && op.y & FiniteResult ? largest : rounded);
+}
+
+// ---- floats of 4 and 6 bits, and scales of 8
+
+struct Format {
+    int exponent_bits, mantissa_bits, bias, width;  // width: of the place in a register
+    u32 most() const { return (1u << (exponent_bits + mantissa_bits)) - 1; }
+};
+constexpr Format formats[] = {{2, 1, 1, 4}, {2, 3, 1, 8}, {3, 2, 3, 8}};
+
+/// To the nearest, to even; what is larger than all becomes the largest, and so does a NaN.
+u32 encoded(float x, const Format& format, bool relu) {
+    if (x != x) return format.most();
+    if (relu && std::signbit(x)) return 0;
+    const u32 sign = std::signbit(x) ? format.most() + 1 : 0;
+    const double magnitude = std::abs(double(x));
+    if (magnitude >= 32) return sign | format.most();
+    const int lowest = 1 - format.bias, exponent = std::max(magnitude == 0 ? lowest : std::ilogb(magnitude), lowest);
+    const auto steps = u32(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
+    return sign | std::min(format.most(), (u32(exponent - lowest) << format.mantissa_bits) + steps);
+}
+
+float decoded(u32 code, const Format& format) {
+    const u32 magnitude = code & format.most(), field = magnitude >> format.mantissa_bits;
+    const u32 fraction = magnitude & ((1u << format.mantissa_bits) - 1);
+    const u32 steps = field ? fraction | 1u << format.mantissa_bits : fraction;
+    const float x = std::ldexp(float(steps), int(field ? field : 1) - format.bias - format.mantissa_bits);
+    return code > format.most() ? -x : x;
+}
+
+u32 to_mini_floats(u32 a, u32 b, u32, const Op& op) {
+    const Format& format = formats[op.x];
+    const bool relu = op.y & ReluResult;
+    return encoded(std::bit_cast<float>(a), format, relu) << format.width |
+           encoded(std::bit_cast<float>(b), format, relu);
+}
+
+u32 from_mini_floats(u32 a, u32, u32, const Op& op) {
+    const Format& format = formats[op.x];
+    const auto half_of = [&](int place) {
+        const float x = decoded(a >> place & (2 * format.most() + 1), format);
+        return u32(ir::sem::convert<half>(op.y & ReluResult && std::signbit(x) ? 0.0f : x, Rounding::Nearest).bits);
+    };
+    return half_of(format.width) << 16 | half_of(0);
+}
+
+/// The exponent of |x|, or the next above it; 255 is NaN.
+u32 scale_of(u32 bits, u32 how) {
+    constexpr u32 infinity = 0x7f800000, smallest = 0x00400000;  // 2^-127
+    const u32 magnitude = bits & 0x7fffffff;
+    if (magnitude > infinity) return 255;
+    const bool between = magnitude & 0x007fffff && magnitude > smallest && magnitude < infinity;
+    const u32 exponent = (magnitude >> 23) + (how & ScaleUp && between ? 1 : 0);
+    return exponent == 255 && how & ScaleFinite ? 254 : exponent;
+}
+
+u32 to_scales(u32 a, u32 b, u32, const Op& op) {
+    const u32 high = op.x & ScaleOfPair ? a & 0xffff0000 : a, low = op.x & ScaleOfPair ? a << 16 : b;
+    return scale_of(high, op.x) << 8 | scale_of(low, op.x);
+}
+
+u32 from_scales(u32 a, u32, u32, const Op&) {
+    const auto brain = [](u32 e) { return e == 255 ? 0x7fffu : e == 0 ? 0x40u : e << 7; };
+    return brain(a >> 8 & 255) << 16 | brain(a & 255);
 }
 
 // ---- video
@@ -241,6 +307,10 @@ Handler select_scalar(Scalar scalar) {
         case Scalar::VideoParts: return on_words<video_parts>;
         case Scalar::ShortPair: return on_words<short_pair>;
         case Scalar::Tf32: return on_words<to_tf32>;
+        case Scalar::ToMiniFloats: return on_words<to_mini_floats>;
+        case Scalar::FromMiniFloats: return on_words<from_mini_floats>;
+        case Scalar::ToScales: return on_words<to_scales>;
+        case Scalar::FromScales: return on_words<from_scales>;
         case Scalar::CoarseReciprocal: return coarse_reciprocal<false>;
         case Scalar::CoarseReciprocalRoot: return coarse_reciprocal<true>;
     }

@@ -15,6 +15,10 @@ enum class Scalar : std::uint8_t {
     VideoParts,            // a, b, c; x: a Video, y: 4 x 3 bits for a, 4 x 3 for b, 4 of the mask
     ShortPair,             // a, b; x: a ShortPair, y: ShortSigned, ShortRelu
     Tf32,                  // d = a as tf32; x: a Tf32Rounding, y: ReluResult, FiniteResult
+    ToMiniFloats,          // d = a above b, of f32; x: a MiniFloat, y: ReluResult
+    FromMiniFloats,        // d = f16x2 of a; x: a MiniFloat, y: ReluResult
+    ToScales,              // d = a above b as ue8m0, of f32 or, a alone, of bf16x2; x: the flags below
+    FromScales,            // d = bf16x2 of a
     CoarseReciprocal,      // f64
     CoarseReciprocalRoot,  // f64
 };
@@ -24,6 +28,10 @@ inline constexpr std::uint32_t ExtendSigned = 1, ExtendClamped = 2;
 enum class ShortPair : std::uint32_t { Add, Min, Max };
 inline constexpr std::uint32_t ShortSigned = 1, ShortRelu = 2;
 enum class Tf32Rounding : std::uint32_t { Away, Even, Zero };
+
+/// The floats of 4 and 6 bits: they have neither infinity nor NaN.
+enum class MiniFloat : std::uint32_t { E2M1, E2M3, E3M2 };
+inline constexpr std::uint32_t ScaleUp = 1, ScaleFinite = 2, ScaleOfPair = 4;
 
 enum VideoComparison : std::uint32_t { VideoEq, VideoNe, VideoLt, VideoLe, VideoGt, VideoGe };
 

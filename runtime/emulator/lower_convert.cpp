@@ -153,6 +153,7 @@ void Lowering::cvt_packed(Type to, Type from, Rounding rounding, std::uint32_t h
 void Lowering::cvt(Form& form, Operands operands) {
     if (form.take(".pack")) return cvt_pack_integers(form, operands);
     if (form.has(".tf32")) return cvt_tf32(form, operands);
+    if (cvt_small(form, operands)) return;
     const std::string_view integral = form.take_any({".rni", ".rzi", ".rmi", ".rpi"});
     const Rounding rounding = integral.empty() ? form.take_rounding() : integral_rounding(integral);
     const bool ftz = form.take(".ftz"), saturate = form.take(".sat");

@@ -2,6 +2,8 @@
 // Two integers or two floats in a register, and floats of two types in one instruction:
 //
 //     min.relu.s16x2 d, a, b      fma.rn.f32x2 d, a, b, c      add.f32.bf16 d, a, b      cvt.rna.tf32.f32 d, a
+//
+// and the conversions to and from the floats that matrix products take.
 #include "runtime/emulator/handlers_scalar.hpp"
 #include "runtime/emulator/lowering.hpp"
 
@@ -86,10 +88,45 @@ void Lowering::cvt_tf32(Form& form, Operands operands) {
     const Tf32Rounding mode = rounding == ".rna"  ? Tf32Rounding::Away
                               : rounding == ".rn" ? Tf32Rounding::Even
                                                   : Tf32Rounding::Zero;
-    const Result d = result(operands[0], Type::U32);
-    const Value a = source(operands[1], Type::F32);
-    emit(select_scalar(Scalar::Tf32), D, A | B | C,
-         {index(d.at), index(a), index(a), index(a), std::uint32_t(mode), how});
+    words_to(Type::U32, Scalar::Tf32, operands, std::uint32_t(mode), how);
+}
+
+/// Whether the conversion was one to or from floats of 4 and 6 bits, or scales.
+bool Lowering::cvt_small(Form& form, Operands operands) {
+    static constexpr std::pair<std::string_view, MiniFloat> formats[] = {
+        {".e2m1x2", MiniFloat::E2M1}, {".e2m3x2", MiniFloat::E2M3}, {".e3m2x2", MiniFloat::E3M2}};
+    for (const auto& [name, format] : formats) {
+        if (!form.take(name)) continue;
+        const std::uint32_t relu = form.take(".relu") ? ReluResult : 0;
+        form.take(".rn");
+        form.take(".satfinite");
+        const bool narrows = form.take(".f32");
+        form.take(".f16x2");
+        const Type narrow = format == MiniFloat::E2M1 ? Type::U8 : Type::U16;
+        words_to(narrows ? narrow : Type::U32, narrows ? Scalar::ToMiniFloats : Scalar::FromMiniFloats, operands,
+                 std::uint32_t(format), relu);
+        return true;
+    }
+    if (!form.take(".ue8m0x2")) return false;
+    if (form.take(".rn")) {
+        form.take(".bf16x2");
+        words_to(Type::U32, Scalar::FromScales, operands, 0, 0);
+        return true;
+    }
+    const std::uint32_t up = form.take_any({".rz", ".rp"}) == ".rp" ? ScaleUp : 0;
+    const std::uint32_t how =
+        up | (form.take(".satfinite") ? ScaleFinite : 0) | (form.take(".bf16x2") ? ScaleOfPair : 0);
+    form.take(".f32");
+    words_to(Type::U16, Scalar::ToScales, operands, how, 0);
+    return true;
+}
+
+/// d = scalar of one or two words.
+void Lowering::words_to(Type type, Scalar scalar, Operands operands, std::uint32_t x, std::uint32_t y) {
+    const Result d = result(operands[0], type);
+    const std::uint32_t a = index(source(operands[1], Type::U32));
+    const std::uint32_t b = operands.size() > 2 ? index(source(operands[2], Type::U32)) : a;
+    emit(select_scalar(scalar), D, A | B | C, {index(d.at), a, b, a, x, y});
     finish(d);
 }
 

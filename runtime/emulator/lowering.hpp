@@ -259,6 +259,8 @@ private:
     void pair_of_singles(Operation operation, Form& form, Operands operands);
     void mixed_floats(Operation operation, Form& form, Operands operands);
     void cvt_tf32(Form& form, Operands operands);
+    bool cvt_small(Form& form, Operands operands);
+    void words_to(Type type, Scalar scalar, Operands operands, std::uint32_t x, std::uint32_t y);
     // lower_convert.cpp
     Value compared(Form& form, Type type, std::string_view comparison, const nvptx::Operand& a,
                    const nvptx::Operand& b);

@@ -199,3 +199,62 @@ TEST_CASE("tf32 keeps ten bits of the mantissa") {
     CHECK(one("cvt.rna.satfinite.tf32.f32 %r0, %r1;", 0xff7fffff) == 0xff7fe000);
     CHECK(one("cvt.rna.tf32.f32 %r0, %r1;", 0xffc12345) == 0x7fffffff);
 }
+
+TEST_CASE("floats of 4 and 6 bits") {
+    // e2m1: 0 0.5 1 1.5 2 3 4 6
+    const auto e2m1 = [](float a, float b) {
+        return one("{ .reg .b8 %b0; cvt.rn.satfinite.e2m1x2.f32 %b0, %r1, %r2; cvt.u32.u8 %r0, %b0; }", F(a), F(b));
+    };
+    CHECK(e2m1(6, -0.5f) == 0x79);
+    CHECK(e2m1(0.25f, 0.75f) == 0x02);  // half way, to even: 0 and 1
+    CHECK(e2m1(2.5f, 3.5f) == 0x46);    // 2 and 4
+    CHECK(e2m1(5, 100) == 0x67);
+    CHECK(e2m1(-0.1f, -1e30f) == 0x8f);
+    CHECK(e2m1(std::bit_cast<float>(0xffc00000u), 1.5f) == 0x73);
+    CHECK(one("{ .reg .b8 %b0; cvt.rn.satfinite.relu.e2m1x2.f32 %b0, %r1, %r2; cvt.u32.u8 %r0, %b0; }", F(-3), F(3)) ==
+          0x05);
+    CHECK(one("{ .reg .b8 %b0; cvt.u8.u32 %b0, %r1; cvt.rn.f16x2.e2m1x2 %r0, %b0; }", 0x91) ==
+          pair(h::half | h::minus, h::half));
+    CHECK(one("{ .reg .b8 %b0; cvt.u8.u32 %b0, %r1; cvt.rn.relu.f16x2.e2m1x2 %r0, %b0; }", 0xf7) == pair(0, 0x4600));
+    // e2m3: steps of 1/8 up to 2, largest 7.5; e3m2: smallest 1/16, largest 28
+    CHECK(one("cvt.rn.satfinite.e2m3x2.f32 %h0, %r1, %r2;", F(1.125f), F(-7.5f)) == 0x093f);
+    CHECK(one("cvt.rn.satfinite.e2m3x2.f32 %h0, %r1, %r2;", F(9), F(0.125f)) == 0x1f01);
+    CHECK(one("cvt.rn.satfinite.e3m2x2.f32 %h0, %r1, %r2;", F(28), F(0.0625f)) == 0x1f01);
+    CHECK(one("cvt.rn.satfinite.e3m2x2.f32 %h0, %r1, %r2;", F(0.03125f), F(-30)) == 0x003f);
+    CHECK(one("cvt.rn.f16x2.e2m3x2 %r0, %h1;", 0x093f) == pair(0x3c80, 0x4780 | h::minus));
+    CHECK(one("cvt.rn.f16x2.e3m2x2 %r0, %h1;", 0x1f01) == pair(0x4f00, 0x2c00));
+}
+
+TEST_CASE("every float of 4 and 6 bits comes back from f16") {
+    for (const std::string name : {"e2m1", "e2m3", "e3m2"}) {
+        const bool nibbles = name == "e2m1";
+        const std::string narrow = nibbles ? "u8" : "u16";
+        const std::string code =
+            "{ .reg .b" + narrow.substr(1) + " %n<2>; cvt." + narrow + ".u32 %n0, %r1; cvt.rn.f16x2." + name +
+            "x2 %r4, %n0; mov.b32 {%h4, %h5}, %r4; cvt.f32.f16 %r5, %h4;" + "cvt.f32.f16 %r6, %h5; cvt.rn.satfinite." +
+            name + "x2.f32 %n1, %r6, %r5; cvt.u32." + narrow + " %r0, %n1; }";
+        std::vector<Row> rows;
+        for (std::uint64_t i = 0, count = nibbles ? 16 : 64; i < count; ++i)
+            rows.push_back({i << (nibbles ? 4 : 8) | (count - 1 - i), 0, 0});
+        const std::vector<std::uint64_t> back = evaluate(code, rows);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            INFO(name << " " << rows[i][0]);
+            CHECK(back[i] == rows[i][0]);
+        }
+    }
+}
+
+TEST_CASE("scales are powers of two") {
+    const auto down = [](std::uint64_t a, std::uint64_t b) { return one("cvt.rz.ue8m0x2.f32 %h0, %r1, %r2;", a, b); };
+    const auto up = [](std::uint64_t a, std::uint64_t b) { return one("cvt.rp.ue8m0x2.f32 %h0, %r1, %r2;", a, b); };
+    CHECK(down(F(1), F(1.5f)) == 0x7f7f);
+    CHECK(up(F(1), F(1.5f)) == 0x7f80);
+    CHECK(down(F(-2), F(0)) == 0x8000);
+    CHECK(up(0x00400000, 0x00400001) == 0x0001);
+    CHECK(up(0x7f7fffff, 0x7fc00000) == 0xffff);
+    CHECK(one("cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", 0x7f7fffff, 0x7f800000) == 0xfefe);
+    CHECK(one("cvt.rz.satfinite.ue8m0x2.f32 %h0, %r1, %r2;", 0x7fc00000, F(4)) == 0xff81);
+    CHECK(one("cvt.rp.ue8m0x2.bf16x2 %h0, %r1;", pair(b::three, b::two)) == 0x8180);
+    CHECK(one("cvt.rn.bf16x2.ue8m0x2 %r0, %h1;", 0x807f) == pair(b::two, b::one));
+    CHECK(one("cvt.rn.bf16x2.ue8m0x2 %r0, %h1;", 0xff00) == pair(nan16, 0x40));
+}
