@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that nvcc and clang made, on the emulator, against the same computed here. With debug information (-G) nvcc
 // inlines nothing and keeps everything in memory; with -O it calls little and unrolls.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <sstream>
 
 #include "tests/foreign/compilers.hpp"
+#include "tests/foreign/values.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
+using tests::made;
 
 namespace {
-
-std::string source(const std::string& name) {
-    std::ostringstream text;
-    text << std::ifstream(IKAT_SOURCE_DIR + std::string("/tests/foreign/") + name).rdbuf();
-    return text.str();
-}
 
 using Body = std::function<void(const std::string& ptx)>;
 
 void by_nvcc(const Body& body) {
     for (const char* options : {"-arch=sm_80", "-arch=sm_75 -G"}) {
         static std::map<std::string, std::optional<std::string>> made;
-        if (!made.contains(options)) made[options] = tests::nvcc_ptx(source("kernels.cu"), options);
+        if (!made.contains(options)) made[options] = tests::nvcc_ptx(tests::foreign_source("kernels.cu"), options);
         INFO("nvcc " << options);
         if (!made[options]) {
             std::puts("skipped: no nvcc");
@@ -39,7 +32,7 @@ void by_nvcc(const Body& body) {
 void by_clang(const Body& body) {
     for (const char* options : {"-O0 -march=sm_75", "-O2 -march=sm_80"}) {
         static std::map<std::string, std::optional<std::string>> made;
-        if (!made.contains(options)) made[options] = tests::clang_ptx(source("kernels.cpp"), options);
+        if (!made.contains(options)) made[options] = tests::clang_ptx(tests::foreign_source("kernels.cpp"), options);
         INFO("clang++ " << options);
         if (!made[options]) {
             std::puts("skipped: no clang++-19");
@@ -50,13 +43,6 @@ void by_clang(const Body& body) {
 }
 
 int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
-
-template <class T>
-std::vector<T> made(std::size_t count, const std::function<T(int)>& value) {
-    std::vector<T> values;
-    for (std::size_t i = 0; i < count; ++i) values.push_back(value(int(i)));
-    return values;
-}
 
 struct Pair {
     int a;
@@ -402,114 +388,4 @@ TEST_CASE("memory of the stack whose size is known at run time") {
         machine.run(ptx, {.entry = "stack", .block = {32, 1, 1}}, 10, out);
         CHECK(machine.get<int>(out, 32) == std::vector<int>(32, 45));
     });
-}
-
-TEST_CASE("a kernel in the manner of Triton") {
-    tests::Machine machine;
-    const auto x = machine.buffer("x", made<float>(300, [](int i) { return float(i); }));
-    const auto y = machine.buffer("y", made<float>(300, [](int i) { return float(2 * i); }));
-    const auto z = machine.buffer("z", std::vector<float>(300));
-    machine.run(source("triton.ptx"), {.grid = {2, 1, 1}, .block = {128, 1, 1}}, x, y, z, 300, std::uint64_t{0});
-    CHECK(machine.get<float>(z, 300) == made<float>(300, [](int i) { return float(3 * i); }));
-}
-
-TEST_CASE("what the headers of CUDA make: sorts, scans, groups, barriers, atomics") {
-    const auto text = tests::nvcc_ptx(source("headers.cu"), "-arch=sm_75 -std=c++17");
-    if (!text) {
-        std::puts("skipped: no nvcc");
-        return;
-    }
-    tests::Machine machine;
-    const auto key = [](int i) { return unsigned(i) * 2654435761u; };
-    const auto keys = machine.buffer("keys", made<unsigned>(512, key));
-    const auto values = machine.buffer("values", made<float>(512, [](int i) { return float(i); }));
-    machine.run(*text, {.entry = "block_sort", .block = {128, 1, 1}}, keys, values);
-    std::vector<std::pair<unsigned, float>> expected;
-    for (int i = 0; i < 512; ++i) expected.emplace_back(key(i), float(i));
-    std::sort(expected.begin(), expected.end());
-    const auto sorted = machine.get<unsigned>(keys, 512);
-    const auto carried = machine.get<float>(values, 512);
-    for (std::size_t i = 0; i < 512; ++i) CHECK(std::pair(sorted[i], carried[i]) == expected[i]);
-
-    const auto x = machine.buffer("x", made<long long>(128, [](int i) { return (long long)i * i - 100; }));
-    const auto y = machine.buffer("y", made<double>(128, [](int i) { return i * 37 % 128 - 64.5; }));
-    machine.run(*text, {.entry = "block_scan", .block = {128, 1, 1}}, x, y);
-    const auto sums = machine.get<long long>(x, 128);
-    long long sum = 0;
-    for (int i = 0; i < 128; ++i) CHECK(sums[std::size_t(i)] == (sum += (long long)i * i - 100));
-    CHECK(machine.get<double>(y, 1)[0] == 62.5);
-
-    const auto p = machine.buffer("p", made<int>(64, [](int i) { return i / 8 % 2 ? 1 + i % 8 : i % 8; }));
-    const auto total = machine.buffer("total", std::vector<int>{0});
-    machine.run(*text, {.entry = "grouped", .block = {64, 1, 1}}, p, total);
-    // tiles of eight have the sums 28 and 36: all even, so nothing is written; the first lane of each warp adds its own
-    CHECK(machine.get<int>(p, 64) == made<int>(64, [](int i) { return i / 8 % 2 ? 1 + i % 8 : i % 8; }));
-    CHECK(machine.get<int>(total, 1)[0] == 56);
-
-    const auto from = machine.buffer("from", made<float>(512, [](int i) { return float(i); }));
-    const auto to = machine.empty<float>("to", 512);
-    machine.run(*text, {.entry = "piped", .block = {64, 1, 1}}, from, to);
-    CHECK(machine.get<float>(to, 512) == made<float>(512, [](int i) { return float(i); }));
-
-    const auto word = machine.buffer("word", std::vector<std::uint64_t>{1});
-    const auto bytes = machine.buffer("bytes", std::vector<unsigned char>(64, 4));
-    machine.run(*text, {.entry = "shared_words", .block = {64, 1, 1}}, word, bytes);
-    CHECK(machine.get<std::uint64_t>(word, 1)[0] == 63);
-    CHECK(machine.get<unsigned char>(bytes, 64) == std::vector<unsigned char>(64, 7));
-}
-
-TEST_CASE("kernels by Triton") {
-    const auto made_by_triton = tests::triton_ptx();
-    if (!made_by_triton) {
-        std::puts("skipped: no triton in python3");
-        return;
-    }
-    const std::uint64_t scratch = 0;  // two parameters that Triton adds
-    for (const std::string target : {"sm_80", "sm_90a", "sm_100a"}) {
-        INFO(target);
-        const auto text = [&](const std::string& kernel) { return made_by_triton->at(kernel + "." + target + ".ptx"); };
-        {
-            tests::Machine machine;
-            const auto x = machine.buffer("x", made<float>(2000, [](int i) { return float(i) / 8; }));
-            const auto y = machine.buffer("y", made<float>(2000, [](int i) { return float(3 * i); }));
-            const auto z = machine.empty<float>("z", 2000);
-            machine.run(text("0_vector_add"), {.grid = {2, 1, 1}, .block = {128, 1, 1}}, x, y, z, 2000, scratch,
-                        scratch);
-            CHECK(machine.get<float>(z, 2000) == made<float>(2000, [](int i) { return float(i) / 8 + float(3 * i); }));
-        }
-        {
-            constexpr int rows = 3, columns = 1008;
-            tests::Machine machine;
-            const auto x = machine.buffer("x", made<std::uint16_t>(rows * columns, [](int i) {
-                                              return std::uint16_t(0x3c00 + i * 37 % 1024);  // from 1 to 2
-                                          }));
-            const auto y = machine.empty<float>("y", rows * columns);
-            machine.run(text("1_softmax"),
-                        {.grid = {rows, 1, 1}, .block = {256, 1, 1}, .dynamic_shared_bytes = 32 * 1024}, x, y, columns,
-                        scratch, scratch);
-            const auto result = machine.get<float>(y, rows * columns);
-            const auto value = [](int i) { return 1 + double(i * 37 % 1024) / 1024; };
-            for (int row = 0; row < rows; ++row) {
-                double sum = 0;
-                for (int i = 0; i < columns; ++i) sum += std::exp(value(row * columns + i));
-                for (int i = 0; i < columns; i += 61) {
-                    const int at = row * columns + i;
-                    CHECK(result[at] == Approx(std::exp(value(at)) / sum).epsilon(1e-5));
-                }
-            }
-        }
-        {
-            tests::Machine machine;
-            const auto x = machine.buffer("x", made<int>(96, [](int i) { return i % 7 - 3; }));
-            const auto y = machine.empty<int>("y", 256);
-            machine.run(text("9_scan_and_sort"), {.block = {128, 1, 1}, .dynamic_shared_bytes = 32 * 1024}, x, y, 96,
-                        scratch, scratch);
-            std::vector<int> sums = made<int>(256, [](int i) { return i < 96 ? i % 7 - 3 : 0; });
-            for (std::size_t i = 1; i < sums.size(); ++i) sums[i] += sums[i - 1];
-            std::sort(sums.begin(), sums.end());
-            sums.resize(96);
-            CHECK(machine.get<int>(y, 96) == sums);
-            CHECK_THAT(machine.printed, tests::contains("last"));
-        }
-    }
 }
