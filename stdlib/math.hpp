@@ -106,7 +106,7 @@ template <Value<float> V>
 auto log(const V& x) {
     return approx::log2(x) * 0x1.62e430p-1f;
 }
-/// For x > 0. The relative error grows with y: 2^-21 (1 + |y| (1 + |log2 x|)).
+/// For x > 0. The relative error grows with y: 2^-21 (1 + |y| (1 + |log2 x|)), where that is below 1.
 template <Value<float> X, Operand Y>
 auto pow(const X& x, const Y& y) {
     return approx::exp2(y * approx::log2(x));

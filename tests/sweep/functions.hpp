@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the library's elementary functions: what the device computes, what the host, how far apart they may be
-// and how far they are. docs/math.md shows it, sweep_math measures it.
+// The table of the library's elementary functions: what the device computes, what the host, how far apart they may be.
+// measured.hpp has how far they are.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,16 +11,6 @@
 
 namespace ikat::test {
 
-/// What sweep_math printed for a function: the largest error, where it is, which part of the results is not the nearest
-/// number, and a sum over all results, the same on every device (0: they differ, fast forms).
-template <class T>
-struct Recorded {
-    double error = 0;
-    T at = 0;
-    double misrounded_percent = 0;
-    std::uint64_t digest = 0;
-};
-
 /// How f(-x) follows from f(x).
 enum class Symmetry { None, Odd, Even };
 
@@ -28,11 +18,10 @@ template <class T>
 struct Function {
     using Value = T;
 
-    std::string_view name;
+    std::string_view name;  // of f64 with the prefix f64:
     Leaf<T> (*device)(const Leaf<T>&);
     WideOf<T> (*host)(WideOf<T>);
     double bound;
-    Recorded<T> recorded{};
     Symmetry symmetry = Symmetry::None;
     /// What errors are counted in, if not in ulp of the result. What the text says is 1 then the bound.
     double (*unit)(double x, double want) = nullptr;
@@ -43,8 +32,6 @@ struct Power {
     std::string_view name;
     Leaf<float> (*device)(const Leaf<float>&, const Leaf<float>&);
     double bound;
-    Recorded<float> recorded{};
-    float recorded_y = 0;
     double (*unit)(double x, double y, double want) = nullptr;
     std::string_view unit_text{};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the errors of the library's elementary functions: of f32 over all 2^32 arguments, of f64 and of powers over
-// 2^26 and 2^30 samples. Each line that it prints ends with what the table in functions.cpp should say; a function that
-// exceeds its bound, or whose error is not the one recorded there, is a failure.
+// 2^26 and 2^30 samples. Each line that it prints is a row for measured.cpp; a function that exceeds its bound, or is
+// not what stands there, is a failure.
 //
 //     sweep_math                                all functions, on the emulator
 //     sweep_math exp f64:exp pow                these
@@ -14,12 +14,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/device.hpp"
+#include "tests/sweep/measured.hpp"
 #include "tests/sweep/sweep.hpp"
 
 namespace ikat::test {
@@ -30,25 +30,26 @@ struct Wish {
     std::uint32_t stride = 1, part = 0, parts = 1;
     bool list = false;
 
-    bool wants(const std::string& name) const { return names.empty() || std::ranges::count(names, name) > 0; }
+    bool wants(std::string_view name) const { return names.empty() || std::ranges::count(names, name) > 0; }
 };
 
-/// Prints what was found, as a row of the table has it; whether it is within the bound and, of a whole sweep, as
-/// recorded.
+/// Prints what was found as a row of measured.cpp; whether it is within the bound and, of a whole sweep, what stands
+/// there.
 template <class T>
-bool report(const std::string& name, const Outcome<T>& found, const auto& row, std::uint32_t stride, double seconds) {
-    const auto& recorded = row.recorded;
-    const bool same_bits = recorded.digest == 0 || found.digest == recorded.digest;
+bool report(const auto& row, const Outcome<T>& found, std::uint64_t sample_digest, bool whole) {
+    const Measured& before = measured(row.name);
+    const std::uint64_t digest = row.unit ? 0 : found.digest, of_sample = row.unit ? 0 : sample_digest;
+    const std::string numbers = fmt::format("{:.4f}, {:a}, {:a}, {:.4f}", found.error, double(found.at),
+                                            double(found.y), found.misrounded_percent());
     const bool good = found.error <= row.bound;
-    const bool as_recorded =
-        stride != 1 || (fmt::format("{:.4f}", found.error) == fmt::format("{:.4f}", recorded.error) &&
-                        found.at == recorded.at && same_bits);
-    fmt::print("{:18} {:6.0f} s  {{{:.4f}, {:a}{}, {:.4f}, 0x{:016x}}}, y {:a}, got {:a}{}{}\n", name, seconds,
-               found.error, found.at, std::is_same_v<T, float> ? "f" : "", found.misrounded_percent(), found.digest,
-               found.y, found.got, good ? "" : fmt::format("  EXCEEDS {}", row.bound),
-               as_recorded ? "" : "  NOT AS RECORDED");
+    const bool as_before = numbers == fmt::format("{:.4f}, {:a}, {:a}, {:.4f}", before.error, before.at, before.y,
+                                                  before.misrounded_percent) &&
+                           digest == before.digest && of_sample == before.sample_digest;
+    fmt::print("    {{\"{}\", {}, {:#x}, {:#x}}},{}{}\n", row.name, numbers, digest, of_sample,
+               good ? "" : fmt::format("  // EXCEEDS {}, got {:a}", row.bound, double(found.got)),
+               !whole || as_before ? "" : "  // NOT AS BEFORE");
     std::fflush(stdout);
-    return good && as_recorded;
+    return good && (!whole || as_before);
 }
 
 /// Measures the functions that are wished for, and counts.
@@ -56,14 +57,13 @@ class Run {
 public:
     explicit Run(const Wish& wish) : wish_(wish) {}
 
-    void each(const auto& rows, const char* prefix, std::uint64_t count_or_stride) {
+    void each(const auto& rows) {
         for (const auto& row : rows) {
-            const std::string name = prefix + std::string(row.name);
-            if (!wish_.wants(name) || seen_++ % wish_.parts != wish_.part) continue;
+            if (!wish_.wants(row.name) || seen_++ % wish_.parts != wish_.part) continue;
             if (wish_.list)
-                fmt::print("{}\n", name);
+                fmt::print("{}\n", row.name);
             else
-                measure(name, row, count_or_stride);
+                measure(row);
         }
     }
 
@@ -74,11 +74,10 @@ public:
     }
 
 private:
-    void measure(const std::string& name, const auto& row, std::uint64_t count_or_stride) {
-        const auto start = std::chrono::steady_clock::now();
-        const auto found = sweep(row, device_, count_or_stride);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        failed_ += !report(name, found, row, wish_.stride, seconds);
+    void measure(const auto& row) {
+        const std::uint64_t sample_digest = sweep(row, device_, sample_stride).digest;
+        const auto found = sweep(row, device_, wish_.stride);
+        failed_ += !report(row, found, sample_digest, wish_.stride == 1);
     }
 
     const Wish& wish_;
@@ -88,9 +87,9 @@ private:
 
 int main(const Wish& wish) {
     Run run(wish);
-    run.each(f32_functions(), "", wish.stride);
-    run.each(power_functions(), "", (std::uint64_t{1} << 30) / wish.stride);
-    run.each(f64_functions(), "f64:", (std::uint64_t{1} << 26) / wish.stride);
+    run.each(f32_functions());
+    run.each(power_functions());
+    run.each(f64_functions());
     return run.finish();
 }
 

@@ -121,10 +121,10 @@ double host(float x, float y) { return std::pow(double(x), double(y)); }
 
 }  // namespace
 
-Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint64_t count) {
+Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint32_t stride) {
     const auto kernel = made(function);
-    Outcome<double> outcome{.arguments = count};
-    for_each_slice(count, [&](std::uint64_t from, std::uint64_t to) {
+    Outcome<double> outcome{.arguments = (std::uint64_t{1} << 26) / stride};
+    for_each_slice(outcome.arguments, [&](std::uint64_t from, std::uint64_t to) {
         std::vector<double> x;
         for (std::uint64_t n = from; n < to; ++n) x.push_back(argument(n));
         const auto y = results(device, kernel, x);
@@ -137,10 +137,10 @@ Outcome<double> sweep(const Function<double>& function, const runtime::Device& d
     return outcome;
 }
 
-Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint64_t count) {
+Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint32_t stride) {
     const auto kernel = made(power);
-    Outcome<float> outcome{.arguments = count};
-    for_each_slice(count, [&](std::uint64_t from, std::uint64_t to) {
+    Outcome<float> outcome{.arguments = (std::uint64_t{1} << 30) / stride};
+    for_each_slice(outcome.arguments, [&](std::uint64_t from, std::uint64_t to) {
         std::vector<float> x, y;
         for (std::uint64_t n = from; n < to; ++n) x.push_back(pair(n).x), y.push_back(pair(n).y);
         const auto z = results(device, kernel, x, y);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the functions of the table on a device and compares with the host: one of f32 over all its arguments or every
-// n-th, one of f64 and powers over a sample that is the same each time.
+// Runs the functions of the table on a device and compares with the host: with stride 1 those of f32 over all
+// arguments, those of f64 over 2^26 and powers over 2^30 that are the same each time; with another over as much fewer.
 #pragma once
 #include <cstdint>
 
@@ -8,6 +8,9 @@
 #include "tests/sweep/functions.hpp"
 
 namespace ikat::test {
+
+/// Of the sweep that every run of the tests makes.
+inline constexpr std::uint32_t sample_stride = 4001;
 
 /// What a sweep found. Of equal errors the first counts.
 template <class T>
@@ -25,10 +28,10 @@ struct Outcome {
 Outcome<float> sweep(const Function<float>& function, const runtime::Device& device, std::uint32_t stride);
 
 /// Zeros, infinities and their like, then bit patterns from everywhere and ordinary numbers, in turns.
-Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint64_t count);
+Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint32_t stride);
 
 /// Pairs: of special values; of all exponents; whose power is in range; of x near 1; of y that are halves.
-Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint64_t count);
+Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint32_t stride);
 
 /// The error at one place.
 template <class T>
