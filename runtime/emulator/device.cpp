@@ -45,7 +45,9 @@ public:
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
         std::vector<std::byte> bytes(element.size() * count);
-        for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = element[i % element.size()];
+        if (!bytes.empty()) std::ranges::copy(element, bytes.begin());
+        for (std::size_t done = element.size(); done < bytes.size(); done *= 2)
+            std::copy_n(bytes.begin(), std::min(done, bytes.size() - done), bytes.begin() + std::ptrdiff_t(done));
         write(to, bytes, stream);
     }
 

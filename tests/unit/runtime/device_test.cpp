@@ -127,6 +127,15 @@ TEST_CASE("list: what is there, and why something is not") {
     CHECK(reports[1].problem.empty());
 }
 
+TEST_CASE("a fill reaches every element and no more, at any size") {
+    const Device device = emulator();
+    for (const std::size_t size : {0, 1, 2, 3, 7, 8, 1000}) {
+        auto b = device.buffer<std::uint64_t>(size, "b");
+        b.fill(0x0123456789abcdef);
+        CHECK(b.download() == std::vector<std::uint64_t>(size, 0x0123456789abcdef));
+    }
+}
+
 TEST_CASE("buffers: up, down, fill, copy") {
     const Device device = emulator();
     std::vector<std::uint32_t> host(1000);
