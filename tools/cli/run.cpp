@@ -91,14 +91,14 @@ public:
         }
     }
 
-    /// Those of the arguments first, in their order.
+    /// Those of the arguments first, in their order; then others by their addresses.
     void sort(std::vector<emulator::BufferTraffic>& buffers) const {
         const auto position = [&](const emulator::BufferTraffic& of) {
             std::size_t i = 0;
             while (i < size() && !(buffer(i) && buffer(i)->address() == of.address)) ++i;
-            return i;
+            return std::pair(i, of.address);
         };
-        std::ranges::stable_sort(buffers, {}, position);
+        std::ranges::sort(buffers, {}, position);
     }
 
     void write_outputs() const {
