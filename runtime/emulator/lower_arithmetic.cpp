@@ -319,7 +319,12 @@ void Lowering::product24(Operation low, Operation high, Form& form, Operands ope
     integer_operation(operation, form.take_type().value_or(Type::Pred), operands);
 }
 void Lowering::mul24(Form& form, Operands operands) { product24(Operation::Mul24, Operation::Mul24Hi, form, operands); }
-void Lowering::mad24(Form& form, Operands operands) { product24(Operation::Mad24, Operation::Mad24Hi, form, operands); }
+void Lowering::mad24(Form& form, Operands operands) {
+    if (!form.take(".sat")) return product24(Operation::Mad24, Operation::Mad24Hi, form, operands);
+    form.take(".hi");
+    form.take_type();
+    on_words(Scalar::ProductHighSaturated, operands, 16);
+}
 
 void Lowering::dot_product(Operation operation, std::uint32_t form_bits, Form& form, Operands operands) {
     const Type a = form.take_type().value_or(Type::Pred), b = form.take_type().value_or(Type::Pred);

@@ -63,6 +63,8 @@ TEST_CASE("saturating products") {
     CHECK(one("mad.hi.sat.s32 %r0, %r1, %r2, %r3;", 0x7fffffff, 0x7fffffff, 0x7fffffff) == 0x7fffffff);
     CHECK(one("mad.hi.sat.s32 %r0, %r1, %r2, %r3;", 0x80000000, 0x7fffffff, 0x80000000) == 0x80000000);
     CHECK(one("mad.hi.sat.s32 %r0, %r1, %r2, %r3;", 0x10000, 0x10000, 5) == 6);
+    CHECK(one("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", 0x7fffff, 0x7fffff, 0x7fffffff) == 0x7fffffff);
+    CHECK(one("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", 0xff000100, 0x000200, 7) == 9);
 }
 
 TEST_CASE("min and max of magnitudes, of three, and above zero") {

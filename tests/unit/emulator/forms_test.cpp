@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The opcode table held against the emulator: each form, with some of its choices of modifiers and registers for its
+// operands, is decoded, or is one of those that are said here not to run.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/opcodes.hpp"
+#include "tests/unit/emulator/machine.hpp"
+
+using namespace ikat;
+using nvptx::Form;
+using nvptx::Group;
+using nvptx::OperandRule;
+
+namespace {
+
+constexpr std::size_t most_choices = 80;  // per form
+
+/// Opcodes and forms that need what the emulator does not have: the text before "..." begins the instruction.
+constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
+                                        "cp.",
+                                        "ldmatrix.",
+                                        "mbarrier.",
+                                        "mma.",
+                                        "movmatrix.",
+                                        "multimem.",
+                                        "setmaxnreg.",
+                                        "stmatrix.",
+                                        "suld.",
+                                        "suq.",
+                                        "sured.",
+                                        "sust.",
+                                        "tcgen05.",
+                                        "tensormap.",
+                                        "tex.",
+                                        "tld4.",
+                                        "txq.",
+                                        "wgmma.",
+                                        "wmma.",
+                                        "st.async",
+                                        "st.bulk",
+                                        "red.async",
+                                        "cvt.rs."};
+
+/// Choice number k of a modifier for each group; nothing past the last.
+std::vector<std::string> choice(const Form& form, std::uint64_t k) {
+    std::vector<std::string> modifiers;
+    for (const Group& group : form.groups) {
+        const std::uint64_t count = group.alternatives.size() + (group.optional ? 1 : 0);
+        const std::uint64_t number = k % count;
+        k /= count;
+        if (number < group.alternatives.size()) modifiers.emplace_back(group.alternatives[number]);
+    }
+    return modifiers;
+}
+
+std::uint64_t choices(const Form& form) {
+    std::uint64_t count = 1;
+    for (const Group& group : form.groups) count *= group.alternatives.size() + (group.optional ? 1 : 0);
+    return count;
+}
+
+class Operands {
+public:
+    Operands(const nvptx::Match& match, bool short_addresses) : match_(match), short_(short_addresses) {}
+
+    std::string operator()(const OperandRule& rule) {
+        const std::string first = operand(rule);
+        return rule.second ? first + "|" + reg(nvptx::find_type("pred")) : first;
+    }
+
+private:
+    std::string operand(const OperandRule& rule) {
+        const nvptx::Type type = type_of(rule);
+        switch (rule.letter) {
+            case 'm': return short_ ? "[%r8]" : "[%d8]";
+            case 'l': return "L";
+            case 'L': return "targets";
+            case 'i': return "3";
+            case 'p':
+            case 'q': return reg(nvptx::find_type("pred"));
+            case 'v':
+            case 'V': return vector(type, rule.parts ? rule.parts : match_.vector);
+            case 'D':
+            case 'S': return match_.vector > 1 ? vector(type, match_.vector) : reg(type);
+            default: return reg(type);
+        }
+    }
+
+    nvptx::Type type_of(const OperandRule& rule) const {
+        if (rule.type == "t") return match_.t;
+        if (rule.type == "u") return match_.u;
+        if (rule.type == "wide") return {match_.t.kind, std::uint16_t(2 * match_.t.bits)};
+        const nvptx::Type type = nvptx::find_type(rule.type);
+        return type ? type : nvptx::find_type("b32");
+    }
+
+    std::string vector(nvptx::Type type, std::uint32_t count) {
+        std::string out = "{" + reg(type);
+        for (std::uint32_t i = 1; i < count; ++i) out += ", " + reg(type);
+        return out + "}";
+    }
+
+    /// The next register that holds the type.
+    std::string reg(nvptx::Type type) {
+        next_ = next_ % 8 + 1;
+        const char* const name = type.kind == nvptx::Type::Kind::Predicate ? "%p"
+                                 : type.bits <= 8                          ? "%b"
+                                 : type.bits <= 16                         ? "%h"
+                                 : type.bits <= 32                         ? "%r"
+                                 : type.bits <= 64                         ? "%d"
+                                                                           : "%q";
+        return name + std::to_string(next_);
+    }
+
+    const nvptx::Match& match_;
+    bool short_;
+    int next_ = 0;
+};
+
+/// The instruction; "" where the modifiers do not go together.
+std::string instruction(const Form& form, const std::vector<std::string>& modifiers) {
+    nvptx::Module module;
+    std::vector<nvptx::Name> names;
+    std::string text(form.stem);
+    bool short_addresses = false;
+    for (const std::string& each : modifiers) {
+        text += "." + each;
+        names.push_back(module.intern("." + each));
+        short_addresses |= each.starts_with("shared");
+    }
+    nvptx::Instruction bare{.opcode = module.intern(form.stem), .modifiers = module.add_modifiers(names)};
+    nvptx::Match match = nvptx::match(module, bare);
+    const bool in_call = text.find(".param") != text.npos;  // which names its parameters
+    if (match.problems || in_call) return "";
+    match.form = &form;
+    Operands operand(match, short_addresses);
+    const char* separator = " ";
+    for (const OperandRule& rule : form.operands) {
+        const bool absent = !rule.modifier.empty() && std::ranges::find(modifiers, rule.modifier) == modifiers.end();
+        if (absent || rule.optional) continue;
+        text += separator + operand(rule);
+        separator = ", ";
+    }
+    return text + ";";
+}
+
+/// The instruction behind a branch around it, so that it is decoded and does nothing.
+std::string skipped(const std::string& instruction) {
+    return ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u32 n)\n{\n"
+           ".reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .b128 %q<9>;\n"
+           "targets: .branchtargets L;\nbra L;\n@%p1 bra M;\n" +
+           instruction + "\nM:\nL:\nret;\n}\n";
+}
+
+bool is_accepted(const std::string& text) {
+    return std::ranges::none_of(nvptx::check(nvptx::parse(text, "k.ptx"), {.unknown_opcodes = Severity::Error}),
+                                [](const Diagnostic& each) { return each.severity == Severity::Error; });
+}
+
+}  // namespace
+
+TEST_CASE("every form of the opcode table is run, or is known not to be") {
+    std::set<std::string_view> stems, used;
+    for (const nvptx::table::Part& part : nvptx::table::parts())
+        for (const nvptx::table::Row& row : part.rows) stems.insert(row.stem);
+    stems.erase("call");  // its operands are those of a function
+    std::size_t decoded = 0;
+    for (const std::string_view stem : stems)
+        for (const Form& form : nvptx::forms_of(stem)) {
+            const std::uint64_t all = choices(form), step = std::max<std::uint64_t>(1, all / most_choices) | 1;
+            for (std::uint64_t k = 0; k < all; k += step) {
+                const std::string text = instruction(form, choice(form, k));
+                if (text.empty()) continue;
+                INFO(text);
+                const auto known = std::ranges::find_if(not_run, [&](auto name) { return text.starts_with(name); });
+                if (known != std::end(not_run)) {
+                    used.insert(*known);
+                    continue;
+                }
+                const std::string kernel = skipped(text);
+                if (!is_accepted(kernel)) continue;
+                tests::Machine machine;
+                CHECK(machine.failure(kernel, {}, 0) == "no failure");
+                ++decoded;
+            }
+        }
+    CHECK(decoded > 5000);
+    CHECK(used.size() == std::size(not_run));
+}
