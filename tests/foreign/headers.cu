@@ -10,10 +10,13 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda/atomic>
 #include <cuda/barrier>
-#include <cuda/functional>
 #include <cuda/pipeline>
 
 namespace groups = cooperative_groups;
+
+struct Larger {
+    __device__ double operator()(double a, double b) const { return a > b ? a : b; }
+};
 
 extern "C" __global__ void block_sort(unsigned* keys, float* values) {
     using Sort = cub::BlockRadixSort<unsigned, 128, 4, float>;
@@ -36,7 +39,7 @@ extern "C" __global__ void block_scan(long long* x, double* y) {
     Scan(storage.scan).InclusiveSum(x[threadIdx.x], sum);
     x[threadIdx.x] = sum;
     __syncthreads();
-    const double most = Reduce(storage.reduce).Reduce(y[threadIdx.x], cuda::maximum<double>());
+    const double most = Reduce(storage.reduce).Reduce(y[threadIdx.x], Larger());
     if (threadIdx.x == 0) y[0] = most;
 }
 
