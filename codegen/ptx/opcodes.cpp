@@ -30,7 +30,6 @@ constexpr Set set_table[] = {
     {"minifloat2", "e2m1x2|e2m3x2|e3m2x2"},
     {"minifloat4", "e4m3x4|e5m2x4|e2m1x4|e2m3x4|e3m2x4"},
     {"block", "shared|shared::cta"},
-    {"truth", "u16|s16|u32|s32|f16|f32"},
 };
 
 constexpr Set list_table[] = {
@@ -206,8 +205,22 @@ constexpr Row row_table[] = {
     {.stem = "setp", .modifiers = "$fcompare $combine ftz? $float|f16x2:t", .operands = "q|q s:t s:t p"},
     {.stem = "setp", .modifiers = "$fcompare bf16|bf16x2:t", .operands = "q|q s:t s:t", .feature = Bfloat16Math},
     {.stem = "setp", .modifiers = "$fcompare $combine bf16|bf16x2:t", .operands = "q|q s:t s:t p", .feature = Bfloat16Math},
-    {.stem = "set", .modifiers = "$ucompare|$fcompare ftz? $truth:t $scalar|f16:u", .operands = "d:t s:u s:u"},
-    {.stem = "set", .modifiers = "$ucompare|$fcompare $combine ftz? $truth:t $scalar|f16:u", .operands = "d:t s:u s:u p"},
+    {.stem = "set", .modifiers = "$fcompare ftz? u16|s16|u32|s32:t f16:u", .operands = "d:t s:u s:u", .feature = HalfAbsolute},
+    {.stem = "set", .modifiers = "$fcompare $combine ftz? u16|s16|u32|s32:t f16:u", .operands = "d:t s:u s:u p", .feature = HalfAbsolute},
+    {.stem = "set", .modifiers = "$fcompare ftz? u32|s32:t f16x2:u", .operands = "d:t s:u s:u", .feature = HalfAbsolute},
+    {.stem = "set", .modifiers = "$fcompare $combine ftz? u32|s32:t f16x2:u", .operands = "d:t s:u s:u p", .feature = HalfAbsolute},
+    {.stem = "set", .modifiers = "$ucompare|$fcompare ftz? u32|s32|f16|f32:t $scalar:u", .operands = "d:t s:u s:u"},
+    {.stem = "set", .modifiers = "$ucompare|$fcompare $combine ftz? u32|s32|f16|f32:t $scalar:u", .operands = "d:t s:u s:u p"},
+    {.stem = "set", .modifiers = "$fcompare ftz? f16:t f16:u", .operands = "d:t s:u s:u"},
+    {.stem = "set", .modifiers = "$fcompare $combine ftz? f16:t f16:u", .operands = "d:t s:u s:u p"},
+    {.stem = "set", .modifiers = "$fcompare ftz? f16x2:t f16x2:u", .operands = "d:t s:u s:u"},
+    {.stem = "set", .modifiers = "$fcompare $combine ftz? f16x2:t f16x2:u", .operands = "d:t s:u s:u p"},
+    {.stem = "set", .modifiers = "$ucompare|$fcompare bf16:t $scalar:u", .operands = "d:t s:u s:u", .feature = Bfloat16Math},
+    {.stem = "set", .modifiers = "$ucompare|$fcompare $combine bf16:t $scalar:u", .operands = "d:t s:u s:u p", .feature = Bfloat16Math},
+    {.stem = "set", .modifiers = "$fcompare bf16|u16|s16|u32|s32:t bf16:u", .operands = "d:t s:u s:u", .feature = Bfloat16Math},
+    {.stem = "set", .modifiers = "$fcompare $combine bf16|u16|s16|u32|s32:t bf16:u", .operands = "d:t s:u s:u p", .feature = Bfloat16Math},
+    {.stem = "set", .modifiers = "$fcompare bf16x2|u32|s32:t bf16x2:u", .operands = "d:t s:u s:u", .feature = Bfloat16Math},
+    {.stem = "set", .modifiers = "$fcompare $combine bf16x2|u32|s32:t bf16x2:u", .operands = "d:t s:u s:u p", .feature = Bfloat16Math},
     {.stem = "selp", .modifiers = "$scalar:t", .operands = "d:t s:t s:t p"},
     {.stem = "slct", .modifiers = "ftz? $scalar:t s32|f32:u", .operands = "d:t s:t s:t s:u"},
 

@@ -152,7 +152,7 @@ constexpr Target target_table[] = {
 constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::None, .name = "nothing"},
     {.feature = Feature::MatrixLoad, .name = "ldmatrix", .version = {6, 5}},
-    {.feature = Feature::HalfAbsolute, .name = "abs of f16", .version = {6, 5}},
+    {.feature = Feature::HalfAbsolute, .name = "abs of f16, and set of it to integers", .version = {6, 5}},
     {.feature = Feature::HalfMath, .name = "ex2 and tanh in half precision, tanh.approx", .version = {7, 0}},
     {.feature = Feature::AsyncCopy, .name = "cp.async", .version = {7, 0}, .target = 80},
     {.feature = Feature::AsyncCopyIgnoreSource, .name = "cp.async with ignore-src", .version = {7, 5}, .target = 80},

@@ -17,7 +17,10 @@ namespace sem = ir::sem;
 
 template <Atomic A, class T>
 T updated(T old, T b, T c) {
-    if constexpr (A == Atomic::Add)
+    if constexpr (is_pair<T> && (A == Atomic::Add || A == Atomic::Min || A == Atomic::Max)) {
+        using Lane = typename T::lane_type;
+        return {updated<A, Lane>(old.x, b.x, c.x), updated<A, Lane>(old.y, b.y, c.y)};
+    } else if constexpr (A == Atomic::Add)
         return sem::Add.template operator()<T>(old, b);
     else if constexpr (A == Atomic::Min)
         return sem::minimum(old, b);
@@ -158,6 +161,17 @@ const Op* take_back(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
     IKAT_NEXT;
 }
 
+/// Of small floats, and of two in one register, lane by lane; min and max stand in vectors alone.
+template <class T>
+Handler for_small(Atomic a) {
+    switch (a) {
+        case Atomic::Add: return atomic<Atomic::Add, T>;
+        case Atomic::Min: return atomic<Atomic::Min, T>;
+        case Atomic::Max: return atomic<Atomic::Max, T>;
+        default: return nullptr;
+    }
+}
+
 }  // namespace
 
 Handler put_aside_wide_atomic() { return put_aside; }
@@ -171,7 +185,10 @@ Handler select_atomic(Atomic a, Type type) {
         case Type::I32: return for_integer<std::int32_t>(a);
         case Type::U64: return for_integer<std::uint64_t>(a);
         case Type::I64: return for_integer<std::int64_t>(a);
-        case Type::F16: return a == Atomic::Add ? atomic<Atomic::Add, half> : nullptr;
+        case Type::F16: return for_small<half>(a);
+        case Type::BF16: return for_small<bfloat16>(a);
+        case Type::F16x2: return for_small<half2>(a);
+        case Type::BF16x2: return for_small<bfloat16x2>(a);
         case Type::F32: return a == Atomic::Add ? atomic<Atomic::Add, float> : nullptr;
         case Type::F64: return a == Atomic::Add ? atomic<Atomic::Add, double> : nullptr;
         default: return nullptr;

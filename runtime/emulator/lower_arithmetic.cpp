@@ -169,39 +169,50 @@ void Lowering::minmax(Operation plain, Operation nan, Form& form, Operands opera
 void Lowering::min(Form& form, Operands operands) { minmax(Operation::Min, Operation::MinNan, form, operands); }
 void Lowering::max(Form& form, Operands operands) { minmax(Operation::Max, Operation::MaxNan, form, operands); }
 
-/// min.xorsign.abs.f32, min.abs.f32 and those of three operands: of magnitudes, the sign that of all signs together.
-void Lowering::minmax_of_magnitudes(Operation operation, Form& form, Operands operands) {
-    const bool sign = form.take(".xorsign"), magnitude = form.take(".abs"), ftz = form.take(".ftz");
-    if (form.take_type() != Type::F32 || operands.size() < 3 || operands.size() > 4)
-        unsupported("this form is known on .f32 alone");
+/// The least of numbers of one type, or of their magnitudes; `sign` gives it the sign of all signs together.
+Value Lowering::least_magnitude(Operation operation, Type type, Magnitudes form, std::span<const Value> numbers) {
+    const std::uint32_t top = 1u << (ir::bits(type) - 1);
     const auto word = [&](Operation of, Value a, Value b) {
         const Value to = temporary(4);
         apply(select_integer(of, Type::U32), to, {a, b});
         return to;
     };
-    const Value bits = constant(0x7fffffff, 4);
-    const Result d = result(operands[0], Type::F32);
     Value least{}, signs{};
-    for (std::size_t i = 1; i < operands.size(); ++i) {
-        const Value each = source(operands[i], Type::F32);
-        const Value part = magnitude ? word(Operation::And, each, bits) : each;
-        if (sign) signs = i == 1 ? each : word(Operation::Xor, signs, each);
-        if (i == 1) {
-            least = part;
-            continue;
-        }
-        const Value both = temporary(4);
-        apply(select_float(operation, Type::F32, ftz, {}), both, {least, part});
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const Value part = form.magnitude ? word(Operation::And, numbers[i], constant(top - 1, 4)) : numbers[i];
+        if (form.sign) signs = i == 0 ? numbers[i] : word(Operation::Xor, signs, numbers[i]);
+        const Value both = i == 0 ? part : temporary(4);
+        if (i > 0) apply(select_float(operation, type, form.ftz, {}), both, {least, part});
         least = both;
     }
-    if (sign) {
-        const Value number = temporary(0), negative = word(Operation::And, signs, constant(0x80000000, 4));
-        apply(select_compare(Comparison::Num, Type::F32, false), number, {least, least});
-        const Value with_sign = word(Operation::Or, least, negative), chosen = temporary(4);
-        apply(select_choose(4), chosen, {with_sign, least, number});
-        least = chosen;
+    if (!form.sign) return least;
+    const Value number = temporary(0), negative = word(Operation::And, signs, constant(top, 4));
+    apply(select_compare(Comparison::Num, type, false), number, {least, least});
+    const Value with_sign = word(Operation::Or, least, negative), chosen = temporary(4);
+    apply(select_choose(4), chosen, {with_sign, least, number});
+    return chosen;
+}
+
+/// min.xorsign.abs.f32, min.abs.f32 and those of three operands; of packed numbers lane by lane.
+void Lowering::minmax_of_magnitudes(Operation operation, Form& form, Operands operands) {
+    const Magnitudes how{.sign = form.take(".xorsign"), .magnitude = form.take(".abs"), .ftz = form.take(".ftz")};
+    const Type type = form.take_type().value_or(Type::Pred);
+    if (!ir::is_float(type) || type == Type::F64 || operands.size() < 3 || operands.size() > 4)
+        unsupported("this form is known on floats of 16 and 32 bits");
+    const Result d = result(operands[0], type);
+    std::vector<Value> numbers;
+    for (std::size_t i = 1; i < operands.size(); ++i) numbers.push_back(source(operands[i], type));
+    if (!is_packed(type)) {
+        apply(select_move(4, 4), d.at, {least_magnitude(operation, type, how, numbers)});
+        return finish(d);
     }
-    apply(select_move(4, 4), d.at, {least});
+    const auto of_lane = [&](unsigned number) {
+        std::vector<Value> lanes;
+        for (Value packed : numbers) lanes.push_back(lane_of(packed, type, number));
+        return least_magnitude(operation, lane(type), how, lanes);
+    };
+    const Value low = of_lane(0), high = of_lane(1);
+    apply(select_pack(4), d.at, {low, high});
     finish(d);
 }
 

@@ -43,7 +43,31 @@ Value Lowering::compared(Form& form, Type type, std::string_view comparison, con
     return to;
 }
 
+/// p combined with the predicate operand, if the form has one.
+Value Lowering::combined(std::string_view combine, Value p, Operands operands) {
+    if (combine.empty()) return p;
+    const Value both = temporary(0);
+    apply(combine == ".or"    ? predicate_or
+          : combine == ".xor" ? predicate_xor
+                              : predicate_and,
+          both, {p, predicate(operands[3])});
+    return both;
+}
+
+/// The comparison of each lane of packed operands.
+std::array<Value, 2> Lowering::compared_lanes(Form& form, Type type, std::string_view comparison, Operands operands) {
+    const auto known = comparison_named(comparison);
+    if (!known) unsupported("it has no comparison the emulator knows");
+    const bool ftz = form.take(".ftz");
+    const Value a = source(operands[1], type), b = source(operands[2], type);
+    std::array<Value, 2> out{temporary(0), temporary(0)};
+    for (unsigned k = 0; k < 2; ++k)
+        apply(select_compare(*known, lane(type), ftz), out[k], {lane_of(a, type, k), lane_of(b, type, k)});
+    return out;
+}
+
 /// setp.lt.and.s32 p|q, a, b, c:   p = (a < b) and c,   q = !(a < b) and c
+/// setp.lt.and.f16x2:              p and q are those of the lower and the upper lane
 void Lowering::setp(Form& form, Operands operands) {
     const std::string_view comparison = take_comparison(form);
     const std::string_view combine = form.take_any({".and", ".or", ".xor"});
@@ -52,21 +76,23 @@ void Lowering::setp(Form& form, Operands operands) {
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
     const Result p = result(targets[0], Type::Pred);
-    if (combine.empty() && !pair) {
+    if (combine.empty() && !pair && !is_packed(*type)) {
         const auto known = comparison_named(comparison);
         if (!known) unsupported("it has no comparison the emulator knows");
         const Value a = source(operands[1], *type), b = source(operands[2], *type);
         return apply(select_compare(*known, *type, form.take(".ftz")), p.at, {a, b});
     }
-    const Value holds = compared(form, *type, comparison, operands[1], operands[2]);
-    const Value fails = temporary(0);
-    apply(predicate_not, fails, {holds});
-    const Value c = combine.empty() ? constant(~0u, 0) : predicate(operands[3]);
-    const Handler handler = combine == ".or" ? predicate_or : combine == ".xor" ? predicate_xor : predicate_and;
-    // c may be one of the results
-    const Value first = temporary(0);
-    apply(handler, first, {holds, c});
-    if (pair) apply(handler, result(targets[1], Type::Pred).at, {fails, c});
+    std::array<Value, 2> holds;
+    if (is_packed(*type)) {
+        if (!pair) unsupported("it gives a predicate for each lane: p|q");
+        holds = compared_lanes(form, *type, comparison, operands);
+    } else {
+        holds = {compared(form, *type, comparison, operands[1], operands[2]), temporary(0)};
+        apply(predicate_not, holds[1], {holds[0]});
+    }
+    // the predicate that they are combined with may be one of the results
+    const Value first = combined(combine, holds[0], operands), second = combined(combine, holds[1], operands);
+    if (pair) apply(predicate_move, result(targets[1], Type::Pred).at, {second});
     apply(predicate_move, p.at, {first});
 }
 
@@ -75,20 +101,23 @@ void Lowering::set(Form& form, Operands operands) {
     const std::string_view combine = form.take_any({".and", ".or", ".xor"});
     const Type to = form.take_type().value_or(Type::Pred), type = form.take_type().value_or(Type::Pred);
     const Result d = result(operands[0], to);
-    Value p = compared(form, type, comparison, operands[1], operands[2]);
-    if (!combine.empty()) {
-        const Value both = temporary(0);
-        apply(combine == ".or"    ? predicate_or
-              : combine == ".xor" ? predicate_xor
-                                  : predicate_and,
-              both, {p, predicate(operands[3])});
-        p = both;
+    const Type each = lane(to);
+    const std::uint64_t yes = each == Type::F32    ? 0x3f800000
+                              : each == Type::F16  ? half(1.0).bits
+                              : each == Type::BF16 ? bfloat16(1.0).bits
+                              : is_packed(type)    ? 0xffff
+                                                   : ~0u;
+    const auto chosen = [&](Value holds, Value to) {
+        apply(select_choose(4), to, {constant(yes, 4), constant(0, 4), combined(combine, holds, operands)});
+        return to;
+    };
+    if (is_packed(type)) {
+        const auto holds = compared_lanes(form, type, comparison, operands);
+        const Value low = chosen(holds[0], temporary(4)), high = chosen(holds[1], temporary(4));
+        apply(select_pack(4), d.at, {low, high});
+    } else {
+        chosen(compared(form, type, comparison, operands[1], operands[2]), d.at);
     }
-    const std::uint64_t yes = to == Type::F32    ? 0x3f800000
-                              : to == Type::F16  ? half(1.0).bits
-                              : to == Type::BF16 ? bfloat16(1.0).bits
-                                                 : ~0u;
-    apply(select_choose(4), d.at, {constant(yes, 4), constant(0, 4), p});
     finish(d);
 }
 

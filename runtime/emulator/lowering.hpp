@@ -206,6 +206,10 @@ private:
     void mul(Form& form, Operands operands);
     void mad(Form& form, Operands operands);
     void fma(Form& form, Operands operands);
+    struct Magnitudes {
+        bool sign = false, magnitude = false, ftz = false;  // .xorsign, .abs, .ftz
+    };
+    Value least_magnitude(Operation operation, Type type, Magnitudes form, std::span<const Value> numbers);
     void minmax_of_magnitudes(Operation operation, Form& form, Operands operands);
     void minmax(Operation plain, Operation nan, Form& form, Operands operands);
     void min(Form& form, Operands operands);
@@ -264,6 +268,8 @@ private:
     // lower_convert.cpp
     Value compared(Form& form, Type type, std::string_view comparison, const nvptx::Operand& a,
                    const nvptx::Operand& b);
+    std::array<Value, 2> compared_lanes(Form& form, Type type, std::string_view comparison, Operands operands);
+    Value combined(std::string_view combine, Value p, Operands operands);
     void setp(Form& form, Operands operands);
     void set(Form& form, Operands operands);
     void selp(Form& form, Operands operands);

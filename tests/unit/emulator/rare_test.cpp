@@ -67,11 +67,45 @@ TEST_CASE("saturating products") {
     CHECK(one("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", 0xff000100, 0x000200, 7) == 9);
 }
 
+// {1, 3} and {2, 2}, the lower lane last; one for both lanes.
+TEST_CASE("comparisons of two lanes") {
+    constexpr std::uint64_t a = 0x3c004200, b = 0x40004000, wide_a = 0x3f804040, wide_b = 0x40004000;
+    CHECK(one("setp.lt.f16x2 %p0|%p4, %r1, %r2;", a, b) == 0);
+    CHECK(one("setp.lt.f16x2 %p4|%p0, %r1, %r2;", a, b) == 1);
+    CHECK(one("setp.gt.and.f16x2 %p0|%p4, %r1, %r2, %p3;", a, b, 1) == 1);
+    CHECK(one("setp.gt.and.f16x2 %p0|%p4, %r1, %r2, %p3;", a, b, 0) == 0);
+    CHECK(one("setp.gt.or.bf16x2 %p4|%p0, %r1, %r2, !%p3;", wide_a, wide_b, 1) == 0);
+    CHECK(one("setp.nan.f16x2 %p4|%p0, %r1, %r2;", 0x7fff0000, 0) == 1);
+    CHECK(one("setp.eq.ftz.f16x2 %p0|%p4, %r1, %r2;", 0x00000001, 0) == 1);
+    CHECK(one("set.lt.f16x2.f16x2 %r0, %r1, %r2;", a, b) == 0x3c000000);
+    CHECK(one("set.gt.bf16x2.bf16x2 %r0, %r1, %r2;", wide_a, wide_b) == 0x00003f80);
+    CHECK(one("set.lt.u32.f16x2 %r0, %r1, %r2;", a, b) == 0xffff0000);
+    CHECK(one("set.ge.s32.bf16x2 %r0, %r1, %r2;", wide_a, wide_b) == 0x0000ffff);
+    CHECK(one("set.lt.xor.u32.f16x2 %r0, %r1, %r2, %p3;", a, b, 1) == 0x0000ffff);
+    CHECK(one("set.lt.bf16.bf16 %h0, %h1, %h2;", 0x3f80, 0x4000) == 0x3f80);
+    CHECK(one("set.lt.u32.bf16 %r0, %h1, %h2;", 0x3f80, 0x4000) == 0xffffffff);
+}
+
+// bf16 flushes in ex2 alone: 2^-130 and a subnormal operand.
+TEST_CASE("exponentials of bf16") {
+    CHECK(one("ex2.approx.ftz.bf16 %h0, %h1;", 0x4040) == 0x4100);
+    CHECK(one("ex2.approx.ftz.bf16 %h0, %h1;", 0xc302) == 0);
+    CHECK(one("ex2.approx.ftz.bf16x2 %r0, %r1;", 0xbf800001) == 0x3f003f80);
+    CHECK(one("tanh.approx.bf16 %h0, %h1;", 0x7f80) == 0x3f80);
+    CHECK(one("ex2.approx.f16 %h0, %h1;", 0xcb80) == 0x0200);  // 2^-15 is subnormal and stays
+}
+
 TEST_CASE("min and max of magnitudes, of three, and above zero") {
     CHECK(one("min.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(2)) == F(-2));
     CHECK(one("max.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(-2)) == F(3));
     CHECK(one("max.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(not_a_number)) == F(-3));
     CHECK(one("max.NaN.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(not_a_number)) == F(not_a_number));
+    CHECK(one("min.xorsign.abs.f16 %h0, %h1, %h2;", 0xc200, 0x4000) == 0xc000);   // -3, 2: -2
+    CHECK(one("max.xorsign.abs.bf16 %h0, %h1, %h2;", 0xc040, 0xc000) == 0x4040);  // -3, -2: 3
+    CHECK(one("max.xorsign.abs.f16 %h0, %h1, %h2;", 0xc200, 0x7fff) == 0xc200);   // -3, NaN: -3
+    CHECK(one("max.NaN.xorsign.abs.f16 %h0, %h1, %h2;", 0xc200, 0x7fff) == 0x7fff);
+    CHECK(one("min.xorsign.abs.f16x2 %r0, %r1, %r2;", 0xc2004000, 0x4000c200) == 0xc000c000);
+    CHECK(one("max.xorsign.abs.bf16x2 %r0, %r1, %r2;", 0xc0407fff, 0xc000c000) == 0x4040c000);
     CHECK(one("min.f32 %r0, %r1, %r2, %r3;", F(3), F(2), F(7)) == F(2));
     CHECK(one("max.NaN.f32 %r0, %r1, %r2, %r3;", F(3), F(not_a_number), F(7)) == F(not_a_number));
     CHECK(one("max.abs.f32 %r0, %r1, %r2, %r3;", F(3), F(-9), F(7)) == F(9));
