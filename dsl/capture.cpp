@@ -196,6 +196,7 @@ struct KernelHandle::State {
 
     ~State() { code.destroy(code.object); }
 
+    bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
     void capture();
     void check_names(Recorder& recorder) const;
     std::vector<Argument> add_parameters(Recorder& recorder) const;
@@ -347,14 +348,14 @@ void add_function(Recorder& recorder, const ast::Kernel& function) {
     }
 }
 
-/// {0} = function({1}, {2} ...), through .param variables.
-std::string call_text(const ast::Kernel& function, ir::Type result) {
+/// {0} = name({1}, {2} ...), through .param variables.
+std::string call_text(const std::string& function, const std::vector<ParameterType>& parameters, ir::Type result) {
     std::string before = "{\n", stores, arguments;
     const auto declare = [&](ir::Type type, const std::string& name) {
         before += ".param ." + std::string(ir::info(type).bits) + " " + name + ";\n";
     };
-    for (std::size_t i = 0; i < function.parameters.size(); ++i) {
-        const ir::Type type = function.parameters[i].type;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const ir::Type type = parameters[i].type;
         const std::string name = "a" + std::to_string(i);
         declare(type, name);
         stores +=
@@ -362,8 +363,9 @@ std::string call_text(const ast::Kernel& function, ir::Type result) {
         arguments += (i ? ", " : "") + name;
     }
     declare(result, "r");
-    return before + stores + "call (r), " + function.name + ", (" + arguments + ");\nld.param." +
-           std::string(ir::info(result).bits) + " {0}, [r];\n}";
+    const ir::TypeInfo& loaded = ir::info(result);  // a byte is extended as its type says
+    return before + stores + "call (r), " + function + ", (" + arguments + ");\nld.param." +
+           std::string(loaded.bytes == 1 ? loaded.typed : loaded.bits) + " {0}, [r];\n}";
 }
 
 }  // namespace
@@ -371,10 +373,15 @@ std::string call_text(const ast::Kernel& function, ir::Type result) {
 Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
+    const KernelHandle::State& called = *function.state_;
+    const std::string text = call_text(called.name, called.types, result);
+    const bool calls_itself = called.is_captured_here() && recorder.kernel.is_function &&
+                              recorder.kernel.name == called.name && recorder.kernel.where == called.where;
+    if (calls_itself) return text_value(text, false, arguments, result);
     try {
         const ast::Kernel& body = function.ast();
         add_function(recorder, body);
-        return text_value(call_text(body, result), is_pure(body), arguments, result);
+        return text_value(text, is_pure(body), arguments, result);
     } catch (const Error& error) {
         for (const Diagnostic& each : error.diagnostics()) recorder.diagnostics.push_back(each);
         return literal(result, std::int64_t{0});
@@ -420,9 +427,10 @@ KernelHandle::~KernelHandle() {
 const char* KernelHandle::name() const { return state_->name.c_str(); }
 
 const ast::Kernel& KernelHandle::ast() const {
-    if (state_->capturing == std::this_thread::get_id() && state_->is_function)
-        throw Error("the device function `" + state_->name + "` calls itself", "write the recursion as a loop");
-    if (state_->capturing == std::this_thread::get_id())
+    if (state_->is_captured_here() && state_->is_function)
+        throw Error("the device function `" + state_->name + "` is called by a function that it calls",
+                    "a function may call itself, and no other that calls it: make them one, or write a loop");
+    if (state_->is_captured_here())
         throw Error("the kernel `" + state_->name + "` is used while it is being captured",
                     "its own body cannot launch or check it");
     std::call_once(state_->once, [this] {

@@ -74,11 +74,13 @@ public:
     void max_registers(std::uint32_t count);
 
 private:
+    friend Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
     struct State;
     State* state_;
 };
 
-/// Records a call of a function in the kernel that is being captured. The result is of type `result`.
+/// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of
+/// type `result`.
 Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
 /// Records what a function gives.
 void give(Value value, const Where& where);

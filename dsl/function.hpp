@@ -4,7 +4,16 @@
 //     const auto horner = device_fn("horner", params("x", "y"), [](f32 x, f32 y) { return fma(x, y, 1); });
 //     y[i] = horner(x[i], 2) * horner(x[i], 3);
 //
-// In PTX each is one .func. Parameters and the result are numbers, by value. C++ functions, which are inlined, can do
+// In PTX each is one .func. Parameters and the result are numbers, by value. A function whose type is written out may
+// call itself, under a condition:
+//
+//     const DeviceFunction<std::uint32_t, u32> factorial = device_fn("factorial", [](u32 n) -> u32 {
+//         u32 product = 1;
+//         if_(n > 1, [&] { product = n * factorial(n - 1); });
+//         return product;
+//     });
+//
+// C++ functions, which are inlined, can do
 // more and are the usual choice; this is for code that is long and called from several places.
 #pragma once
 #include "dsl/kernel.hpp"
@@ -57,13 +66,13 @@ auto device_fn(const char* name, const char* const* names, F body, const trace::
     static_assert(signature.found && !signature.returns_void,
                   "a device function is a lambda with all parameter types written out that returns a value: "
                   "[](f32 a, u32 n) { return a * 2; }");
+    constexpr ir::TypeSet passed = ir::AnyNum | ir::Packed;
     using R = typename ResultOf<decltype(&F::operator())>::type;
-    static_assert(ir::contains(ir::Num, ir::type_of<R>),
-                  "a device function returns i32, u32, i64, u64, f16, f32 or f64");
+    static_assert(ir::contains(passed, ir::type_of<R>), "a device function returns a number");
     return hana::unpack(signature.types, [&](auto... type) {
         constexpr bool numbers =
-            (ir::contains(ir::Num, ir::type_of<DeviceTypeOf<typename decltype(type)::type>>) && ...);
-        static_assert(numbers, "a device function's parameters are i32, u32, i64, u64, f16, f32 and f64, by value");
+            (ir::contains(passed, ir::type_of<DeviceTypeOf<typename decltype(type)::type>>) && ...);
+        static_assert(numbers, "a device function's parameters are numbers, by value");
         const trace::ParameterTypes list[] = {{std::data(ParameterTraits<typename decltype(type)::type>::types), 1}...,
                                               {}};
         return DeviceFunction<R, typename decltype(type)::type...>(trace::KernelHandle(

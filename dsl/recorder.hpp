@@ -117,6 +117,7 @@ public:
 
 private:
     void locate();
+    void check_stack() const;
 
     struct Sizes {
         std::size_t nodes, variables, regions, symbols, texts, trees, diagnostics;
@@ -147,6 +148,7 @@ private:
 
     std::uint32_t capture_;
     bool compare_regions_;
+    std::uintptr_t lowest_frame_;  // below it, the host's stack is nearly used up
     Location here_{};
     std::size_t located_ = 0;       // diagnostics that have their place
     bool unlocated_nodes_ = false;  // in the window

@@ -2,6 +2,8 @@
 // Values: literals, trees and how they are committed; variables.
 #include "dsl/trace.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -152,8 +154,9 @@ ast::Variable id(Variable variable) { return ast::Variable(variable.index); }
 
 bool usable(Recorder& recorder, Variable variable) {
     if (variable.index == moved_from) {
-        recorder.complain("a device variable is used after it was moved from",
-                          "std::move hands a device variable over; copy it instead");
+        recorder.complain(
+            "a device variable is used after it was moved from",
+            "std::move hands a device variable over: copy it instead; two are exchanged by swap(a, b), not std::swap");
         return false;
     }
     return recorder.owns(variable.capture);
@@ -232,10 +235,40 @@ Recorder* Recorder::exchange(Recorder* recorder) { return std::exchange(current_
 
 Recorder& Recorder::active() {
     if (!current_recorder) throw Error(std::string(no_capture), std::string(no_capture_hint));
+    current_recorder->check_stack();
     return *current_recorder;
 }
 
-Recorder::Recorder(std::uint32_t capture, bool compare_regions) : capture_(capture), compare_regions_(compare_regions) {
+namespace {
+
+/// Where the stack of this thread has to end, with something left to report it; 0 where that is not known.
+std::uintptr_t lowest_frame() {
+    static thread_local const std::uintptr_t lowest = [] {
+        constexpr std::size_t left = 256 * 1024;
+        pthread_attr_t attributes;
+        void* end = nullptr;
+        std::size_t size = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes) != 0) return std::uintptr_t{0};
+        pthread_attr_getstack(&attributes, &end, &size);
+        pthread_attr_destroy(&attributes);
+        return reinterpret_cast<std::uintptr_t>(end) + std::min(size / 4, left);
+    }();
+    return lowest;
+}
+
+}  // namespace
+
+/// A C++ function that calls itself under a condition of the device is recorded for ever.
+void Recorder::check_stack() const {
+    if (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) >= lowest_frame_) return;
+    throw Error(Diagnostic{.where = here_,
+                           .message = "the host's stack is used up while the kernel is captured",
+                           .hint = "a C++ function that calls itself is recorded without end, whatever if_ it stands "
+                                   "in: write a loop, or a device_fn, which may call itself"});
+}
+
+Recorder::Recorder(std::uint32_t capture, bool compare_regions)
+    : capture_(capture), compare_regions_(compare_regions), lowest_frame_(lowest_frame()) {
     kernel.nodes.reserve(64);
     trees_.reserve(64);
     stack_.push_back(add_region());

@@ -2,8 +2,8 @@
 // clang-format off
 // Device functions take and give numbers.
 // expect: a device function is called with as many arguments as it has parameters
-// expect: a device function returns i32, u32, i64, u64, f16, f32 or f64
-// expect: a device function's parameters are i32, u32, i64, u64, f16, f32 and f64, by value
+// expect: a device function returns a number
+// expect: a device function's parameters are numbers, by value
 // expect: u32 and f32 do not mix: convert one with cast<u32>() or cast<f32>()
 // errors: 4
 #include <ikat/dsl.hpp>
