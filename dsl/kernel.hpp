@@ -14,7 +14,7 @@
 //         if_(i < p[&Params::n], [&] { x[i] *= p[&Params::scale]; });
 //     });
 //
-// In PTX it is one parameter for each field, in their order: p_scale, p_n.
+// In PTX it is one parameter for each field, in their order: p_scale, p_n. Fields may be structs: p_inner_x.
 #pragma once
 #include <array>
 #include <boost/hana/accessors.hpp>
@@ -28,6 +28,7 @@
 #include <boost/hana/type.hpp>
 #include <boost/hana/unpack.hpp>
 #include <span>
+#include <string>
 
 #include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
@@ -39,34 +40,68 @@ namespace detail {
 
 namespace hana = boost::hana;
 
-/// The parameters of the PTX entry that a struct is; none if Hana does not know its fields.
-template <class S>
+/// "inner_x": the names of a field and of the fields that it is in, joined.
+template <class... Name>
+struct FieldPath {
+    static constexpr auto text = [] {
+        std::array<char, (std::char_traits<char>::length(Name::c_str()) + ...) + sizeof...(Name)> out{};
+        std::size_t at = 0;
+        const auto add = [&](const char* name) {
+            if (at > 0) out[at++] = '_';
+            while (*name) out[at++] = *name++;
+        };
+        (add(Name::c_str()), ...);
+        return out;
+    }();
+};
+
+template <std::size_t... count>
+constexpr auto joined(const std::array<trace::ParameterType, count>&... parts) {
+    std::array<trace::ParameterType, (count + ... + 0)> out{};
+    std::size_t at = 0;
+    const auto add = [&](const auto& part) {
+        for (const trace::ParameterType& each : part) out[at++] = each;
+    };
+    (add(parts), ...);
+    return out;
+}
+
+/// How a field is passed: a bool as a byte.
+template <class T>
+using PassedAs = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+
+/// The parameters of the PTX entry that a struct, or a field with that name, is; none for a struct whose fields Hana
+/// does not know.
+template <class S, class... Path>
 constexpr auto field_types() {
-    if constexpr (!hana::Struct<S>::value)
+    if constexpr (hana::Struct<S>::value)
+        return hana::unpack(hana::accessors<S>(), [](auto... field) {
+            return joined(field_types<std::remove_cvref_t<decltype(hana::second(field)(std::declval<S>()))>, Path...,
+                                      std::remove_cvref_t<decltype(hana::first(field))>>()...);
+        });
+    else if constexpr (sizeof...(Path) == 0)
         return std::array<trace::ParameterType, 0>{};
     else
-        return hana::unpack(hana::accessors<S>(), [](auto... field) {
-            return std::array<trace::ParameterType, sizeof...(field)>{trace::ParameterType{
-                .type = ir::type_of<DeviceTypeOf<decltype(hana::second(field)(std::declval<S>()))>>,
-                .part = std::remove_cvref_t<decltype(hana::first(field))>::c_str()}...};
-        });
+        return std::array{trace::ParameterType{.type = ir::type_of<DeviceTypeOf<PassedAs<S>>>,
+                                               .part = FieldPath<Path...>::text.data()}};
 }
 
 constexpr bool are_fields(std::span<const trace::ParameterType> types) {
     bool out = true;
-    for (const trace::ParameterType& field : types)
-        out &= ir::contains(ir::AnyNum, field.type) && !ir::contains(ir::NarrowInt, field.type);
+    for (const trace::ParameterType& field : types) out &= ir::contains(ir::AnyNum | ir::Packed, field.type);
     return out;
 }
 
-/// The number of a member among the fields; as many as there are if it is none of them.
+/// Which parameter of the struct a member begins at; as many as there are if it is no field.
 template <class S, class T>
 std::uint32_t field_number(T S::*member) {
     static const S probe{};
-    std::uint32_t number = 0, found = hana::length(hana::accessors<S>());
+    std::uint32_t number = 0, found = std::uint32_t(field_types<S>().size());
     hana::for_each(hana::accessors<S>(), [&](auto field) {
-        if (static_cast<const void*>(&hana::second(field)(probe)) == &(probe.*member)) found = number;
-        ++number;
+        const auto& value = hana::second(field)(probe);
+        if (static_cast<const void*>(&value) == &(probe.*member)) found = number;
+        using Field = std::remove_cvref_t<decltype(value)>;
+        number += hana::Struct<Field>::value ? std::uint32_t(field_types<Field>().size()) : 1;
     });
     return found;
 }
@@ -87,16 +122,27 @@ public:
     }
 };
 
-/// A struct of the host as a kernel's parameter: p[&S::field] is the field's value.
+/// A struct of the host as a kernel's parameter: p[&S::field] is the field's value; of a field that is a struct itself,
+/// p[&S::inner][&Inner::field].
 template <class S>
 class Struct {
 public:
     explicit Struct(const trace::Argument* fields) {
         for (trace::Value& value : fields_) value = (fields++)->value;
     }
+    /// A part of the struct that it is a field of.
+    explicit Struct(std::span<const trace::Value> fields) {
+        for (std::size_t i = 0; i < fields_.size() && i < fields.size(); ++i) fields_[i] = fields[i];
+    }
     template <class T>
     auto operator[](T S::*member) const {
-        return Field<DeviceTypeOf<T>>(fields_[trace::checked_field(detail::field_number(member), fields_.size())]);
+        const std::uint32_t number = trace::checked_field(detail::field_number(member), fields_.size());
+        if constexpr (boost::hana::Struct<T>::value)
+            return Struct<T>(std::span(fields_).subspan(number));
+        else if constexpr (std::is_same_v<T, bool>)
+            return Field<bool>((Leaf<std::uint8_t>(fields_[number]) != 0).recorded());
+        else
+            return Field<DeviceTypeOf<T>>(fields_[number]);
     }
 
 private:
@@ -143,7 +189,11 @@ requires(boost::hana::Struct<S>::value) struct ParameterTraits<Struct<S>> {
     static void each_field(const S& given, auto&& f) {
         boost::hana::for_each(boost::hana::accessors<S>(), [&](auto field) {
             const auto& value = boost::hana::second(field)(given);
-            f(static_cast<DeviceTypeOf<decltype(value)>>(value));
+            using Given = std::remove_cvref_t<decltype(value)>;
+            if constexpr (boost::hana::Struct<Given>::value)
+                ParameterTraits<Struct<Given>>::each_field(value, f);
+            else
+                f(static_cast<DeviceTypeOf<detail::PassedAs<Given>>>(value));
         });
     }
 };
@@ -291,9 +341,10 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
                       "a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else if constexpr ((is_struct<P> || ...)) {
-        static_assert(always_false<F>,
-                      "Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers of 32 "
-                      "or 64 bits, half, float and double");
+        static_assert(
+            always_false<F>,
+            "Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers, floats, "
+            "bool, and structs of these");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(always_false<F>,

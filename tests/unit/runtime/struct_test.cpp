@@ -60,5 +60,38 @@ TEST_CASE("structs: contracts name fields, and launches hold them") {
                contains("'p_n' is 5, which is no multiple of 2"));
 }
 
+struct Bounds {
+    BOOST_HANA_DEFINE_STRUCT(Bounds, (std::int8_t, low), (bool, open), (std::uint16_t, high));
+};
+struct Narrow {
+    BOOST_HANA_DEFINE_STRUCT(Narrow, (bool, on), (Bounds, bounds), (bfloat16, scale), (half2, pair), (std::uint8_t, last));
+};
+
+const auto narrow = kernel("narrow", params("p", "y"), [](Struct<Narrow> p, Out<float> y) {
+    auto bounds = p[&Narrow::bounds];
+    y[0] = cast<f32>(bounds[&Bounds::low]);
+    y[1] = cast<f32>(bounds[&Bounds::high]);
+    y[2] = select(bounds[&Bounds::open], 1.0f, 0.0f) + select(p[&Narrow::on], 2.0f, 0.0f);
+    y[3] = cast<f32>(p[&Narrow::scale]);
+    y[4] = cast<f32>(p[&Narrow::pair][1]);
+    y[5] = cast<f32>(p[&Narrow::last]);
+});
+
+TEST_CASE("structs: narrow fields, truth, and structs in structs") {
+    CHECK_THAT(compile(narrow.ast(), {}).ptx,
+               contains("(\n    .param .u8 p_on,\n    .param .s8 p_bounds_low,\n    .param .u8 p_bounds_open,\n"
+                        "    .param .u16 p_bounds_high,\n    .param .b16 p_scale,\n    .param .b32 p_pair,\n"
+                        "    .param .u8 p_last,\n    .param .u64 y\n)"));
+    const Device device = Device::open({.device = "emulator", .threads = 1});
+    for (bool on : {false, true})
+        for (bool open : {false, true}) {
+            Buffer<float> y = device.buffer<float>(6);
+            const Narrow given{on, {-100, open, 60000}, bfloat16(1.5f), {half(2.0f), half(-3.0f)}, 200};
+            device.launch(narrow, grid(1, 1), given, y);
+            const float flags = (open ? 1.0f : 0.0f) + (on ? 2.0f : 0.0f);
+            CHECK(y.download() == std::vector<float>{-100, 60000, flags, 1.5f, -3, 200});
+        }
+}
+
 }  // namespace
 }  // namespace ikat::tests
