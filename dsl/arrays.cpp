@@ -266,7 +266,7 @@ public:
     }
     /// Puts it in order; gives what has happened in it.
     Value arrange(Recorder& recorder) const {
-        std::uint32_t roots[7];
+        std::uint32_t roots[most_operands];
         for (std::uint32_t i = 0; i < count_; ++i) roots[i] = recorder.adopt(values_[i]);
         const Value history = recorder.together({values_, count_});
         recorder.arrange(roots, count_);
@@ -274,7 +274,8 @@ public:
     }
 
 private:
-    Value values_[7];  // a condition, a slice's beginning, the index, four lanes
+    static constexpr int most_operands = most_lanes + 3;  // a condition, a slice's beginning, the index, the lanes
+    Value values_[most_operands];
     std::uint32_t count_ = 0;
 };
 
@@ -421,16 +422,18 @@ void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope sco
     recorder.statement(ordered_node(recorder, Kind::Store, Op::Store, slot, {&value, 1}, order, scope));
 }
 
-void vector_add(const Slot& slot, Values values, ir::Order order, ir::Scope scope, const Where& where) {
+void vector_reduce(ir::Word mode, const Slot& slot, Values values, ir::Order order, ir::Scope scope,
+                   const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return;
     if (order != ir::Order::Relaxed && order != ir::Order::Release) {
-        recorder.complain("reduce_add() is relaxed or releases", "it gives nothing that could be acquired",
+        recorder.complain("a reduction is relaxed or releases", "it gives nothing that could be acquired",
                           recorder.here());
         order = ir::Order::Relaxed;
     }
-    NodeInfo node = ordered_node(recorder, Kind::Atomic, Op::VectorAdd, slot, values, order, scope);
+    NodeInfo node = ordered_node(recorder, Kind::Atomic, Op::VectorReduce, slot, values, order, scope);
+    node.attribute = mode;
     node.memory.count = std::uint8_t(values.count);
     recorder.statement(std::move(node));
 }

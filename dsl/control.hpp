@@ -7,7 +7,9 @@
 //
 // C++'s own if and for over host values choose what is recorded: a host loop is an unrolled one.
 #pragma once
+#include "dsl/math.hpp"
 #include "dsl/memory.hpp"
+#include "dsl/registers.hpp"
 
 namespace ikat {
 namespace detail {
@@ -81,6 +83,13 @@ void return_if(C&& condition, const trace::Where& where = trace::Where::current(
     if_(std::forward<C>(condition), leave, where);
 }
 
+namespace detail {
+/// What a range of T is counted in: integers of 8 and 16 bits in 32.
+template <class T>
+using CountedIn =
+    std::conditional_t<(sizeof(T) >= 4), T, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
+}  // namespace detail
+
 /// begin, begin + step, ... below end. The bounds are read once, the loop never wraps.
 template <class T>
 class [[nodiscard]] Range {
@@ -98,8 +107,14 @@ public:
     class Iterator {
     public:
         explicit Iterator(const Range& range)
-            : loop_(ir::type_of<T>, range.begin_, range.end_, range.step_, range.unroll_, range.where_) {}
-        Leaf<T> operator*() { return Leaf<T>(loop_.open()); }
+            : loop_(ir::type_of<detail::CountedIn<T>>, range.begin_, range.end_, range.step_, range.unroll_,
+                    range.where_) {}
+        Leaf<T> operator*() {
+            if constexpr (std::is_same_v<T, detail::CountedIn<T>>)
+                return Leaf<T>(loop_.open());
+            else
+                return value(cast<T>(Leaf<detail::CountedIn<T>>(loop_.open())));
+        }
         void operator++() { done_ = loop_.close(); }
         bool operator!=(std::nullptr_t) const { return !done_; }
 
@@ -122,14 +137,23 @@ namespace detail {
 template <class... V>
 using RangeType = std::conditional_t<(DeviceValue<V> || ...), CommonType<V...>, std::uint32_t>;
 
+/// One of a range's numbers.
+template <class T, class V>
+trace::Value bound(V&& v, const trace::Where& where) {
+    const trace::Value given = Incoming<T>(std::forward<V>(v), where).value();
+    if constexpr (std::is_same_v<T, CountedIn<T>>)
+        return given;
+    else
+        return cast<CountedIn<T>>(Leaf<T>(given)).recorded();
+}
+
 template <class A, class B, class S>
 auto make_range(A&& begin, B&& end, S&& step, const trace::Where& where) {
     using T = RangeType<A, B, S>;
-    static_assert(ir::contains(ir::Int, ir::type_of<T>), "a range counts in i32, u32, i64 or u64");
+    static_assert(ir::contains(ir::AnyInt, ir::type_of<T>), "a range counts in integers");
     if constexpr (!DeviceValue<S>) trace::check_step(static_cast<double>(step), where);
-    const trace::Value values[] = {Incoming<T>(std::forward<A>(begin), where).value(),
-                                   Incoming<T>(std::forward<B>(end), where).value(),
-                                   Incoming<T>(std::forward<S>(step), where).value()};
+    const trace::Value values[] = {bound<T>(std::forward<A>(begin), where), bound<T>(std::forward<B>(end), where),
+                                   bound<T>(std::forward<S>(step), where)};
     return Range<T>(values[0], values[1], values[2], where);
 }
 

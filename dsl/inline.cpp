@@ -111,8 +111,13 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
     }
     const auto nodes = append_text(
         recorder, read.pure, copied_first(operands, results, sources) + renumbered(text, numbers), arguments, written);
-    for (std::size_t k = 0, result = 0; k < count; ++k)
-        if (operands[k].writes) assign(operands[k].variable, recorder.leaf(nodes[result++]), where);
+    for (std::size_t k = 0, result = 0; k < count; ++k) {
+        if (!operands[k].writes) continue;
+        Value written = recorder.leaf(nodes[result++]);
+        if (operands[k].variable_type != operands[k].type)
+            written = convert(operands[k].variable_type, operands[k].type, written, {});
+        assign(operands[k].variable, written, where);
+    }
 }
 
 Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result) {

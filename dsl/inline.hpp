@@ -4,24 +4,45 @@
 //     u32 d;
 //     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(c));
 #pragma once
-#include "dsl/value.hpp"
+#include "dsl/math.hpp"
 
 namespace ikat {
 
-/// {k} of a text that it reads.
+namespace detail {
+
+/// What a register holds for a T: PTX has none of 8 bits.
+template <class T>
+using InRegister = std::conditional_t<(!std::is_integral_v<T> || sizeof(T) > 1 || std::is_same_v<T, bool>), T,
+                                      std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
+
+template <class T>
+constexpr void check_text_operand() {
+    static_assert(ir::contains(ir::Any, ir::type_of<T>) && !ir::contains(ir::Float8, ir::type_of<T>),
+                  "an operand of ptx() is a value that a register holds: of 8-bit floats the bits, bit_cast<u8>()");
+}
+
+}  // namespace detail
+
+/// {k} of a text that it reads. 16 bits are a register of 16, 8 bits one of 32.
 template <Operand V>
 trace::TextOperand in(V&& v) {
     using T = DeviceTypeOf<V>;
-    static_assert(ir::contains(ir::Any, ir::type_of<T>) && !ir::contains(ir::NarrowInt, ir::type_of<T>),
-                  "in() takes a value that a register holds");
-    return {.type = ir::type_of<T>, .reads = true, .value = detail::operand<T>(std::forward<V>(v))};
+    using Register = detail::InRegister<T>;
+    detail::check_text_operand<T>();
+    const auto value = cast<Register>(Leaf<T>(detail::operand<T>(std::forward<V>(v))));
+    return {.type = ir::type_of<Register>, .reads = true, .value = value.recorded()};
 }
 /// {k} of a text that it writes.
 template <class V>
 trace::TextOperand out(V&& variable) {
-    if constexpr (requires { variable.handle(); } && !std::is_const_v<std::remove_reference_t<V>>)
-        return {.type = ir::type_of<DeviceTypeOf<V>>, .writes = true, .variable = variable.handle()};
-    else
+    if constexpr (requires { variable.handle(); } && !std::is_const_v<std::remove_reference_t<V>>) {
+        using T = DeviceTypeOf<V>;
+        detail::check_text_operand<T>();
+        return {.type = ir::type_of<detail::InRegister<T>>,
+                .writes = true,
+                .variable = variable.handle(),
+                .variable_type = ir::type_of<T>};
+    } else
         static_assert(always_false<V>, "out() takes a device variable: f32, u32, i32 ...");
 }
 /// {k} of a text that it reads and then writes.
@@ -29,7 +50,7 @@ template <class V>
 trace::TextOperand inout(V&& variable) {
     trace::TextOperand operand = out(variable);
     operand.reads = true;
-    operand.value = variable.recorded();
+    operand.value = in(variable).value;
     return operand;
 }
 

@@ -125,13 +125,22 @@ namespace approx {
     }
 IKAT_FUNCTION1(sqrt, Sqrt)
 IKAT_FUNCTION1(rcp, Rcp)
-/// 2 to the power of a. PTX has no correctly rounded form.
-IKAT_FUNCTION1(exp2, Exp2)
 /// The logarithm to base 2. PTX has no correctly rounded form.
 IKAT_FUNCTION1(log2, Log2)
 /// Of an angle in radians, in single precision accurate near zero only. PTX has no correctly rounded forms.
 IKAT_FUNCTION1(sin, Sin)
 IKAT_FUNCTION1(cos, Cos)
+#undef IKAT_FUNCTION1
+
+#define IKAT_FUNCTION1(name, Row)                                                     \
+    template <DeviceValue A>                                                          \
+    auto name(A&& a) {                                                                \
+        static_assert(ikat::detail::in_domain<ir::Op::Row, A>,                        \
+                      "approx::" #name "() is for f16, bf16, f32, f16x2 and bf16x2"); \
+        return ikat::detail::make_approximate<ir::Op::Row>(std::forward<A>(a));       \
+    }
+/// 2 to the power of a. PTX has no correctly rounded form.
+IKAT_FUNCTION1(exp2, Exp2)
 IKAT_FUNCTION1(tanh, Tanh)
 #undef IKAT_FUNCTION1
 /// 1 / sqrt(a). PTX has no correctly rounded form.
@@ -236,6 +245,32 @@ auto bit_cast(V&& v) {
 }
 
 // Two in one register
+
+#define IKAT_LANES(name, mode)                                                                        \
+    template <class A, class B>                                                                       \
+    requires detail::SomeDevice<A, B>                                                                 \
+    auto name(A&& a, B&& b) {                                                                         \
+        using T = CommonType<A, B>;                                                                   \
+        static_assert(detail::in_domain<ir::Op::SetLanes, A, B>, #name "() is for f16x2 and bf16x2"); \
+        (void)(detail::must_match<T, A>() && detail::must_match<T, B>());                             \
+        const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)),                      \
+                                         detail::operand<T>(std::forward<B>(b))};                     \
+        return Expr<ir::Op::SetLanes, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,    \
+                    typename detail::TreeOf<T, std::remove_cvref_t<B>>::type>(                        \
+            trace::operation({.op = ir::Op::SetLanes,                                                 \
+                              .type = ir::type_of<T>,                                                 \
+                              .operand_type = ir::type_of<T>,                                         \
+                              .attribute = *ir::mode_named(ir::Op::SetLanes, mode)},                  \
+                             {operands, 2}));                                                         \
+    }
+/// 1 in each lane where the comparison holds, else 0.
+IKAT_LANES(lanes_equal, "eq")
+IKAT_LANES(lanes_not_equal, "neu")
+IKAT_LANES(lanes_less, "lt")
+IKAT_LANES(lanes_less_equal, "le")
+IKAT_LANES(lanes_greater, "gt")
+IKAT_LANES(lanes_greater_equal, "ge")
+#undef IKAT_LANES
 
 namespace detail {
 template <class Packed, class V>

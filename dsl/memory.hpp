@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, register arrays, and what a subscript is.
-// Parameters of rank 2 and 3 are dsl/view.hpp's.
+// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, and what a subscript is. Parameters of rank
+// 2 and 3 are dsl/view.hpp's, arrays in registers dsl/registers.hpp's.
 //
 // x[i] fixes address and moment: if it is read, then with the value of this place, wherever the name is used later.
 //
@@ -44,10 +44,15 @@ private:
     trace::Position position_;
 };
 
+namespace detail {
+template <int N>
+inline constexpr bool is_vector_size = N == 2 || N == 4 || N == 8 || N == trace::most_lanes;
+}  // namespace detail
+
 /// N values that were loaded together, or are to be stored together.
 template <class T, int N>
 class Vec {
-    static_assert(N == 2 || N == 4, "vectors have 2 or 4 elements");
+    static_assert(detail::is_vector_size<N>, "vectors have 2, 4, 8 or 16 elements");
 
 public:
     static constexpr int size = N;
@@ -176,7 +181,8 @@ public:
     template <int N>
     auto vec(const Index& i) const {
         check_width<N>();
-        if constexpr (N == 2 || N == 4) return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
+        if constexpr (detail::is_vector_size<N>)
+            return VecSubscript<E, N, direction>(trace::subscript(array_, i.position(), N));
     }
 
     /// The array from element `first` on: row[i] is x[first + i].
@@ -232,7 +238,7 @@ public:
 private:
     template <int N>
     static void check_width() {
-        static_assert(N == 2 || N == 4, "vec<N>: N is 2 or 4");
+        static_assert(detail::is_vector_size<N>, "vec<N>: N is 2, 4, 8 or 16");
         static_assert(N * sizeof(E) <= 16, "vec<N>: one access is at most 128 bits wide");
     }
     static void check_readable() {
@@ -351,55 +357,5 @@ DynamicShared<E> dynamic_shared(const Index& count) {
                   "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
     return DynamicShared<E>(trace::declare_dynamic(ir::type_of<E>, count.position()));
 }
-
-/// N device variables with numbers that the host knows: r[k] in a host loop.
-template <class T, std::size_t N>
-class Regs {
-    using Device = DeviceTypeOf<T>;
-
-public:
-    static constexpr std::size_t size = N;
-    /// Declared, not assigned.
-    explicit Regs(const trace::Where& where = trace::Where::current()) : Regs(std::make_index_sequence<N>{}, where) {}
-    /// All assigned the same value.
-    template <Operand V>
-    explicit Regs(V&& v, const trace::Where& where = trace::Where::current())
-        : Regs(std::make_index_sequence<N>{}, where) {
-        const Leaf<Device> all(trace::committed(Incoming<Device>(std::forward<V>(v), where).value()));
-        for (Var<Device>& r : vars_) r = Incoming<Device>(all, where);
-    }
-
-    template <class I>
-    Var<Device>& operator[](const I& i) {
-        return vars_[number(i)];
-    }
-    template <class I>
-    const Var<Device>& operator[](const I& i) const {
-        return vars_[number(i)];
-    }
-    Var<Device>* begin() { return vars_; }
-    Var<Device>* end() { return vars_ + N; }
-    const Var<Device>* begin() const { return vars_; }
-    const Var<Device>* end() const { return vars_ + N; }
-
-private:
-    template <std::size_t... i>
-    Regs(std::index_sequence<i...>, const trace::Where& where) : vars_{((void)i, Var<Device>(where))...} {}
-
-    template <class I>
-    static std::size_t number(const I& i) {
-        if constexpr (DeviceValue<I>) {
-            static_assert(
-                always_false<I>,
-                "Regs are registers, which have no addresses: index them by host integers in an unrolled host "
-                "loop, or use Local<T, N>");
-            return 0;
-        } else {
-            return trace::checked_index(std::int64_t(i), N);
-        }
-    }
-
-    Var<Device> vars_[N];
-};
 
 }  // namespace ikat

@@ -115,12 +115,15 @@ struct Position {
     Where where{};
 };
 
+/// A vector has 2, 4, 8 or 16 elements.
+inline constexpr int most_lanes = 16;
+
 /// `count` elements of an array, at a fixed index; for arrays that may be read, their values at the moment of the
 /// subscript.
 struct Slot {
     Array array;
     Value index;
-    Value lanes[4]{};
+    Value lanes[most_lanes]{};
     std::uint8_t count = 1;
     Where where{};
 };
@@ -132,7 +135,7 @@ Array declare_constant(ir::Type element, std::uint64_t count, const void* first,
 /// Dynamic shared memory for `count` elements behind what has been asked for before.
 Array declare_dynamic(ir::Type element, Position count);
 
-/// array[index]; with `count` = 2 or 4, elements index * count and the next.
+/// array[index]; with `count` = 2, 4, 8 or 16, elements index * count and the next.
 Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1);
 /// array[i, j, ...] of an array with extents, row-major.
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
@@ -154,8 +157,9 @@ Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir:
 /// A load and a store that other threads can rely on: with an order, or volatile where the order is Weak.
 Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where);
 void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope scope, const Where& where);
-/// Adds to elements of a vector, each in one step.
-void vector_add(const Slot& slot, Values values, ir::Order order, ir::Scope scope, const Where& where);
+/// Changes the elements of a vector, each in one step, as the mode of op VectorReduce says.
+void vector_reduce(ir::Word mode, const Slot& slot, Values values, ir::Order order, ir::Scope scope,
+                   const Where& where);
 
 // ---- other threads, and the host
 
@@ -169,12 +173,14 @@ void sync_warp(Value members, const Where& where);
 void print(const char* text, Values arguments, const Where& where);
 void check(Value condition, const char* text, const Where& where);
 
-/// An operand of ptx(): a value that its text reads, or a variable that it writes, or both.
+/// An operand of ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a register of
+/// type `type`, which holds an integer of 8 bits in 32.
 struct TextOperand {
     ir::Type type = ir::Type::Void;
     bool reads = false, writes = false;
     Value value{};        // where it reads
-    Variable variable{};  // where it writes
+    Variable variable{};  // where it writes, of type `variable_type`
+    ir::Type variable_type = ir::Type::Void;
 };
 void ptx(const char* text, const TextOperand* operands, std::uint32_t count, const Where& where);
 /// Values that a text gives, which is known to be right and to have no effects: {0} … are results, then operands.

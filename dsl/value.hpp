@@ -67,6 +67,13 @@ public:
         return before;
     }
 
+    /// Exchanges what two variables hold. (std::swap moves variables, which is nothing that a device does.)
+    friend void swap(Var& a, Var& b, const trace::Where& where = trace::Where::current()) {
+        const Leaf<T> before(a.recorded());
+        a = Incoming<T>(b, where);
+        b = Incoming<T>(before, where);
+    }
+
     trace::Value recorded() const { return trace::read(variable_); }
     const trace::Variable& handle() const { return variable_; }
     /// Of a packed value, lane 0 or 1.

@@ -43,7 +43,7 @@ enum class Kind : std::uint8_t {
     Read,       // the value of `variable` now
     Load,       // memory.count elements at place[arguments[0]]
     Extract,    // result `attribute` of arguments[0], a load of several elements or an operation with several results
-    Atomic,     // op (atomic_*) on place[arguments[0]] with arguments[1...]; its value is the old element
+    Atomic,     // op (atomic_*) on place[arguments[0]] with arguments[1...]; its value, if any, is the old element
     // Effects
     Declare,  // `variable` begins to exist, unassigned
     Assign,   // variable = arguments[0]

@@ -115,8 +115,9 @@ private:
                                    node.guard == no_node ? "" : guard(node) + " else " + list(node.other));
             case Kind::Extract: return fmt::format("extract {} of {}", node.attribute, value(node.arguments[0]));
             case Kind::Atomic:
-                return fmt::format("{}.{} {}{}{} {}", std::string_view(ir::name(node.op)), name(node.type),
-                                   element(node), tail(node).empty() ? "" : ", ", list(tail(node)), order(node));
+                return fmt::format("{}.{} {}{}{}{}{} {}", std::string_view(ir::name(node.op)), name(node.type),
+                                   attribute(node), attribute(node).empty() ? "" : ", ", element(node),
+                                   tail(node).empty() ? "" : ", ", list(tail(node)), order(node));
             case Kind::Declare:
                 return fmt::format("var {}: {}", variable(node.variable), name(kernel_[node.variable].type));
             case Kind::Assign: return variable(node.variable) + " = " + value(node.arguments[0]);

@@ -31,7 +31,8 @@ constexpr auto argument() {
 constexpr bool is_lanewise(Op op) {
     const Shape& shape = info(op).shape;
     const auto at_type = [](Slot slot) { return slot == Slot::T || slot == Slot::None; };
-    return at_type(shape.result) && std::ranges::all_of(shape.arguments, at_type);
+    return info(op).attribute == Attribute::None && at_type(shape.result) &&
+           std::ranges::all_of(shape.arguments, at_type);
 }
 
 /// The line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.

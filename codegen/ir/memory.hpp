@@ -22,7 +22,8 @@ inline constexpr std::string_view order_names[] = {"weak", "relaxed", "acquire",
 enum class Scope : std::uint8_t { None, Cta, Cluster, Gpu, Sys };
 inline constexpr std::string_view scope_names[] = {"", "cta", "cluster", "gpu", "sys"};
 
-/// How an instruction touches memory. The element's type is the instruction's; `count` elements are adjacent (v2, v4).
+/// How an instruction touches memory. The element's type is the instruction's; `count` elements are adjacent (v2, v4,
+/// until selection also v8 and v16).
 struct MemoryInfo {
     Space space = Space::None;
     std::uint8_t count = 1;

@@ -206,6 +206,14 @@ IKAT_INLINE constexpr bool test_float(T a, std::uint32_t mode) {
     }
 }
 
+/// 1 where the comparison holds, else 0; the modes of SetLanes in their order.
+template <class T>
+IKAT_INLINE constexpr T set_lane(T a, T b, std::uint32_t mode) {
+    const auto x = wide(a), y = wide(b);
+    const bool holds[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
+    return T(holds[mode] ? 1.0f : 0.0f);
+}
+
 // An op whose attribute is a mode or a table takes that last.
 #define SEM(Name, ...) inline constexpr auto Name = []<class T>(__VA_ARGS__) __attribute__((always_inline))
 #define SEM2(Name, ...) inline constexpr auto Name = []<class T, class From>(__VA_ARGS__) __attribute__((always_inline))
@@ -265,6 +273,7 @@ SEM(Lt, T a, T b) { return wide(a) <  wide(b); };
 SEM(Le, T a, T b) { return wide(a) <= wide(b); };
 SEM(Gt, T a, T b) { return wide(a) >  wide(b); };
 SEM(Ge, T a, T b) { return wide(a) >= wide(b); };
+SEM(SetLanes, T a, T b, std::uint32_t mode) { return T{set_lane(a.x, b.x, mode), set_lane(a.y, b.y, mode)}; };
 SEM(Select, T a, T b, bool p) { return p ? a : b; };
 
 SEM(Pack, Lane<T> low, Lane<T> high) { return T{low, high}; };

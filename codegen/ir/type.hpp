@@ -51,10 +51,12 @@ inline constexpr TypeSet AnySignedInt = SignedInt | set(Type::I8, Type::I16);
 inline constexpr TypeSet AnyUnsignedInt = UnsignedInt | set(Type::U8, Type::U16);
 inline constexpr TypeSet Float = set(Type::F16, Type::BF16, Type::F32, Type::F64);
 inline constexpr TypeSet Packed = set(Type::F16x2, Type::BF16x2);
+inline constexpr TypeSet SmallFloat = set(Type::F16, Type::BF16) | Packed;
 inline constexpr TypeSet Float8 = set(Type::E4M3, Type::E5M2), PackedFloat8 = set(Type::E4M3x2, Type::E5M2x2);
 inline constexpr TypeSet Num = Int | Float;
 inline constexpr TypeSet Bits = AnyInt | set(Type::Pred);
 inline constexpr TypeSet Signed = AnySignedInt | Float | Packed;
+inline constexpr TypeSet Updatable = Int | ShortInt;  // integers that memory can change in one step
 inline constexpr TypeSet Word32 = set(Type::I32, Type::U32), Words = Word32 | set(Type::I64, Type::U64);
 inline constexpr TypeSet AnyNum = AnyInt | Float;
 inline constexpr TypeSet Storable = AnyNum | Packed | Float8 | PackedFloat8;  // what memory holds

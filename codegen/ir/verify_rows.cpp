@@ -100,7 +100,7 @@ private:
         }
         require(memory.space != Space::None, "it does not say which space it touches");
         const int count = memory.count;
-        require(count == 1 || (row_.shape.vector && (count == 2 || count == 4 || count == 8)),
+        require(count == 1 || (row_.shape.vector && (count == 2 || count == 4 || count == 8 || count == 16)),
                 "it cannot touch " + std::to_string(count) + " elements");
         require(count * int(info(inst_.type).bytes) <= max_vector_bytes, "a vector has at most 32 bytes");
         require((memory.order == Order::Weak) == (memory.scope == Scope::None), "order and scope belong together");

@@ -166,7 +166,9 @@ private:
         const auto [where, space] = address(node);
         std::vector<Value> operands = values(node.arguments);
         operands[0] = where;
-        return build_.make(access(node.op, node, space), operands);
+        ir::Instruction inst = access(node.op, node, space);
+        inst.attribute = node.attribute;
+        return build_.make(inst, operands);
     }
 
     // ---- if

@@ -73,10 +73,8 @@ void InstructionEmitter::emit(Inst inst) {
             return put(inst, std::array{operand(fn_.result(inst)), Writer::integer(0), operand(fn_.operands(inst)[0])});
         case Op::Give:
             return put(inst, std::array{writer_.address(writer_.name(result_name), 0), operand(fn_.operands(inst)[0])});
-        case Op::Elect: {
-            const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
-            return put(inst, std::array{writer_.group(Operand::Kind::Pair, pair), operand(fn_.operands(inst)[0])});
-        }
+        case Op::AllMatch:
+        case Op::Elect: return emit_truth(inst);
         case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
         default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
     }
@@ -122,6 +120,14 @@ void InstructionEmitter::emit_text(Inst inst) {
     for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
     for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
     append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
+}
+
+/// Of two results, the one that is a predicate: `_|p`.
+void InstructionEmitter::emit_truth(Inst inst) {
+    const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
+    scratch_.assign({writer_.group(Operand::Kind::Pair, pair)});
+    for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
 }
 
 /// Results, then operands, then a table; what is tied for a false guard is not written.

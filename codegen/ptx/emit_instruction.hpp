@@ -39,6 +39,7 @@ private:
     Operand special_register(ir::Word which);
     void emit_print(ir::Inst inst);
     void emit_text(ir::Inst inst);
+    void emit_truth(ir::Inst inst);
     void emit_plain(ir::Inst inst);
     void put(ir::Inst inst, std::span<const Operand> operands);
     Spelling spelling(ir::Inst inst);

@@ -69,7 +69,8 @@ void append_key(std::string& out, std::string_view key, const Instruction& inst)
         case 'o': append_memory(out, inst.memory); break;
         case 'v': append_vector(out, inst.memory); break;
         case 'w': out += inst.type == Type::I64 ? "u64" : info(inst.type).typed; break;
-        case 'n': out += inst.type == Type::F16 ? ".noftz" : ""; break;
+        case 'n': out += contains(ir::SmallFloat, inst.type) ? ".noftz" : ""; break;
+        case 'y': out += inst.fp.ftz || lane(inst.type) == Type::BF16 ? ".ftz" : ""; break;
         default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
     }
 }

@@ -53,8 +53,10 @@ void keep_operands(ir::Function& fn) {
 }
 
 void select(ir::Function& fn, const Target& target) {
+    expand_atomics(fn, target);
     lay_out(fn);
     expand_prints(fn);
+    split_vectors(fn);
     legalise(fn, target);
     sweep(fn);
     widen_accesses(fn);

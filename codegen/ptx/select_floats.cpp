@@ -39,7 +39,7 @@ std::optional<Value> FloatForms::rewrite(Inst inst) {
         default: break;
     }
     if (ir::info(it.op).effect || has_form(it.op, it.type)) return {};
-    return arithmetic(it.op, it.type, operands);
+    return it.op == Op::SetLanes ? set_lanes(it, operands) : arithmetic(it.op, it.type, operands);
 }
 
 Value FloatForms::make(Op op, Type type, std::initializer_list<Value> operands) {
@@ -87,6 +87,18 @@ Value FloatForms::by_lanes(Op op, Type type, Values operands) {
     };
     const Value low = at(Op::Low), high = at(Op::High);
     return make(Op::Pack, type, {low, high});
+}
+
+/// Of bf16, lane by lane.
+Value FloatForms::set_lanes(const ir::Instruction& it, Values operands) {
+    constexpr Op comparisons[] = {Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge};
+    const auto at = [&](Op which) {
+        const Value lanes[] = {part(which, it.type, operands[0]), part(which, it.type, operands[1])};
+        const Value holds = arithmetic(comparisons[it.attribute], Type::BF16, lanes);
+        return make(Op::Select, Type::BF16, {number(Type::BF16, 1), number(Type::BF16, 0), holds});
+    };
+    const Value low = at(Op::Low), high = at(Op::High);
+    return make(Op::Pack, it.type, {low, high});
 }
 
 Value FloatForms::in_float(Op op, Type type, Values operands) {

@@ -38,6 +38,7 @@ private:
     ir::Value arithmetic(ir::Op op, ir::Type type, Values operands);
     ir::Value with_fma(ir::Op op, ir::Type type, Values operands);
     ir::Value by_lanes(ir::Op op, ir::Type type, Values operands);
+    ir::Value set_lanes(const ir::Instruction& it, Values operands);
     ir::Value in_float(ir::Op op, ir::Type type, Values operands);
 
     std::optional<ir::Value> converted(const ir::Instruction& it, ir::Type result, ir::Value x);

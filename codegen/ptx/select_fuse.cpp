@@ -8,6 +8,7 @@
 //     convert.u64.u32 %i + %base          ==>  mad.wide.u32 %i, 1, %base
 //     %a * %b + %c, %a << 2 + %c          ==>  mad.lo %a, %b, %c; mad.lo %a, 4, %c
 //     %a * %b + %c of contractible floats ==>  fma %a, %b, %c
+//     convert.f32.f32.sat %a + %b         ==>  add.sat %a, %b             any sum or product of f16 or f32
 #include <optional>
 
 #include "codegen/ptx/rewriter.hpp"
@@ -45,6 +46,7 @@ private:
 
     void rewrite(Inst inst);
     void rewrite_sum(Inst inst);
+    bool saturate(Inst inst);
     std::optional<Widened> widened(Value value) const;
     std::optional<Product> wide_product(Inst inst);
     std::optional<Value> wide_factor(Value value, const Widened& other, bool is_shift, const Location& where);
@@ -65,6 +67,8 @@ void Fusion::rewrite(Inst inst) {
             if (const auto wide = wide_product(inst)) become(inst, Op::MulWide, wide->type, {wide->a, wide->b});
         } else if (it.op == Op::Add) {
             rewrite_sum(inst);
+        } else if (it.op == Op::Convert && saturate(inst)) {
+            return;
         }
     }
     if (index(inst) >= block_of_.size()) block_of_.resize(index(inst) + 1, no_id<ir::Block>);
@@ -154,6 +158,22 @@ void Fusion::rewrite_sum(Inst inst) {
         become(inst, is_wide ? Op::MadWide : Op::Fma, factors->type, {factors->a, factors->b, other});
         return;
     }
+}
+
+/// A clamped sum or product is one that clamps, if nothing else needs it.
+bool Fusion::saturate(Inst inst) {
+    const Instruction it = fn_[inst];
+    const Value clamped = std::as_const(fn_).operands(inst)[0];
+    const Inst from = fn_[clamped].instruction;
+    const bool clamps =
+        it.fp.sat && it.type == it.from && contains(ir::set(Type::F16, Type::F32), it.type) && !it.fp.ftz;
+    if (!clamps || from == ir::no_inst || index(clamped) >= uses_.size() || uses_[index(clamped)] != 1) return false;
+    Instruction& sum = fn_[from];
+    const bool has_form = sum.type == it.type && ir::info(sum.op).modifiers & ir::Sat && sum.op != Op::Convert;
+    if (!has_form || sum.guard != ir::no_value) return false;
+    sum.fp.sat = true;
+    walk_.replace(fn_.result(inst), clamped);
+    return true;
 }
 
 }  // namespace

@@ -14,16 +14,6 @@ namespace {
 
 using ir::Block, ir::Function, ir::Inst, ir::Op, ir::Terminator;
 
-/// Moves the instructions from position `from` on and the terminator to a new block.
-Block split_block(Function& fn, Block block, std::size_t from) {
-    const Block rest = fn.add_block();
-    auto& list = fn[block].instructions;
-    fn[rest].instructions.assign(list.begin() + std::ptrdiff_t(from), list.end());
-    list.resize(from);
-    fn[rest].terminator = std::exchange(fn[block].terminator, {});
-    return rest;
-}
-
 /// A text without values, as print takes it: its braces are braces.
 std::string plain(std::string_view text) {
     std::string out;
@@ -120,6 +110,15 @@ std::vector<Block> emission_order(const Function& fn) {
 }
 
 }  // namespace
+
+Block split_block(ir::Function& fn, Block block, std::size_t from) {
+    const Block rest = fn.add_block();
+    auto& list = fn[block].instructions;
+    fn[rest].instructions.assign(list.begin() + std::ptrdiff_t(from), list.end());
+    list.resize(from);
+    fn[rest].terminator = std::exchange(fn[block].terminator, {});
+    return rest;
+}
 
 void lay_out(ir::Function& fn) {
     expand_checks(fn);

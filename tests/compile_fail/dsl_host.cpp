@@ -8,7 +8,7 @@
 // expect: the condition of while_ is a lambda, because it is computed in each round
 // expect: the condition of else_if is a lambda, so that it is computed only where it is needed
 // expect: Regs are registers, which have no addresses: index them by host integers in an unrolled host loop, or use Local<T, N>
-// expect: a range counts in i32, u32, i64 or u64
+// expect: a range counts in integers
 // expect: grid_stride counts in u32 or u64
 // errors: 10
 #include <ikat/dsl.hpp>

@@ -73,6 +73,8 @@ const auto moved_from = kernel("moved_from", params("y"), [](Out<float> y) {
     f32 b = std::move(a);
     y[0] = b;
     y[1] = a;
+    f32 c = 2;
+    std::swap(b, c);
 });
 
 const auto leaves_region = kernel("leaves_region", params("x", "y"), [](In<float> x, Out<float> y) {

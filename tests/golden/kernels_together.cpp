@@ -25,6 +25,7 @@ const auto ordered = kernel("ordered", params("x", "f"), [](InOut<std::uint32_t>
     volatile_store(x[1], volatile_load(x[2]));
     atomic_inc(x[3], 9);
     reduce_add(f.vec<2>(i), {1, 2}, Order::Release);
+    atomic_min(f[0], 3);
 });
 
 const auto texts = kernel("texts", params("x"), [](InOut<std::uint32_t> x) {
@@ -49,9 +50,24 @@ const auto other_halved = device_fn("halved", [](f32 x) { return x * 0.5; });
 const auto bad_functions = kernel("bad_functions", params("x"), [](InOut<std::uint32_t> x) { x[0] = shouting(1); x[1] = sharing(2); });
 const auto two_functions = kernel("two_functions", params("x"), [](InOut<float> x) { x[0] = halved(1.0); x[1] = other_halved(2.0); });
 
-extern const DeviceFunction<std::uint32_t, u32> endless;
-const DeviceFunction<std::uint32_t, u32> endless = device_fn("endless", [](u32 n) -> u32 { return endless(n + 1); });
-const auto recursive = kernel("recursive", params("x"), [](InOut<std::uint32_t> x) { x[0] = endless(1); });
+extern const DeviceFunction<std::uint32_t, u32> ping;
+const DeviceFunction<std::uint32_t, u32> pong = device_fn("pong", [](u32 n) -> u32 { return ping(n + 1); });
+const DeviceFunction<std::uint32_t, u32> ping = device_fn("ping", [](u32 n) -> u32 { return pong(n + 1); });
+const auto recursive = kernel("recursive", params("x"), [](InOut<std::uint32_t> x) { x[0] = ping(1); });
+
+u32 endless(const u32& n) {
+    u32 product = 1;
+    if_(n > 1, [&] { product = n * endless(n - 1); });
+    return product;
+}
+const auto endless_function = kernel("endless_function", params("x"), [](InOut<std::uint32_t> x) { x[0] = endless(x[0]); });
+
+const DeviceFunction<std::uint32_t, u32> factorial = device_fn("factorial", params("n"), [](u32 n) -> u32 {
+    u32 product = 1;
+    if_(n > 1, [&] { product = n * factorial(n - 1); });
+    return product;
+});
+const auto factorials = kernel("factorials", params("x"), [](InOut<std::uint32_t> x) { x[0] = factorial(x[0]); });
 
 const auto bad_ptx = kernel("bad_ptx", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = thread_id().x, d;
@@ -82,6 +98,8 @@ const KernelRegistration registered[] = {{"together", together},
                                          {"ordered", ordered},
                                          {"texts", texts},
                                          {"calls", calls},
+                                         {"factorials", factorials},
+                                         {"endless_function", endless_function},
                                          {"bad_functions", bad_functions},
                                          {"two_functions", two_functions},
                                          {"recursive", recursive},

@@ -12,8 +12,9 @@ namespace ikat::test {
 /// The expected result and how far from it the device may be.
 struct Expected {
     ir::Word bits = 0;
-    double ulps = 0;      // of an approximate operation
-    double absolute = 0;  // … or that far by itself
+    double ulps = 0;       // of an approximate operation
+    double absolute = 0;   // … or that far by itself
+    bool flushes = false;  // … and a zero for a subnormal number
 };
 
 /// Nothing where PTX leaves the result open (an integer divided by zero).

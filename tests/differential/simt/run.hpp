@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on one block, for tests: its buffers up and down again.
+// A kernel on one block, for tests: its buffers up and down again; and before ptxas.
 #pragma once
 #include <vector>
 
+#include "codegen/compile.hpp"
+#include "codegen/ptx/target.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
+#include "tests/ptxas.hpp"
 
 #include <ikat/ikat.hpp>
 
@@ -22,6 +25,20 @@ std::vector<T> run(const Kernel<InOut<T>, P...>& kernel, std::uint32_t blocks, s
     auto buffer = simt_device().upload(initial, "x");
     simt_device().launch(kernel, runtime::Grid{{blocks}, {threads}}, buffer, arguments...);
     return buffer.download();
+}
+
+/// NVIDIA's assembler takes the kernel for each target from sm_`lowest` on, without a warning.
+template <class... P>
+void check_assembled(const Kernel<P...>& kernel, std::uint32_t lowest) {
+    static const bool is_skipped = tests::skip_without_ptxas();
+    for (const char* target : {"sm_75", "sm_80", "sm_90"}) {
+        if (is_skipped || nvptx::target(target).number < lowest) continue;
+        const std::string ptx = compile(kernel.ast(), {.target = target}).ptx;
+        const tests::PtxasReport report = tests::assemble(ptx, target);
+        INFO(report.log << "\n" << ptx);
+        CHECK(report.assembled);
+        CHECK_FALSE(report.warned);
+    }
 }
 
 }  // namespace ikat::test

@@ -118,5 +118,12 @@ TEST_CASE("sums that carry") {
     }
 }
 
+TEST_CASE("ptxas takes text, functions and carries") {
+    check_assembled(texts, 75);
+    check_assembled(calls, 75);
+    check_assembled(long_sums, 75);
+    check_assembled(short_sums, 75);
+}
+
 }  // namespace
 }  // namespace ikat::test

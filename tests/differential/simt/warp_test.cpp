@@ -132,5 +132,13 @@ TEST_CASE("special registers") {
     }
 }
 
+TEST_CASE("ptxas takes what warps do") {
+    check_assembled(reductions, 80);
+    check_assembled(matches, 75);
+    check_assembled(handing_over, 75);
+    check_assembled(asking, 75);
+    check_assembled(registers, 75);
+}
+
 }  // namespace
 }  // namespace ikat::test

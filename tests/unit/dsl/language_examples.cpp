@@ -71,6 +71,13 @@ const auto bits = kernel("bits", [](Out<std::uint32_t> y, u32 q, u32 mask, i32 w
 const auto horner = device_fn("horner", params("x", "y"), [](f32 x, f32 y) { return fma(x, fma(x, y, 2), 1); });
 const auto twice = kernel("twice", [](InOut<float> x) { x[0] = horner(x[0], 3) + horner(x[1], x[2]); });
 
+const DeviceFunction<std::uint32_t, u32> factorial = device_fn("factorial", params("n"), [](u32 n) -> u32 {
+    u32 product = 1;
+    if_(n > 1, [&] { product = n * factorial(n - 1); });
+    return product;
+});
+const auto factorials = kernel("factorials", [](InOut<std::uint32_t> x) { x[0] = factorial(x[0]); });
+
 const auto texts = kernel("texts", [](Out<std::uint32_t> y, u32 a, u32 b) {
     u32 d, low, high;
     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(7u));
@@ -93,9 +100,10 @@ const auto swaps = kernel("swaps", [](InOut<float> s, u32 i, u32 j) {
     s[j] = t;
 });
 
-const auto vectors = kernel("vectors", [](In<float> x, Out<float> y, u32 i, u32 n) {
+const auto vectors = kernel("vectors", [](In<float> x, Out<float> y, In<half> half_x, Out<half> half_y, u32 i, u32 n) {
     auto v = x.vec<4>(i);
     y.vec<4>(i) = {v[0] * 2, v[1] * 2, v[2] * 2, v[3] * 2};
+    half_y.vec<8>(i) = half_x.vec<8>(i);  // 16 bytes
     f32 last = x.load_if(i < n, i, 0);
     auto two = x.load_if<2>(i < n, i, 0);
     y.store_if(i < n, i, last + two[1]);
@@ -220,6 +228,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(control.check());
+    CHECK_NOTHROW(factorials.check());
+    CHECK_NOTHROW(texts.check());
     CHECK_NOTHROW(threads.check());
     CHECK_NOTHROW(functions.check());
     CHECK_NOTHROW(scale.check());
