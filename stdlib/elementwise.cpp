@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/elementwise.hpp"
 
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
@@ -15,10 +16,10 @@ namespace {
 constexpr std::uint32_t threads = 256;
 using F = Leaf<float>;
 
-/// y[i] = f(x[i], ...) for i < n, where f takes as many f32 as there are arrays x.
-template <class To, trace::Direction direction>
-void map(const Indexable<To, direction>& y, const u32& n, auto&& f, const auto&... x) {
-    for_each_vec<To>(n, [&]<int N>(Width<N>, const auto& i) {
+/// y[i] = f(x[i], ...) for i < n, where f takes as many f32 as there are arrays x. No array has wider elements than E.
+template <class E>
+void map(const auto& y, const u32& n, auto&& f, const auto&... x) {
+    for_each_vec<E>(n, [&]<int N>(Width<N>, const auto& i) {
         const auto apply = [&](const auto&... lanes) {
             return detail::lanes<N>([&](int k) { return value(f(lanes[std::size_t(k)]...)); });
         };
@@ -71,13 +72,13 @@ constexpr BinaryRow binary_rows[] = {
 template <class T>
 UnaryKernel<T> make(const UnaryRow& row, const char* name) {
     return finished(
-        kernel(name, params("x", "y", "n"), [f = row.function](In<T> x, Out<T> y, u32 n) { map(y, n, f, x); }));
+        kernel(name, params("x", "y", "n"), [f = row.function](In<T> x, Out<T> y, u32 n) { map<T>(y, n, f, x); }));
 }
 template <class T>
 Unary1Kernel<T> make(const Unary1Row& row, const char* name) {
     return finished(kernel(name, params("x", "y", row.first, "n"), [f = row.function](In<T> x, Out<T> y, f32 p, u32 n) {
         const F first = value(p);
-        map(
+        map<T>(
             y, n, [&](const F& v) { return f(v, first); }, x);
     }));
 }
@@ -86,14 +87,14 @@ Unary2Kernel<T> make(const Unary2Row& row, const char* name) {
     return finished(kernel(name, params("x", "y", row.first, row.second, "n"),
                            [f = row.function](In<T> x, Out<T> y, f32 p, f32 q, u32 n) {
                                const F first = value(p), second = value(q);
-                               map(
+                               map<T>(
                                    y, n, [&](const F& v) { return f(v, first, second); }, x);
                            }));
 }
 template <class T>
 BinaryKernel<T> make(const BinaryRow& row, const char* name) {
     return finished(kernel(name, params(row.first, row.second, "y", "n"),
-                           [f = row.function](In<T> a, In<T> b, Out<T> y, u32 n) { map(y, n, f, a, b); }))
+                           [f = row.function](In<T> a, In<T> b, Out<T> y, u32 n) { map<T>(y, n, f, a, b); }))
         .require(aligned<16>(2));
 }
 
@@ -119,10 +120,17 @@ const auto& kernel_of(auto what) {
     return kernels_of<T>(rows_of(what))[std::size_t(what)];
 }
 
+template <class T>
+inline constexpr std::size_t bytes_of_element = 0;  // of a number
+template <class T>
+inline constexpr std::size_t bytes_of_element<runtime::Buffer<T>> = sizeof(T);
+
 /// Launches unless there is nothing to do.
-void run(const runtime::Device& device, const auto& made, std::uint64_t n, auto&&... arguments) {
+template <class... A>
+void run(const runtime::Device& device, const auto& made, std::uint64_t n, A&&... arguments) {
     const std::uint32_t count = u32_size(made.name(), "y", n);
-    if (n != 0) device.launch(made, elementwise_grid(n), arguments..., count);
+    constexpr std::size_t widest = std::max({bytes_of_element<std::remove_cvref_t<A>>...});
+    if (n != 0) device.launch(made, elementwise_grid(n, widest), arguments..., count);
 }
 
 // ---- biases
@@ -152,7 +160,7 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
     return finished(kernel(activation_names[std::size_t(activation)][type_number<T>],
                            params("x", "bias", "y", "rows", "columns"),
                            [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
-                               const auto walk = [&]<int N>(Width<N>) {
+                               with_width<T>(columns, [&]<int N>(Width<N>) {
                                    const auto length = value(columns / std::uint32_t(N));
                                    for (auto i : grid_stride(rows * length)) {
                                        auto lanes = load_lanes<N>(x, i);
@@ -161,10 +169,6 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
                                            lanes[k] = activate(activation, value(lanes[k] + more[k]));
                                        store_lanes(y, i, lanes);
                                    }
-                               };
-                               constexpr int N = lanes_of<T>;
-                               if_(columns % std::uint32_t(N) == 0, [&] { walk(Width<N>{}); }).else_([&] {
-                                   walk(Width<1>{});
                                });
                            }))
         .require(aligned<16>(2));
@@ -192,7 +196,7 @@ template <class T>
 const ResidualAddKernel<T>& residual_add() {
     static const auto made = finished(kernel(name_of<T>("residual_add", "residual_add_f16", "residual_add_bf16"),
                                              params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
-                                                 map(
+                                                 map<T>(
                                                      y, n, [](const F& a, const F& b) { return a + b; }, y, x);
                                              }));
     return made;
@@ -203,7 +207,7 @@ const CastKernel<From, To>& cast_kernel() {
         finished(kernel(std::is_same_v<To, float> ? name_of<From>("", "cast_f16_f32", "cast_bf16_f32")
                                                   : name_of<To>("", "cast_f32_f16", "cast_f32_bf16"),
                         params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
-                            map(
+                            map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
                                 y, n, [](const F& v) { return v; }, x);
                         }));
     return made;
@@ -219,8 +223,9 @@ const BiasActivationKernel<T>& bias_activation_kernel(Activation activation) {
     return made[std::size_t(activation)];
 }
 
-runtime::Grid elementwise_grid(std::uint64_t n) {
-    return runtime::grid(std::max<std::uint64_t>((n + 3) / 4, 1), threads);
+runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes) {
+    const std::uint64_t lanes = 16 / element_bytes;
+    return runtime::grid(std::max<std::uint64_t>((n + lanes - 1) / lanes, 1), threads);
 }
 
 // ---- on buffers
@@ -271,7 +276,8 @@ void bias_activation(const runtime::Device& device, Activation activation, const
     require_size("bias_activation", "x", x.size(), n);
     require_size("bias_activation", "bias", bias.size(), columns);
     require_size("bias_activation", "y", y.size(), n);
-    if (n != 0) device.launch(bias_activation_kernel<T>(activation), elementwise_grid(n), x, bias, y, rows, columns);
+    if (n != 0)
+        device.launch(bias_activation_kernel<T>(activation), elementwise_grid(n, sizeof(T)), x, bias, y, rows, columns);
 }
 
 #define IKAT_INSTANTIATE(T)                                                                                           \
@@ -308,17 +314,22 @@ IKAT_INSTANTIATE(bfloat16, float)
 namespace {
 
 constexpr std::string_view elementwise_document =
-    "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes of f32 or 8 of 16-bit types at a "
-    "time; "
-    "the\n"
-    "arrays begin at multiples of 16 bytes. Any n; a NaN gives a NaN.";
+    "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes at a time; the arrays begin at\n"
+    "multiples of 16 bytes. Any n; a NaN gives a NaN.";
 constexpr std::string_view bias_document =
     "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer than 2^32\n"
     "elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at multiples of 16 bytes.";
 
-runtime::Grid grid_of_last(Arguments arguments) { return elementwise_grid(number(arguments, arguments.size() - 1)); }
-runtime::Grid grid_of_matrix(Arguments arguments) {
-    return elementwise_grid(std::uint64_t(number(arguments, 3)) * number(arguments, 4));
+/// The bytes of an element of the kernel's widest array.
+std::size_t widest(Arguments arguments) {
+    std::size_t bytes = 1;
+    for (const runtime::Argument& argument : arguments)
+        if (argument.is_buffer()) bytes = std::max<std::size_t>(bytes, info(argument.type).bytes);
+    return bytes;
+}
+runtime::Grid grid_of_last(Arguments a) { return elementwise_grid(number(a, a.size() - 1), widest(a)); }
+runtime::Grid grid_of_matrix(Arguments a) {
+    return elementwise_grid(std::uint64_t(number(a, 3)) * number(a, 4), widest(a));
 }
 
 #define IKAT_ROW(Table, id, text) \

@@ -6,8 +6,8 @@
 //     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
 //     device.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
 //
-// All compute in f32 and round once to the type in memory. They take 16 bytes (of 16-bit types, 8) at a time, and the
-// rest of n by elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
+// All compute in f32 and round once to the type in memory. They take 16 bytes at a time, and the rest of n by
+// elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
 #pragma once
 #include "dsl/kernel.hpp"
 #include "runtime/device.hpp"
@@ -63,8 +63,8 @@ const ResidualAddKernel<T>& residual_add();
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel();
 
-/// The launch of any of these kernels for n elements.
-runtime::Grid elementwise_grid(std::uint64_t n);
+/// The launch of any of these kernels for n elements of so many bytes, those of its widest array.
+runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4);
 
 // On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
 template <class T>

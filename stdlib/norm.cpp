@@ -9,7 +9,8 @@ namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
-constexpr int vectors_per_thread = 8;
+template <class T>
+constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept
 using F = Leaf<float>;
 
 F reciprocal_root(const auto& mean_of_squares, const auto& epsilon) {
@@ -43,7 +44,7 @@ template <class T, class Group>
 RmsnormKernel<T> make_rmsnorm(const char* name) {
     return kernel(name, params("x", "gamma", "y", "rows", "columns", "epsilon"),
                   [](In<T> x, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                      with_row<Group, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                      with_row<Group, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                           const F factor = factor_of(row, columns, epsilon);
                           row.map(
                               y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);
@@ -61,7 +62,7 @@ const LayernormKernel<T>& layernorm() {
         kernel(name_of<T>("layernorm", "layernorm_f16", "layernorm_bf16"),
                params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
                [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                        const auto [mean, factor] = moments(row, columns, epsilon);
                        const F m = mean, f = factor;
                        row.map(
@@ -76,17 +77,18 @@ const LayernormKernel<T>& layernorm() {
 }
 template <class T>
 const PlainNormKernel<T>& layernorm_plain() {
-    static const auto made = kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16", "layernorm_plain_bf16"),
-                                    params("x", "y", "rows", "columns", "epsilon"),
-                                    [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                                        with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
-                                            const auto [mean, factor] = moments(row, columns, epsilon);
-                                            const F m = mean, f = factor;
-                                            row.map(y, [&](const F& x) { return (x - m) * f; });
-                                        });
-                                    })
-                                 .require(aligned<16>("x"), aligned<16>("y"))
-                                 .launch_bounds(Block::block);
+    static const auto made =
+        kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16", "layernorm_plain_bf16"),
+               params("x", "y", "rows", "columns", "epsilon"),
+               [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
+                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
+                       const auto [mean, factor] = moments(row, columns, epsilon);
+                       const F m = mean, f = factor;
+                       row.map(y, [&](const F& x) { return (x - m) * f; });
+                   });
+               })
+            .require(aligned<16>("x"), aligned<16>("y"))
+            .launch_bounds(Block::block);
     return made;
 }
 template <class T>
@@ -106,7 +108,7 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
         kernel(name_of<T>("fused_residual_rmsnorm", "fused_residual_rmsnorm_f16", "fused_residual_rmsnorm_bf16"),
                params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
                [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
-                   with_sum_of_rows<Block, T, vectors_per_thread>(x, residual, rows, columns, [&](const auto& row) {
+                   with_sum_of_rows<Block, T, vectors_per_thread<T>>(x, residual, rows, columns, [&](const auto& row) {
                        const F factor = factor_of(row, columns, epsilon);
                        row.map(
                            y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);

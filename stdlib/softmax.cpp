@@ -10,7 +10,11 @@ namespace ikat::stdlib {
 namespace {
 
 using Block = BlockGroup<256>;
-constexpr int vectors_per_thread = 8;
+template <class T>
+constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept
+/// Leaves each thread 64 registers: left alone, ptxas would rather spill than have a block less on a multiprocessor.
+template <class Group>
+constexpr std::uint32_t min_blocks = 1024 / Group::block;
 
 /// The largest element of a row and the sum of exp(x - largest), in a pass for each.
 auto sum_of_exponentials(const auto& row) {
@@ -44,14 +48,14 @@ template <class T, class Group>
 RowKernel<T> make_softmax(const char* name) {
     return kernel(name, params("x", "y", "rows", "columns"),
                   [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                      with_row<Group, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                      with_row<Group, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                           const auto [most, sum] = sum_of_exponentials(row);
                           const auto factor = value(1.0f / sum);
                           row.map(y, [&](const auto& x) { return exp(value(x - most)) * factor; });
                       });
                   })
         .require(aligned<16>("x"), aligned<16>("y"))
-        .launch_bounds(Group::block);
+        .launch_bounds(Group::block, min_blocks<Group>);
 }
 
 template <class T>
@@ -98,14 +102,14 @@ const RowKernel<T>& log_softmax() {
     static const auto made =
         kernel(name_of<T>("log_softmax", "log_softmax_f16", "log_softmax_bf16"), params("x", "y", "rows", "columns"),
                [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                   with_row<Block, T, vectors_per_thread>(x, rows, columns, [&](const auto& row) {
+                   with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                        const auto [most, sum] = sum_of_exponentials(row);
                        const auto log_of_sum = log(sum);
                        row.map(y, [&](const auto& x) { return (x - most) - log_of_sum; });
                    });
                })
             .require(aligned<16>("x"), aligned<16>("y"))
-            .launch_bounds(Block::block);
+            .launch_bounds(Block::block, min_blocks<Block>);
     return made;
 }
 

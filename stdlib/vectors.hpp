@@ -18,9 +18,9 @@
 
 namespace ikat::stdlib {
 
-/// How many elements of an array one access takes: 16 bytes, but at most 4 elements.
+/// How many elements of an array one access takes: 16 bytes.
 template <class E>
-inline constexpr int lanes_of = sizeof(E) >= 8 ? 2 : 4;
+inline constexpr int lanes_of = 16 / sizeof(E);
 
 template <int N>
 using Width = std::integral_constant<int, N>;
@@ -65,10 +65,8 @@ namespace detail {
 
 template <class E, std::size_t N>
 auto vector_of(const std::array<Leaf<float>, N>& v) {
-    if constexpr (N == 4)
-        return Vec<E, 4>(cast<E>(v[0]), cast<E>(v[1]), cast<E>(v[2]), cast<E>(v[3]));
-    else
-        return Vec<E, 2>(cast<E>(v[0]), cast<E>(v[1]));
+    return [&]<std::size_t... k>(std::index_sequence<k...>) { return Vec<E, int(N)>(cast<E>(v[k])...); }
+    (std::make_index_sequence<N>{});
 }
 
 }  // namespace detail
