@@ -130,6 +130,37 @@ TEST_CASE("comparisons of small floats") {
     CHECK(one("set.lt.s32.f16 %r0, %h1, %h2;", h::two, h::one) == 0);
 }
 
+TEST_CASE("comparisons of two small floats at once") {
+    // p is of the lower half, q of the upper: 1 where it holds
+    const auto both = [](const std::string& compare, std::uint64_t a, std::uint64_t b) {
+        return one("setp." + compare +
+                       " %p4|%p5, %r1, %r2; selp.u32 %r4, 1, 0, %p4; selp.u32 %r5, 2, 0, %p5;"
+                       "or.b32 %r0, %r4, %r5;",
+                   a, b);
+    };
+    CHECK(both("lt.f16x2", pair(h::one, h::two), pair(h::two, h::one)) == 2);
+    CHECK(both("le.f16x2", pair(h::one, h::two), pair(0x7e00, h::two)) == 1);
+    CHECK(both("leu.f16x2", pair(h::one, h::three), pair(0x7e00, h::two)) == 2);
+    CHECK(both("eq.ftz.f16x2", pair(h::tiny, h::tiny), pair(h::zero, h::one)) == 2);
+    CHECK(both("gt.bf16x2", pair(b::two, b::two), pair(b::one, b::three)) == 2);
+    CHECK(both("nan.bf16x2", pair(b::two, 0x7fc0), pair(b::one, b::three)) == 1);
+    CHECK(one("set.lt.f16.f16 %h0, %h1, %h2;", h::one, h::two) == h::one);
+    CHECK(one("set.lt.u16.f16 %h0, %h1, %h2;", h::one, h::two) == 0xffff);
+    CHECK(one("set.ge.bf16.bf16 %h0, %h1, %h2;", b::one, b::two) == 0);
+    CHECK(one("set.lt.f16x2.f16x2 %r0, %r1, %r2;", pair(h::one, h::three), pair(h::two, h::two)) == pair(h::one, 0));
+    CHECK(one("set.ne.u32.f16x2 %r0, %r1, %r2;", pair(h::one, h::three), pair(h::two, h::three)) == pair(0xffff, 0));
+    CHECK(one("set.eq.bf16x2.bf16x2 %r0, %r1, %r2;", pair(b::one, b::three), pair(b::one, b::two)) == pair(b::one, 0));
+}
+
+TEST_CASE("the larger magnitude, with the sign of both") {
+    CHECK(one("max.xorsign.abs.f16 %h0, %h1, %h2;", h::one | h::minus, h::two) == (h::two | h::minus));
+    CHECK(one("min.xorsign.abs.bf16 %h0, %h1, %h2;", b::three | b::minus, b::two | b::minus) == b::two);
+    CHECK(one("max.xorsign.abs.f16x2 %r0, %r1, %r2;", pair(h::one, h::two | h::minus), pair(h::three | h::minus, 0)) ==
+          pair(h::three | h::minus, h::two | h::minus));
+    CHECK(one("min.NaN.xorsign.abs.bf16x2 %r0, %r1, %r2;", pair(0x7fc0, b::three), pair(b::one, b::two)) ==
+          pair(nan16, b::two));
+}
+
 TEST_CASE("conversions that pack, round, clamp") {
     CHECK(one("cvt.rn.f16x2.f32 %r0, %r1, %r2;", F(1.5f), F(-2)) == pair(0x3e00, 0xc000));
     CHECK(one("cvt.rn.bf16x2.f32 %r0, %r1, %r2;", 0x3f80ffff, 0x3f818000) == pair(0x3f81, 0x3f82));
