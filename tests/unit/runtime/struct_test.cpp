@@ -64,7 +64,8 @@ struct Bounds {
     BOOST_HANA_DEFINE_STRUCT(Bounds, (std::int8_t, low), (bool, open), (std::uint16_t, high));
 };
 struct Narrow {
-    BOOST_HANA_DEFINE_STRUCT(Narrow, (bool, on), (Bounds, bounds), (bfloat16, scale), (half2, pair), (std::uint8_t, last));
+    BOOST_HANA_DEFINE_STRUCT(Narrow, (bool, on), (Bounds, bounds), (bfloat16, scale), (half2, pair),
+                             (std::uint8_t, last));
 };
 
 const auto narrow = kernel("narrow", params("p", "y"), [](Struct<Narrow> p, Out<float> y) {
