@@ -168,7 +168,7 @@ private:
 
 bool is_identifier(std::string_view name) {
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
-    return !name.empty() && letter(name[0]) &&
+    return !name.empty() && letter(name[0]) && name[0] != '$' && name != "_" &&
            std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
@@ -207,9 +207,12 @@ struct KernelHandle::State {
 void KernelHandle::State::check_names(Recorder& recorder) const {
     const auto bad = [&](const std::string& what, const std::string& given) {
         recorder.complain("`" + given + "` cannot be the name of a " + what,
-                          "PTX names are letters, digits, _ and $, and do not begin with a digit", where);
+                          "names are letters, digits, _ and $, begin with a letter or _, and are not _ alone", where);
     };
-    if (!is_identifier(name)) bad("kernel", name);
+    if (!is_identifier(name)) bad(is_function ? "device function" : "kernel", name);
+    constexpr std::string_view system[] = {"vprintf", "__assertfail", "malloc", "free"};
+    if (std::ranges::find(system, name) != std::end(system))
+        recorder.complain("`" + name + "` is a function of CUDA's own", "give yours another name", where);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (!is_identifier(names[i])) bad("parameter", names[i]);
         if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
@@ -356,16 +359,16 @@ std::string call_text(const std::string& function, const std::vector<ParameterTy
     };
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const ir::Type type = parameters[i].type;
-        const std::string name = "a" + std::to_string(i);
+        const std::string name = "$a" + std::to_string(i);  // no name of the user's begins so
         declare(type, name);
         stores +=
             "st.param." + std::string(ir::info(type).bits) + " [" + name + "], {" + std::to_string(i + 1) + "};\n";
         arguments += (i ? ", " : "") + name;
     }
-    declare(result, "r");
+    declare(result, "$r");
     const ir::TypeInfo& loaded = ir::info(result);  // a byte is extended as its type says
-    return before + stores + "call (r), " + function + ", (" + arguments + ");\nld.param." +
-           std::string(loaded.bytes == 1 ? loaded.typed : loaded.bits) + " {0}, [r];\n}";
+    return before + stores + "call ($r), " + function + ", (" + arguments + ");\nld.param." +
+           std::string(loaded.bytes == 1 ? loaded.typed : loaded.bits) + " {0}, [$r];\n}";
 }
 
 }  // namespace

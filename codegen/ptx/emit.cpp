@@ -16,7 +16,7 @@ class Emitter {
 public:
     Emitter(Module& module, const Part& part, bool line_info)
         : fn_(part.fn),
-          names_(unique_names(part.fn)),
+          names_(unique_names(part.fn, module)),
           registers_(part.registers),
           module_(module),
           writer_(module_, function_, line_info) {}

@@ -31,9 +31,10 @@ std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64
 
 }  // namespace
 
-Names unique_names(const ir::Function& fn) {
+Names unique_names(const ir::Function& fn, const Module& module) {
     Names names;
-    std::vector<std::string> taken{fn.name, "WARP_SZ"};  // the one word that PTX keeps for itself
+    std::vector<std::string> taken{fn.name, "WARP_SZ", "vprintf"};  // PTX keeps one word for itself; prints call
+    for (const Function& function : module.functions) taken.emplace_back(module.text(function.name));
     const auto give = [&](std::string name) {
         while (std::ranges::find(taken, name) != taken.end()) name += '_';
         return taken.emplace_back(std::move(name));

@@ -11,11 +11,11 @@
 
 namespace ikat::nvptx {
 
-/// What parameters and symbols are called: as in the function, but each differently.
+/// What parameters and symbols are called: as in the function, but each differently, and as no function of the module.
 struct Names {
     std::vector<std::string> parameters, symbols;
 };
-Names unique_names(const ir::Function& fn);
+Names unique_names(const ir::Function& fn, const Module& module);
 
 /// A constant. PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
 Operand literal(Writer& writer, ir::Type type, ir::Word bits);

@@ -308,9 +308,11 @@ const auto two_warps = kernel("two_warps", params("x"), [](InOut<float> x) {
 
 // ---- names, contracts, texts
 
-const auto bad_names = kernel("bad names", params("x", "x", "3"), [](InOut<float> x, u32 a, u32 b) {
+const auto name_of_cuda = device_fn("vprintf", params("$n"), [](u32 n) { return n + 1; });
+const auto bad_names = kernel("bad names", params("x", "x", "3", "_"), [](InOut<float> x, u32 a, u32 b, u32 c) {
     x[a] = 0;
     x[b] = 1;
+    x[name_of_cuda(c)] = 2;
 });
 const auto bad_contracts = kernel("bad_contracts", params("x", "n"), [](InOut<float> x, u32 n) {
                                x[n] = 0;

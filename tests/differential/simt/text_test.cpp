@@ -56,6 +56,25 @@ const auto calls = kernel("calls", params("x"), [](InOut<float> x) {
     if_(i % 3 == 0, [&] { x[i] = steps(a, i % 7) + squared(a + 1); }).else_([&] { x[i] = steps(squared(2), 3); });
 });
 
+const auto a0 = device_fn("a0", params("r"), [](u32 r) { return r * 3 + 1; });
+const auto r = device_fn("r", params("a0"), [](u32 n) {
+    Local<std::uint32_t, 2> twice;
+    twice[n % 2] = a0(n);
+    return u32(twice[n % 2]);
+});
+const auto same_names = kernel("local0", params("r", "a0", "local1"), [](InOut<std::uint32_t> x, u32 n, u32 m) {
+    Local<std::uint32_t, 32> local;
+    local[thread_id().x] = n;
+    auto result = r(x[thread_id().x]);
+    x[thread_id().x] = result + local[thread_id().x] + m;
+});
+
+TEST_CASE("parameters, arrays and the functions that are called may share names") {
+    const u32s got = run(same_names, 1, 32, u32s(32, 5), 100, 1000);
+    CHECK(got == u32s(32, 1116));
+    check_assembled(same_names, 75);
+}
+
 TEST_CASE("functions that are called") {
     std::vector<float> x(64);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i) / 4;
