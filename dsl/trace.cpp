@@ -323,7 +323,7 @@ Value Recorder::together(Values operands) {
         for (const Value& operand : operands)
             if (operand.loads && &operand != atomic) load = &operand;
     if (effects > 1)
-        complain("two atomics, shuffles or votes in one expression: C++ leaves open which one comes first",
+        complain("two atomics, shuffles, votes or calls in one expression: C++ leaves open which one comes first",
                  "name the first (auto a = ...;) and use the name");
     else if (atomic && load && load != atomic)
         complain("an atomic and a load in one expression: C++ leaves open which one comes first",
