@@ -158,8 +158,9 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
     Give{Slot::None, {Slot::T}}, Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}},
     Tally{Slot::U32, {Slot::Pred}}, Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
-    Agreement{Slot::Pred, {Slot::T, Slot::U32}}, Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
-    BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Variadic{Slot::None, {}, false, true};
+    Agreement{Slot::Pred, {Slot::T, Slot::U32}}, Choice{Slot::Pred, {Slot::U32}},
+    Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},
+    Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;
