@@ -119,6 +119,8 @@ constexpr Row row_table[] = {
     {.stem = "fma", .modifiers = "rn ftz? sat? f16|f16x2:t", .operands = "d:t s:t s:t s:t"},
     {.stem = "fma", .modifiers = "rn ftz? relu f16|f16x2:t", .operands = "d:t s:t s:t s:t", .feature = HalfMinMax},
     {.stem = "fma", .modifiers = "rn relu? bf16|bf16x2:t", .operands = "d:t s:t s:t s:t", .feature = Bfloat16Fma},
+    {.stem = "fma", .modifiers = "rn oob relu? f16|f16x2|bf16|bf16x2:t", .operands = "d:t s:t s:t s:t", .feature = OutOfBounds},
+    {.stem = "fma", .modifiers = "rn oob sat f16|f16x2:t", .operands = "d:t s:t s:t s:t", .feature = OutOfBounds},
     {.stem = "fma", .modifiers = "$round ftz? f32x2:t", .operands = "d:t s:t s:t s:t", .feature = PackedFloat},
     {.stem = "fma", .modifiers = "$round sat? f32:t f16|bf16:u", .operands = "d:t s:u s:u s:t", .feature = MixedFloat},
     {.stem = "div", .modifiers = "$int:t", .operands = "d:t s:t s:t"},

@@ -169,6 +169,7 @@ constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::Bfloat16Load, .name = "cvt from bf16", .version = {7, 1}, .target = 80},
     {.feature = Feature::Bfloat16Math, .name = "bf16 arithmetic", .version = {7, 8}, .target = 90},
     {.feature = Feature::HalfMinMax, .name = "f16 min and max, fma.relu", .version = {7, 0}, .target = 80},
+    {.feature = Feature::OutOfBounds, .name = "fma with .oob", .version = {8, 1}, .target = 90},
     {.feature = Feature::NanMinMax, .name = "min and max with .NaN", .version = {7, 0}, .target = 80},
     {.feature = Feature::XorSignMinMax, .name = "min and max with .xorsign.abs", .version = {7, 2}, .target = 86},
     {.feature = Feature::ConvertRelu, .name = "cvt with .relu or two sources", .version = {7, 0}, .target = 80},

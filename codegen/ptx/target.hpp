@@ -126,6 +126,7 @@ enum class Feature : std::uint8_t {
     Wide256,
     PackedFloat,
     MixedFloat,
+    OutOfBounds,
     FloatReduction,
     ThreeWayMinMax,
 };

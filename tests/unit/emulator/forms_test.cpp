@@ -42,7 +42,8 @@ constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "st.async",
                                         "st.bulk",
                                         "red.async",
-                                        "cvt.rs."};
+                                        "cvt.rs.",
+                                        "fma.rn.oob"};
 
 /// Choice number k of a modifier for each group; nothing past the last.
 std::vector<std::string> choice(const Form& form, std::uint64_t k) {
