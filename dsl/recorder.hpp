@@ -32,6 +32,12 @@ struct Tree {
 /// The value that a text gives, as trace::pure_text; one with effects stays in its place.
 Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result);
 
+/// The last bytes of a stack, which grows down to `end`.
+struct Reserve {
+    std::uintptr_t end = 0;
+    std::size_t bytes = 0;
+};
+
 class Recorder {
 public:
     explicit Recorder(std::uint32_t capture, bool compare_regions);
@@ -148,7 +154,7 @@ private:
 
     std::uint32_t capture_;
     bool compare_regions_;
-    std::uintptr_t lowest_frame_;  // below it, the host's stack is nearly used up
+    Reserve reserve_;  // a frame in it says that the host's stack is nearly used up
     Location here_{};
     std::size_t located_ = 0;       // diagnostics that have their place
     bool unlocated_nodes_ = false;  // in the window

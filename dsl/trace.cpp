@@ -241,26 +241,27 @@ Recorder& Recorder::active() {
 
 namespace {
 
-/// Where the stack of this thread has to end, with something left to report it; 0 where that is not known.
-std::uintptr_t lowest_frame() {
-    static thread_local const std::uintptr_t lowest = [] {
-        constexpr std::size_t left = 256 * 1024;
+/// The end of this thread's stack, which is kept for the report that the rest is used up; nothing where it is not
+/// known.
+Reserve reserve_of_stack() {
+    static thread_local const Reserve reserve = [] {
+        constexpr std::size_t most = 256 * 1024;
         pthread_attr_t attributes;
         void* end = nullptr;
         std::size_t size = 0;
-        if (pthread_getattr_np(pthread_self(), &attributes) != 0) return std::uintptr_t{0};
+        if (pthread_getattr_np(pthread_self(), &attributes) != 0) return Reserve{};
         pthread_attr_getstack(&attributes, &end, &size);
         pthread_attr_destroy(&attributes);
-        return reinterpret_cast<std::uintptr_t>(end) + std::min(size / 4, left);
+        return Reserve{reinterpret_cast<std::uintptr_t>(end), std::min(size / 4, most)};
     }();
-    return lowest;
+    return reserve;
 }
 
 }  // namespace
 
 /// A C++ function that calls itself under a condition of the device is recorded for ever.
 void Recorder::check_stack() const {
-    if (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) >= lowest_frame_) return;
+    if (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - reserve_.end >= reserve_.bytes) return;
     throw Error(Diagnostic{.where = here_,
                            .message = "the host's stack is used up while the kernel is captured",
                            .hint = "a C++ function that calls itself is recorded without end, whatever if_ it stands "
@@ -268,7 +269,7 @@ void Recorder::check_stack() const {
 }
 
 Recorder::Recorder(std::uint32_t capture, bool compare_regions)
-    : capture_(capture), compare_regions_(compare_regions), lowest_frame_(lowest_frame()) {
+    : capture_(capture), compare_regions_(compare_regions), reserve_(reserve_of_stack()) {
     kernel.nodes.reserve(64);
     trees_.reserve(64);
     stack_.push_back(add_region());
