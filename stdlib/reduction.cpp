@@ -6,6 +6,7 @@
 #include "stdlib/families.hpp"
 #include "stdlib/reduce.hpp"
 #include "stdlib/size.hpp"
+#include "stdlib/vectors.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -18,10 +19,13 @@ ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine)
     return kernel(name, params("x", "partial", "n"),
                   [=](In<T> x, Out<float> partial, u32 n) {
                       f32 total = neutral;
-                      for (auto i : grid_stride(n)) total = combine(total, cast<f32>(x[i]));
+                      for_each_vec<T>(n, [&](auto width, const auto& i) {
+                          for (const auto& v : load_lanes<width>(x, i)) total = combine(total, v);
+                      });
                       total = block_reduce(total, neutral, combine);
                       if_(thread_id().x == 0, [&] { partial[block_id().x] = total; });
                   })
+        .require(aligned<16>("x"))
         .launch_bounds(1024);
 }
 
@@ -82,7 +86,8 @@ namespace {
 
 constexpr std::string_view document =
     "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
-    "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.";
+    "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.\n"
+    "x begins at a multiple of 16 bytes.";
 
 /// A run is one launch: one block of it gives the whole result, in partial[0].
 runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
