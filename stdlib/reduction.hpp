@@ -11,9 +11,9 @@
 namespace ikat::stdlib {
 
 /// partial[b] = the sum (or maximum) of the elements that block b visits, f32. With one block, partial[0] is the
-/// result. x has at least n elements and begins at a multiple of 16 bytes; partial has one element per block. Blocks are
-/// 1-dimensional, a multiple of 32 and at most 1024 threads. n = 0 gives 0 (or -infinity). A maximum ignores NaNs, as
-/// PTX's max does.
+/// result. x has at least n elements and begins at a multiple of 16 bytes; partial has one element per block. Blocks
+/// are 1-dimensional, a multiple of 32 and at most 1024 threads. n = 0 gives 0 (or -infinity). A maximum ignores NaNs,
+/// as PTX's max does.
 template <class T>
 using ReductionKernel = Kernel<In<T>, Out<float>, u32>;
 
