@@ -26,7 +26,7 @@ template <class T>
 struct MulHi {
     static HWY_INLINE T apply(T a, T b) {
         if constexpr (sizeof(T) == 2)
-            return T((s32(a) * s32(b)) >> 16);
+            return T((Double<T>(a) * Double<T>(b)) >> 16);
         else
             return sem::MulHi.template operator()<T>(a, b);
     }
