@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "codegen/ir/verify.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {
@@ -166,11 +167,8 @@ private:
     Recorder* outer_;
 };
 
-bool is_identifier(std::string_view name) {
-    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
-    return !name.empty() && letter(name[0]) && name[0] != '$' && name != "_" &&
-           std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
+/// Names that begin with $ are the compiler's, and _ is where PTX puts what nobody wants.
+bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] != '$' && name != "_"; }
 
 }  // namespace
 
@@ -209,12 +207,12 @@ void KernelHandle::State::check_names(Recorder& recorder) const {
         recorder.complain("`" + given + "` cannot be the name of a " + what,
                           "names are letters, digits, _ and $, begin with a letter or _, and are not _ alone", where);
     };
-    if (!is_identifier(name)) bad(is_function ? "device function" : "kernel", name);
+    if (!is_name(name)) bad(is_function ? "device function" : "kernel", name);
     constexpr std::string_view system[] = {"vprintf", "__assertfail", "malloc", "free"};
     if (std::ranges::find(system, name) != std::end(system))
         recorder.complain("`" + name + "` is a function of CUDA's own", "give yours another name", where);
     for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!is_identifier(names[i])) bad("parameter", names[i]);
+        if (!is_name(names[i])) bad("parameter", names[i]);
         if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
             recorder.complain("two parameters are called `" + names[i] + "`", "give each a name of its own", where);
     }

@@ -49,11 +49,7 @@ std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string te
                   .attribute = add_text(recorder, std::move(text)),
                   .where = recorder.here()};
     if (types.size() > 1) node.results.assign(types.begin(), types.end());
-    std::vector<std::uint32_t> roots;
-    for (const Value& argument : arguments) roots.push_back(recorder.adopt(argument));
-    recorder.together({arguments.data(), std::uint32_t(arguments.size())});
-    recorder.arrange(roots.data(), roots.size());
-    for (std::uint32_t root : roots) node.arguments.push_back(recorder.commit(root));
+    node.arguments = recorder.commit_operands({arguments.data(), std::uint32_t(arguments.size())});
     if (types.empty()) return recorder.statement(std::move(node)), std::vector<ast::Node>{};
     std::vector<ast::Node> results{recorder.append(std::move(node))};
     for (std::size_t i = 1; i < types.size(); ++i)

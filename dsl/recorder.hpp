@@ -67,6 +67,10 @@ public:
     // ---- trees (trace.cpp)
 
     Value tree(const Operation& what, Values arguments);
+    /// The node of an operation, here, without its operands.
+    ast::NodeInfo node_of(const Operation& what) const;
+    /// The operands of one statement as nodes, in the order of the text.
+    std::vector<ast::Node> commit_operands(Values arguments);
     Value leaf(ast::Node node);
     std::uint32_t adopt(const Value& value);
     /// Complains about side effects among operands whose order C++ leaves open; what they have done together.

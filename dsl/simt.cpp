@@ -14,19 +14,8 @@ using ir::Op;
 namespace {
 
 NodeInfo operation_node(Recorder& recorder, const Operation& what, Values arguments) {
-    NodeInfo node{.kind = Kind::Operation,
-                  .op = what.op,
-                  .type = what.type,
-                  .operand_type = what.operand_type,
-                  .from = what.from,
-                  .fp = what.fp,
-                  .attribute = what.attribute,
-                  .where = recorder.here()};
-    std::vector<std::uint32_t> roots;
-    for (const Value& argument : arguments) roots.push_back(recorder.adopt(argument));
-    recorder.together(arguments);
-    recorder.arrange(roots.data(), roots.size());
-    for (std::uint32_t root : roots) node.arguments.push_back(recorder.commit(root));
+    NodeInfo node = recorder.node_of(what);
+    node.arguments = recorder.commit_operands(arguments);
     return node;
 }
 

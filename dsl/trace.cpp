@@ -349,6 +349,27 @@ Value Recorder::leaf(ast::Node node) {
     return {.tree = std::uint32_t(trees_.size() - 1), .capture = capture_};
 }
 
+ast::NodeInfo Recorder::node_of(const Operation& what) const {
+    return {.kind = Kind::Operation,
+            .op = what.op,
+            .type = what.type,
+            .operand_type = what.operand_type,
+            .from = what.from,
+            .fp = what.fp,
+            .attribute = what.attribute,
+            .where = here_};
+}
+
+std::vector<ast::Node> Recorder::commit_operands(Values arguments) {
+    std::vector<std::uint32_t> roots;
+    for (const Value& argument : arguments) roots.push_back(adopt(argument));
+    together(arguments);
+    arrange(roots.data(), roots.size());
+    std::vector<ast::Node> nodes;
+    for (std::uint32_t root : roots) nodes.push_back(commit(root));
+    return nodes;
+}
+
 ast::Node Recorder::commit(std::uint32_t tree) {
     const ast::Node known = trees_[tree].node;
     if (known != ast::no_node && is_open(region_of(known))) return known;
@@ -357,15 +378,7 @@ ast::Node Recorder::commit(std::uint32_t tree) {
                  "the region may not have run: assign the value to a device variable declared before the region");
         return commit(constant(kernel[known].type, 0).tree);
     }
-    const Operation what = trees_[tree].what;
-    ast::NodeInfo node{.kind = Kind::Operation,
-                       .op = what.op,
-                       .type = what.type,
-                       .operand_type = what.operand_type,
-                       .from = what.from,
-                       .fp = what.fp,
-                       .attribute = what.attribute,
-                       .where = here_};
+    ast::NodeInfo node = node_of(trees_[tree].what);
     node.arguments.reserve(trees_[tree].count);
     for (std::uint32_t i = 0; i < trees_[tree].count; ++i) node.arguments.push_back(commit(trees_[tree].arguments[i]));
     return trees_[tree].node = append(std::move(node));

@@ -16,12 +16,6 @@
 namespace ikat::ir {
 namespace {
 
-constexpr bool is_identifier(std::string_view name) {
-    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
-    const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
-    return !name.empty() && letter(name[0]) && std::ranges::all_of(name, inner);
-}
-
 class Verifier {
 public:
     Verifier(const Function& fn, Level level) : fn_(fn), level_(level) {}
@@ -275,6 +269,12 @@ private:
 };
 
 }  // namespace
+
+bool is_identifier(std::string_view name) {
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
+    const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+    return !name.empty() && letter(name[0]) && std::ranges::all_of(name, inner);
+}
 
 std::vector<Diagnostic> problems(const Function& fn, Level level) { return Verifier(fn, level).run(); }
 

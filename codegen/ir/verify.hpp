@@ -3,6 +3,7 @@
 // flow. Every pass may rely on it and must leave it so.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/ir/function.hpp"
@@ -13,6 +14,9 @@ enum class Level : std::uint8_t {
     Typed,     // from lowering to selection: types agree exactly
     Selected,  // after selection: only the widths of registers agree; integers of 8 and 16 bits live in 16 or 32
 };
+
+/// Whether the text can name a function, a parameter or a symbol: letters, digits, _ and $, and no digit first.
+bool is_identifier(std::string_view name);
 
 /// All findings, in the order of the text; empty if the function is well formed. Each names function, block and
 /// instruction and shows the line of IR.

@@ -19,12 +19,13 @@ struct FloatFormat {
     int exponent_bits;
     bool clamps = false;       // what is too large becomes the largest number, not infinity
     bool no_infinity = false;  // the highest exponent holds numbers, too; NaN is all ones
+    bool no_nan = false;       // ... which is a number as well
     constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
     constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
     /// PTX's canonical NaN: all ones but the sign.
     constexpr std::uint64_t nan() const { return (std::uint64_t{1} << (mantissa_bits + exponent_bits)) - 1; }
     /// The first magnitude that is no number.
-    constexpr std::uint64_t beyond() const { return no_infinity ? nan() : infinity(); }
+    constexpr std::uint64_t beyond() const { return no_nan ? nan() + 1 : no_infinity ? nan() : infinity(); }
     constexpr std::uint64_t overflow() const { return clamps ? beyond() - 1 : infinity(); }
 };
 inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11}, brain16{7, 8};

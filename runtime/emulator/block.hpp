@@ -41,7 +41,6 @@ public:
     std::uint64_t index() const { return index_; }
     std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
-    std::uint32_t thread_count() const { return threads_; }
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;

@@ -111,46 +111,28 @@ u32 to_tf32(u32 a, u32, u32, const Op& op) {
 
 // ---- floats of 4 and 6 bits, and scales of 8
 
-struct Format {
-    int exponent_bits, mantissa_bits, bias, width;  // width: of the place in a register
-    u32 most() const { return (1u << (exponent_bits + mantissa_bits)) - 1; }
-};
-constexpr Format formats[] = {{2, 1, 1, 4}, {2, 3, 1, 8}, {3, 2, 3, 8}};
+/// By MiniFloat.
+constexpr FloatFormat formats[] = {{1, 2, true, true, true}, {3, 2, true, true, true}, {2, 3, true, true, true}};
+/// Of the place that each of two has in a register.
+int width_of(const FloatFormat& format) { return format.mantissa_bits + format.exponent_bits == 3 ? 4 : 8; }
 
 /// To the nearest, to even; what is larger than all becomes the largest, and so does a NaN.
-u32 encoded(float x, const Format& format, bool relu) {
-    if (x != x) return format.most();
-    if (relu && std::signbit(x)) return 0;
-    const u32 sign = std::signbit(x) ? format.most() + 1 : 0;
-    const double magnitude = std::abs(double(x));
-    if (magnitude >= 32) return sign | format.most();
-    const int lowest = 1 - format.bias, exponent = std::max(magnitude == 0 ? lowest : std::ilogb(magnitude), lowest);
-    const auto steps = u32(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
-    return sign | std::min(format.most(), (u32(exponent - lowest) << format.mantissa_bits) + steps);
-}
-
-float decoded(u32 code, const Format& format) {
-    const u32 magnitude = code & format.most(), field = magnitude >> format.mantissa_bits;
-    const u32 fraction = magnitude & ((1u << format.mantissa_bits) - 1);
-    const u32 steps = field ? fraction | 1u << format.mantissa_bits : fraction;
-    const float x = std::ldexp(float(steps), int(field ? field : 1) - format.bias - format.mantissa_bits);
-    return code > format.most() ? -x : x;
-}
-
 u32 to_mini_floats(u32 a, u32 b, u32, const Op& op) {
-    const Format& format = formats[op.x];
-    const bool relu = op.y & ReluResult;
-    return encoded(std::bit_cast<float>(a), format, relu) << format.width |
-           encoded(std::bit_cast<float>(b), format, relu);
+    const FloatFormat& format = formats[op.x];
+    const auto encoded = [&](u32 bits) {
+        const float x = std::bit_cast<float>(bits);
+        return op.y & ReluResult && std::signbit(x) && x == x ? 0 : u32(encode(double(x), format, Rounding::Nearest));
+    };
+    return encoded(a) << width_of(format) | encoded(b);
 }
 
 u32 from_mini_floats(u32 a, u32, u32, const Op& op) {
-    const Format& format = formats[op.x];
+    const FloatFormat& format = formats[op.x];
     const auto half_of = [&](int place) {
-        const float x = decoded(a >> place & (2 * format.most() + 1), format);
-        return u32(ir::sem::convert<half>(op.y & ReluResult && std::signbit(x) ? 0.0f : x, Rounding::Nearest).bits);
+        const double x = decode(a >> place, format);
+        return u32(half(op.y & ReluResult && std::signbit(x) ? 0.0 : x).bits);
     };
-    return half_of(format.width) << 16 | half_of(0);
+    return half_of(width_of(format)) << 16 | half_of(0);
 }
 
 /// The exponent of |x|, or the next above it; 255 is NaN.

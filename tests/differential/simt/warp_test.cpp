@@ -132,6 +132,32 @@ TEST_CASE("special registers") {
     }
 }
 
+/// Of a launch without clusters, each block is one.
+const auto clusters = kernel("clusters", params("x"), [](InOut<std::uint32_t> x) {
+    u32 block = block_id().x;
+    if_(thread_id().x == 0, [&] {
+        x[6 * block] = cluster_id().x;
+        x[6 * block + 1] = cluster_count().x;
+        x[6 * block + 2] = cluster_dim().x;
+        x[6 * block + 3] = block_id_in_cluster().x;
+        x[6 * block + 4] = cluster_rank();
+        x[6 * block + 5] = cluster_size();
+    });
+});
+
+TEST_CASE("a block that is launched without a cluster is one of its own") {
+    const runtime::Device device = open_device({.target = "sm_90"});
+    if (device.properties().compute_major < 9) return;
+    auto x = device.upload(u32s(18, 7), "x");
+    device.launch(clusters, runtime::Grid{{3}, {32}}, x);
+    const u32s got = x.download();
+    for (std::uint32_t block = 0; block < 3; ++block) {
+        const u32s of_block(got.begin() + 6 * block, got.begin() + 6 * block + 6);
+        CHECK(of_block == u32s{block, 3, 1, 0, 0, 1});
+    }
+    check_assembled(clusters, 90);
+}
+
 TEST_CASE("ptxas takes what warps do") {
     check_assembled(reductions, 80);
     check_assembled(matches, 75);

@@ -11,6 +11,7 @@
 #include "stdlib/reduction.hpp"
 #include "stdlib/reference.hpp"
 #include "stdlib/saxpy.hpp"
+#include "stdlib/vectors.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 
@@ -114,6 +115,29 @@ TEST_CASE("block reductions may follow each other in any order of the warps") {
         device.launch(sums_in_a_loop, runtime::grid(256, 256), y);
         CHECK(y.download() == std::vector<float>{256, 512, 768, 1024});
     }
+}
+
+TEST_CASE("the least of a warp, and vectors that are stored where a condition holds") {
+    const auto least =
+        kernel("least", params("x", "warp", "copy", "n"), [](In<float> x, Out<float> warp, Out<float> copy, u32 n) {
+            const auto i = value(thread_id().x);
+            warp[i] = stdlib::warp_min(value(f32(x[4 * i])));
+            const auto lanes = stdlib::load_lanes<4>(x, i);
+            stdlib::store_lanes_if(4 * i < n, copy, i, lanes);
+            stdlib::store_lanes_if(i == 0, copy, n, stdlib::load_lanes<1>(x, n));
+        });
+    const runtime::Device device = test::open_device();
+    std::vector<float> x(256), warp(64), copy(256, -1);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float((i * 37 + 11) % 251);
+    for (std::size_t i = 0; i < 64; ++i)
+        for (std::size_t k = i / 32 * 32; k < i / 32 * 32 + 32; ++k)
+            warp[i] = k % 32 ? std::min(warp[i], x[4 * k]) : x[4 * k];
+    std::copy_n(x.begin(), 101, copy.begin());
+    auto to = device.buffer<float>(64);
+    auto copied = device.upload(std::vector<float>(256, -1));
+    device.launch(least, runtime::Grid{{1}, {64}}, device.upload(x), to, copied, 100);
+    CHECK(to.download() == warp);
+    CHECK(copied.download() == copy);
 }
 
 TEST_CASE("running sums and broadcasts") {

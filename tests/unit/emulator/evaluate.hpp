@@ -53,4 +53,9 @@ inline std::vector<std::uint64_t> evaluate(const std::string& code, const std::v
     return machine.get<std::uint64_t>(out, rows.size());
 }
 
+/// The same for one thread.
+inline std::uint64_t one(const std::string& code, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
+    return evaluate(code, {Row{a, b, c}}).front();
+}
+
 }  // namespace ikat::tests

@@ -6,13 +6,10 @@
 using namespace ikat;
 using tests::evaluate;
 using tests::F;
+using tests::one;
 using tests::Row;
 
 namespace {
-
-std::uint64_t one(const std::string& code, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
-    return evaluate(code, {Row{a, b, c}}).front();
-}
 
 constexpr std::uint64_t nan16 = 0x7fff;  // canonical, in both types
 

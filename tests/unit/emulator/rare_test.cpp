@@ -10,13 +10,10 @@ using tests::evaluate;
 using tests::F;
 using tests::kernel;
 using tests::Machine;
+using tests::one;
 using tests::Row;
 
 namespace {
-
-std::uint64_t one(const std::string& code, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
-    return evaluate(code, {Row{a, b, c}}).front();
-}
 
 const float not_a_number = std::bit_cast<float>(0x7fffffffu);
 
