@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
 
 namespace ikat::ptxas {
 namespace {
@@ -94,7 +95,7 @@ std::optional<std::string> find() {
 Output assemble(const std::string& program, std::string_view ptx, std::string_view target, std::string_view options) {
     const ScratchFolder scratch;
     const fs::path source = scratch / "kernel.ptx", cubin = scratch / "kernel.cubin";
-    std::ofstream(source, std::ios::binary) << ptx;
+    write_file(source.string(), ptx);
     const std::string command = in_quotes(program) + " -v -arch=" + in_quotes(target) + ' ' + std::string(options) +
                                 " -o " + in_quotes(cubin.string()) + ' ' + in_quotes(source.string()) + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/npy.hpp"
 
@@ -235,6 +236,8 @@ std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& sha
 }
 
 void check_output(const ParsedArgument& argument, NumberType type) {
+    if (argument.output.empty()) return;
+    check_output_file(argument.output);
     if (argument.output.ends_with(".npy") && !has_npy_type(type.type))
         throw Error(
             fmt::format("argument '{}': NumPy has no {}, so a .npy file cannot hold it", argument.text, type.name()),

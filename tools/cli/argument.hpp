@@ -36,7 +36,8 @@ struct ParsedArgument {
 /// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
 ParsedArgument parse_argument(std::string_view text);
 
-/// Throws Error where a file of the argument's output cannot hold `type`, so that this is known before the run.
+/// Throws Error where the argument's output cannot be written or cannot hold `type`, so that this is known before the
+/// run.
 void check_output(const ParsedArgument& argument, NumberType type);
 /// Writes or prints a buffer as `output` says. `type` and `shape` are the buffer's.
 void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,

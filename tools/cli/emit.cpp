@@ -57,6 +57,8 @@ std::string stage_text(const Compiled& compiled, const std::string& stage) {
 }
 
 void emit(const EmitOptions& options) {
+    check_report_format(options.report);
+    check_output_file(options.output);
     const stdlib::Entry& entry = find_kernel(options.name);
     const auto start = Clock::now();
     const ast::Kernel& kernel = entry.kernel();
@@ -73,6 +75,7 @@ void emit(const EmitOptions& options) {
 
 /// The IR is verified when it is read, with its own lines in what is found, and again after each pass.
 void optimise(const std::string& input, const std::string& passes, const std::string& output) {
+    check_output_file(output);
     const std::string text = read_text(input);
     ir::Module module = ir::parse(text, input);
     try {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
 
 namespace ikat::cli {
 namespace {
@@ -42,17 +43,15 @@ Bytes read_whole(const std::string& path) {
 std::vector<std::byte> read_file(const std::string& path) { return read_whole<std::vector<std::byte>>(path); }
 std::string read_text(const std::string& path) { return read_whole<std::string>(path); }
 
-void write_file(const std::string& path, std::span<const std::byte> contents) {
-    File file(std::fopen(path.c_str(), "wb"));
-    if (!file) fail("write", path, "the folder must be there, and writable");
-    const bool written = std::fwrite(contents.data(), 1, contents.size(), file.get()) == contents.size();
-    if (std::fclose(file.release()) != 0 || !written) fail("write", path, "is the disk full?");
+void check_output_file(const std::string& path) {
+    if (!path.empty() && path != "-") check_writable(path);
 }
 
 void write_text(const std::string& path, std::string_view text) {
-    if (!path.empty() && path != "-") return write_file(path, std::as_bytes(std::span(text)));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (std::fflush(stdout) != 0) fail("write", "standard output", {});
+    if (!path.empty() && path != "-") return write_file(path, text);
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (std::fflush(stdout) != 0 || !written)
+        throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)), "is the disk full?");
 }
 
 }  // namespace ikat::cli

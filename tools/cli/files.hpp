@@ -2,7 +2,6 @@
 // Whole files, with errors that name them.
 #pragma once
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +10,9 @@ namespace ikat::cli {
 
 std::vector<std::byte> read_file(const std::string& path);
 std::string read_text(const std::string& path);
-void write_file(const std::string& path, std::span<const std::byte> contents);
-/// To a file, or to standard output when the path is empty or "-".
+/// Throws Error unless write_text can write there, as far as this can be known before.
+void check_output_file(const std::string& path);
+/// To a file, as a whole or not at all, or to standard output when the path is empty or "-". Throws Error.
 void write_text(const std::string& path, std::string_view text);
 
 }  // namespace ikat::cli

@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <string>
 
 #include "runtime/backend.hpp"
 #include "tools/cli/commands.hpp"
+#include "tools/cli/files.hpp"
 
 namespace ikat::cli {
 namespace {
@@ -17,6 +19,22 @@ Exit fail(Exit code, const std::string& what) {
     std::fflush(stdout);
     std::fprintf(stderr, "%s\n", what.c_str());
     return code;
+}
+
+/// --help or --version. CLI11 would not see that they cannot be written.
+Exit print_help(const CLI::App& app, const CLI::ParseError& asked) try {
+    std::ostringstream out;
+    app.exit(asked, out);
+    write_text({}, out.str());
+    return done;
+} catch (const Error& error) { return fail(bad_input, error.what()); }
+
+/// What kernels print, and what goes to standard error, is known to be lost only at the end.
+Exit finish(Exit code) {
+    if (code != done) return code;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+        return fail(bad_input, "error: cannot write to standard output\n  hint: is the disk full?");
+    return std::ferror(stderr) ? bad_input : done;
 }
 
 /// CLI11 would only say that a command is required.
@@ -46,7 +64,7 @@ Exit run(int argc, char** argv) {
         check_command(app, argc, argv);
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return Exit(app.exit(error));  // --help, --version
+        if (error.get_exit_code() == 0) return print_help(app, error);
         const std::string command = argc > 1 && argv[1][0] != '-' ? argv[1] + std::string(" ") : "";
         return fail(bad_input, "error: " + std::string(error.what()) + "\n  hint: see `ikat " + command + "--help`");
     } catch (const runtime::KernelError& error) {
@@ -60,4 +78,7 @@ Exit run(int argc, char** argv) {
 }  // namespace
 }  // namespace ikat::cli
 
-int main(int argc, char** argv) { return ikat::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+    using namespace ikat::cli;
+    return finish(run(argc, argv));
+}

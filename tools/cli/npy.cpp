@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
 #include "tools/cli/files.hpp"
 
 namespace ikat::cli {

@@ -9,6 +9,11 @@ void add_report_option(CLI::App& command, std::string& format, const std::string
     command.add_flag("--report{text}", format, description)->type_name("[=text|json]");
 }
 
+void check_report_format(const std::string& format) {
+    if (!format.empty() && format != "text" && format != "json")
+        throw Error("there is no report as '" + format + "'", "--report, --report=text or --report=json");
+}
+
 std::string render(const KernelReport& report, const std::string& format,
                    std::span<const emulator::LaunchTraffic> launch) {
     if (format == "text") {
@@ -16,11 +21,9 @@ std::string render(const KernelReport& report, const std::string& format,
         for (const emulator::LaunchTraffic& traffic : launch) out += to_text(traffic);
         return out;
     }
-    if (format == "json")
-        return to_json(report, [&](Json& json) {
-            for (const emulator::LaunchTraffic& traffic : launch) add_traffic(json, traffic);
-        });
-    throw Error("there is no report as '" + format + "'", "--report, --report=text or --report=json");
+    return to_json(report, [&](Json& json) {
+        for (const emulator::LaunchTraffic& traffic : launch) add_traffic(json, traffic);
+    });
 }
 
 ReportOptions report_options() { return {.ptxas = ptxas::find()}; }

@@ -16,7 +16,10 @@ namespace ikat::cli {
 /// `format` stays empty without the option.
 void add_report_option(CLI::App& command, std::string& format, const std::string& description);
 
-/// As text or JSON, with the traffic of the launch, if there was one that counted it. Throws Error for another format.
+/// Throws Error for a format that is neither absent, text nor json.
+void check_report_format(const std::string& format);
+
+/// As text or JSON, with the traffic of the launch, if there was one that counted it.
 std::string render(const KernelReport& report, const std::string& format,
                    std::span<const emulator::LaunchTraffic> launch = {});
 

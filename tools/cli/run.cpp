@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ptx/module.hpp"
+#include "codegen/support/write_file.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/argument.hpp"
@@ -68,6 +70,7 @@ public:
         for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
         for (const ParsedArgument& argument : parsed_) check_same(argument);
         for (std::size_t i = 0; i < size(); ++i) check_output(parsed_[i], parsed_[original(i)].type);
+        check_outputs_differ();
     }
 
     std::size_t size() const { return parsed_.size(); }
@@ -117,6 +120,19 @@ private:
         if (argument.same >= size() || parsed_[argument.same].kind != ParsedArgument::Kind::Buffer)
             throw Error(fmt::format("argument '{}': argument {} is no buffer", argument.text, argument.same),
                         "&N names an argument, counted from 0, that is written as a buffer");
+    }
+
+    /// Two outputs in one file would leave the second alone there.
+    void check_outputs_differ() const {
+        std::map<std::string, const ParsedArgument*> taken;
+        for (const ParsedArgument& argument : parsed_) {
+            if (argument.output.empty() || argument.output == "-") continue;
+            const auto [earlier, is_new] = taken.emplace(resolved(argument.output), &argument);
+            if (!is_new)
+                throw Error(fmt::format("arguments '{}' and '{}' are written to the same file", earlier->second->text,
+                                        argument.text),
+                            "give each a file of its own");
+        }
     }
 
     std::vector<ParsedArgument> parsed_;
@@ -225,6 +241,7 @@ void run_kernel(const RunOptions& options, Arguments& arguments) {
 }
 
 void run(const RunOptions& options) {
+    check_report_format(options.report);
     Arguments arguments(options.arguments);
     options.what.ends_with(".ptx") ? run_file(options, arguments) : run_kernel(options, arguments);
 }

@@ -2,8 +2,8 @@
 // PROGRAM NAME FOLDER PTXAS TARGET...: writes FOLDER/NAME.hpp and FOLDER/NAME.cpp with the kernels that the program
 // exports. PTXAS is a path, or "none". Called by ikat_add_kernels().
 #include <cstdio>
-#include <fstream>
 
+#include "codegen/support/write_file.hpp"
 #include "dsl/export.hpp"
 #include "tools/embed/generate.hpp"
 
@@ -18,19 +18,14 @@ std::vector<Named> exported() {
     return out;
 }
 
-void write(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary);
-    if (!(file << text).flush()) throw Error("cannot write " + path, "is its folder there?");
-}
-
 void run(int argc, char** argv) {
     if (argc < 5) throw Error("too few arguments", "NAME FOLDER PTXAS TARGET...");
     Options options{.name = argv[1], .targets{argv + 4, argv + argc}, .ptxas{}};
     if (argv[3] != std::string_view("none")) options.ptxas = argv[3];
     const Generated generated = generate(exported(), options);
     const std::string path = std::string(argv[2]) + '/' + options.name;
-    write(path + ".hpp", generated.header);
-    write(path + ".cpp", generated.source);
+    write_file(path + ".hpp", generated.header);
+    write_file(path + ".cpp", generated.source);
 }
 
 }  // namespace

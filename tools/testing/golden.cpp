@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
 #include "tools/testing/diff.hpp"
 
 namespace ikat::golden {
@@ -41,9 +42,10 @@ std::optional<std::string> read(const fs::path& file) {
 }
 
 bool write(const fs::path& file, std::string_view text) {
-    std::ofstream stream(file, std::ios::binary);
-    stream << text;
-    return bool(stream.flush());
+    try {
+        write_file(file.string(), text);
+        return true;
+    } catch (const Error&) { return false; }
 }
 
 std::string_view trim(std::string_view text) {
