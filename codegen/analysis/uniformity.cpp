@@ -78,7 +78,7 @@ private:
         if (operand_varies || has(it.op, Convergent)) return true;
         if (it.op == Op::Param) return !fn_.is_entry;
         if (it.op != Op::Load) return !is_pure(it.op);
-        if (it.memory.space == Space::Local || it.memory.is_volatile || it.memory.order != Order::Weak) return true;
+        if (it.memory.space == Space::Local || !is_weak(it.memory)) return true;
         return divergent_[index(block)] && !reads_constant_memory(fn_, inst);
     }
 

@@ -15,6 +15,7 @@
 // Needs: nothing. Keeps: the control flow. Leaves nothing unused that it could have removed.
 #include <algorithm>
 
+#include "codegen/analysis/memory.hpp"
 #include "codegen/passes/parameters.hpp"
 #include "codegen/passes/passes.hpp"
 
@@ -25,7 +26,7 @@ using namespace ir;
 
 /// Whether an unused instruction may go. A weak load reads and tells nobody.
 bool is_removable(const Instruction& inst) {
-    return is_pure(inst.op) || (inst.op == Op::Load && inst.memory.order == Order::Weak && !inst.memory.is_volatile);
+    return is_pure(inst.op) || (inst.op == Op::Load && analysis::is_weak(inst.memory));
 }
 
 class Sweep {

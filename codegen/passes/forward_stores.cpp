@@ -6,9 +6,10 @@
 //     %4 = load.f32 shared [%0]     ==>      %5 = add.f32 %1, %1
 //     %5 = add.f32 %4, %4
 //
-// Within a block. Another thread may write in between only behind a barrier, an atomic or an ordered access: without
-// one that is a data race. So all of those, and whatever else lanes do together, end what is known; a store ends what
-// it may overwrite. Only weak, unguarded accesses of the same type and width give and take. Stores themselves stay.
+// Within a block. Another thread may write in between only behind a barrier, a fence, an atomic, an ordered or a
+// volatile access: without one that is a data race. So all of those, and whatever else lanes do together, end what is
+// known; a store ends what it may overwrite. Only weak, unguarded accesses of the same type and width give and take.
+// Stores themselves stay.
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
@@ -23,10 +24,6 @@ using namespace ir;
 using analysis::Alias;
 
 constexpr std::size_t remembered = 32;  // accesses; older ones are forgotten, so that time stays linear
-
-bool is_ordinary(const Instruction& inst) {
-    return inst.memory.order == Order::Weak && !inst.memory.is_volatile && inst.guard == no_value;
-}
 
 class Forwarding {
 public:
@@ -50,15 +47,15 @@ private:
     /// Whether the instruction is a load whose values are known.
     bool visit(Inst inst) {
         const Instruction& it = fn_[inst];
-        if (it.op == Op::Load && it.memory.order == Order::Weak) return !it.memory.is_volatile && load(inst);
-        if (it.op == Op::Store && it.memory.order == Order::Weak) return store(inst), false;
-        if (has_address(it.op) || has(it.op, Convergent)) known_.clear();
+        if (it.op == Op::Load && analysis::is_weak(it.memory)) return load(inst);
+        if (it.op == Op::Store && analysis::is_weak(it.memory)) return store(inst), false;
+        if (has_address(it.op) || has(it.op, Reads) || has(it.op, Convergent)) known_.clear();
         return false;
     }
 
     bool load(Inst inst) {
+        if (fn_[inst].guard != no_value) return false;
         const analysis::Address address = analysis::address_of(fn_, inst);
-        if (!is_ordinary(fn_[inst])) return false;
         for (const Known& known : known_) {
             if (!same_kind(known.access, inst)) continue;
             if (analysis::alias(fn_, known.access, known.address, inst, address) != Alias::Must) continue;
@@ -74,7 +71,7 @@ private:
         std::erase_if(known_, [&](const Known& known) {
             return analysis::alias(fn_, known.access, known.address, inst, address) != Alias::No;
         });
-        if (is_ordinary(fn_[inst])) remember(inst, address);
+        if (fn_[inst].guard == no_value) remember(inst, address);
     }
 
     void remember(Inst inst, const analysis::Address& address) {

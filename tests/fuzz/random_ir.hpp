@@ -5,9 +5,9 @@
 //     kernel @random(%in: in u32*, %out: inout u32*, %a: u32, %b: f32, …)
 //
 // Every pure op of the table at every type of its domain, constants at the edges of their types, if/else and loops of
-// bounded trip count with values carried in block arguments, selects, loads and stores (vector and guarded, too). Each
-// thread works in a slice of %out of its own: slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end
-// a sample of all values is stored.
+// bounded trip count with values carried in block arguments, selects, loads and stores (vector and guarded, too), and
+// on request every operation that other threads see or take part in. Each thread works in a slice of %out of its own:
+// slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end a sample of all values is stored.
 #pragma once
 #include <limits>
 #include <map>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "codegen/ir/builder.hpp"
+#include "codegen/ir/shape.hpp"
 
 namespace ikat::test {
 
@@ -24,6 +25,7 @@ struct RandomIrOptions {
     bool modifiers = true;  // rounding, ftz, sat, approx on some instructions
     bool float64 = true, half = true;
     bool convergent = false;  // shuffles and votes of a full warp, outside divergent control flow
+    bool effects = false;     // all else that the table has, anywhere: atomics, fences, barriers, ordered accesses, …
 };
 
 class RandomIr {
@@ -152,6 +154,7 @@ private:
     }
     void statement(int depth) {
         --budget_;
+        if (options_.effects && one_in(6)) return effect();
         switch (pick(depth > 0 ? 14 : 11)) {
             case 0:
             case 1: return load();
@@ -223,6 +226,55 @@ private:
         add(build_.make({.op = Op::Shuffle, .type = type, .attribute = Word(ir::ShuffleMode::Xor)}, operands));
     }
 
+    // What other threads see or take part in: any such row of the table, or a load or store that is not weak.
+    void effect() {
+        const auto op = Op(pick(ir::op_count));
+        const ir::OpInfo& row = ir::info(op);
+        if (row.shape.variadic || ir::is_pure(op) || op == Op::Give || one_in(4)) return ordered_access();
+        if (op == Op::Load || op == Op::Store) return ordered_access();
+        ir::Instruction inst{.op = op, .type = type_in(row.domain)};
+        if (row.domain == ir::set(Type::Void)) inst.type = Type::Void;
+        switch (row.attribute) {
+            case ir::Attribute::Special:
+                inst.attribute = Word(ir::SpecialRegister::Clock);
+                inst.type = Type::U32;
+                break;
+            case ir::Attribute::Barrier: inst.attribute = pick(16); break;
+            case ir::Attribute::Shuffle: inst.attribute = pick(4); break;
+            case ir::Attribute::Mode:
+                do inst.attribute = pick(8);
+                while (ir::mode_name(op, inst.attribute).empty());
+                break;
+            default: break;
+        }
+        if (ir::has_address(op)) {
+            constexpr ir::Order orders[] = {ir::Order::Relaxed, ir::Order::Acquire, ir::Order::Release,
+                                            ir::Order::AcquireRelease};
+            inst.memory = access(op, inst.type).memory;
+            inst.memory.order = any_of(orders);
+            inst.memory.scope = ir::Scope::Gpu;
+            if (row.shape.vector) make_pair(inst);
+        }
+        std::vector<Value> operands;
+        for (std::uint32_t i = 0; i < ir::operand_count(inst); ++i)
+            operands.push_back(i == 0 && ir::has_address(op) ? address(slice_) : some(ir::operand_type(inst, i)));
+        if (const Value result = build_.make(inst, operands); result != ir::no_value) add(result);
+    }
+    void ordered_access() {
+        const bool loads = one_in(2);
+        ir::Instruction inst = access(loads ? Op::Load : Op::Store, type_in(ir::Num));
+        inst.memory.is_volatile = one_in(2);
+        if (!inst.memory.is_volatile) {
+            inst.memory.order = one_in(2) ? ir::Order::Relaxed : loads ? ir::Order::Acquire : ir::Order::Release;
+            inst.memory.scope = ir::Scope::Gpu;
+        }
+        const Value place = address(slice_);
+        if (loads)
+            add(build_.make(inst, std::array{place}));
+        else
+            build_.append(inst, std::array{place, some(inst.type)}, {});
+    }
+
     // Memory: slots of 16 bytes in the slice, by a constant or a computed index.
     Value address(Value base) {
         const auto known = addresses_.find(base);
@@ -278,6 +330,7 @@ private:
         for (int n = 3 + int(pick(5)); n > 0; --n) {
             const ir::Instruction inst = access(one_in(2) ? Op::Load : Op::Store, one_in(4) ? type_in(ir::Num) : type);
             const Value place = any_of(places);
+            if (options_.effects && one_in(4)) effect();
             if (inst.op == Op::Load)
                 add(build_.make(inst, std::array{place}));
             else

@@ -2,6 +2,10 @@
 #include "tests/interpreter/interpreter.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "codegen/analysis/memory.hpp"
+#include "codegen/ir/shape.hpp"
 
 namespace ikat::test {
 namespace {
@@ -66,15 +70,29 @@ private:
             case Op::Param: set(id, thread_.scalars.at(inst.attribute)); break;
             case Op::Special: set(id, thread_.special.empty() ? 0 : thread_.special.at(inst.attribute)); break;
             case Op::Symbol: set(id, symbol_address(inst.attribute)); break;
-            case Op::Load: load(id, inst, arguments[0] + std::uint64_t(inst.memory.offset)); break;
-            case Op::Store: store(inst, arguments); break;
-            case Op::AtomicAdd: atomic(id, inst, arguments, Op::Add); break;
-            case Op::AtomicMin: atomic(id, inst, arguments, Op::Min); break;
-            case Op::AtomicMax: atomic(id, inst, arguments, Op::Max); break;
+            case Op::Load:
+            case Op::Store:
+                if (!analysis::is_weak(inst.memory)) others(inst, arguments);
+                inst.op == Op::Load ? load(id, inst, arguments[0] + std::uint64_t(inst.memory.offset))
+                                    : store(inst, arguments);
+                break;
             default:
                 if (is_pure(inst.op))
                     set(id, evaluate(inst.op, inst.type, inst.from, inst.fp, arguments, inst.attribute));
+                else
+                    effect(id, inst, arguments);
         }
+    }
+
+    Word others(const Instruction& inst, std::span<const Word> arguments) const {
+        return thread_.others ? thread_.others(inst, arguments) : 0;
+    }
+
+    void effect(Inst id, const Instruction& inst, std::span<const Word> arguments) {
+        const Word given = others(inst, arguments);
+        if (has_address(inst.op)) return update(id, inst, arguments);
+        for (Value result : fn_.results(id))
+            values_[index(result)] = given & (~Word{0} >> (64 - bits(fn_.type(result))));
     }
 
     void set(Inst id, Word word) { values_[index(fn_.result(id))] = word; }
@@ -109,12 +127,33 @@ private:
         for (unsigned i = 0; i < inst.memory.count; ++i) write(address + i * bytes, bytes, arguments[1 + i]);
     }
 
-    void atomic(Inst id, const Instruction& inst, std::span<const Word> arguments, Op op) {
+    /// Atomics and reductions of vectors.
+    void update(Inst id, const Instruction& inst, std::span<const Word> arguments) {
         const unsigned bytes = info(inst.type).bytes;
         const std::uint64_t address = arguments[0] + std::uint64_t(inst.memory.offset);
-        const Word old = read(address, bytes);
-        write(address, bytes, evaluate(op, inst.type, Type::Void, {}, std::array{old, arguments[1]}));
-        set(id, old);
+        for (unsigned i = 0; i < inst.memory.count; ++i) {
+            const Word old = read(address + i * bytes, bytes);
+            write(address + i * bytes, bytes, updated(inst, old, arguments.subspan(1 + i)));
+            if (!fn_.results(id).empty()) set(id, old);
+        }
+    }
+    static Word updated(const Instruction& inst, Word old, std::span<const Word> with) {
+        const auto combined = [&](Op op) { return evaluate(op, inst.type, Type::Void, {}, std::array{old, with[0]}); };
+        constexpr Op reductions[] = {Op::Add, Op::Min, Op::Max};
+        switch (inst.op) {
+            case Op::AtomicAdd: return combined(Op::Add);
+            case Op::AtomicMin: return combined(Op::Min);
+            case Op::AtomicMax: return combined(Op::Max);
+            case Op::AtomicAnd: return combined(Op::And);
+            case Op::AtomicOr: return combined(Op::Or);
+            case Op::AtomicXor: return combined(Op::Xor);
+            case Op::AtomicInc: return old >= with[0] ? 0 : old + 1;
+            case Op::AtomicDec: return old == 0 || old > with[0] ? with[0] : old - 1;
+            case Op::AtomicExchange: return with[0];
+            case Op::AtomicCas: return old == with[0] ? with[1] : old;
+            case Op::VectorReduce: return combined(reductions[inst.attribute]);
+            default: return old;
+        }
     }
 
     const Function& fn_;

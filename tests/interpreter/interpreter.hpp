@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "codegen/ir/function.hpp"
@@ -19,12 +20,16 @@ struct Thread {
     std::uint64_t step_budget = 1'000'000;
     /// Called with each result, and each parameter of a block, as it gets its value.
     std::function<void(ir::Block, ir::Value, ir::Word)> observe{};
+    /// Called with each instruction that does more than compute, load and store weakly (atomics, ordered and volatile
+    /// accesses, fences, what lanes do together, prints) and its operands, before it is executed: here other threads
+    /// may have written, so the call may change the memory. What it gives is the result of those that one thread alone
+    /// cannot know, such as a shuffle; without it they are 0.
+    std::function<ir::Word(const ir::Instruction&, std::span<const ir::Word>)> others{};
 };
 
 enum class End { Returned, Trapped, OutOfSteps };
 
-/// Runs fn to its end and changes thread.memory. The function must be verified and may hold pure ops, leaves, loads,
-/// stores (guarded too) and atomics; others are ignored, as they have no value that one thread could see.
+/// Runs fn to its end and changes thread.memory. The function must be verified.
 End interpret(const ir::Function& fn, Thread& thread);
 
 }  // namespace ikat::test
