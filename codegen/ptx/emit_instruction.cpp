@@ -15,15 +15,19 @@ using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
 
 bool has_modes(Op op) { return op == Op::Shuffle || info(op).attribute == ir::Attribute::Mode; }
 
-/// Everything the spelling depends on, in one word.
+/// Everything the spelling depends on, in one word: two spellings must never have one key, so each field fits its bits.
 std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     std::uint64_t key = 0;
-    const auto add = [&](auto field, int width) { key = key << width | std::uint64_t(field); };
+    const auto add = [&](auto field, int width) {
+        const auto bits = std::uint64_t(field);
+        IKAT_ASSERT(bits >> width == 0, "an instruction's field has outgrown its bits in the key of its spelling");
+        key = key << width | bits;
+    };
     add(inst.op, 8), add(inst.type, 5), add(inst.from, 5);
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
-    add(memory.space, 4), add(memory.count, 4), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(has_modes(inst.op) ? inst.attribute : 0, 3);
+    add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
+    add(memory.is_volatile, 1), add(read, 1), add(has_modes(inst.op) ? inst.attribute : 0, 8);
     return key;
 }
 

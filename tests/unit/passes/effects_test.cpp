@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instruction with an effect stays, whether or not anything uses its result: every such row of the table, at every
+// type and in every mode, through each pass, through the pipeline and into the PTX.
+#include "codegen/compile.hpp"
+#include "codegen/ir/builder.hpp"
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/passes/pipeline.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::ir;
+
+bool has_effect(Op op) { return !is_pure(op) && op != Op::Load; }
+
+std::vector<Word> attributes(const OpInfo& row, Op op) {
+    if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
+    if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
+    std::vector<Word> out{0};
+    while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
+    return out;
+}
+
+/// A kernel with that one instruction, on loaded values; what it gives is not used.
+Function unused(Instruction inst) {
+    Function fn;
+    fn.name = "unused";
+    fn.is_entry = inst.op != Op::Give;
+    fn.parameters = {{.name = "x", .access = Access::InOut, .element = Type::U32}};
+    Builder build(fn, fn.add_block());
+    const Value buffer = build.leaf(Op::Param, Type::U64, 0);
+    const auto operand = [&](Type type) {
+        const bool is_pred = type == Type::Pred;
+        const Value loaded = build.make(
+            {.op = Op::Load, .type = is_pred ? Type::U32 : type, .memory = {.space = Space::Global}}, {&buffer, 1});
+        return is_pred ? build.make(Op::Ne, Type::U32, {loaded, build.constant(Type::U32, 0)}) : loaded;
+    };
+    if (has_address(inst.op)) {
+        inst.memory.space = Space::Global;
+        if (info(inst.op).shape.vector && info(inst.op).traits & Reads) inst.memory.count = 2;
+    }
+    if (info(inst.op).shape.variadic) {
+        fn.texts = {"fence.sc.gpu;"};
+        const Value condition = operand(Type::Pred);
+        build.append(inst, std::span(&condition, inst.op == Op::Check ? 1 : 0), {});
+    } else {
+        std::vector<Value> operands;
+        for (std::uint32_t i = 0; i < operand_count(inst); ++i)
+            operands.push_back(i == 0 && has_address(inst.op) ? buffer : operand(operand_type(inst, i)));
+        build.make(inst, operands);
+    }
+    build.terminate(Terminator::Kind::Return);
+    return fn;
+}
+
+/// All forms of the rows with effects: volatile and ordered loads among them.
+std::vector<Instruction> effects() {
+    std::vector<Instruction> out;
+    const MemoryInfo relaxed{.order = Order::Relaxed, .scope = Scope::Gpu};
+    for (int number = 0; number < op_count; ++number) {
+        const Op op = Op(number);
+        const OpInfo& row = info(op);
+        if (op == Op::Load) {
+            out.push_back({.op = op, .type = Type::U32, .memory = {.is_volatile = true}});
+            out.push_back({.op = op, .type = Type::U32, .memory = {.cache = CacheOperator::Cv}});
+            out.push_back({.op = op, .type = Type::F32, .memory = relaxed});
+        }
+        if (!has_effect(op)) continue;
+        for (int t = 0; t < type_count; ++t) {
+            const Type type = row.shape.variadic ? Type::Void : Type(t);
+            if (row.shape.variadic ? t != 0 : !contains(row.domain, type)) continue;
+            if (op == Op::Sample && type != Type::U32) continue;  // clock is one
+            for (Word attribute : attributes(row, op)) {
+                out.push_back({.op = op, .type = type, .attribute = attribute});
+                if (has_address(op) && has(op, Reads)) out.back().memory = relaxed;
+            }
+        }
+    }
+    return out;
+}
+
+int how_many(const Function& fn, Op op) {
+    int count = 0;
+    for (Block block : fn.blocks())
+        for (Inst inst : fn[block].instructions)
+            count += fn[inst].op == op && (op != Op::Load || fn[inst].memory.order != Order::Weak ||
+                                           fn[inst].memory.is_volatile || fn[inst].memory.cache == CacheOperator::Cv);
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("an effect that nothing uses stays through the passes") {
+    int tried = 0;
+    for (const Instruction& inst : effects()) {
+        const Function before = unused(inst);
+        INFO(print(before));
+        REQUIRE(report(before) == "");
+        std::vector<std::string> passes{""};
+        for (const passes::Pass& pass : passes::all_passes()) passes.emplace_back(pass.name);
+        for (const std::string& pass : passes) {
+            Function fn = before;
+            passes::run_pipeline(fn, {.passes = pass});
+            INFO("after " << (pass.empty() ? "the pipeline" : pass));
+            CHECK(how_many(fn, inst.op) == 1);
+        }
+        ++tried;
+    }
+    CHECK(tried > 100);
+}
+
+/// The first word of the row's PTX: "atom", "bar".
+TEST_CASE("an effect that nothing uses is in the PTX") {
+    for (const Instruction& inst : effects()) {
+        if (inst.op == Op::Give || inst.op == Op::Keep) continue;  // of functions that are called; no text
+        const std::string ptx = compile(unused(inst), {.target = "sm_90"}).ptx;
+        INFO(ptx);
+        const std::string_view pattern = info(inst.op).ptx, word = pattern.substr(0, pattern.find_first_of("{ "));
+        const auto has = [&](std::string_view text) { return ptx.find("    " + std::string(text)) != ptx.npos; };
+        const bool there = inst.op == Op::Opaque  ? has("fence.sc.gpu")
+                           : has_address(inst.op) ? has("atom.") || has("red.") || has(word)
+                                                  : has(word);
+        CHECK(there);
+        if (inst.op == Op::Sample) CHECK(ptx.find("%clock") != ptx.npos);
+        if (inst.op == Op::AtomicExchange) CHECK(!has("red."));
+    }
+}
+
+TEST_CASE("each mode is spelled as itself, however many stand in one kernel") {
+    for (int number = 0; number < op_count; ++number) {
+        const Op op = Op(number);
+        if (info(op).attribute != Attribute::Mode || !contains(info(op).domain, Type::Void)) continue;
+        Function fn;
+        fn.name = "modes";
+        Builder build(fn, fn.add_block());
+        const auto modes = attributes(info(op), op);
+        for (Word mode : modes) {
+            std::vector<Value> operands;
+            for (int i = 0; i < info(op).shape.arity(); ++i) operands.push_back(build.constant(Type::U32, 32));
+            build.make({.op = op, .type = Type::Void, .attribute = mode}, operands);
+        }
+        build.terminate(Terminator::Kind::Return);
+        const std::string ptx = compile(fn, {.target = "sm_90"}).ptx;
+        for (Word mode : modes) {
+            INFO(ptx);
+            std::string text{info(op).ptx};
+            text.replace(text.find("{a}"), 3, "." + std::string(mode_name(op, mode)));
+            const bool there = ptx.find(text + ";") != ptx.npos || ptx.find(text + " ") != ptx.npos;
+            CHECK(there);
+        }
+    }
+}
