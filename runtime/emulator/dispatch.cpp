@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/dispatch.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "codegen/support/diagnostic.hpp"
 
 namespace ikat::emulator {
 namespace {
@@ -22,12 +28,28 @@ std::int64_t detect() {
 #endif
 }
 
+/// What IKAT_INSTRUCTION_SET leaves of them: one, by its name; "baseline" is the one that every machine has.
+std::int64_t chosen(std::int64_t all) {
+    const char* const name = std::getenv("IKAT_INSTRUCTION_SET");
+    if (!name || !*name) return all;
+    std::vector<std::string_view> names;
+    for (const std::int64_t target :
+         {std::int64_t(HWY_AVX3), std::int64_t(HWY_AVX2), std::int64_t(HWY_STATIC_TARGET)}) {
+        if (target != HWY_STATIC_TARGET && !(all & target)) continue;
+        names.push_back(hwy::TargetName(target));
+        if (names.back() == name || (target == HWY_STATIC_TARGET && name == std::string_view("baseline")))
+            return all & target;
+    }
+    throw Error(fmt::format("IKAT_INSTRUCTION_SET is '{}'", name),
+                fmt::format("the emulator has on this machine: {}", fmt::join(names, ", ")));
+}
+
 std::atomic<std::int64_t> limit = all_targets;
 
 }  // namespace
 
 std::int64_t machine_targets() {
-    static const std::int64_t targets = detect();
+    static const std::int64_t targets = chosen(detect());
     return targets & limit;
 }
 

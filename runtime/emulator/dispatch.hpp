@@ -13,7 +13,8 @@
 
 namespace ikat::emulator {
 
-/// Highway's bits of the instruction sets of this machine.
+/// Highway's bits of the instruction sets of this machine, or of the one that IKAT_INSTRUCTION_SET names. Throws Error
+/// for a name that is none of them.
 std::int64_t machine_targets();
 /// For tests: kernels that are decoded from now on are to use only these. all_targets undoes it.
 void limit_targets(std::int64_t usable);

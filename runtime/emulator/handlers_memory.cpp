@@ -189,6 +189,12 @@ HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A
 
 // ---- contiguous lanes of which some are off, as at the end of an array
 
+/// Whether a masked load or store of elements of 4 or 8 bytes touches nothing but its lanes. Where Highway makes it of
+/// a whole vector (its scalar target does, and does not say so) it would reach past a buffer's end, and write back what
+/// another thread has just changed.
+inline constexpr bool masks_are_exact =
+    (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || (HWY_TARGET != HWY_SCALAR && !HWY_MEM_OPS_MIGHT_FAULT);
+
 template <Space S, class A, class T>
 HWY_NOINLINE IKAT_HANDLER(load_some_contiguous) {
     const A* const a = lanes_at<A>(frame, op->a);
@@ -253,7 +259,7 @@ IKAT_HANDLER(load) {
             }
         }
     }
-    if constexpr (N == 1 && sizeof(T) >= 4)
+    if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
         if (mask != all_lanes) return load_some_contiguous<S, A, T>(op, w, frame, mask);
     return load_any<S, A, T, N>(op, w, frame, mask);
 }
@@ -280,7 +286,7 @@ IKAT_HANDLER(store) {
             }
         }
     }
-    if constexpr (N == 1 && sizeof(T) >= 4)
+    if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
         if (mask != all_lanes) return store_some_contiguous<S, A, T>(op, w, frame, mask);
     return store_any<S, A, T, N>(op, w, frame, mask);
 }

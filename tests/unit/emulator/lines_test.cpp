@@ -5,29 +5,18 @@
 #include <limits>
 
 #include "codegen/ir/semantics.hpp"
-#include "runtime/emulator/dispatch.hpp"
 #include "runtime/emulator/handlers.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
+#include "tests/unit/emulator/targets.hpp"
 
 using namespace ikat;
 using tests::evaluate;
+using tests::OnTarget;
 using tests::Row;
+using tests::targets;
 namespace sem = ir::sem;
 
 namespace {
-
-/// The instruction sets the handlers are built for, best first.
-std::vector<std::int64_t> targets() {
-    std::vector<std::int64_t> list;
-    for (const std::int64_t target : {std::int64_t(HWY_AVX3), std::int64_t(HWY_AVX2), std::int64_t(HWY_STATIC_TARGET)})
-        if ((emulator::machine_targets() & target) || target == HWY_STATIC_TARGET) list.push_back(target);
-    return list;
-}
-
-struct OnTarget {
-    explicit OnTarget(std::int64_t target) { emulator::limit_targets(target); }
-    ~OnTarget() { emulator::limit_targets(emulator::all_targets); }
-};
 
 template <class T>
 std::uint64_t bits(T x) {

@@ -5,6 +5,7 @@
 
 #include "runtime/emulator/memory.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
+#include "tests/unit/emulator/targets.hpp"
 
 using namespace ikat;
 using tests::contains;
@@ -250,6 +251,28 @@ TEST_CASE("atomics in shared and global memory") {
         "0d3FE0000000000000; ld.global.u64 %d3, [%d1]; st.global.u64 [%d2], %d3;",
         std::vector<std::uint8_t>(8));
     CHECK(wide[31] == tests::D(16));
+}
+
+TEST_CASE("some lanes touch what is theirs, at either end of a buffer, on every instruction set") {
+    // Buffers of 20 and 40 bytes: a load or store of a whole vector would reach past the end, or begin before it.
+    for (const std::int64_t target : tests::targets()) {
+        const tests::OnTarget chosen(target);
+        for (const bool last : {false, true}) {
+            CAPTURE(hwy::TargetName(target), last);
+            const std::string on = last ? "setp.ge.u32 %p1, %r1, 27; add.u32 %r2, %r1, -27;"
+                                        : "setp.lt.u32 %p1, %r1, 5; mov.u32 %r2, %r1;";
+            Machine machine;
+            const auto x = machine.buffer("x", std::vector<std::uint32_t>{10, 11, 12, 13, 14});
+            const auto y = machine.buffer("y", std::vector<std::uint64_t>{20, 21, 22, 23, 24});
+            machine.run(kernel("mov.u32 %r1, %tid.x; " + on + R"(
+    ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mad.wide.s32 %d1, %r2, 4, %d1; mad.wide.s32 %d2, %r2, 8, %d2;
+    @%p1 ld.global.u32 %r3, [%d1]; @%p1 ld.global.u64 %d3, [%d2]; add.u32 %r3, %r3, 1; add.u64 %d3, %d3, 1;
+    @%p1 st.global.u32 [%d1], %r3; @%p1 st.global.u64 [%d2], %d3; ret;)"),
+                        {.block = {32, 1, 1}}, x, y, 0ull, 0u);
+            CHECK(machine.get<std::uint32_t>(x, 5) == std::vector<std::uint32_t>{11, 12, 13, 14, 15});
+            CHECK(machine.get<std::uint64_t>(y, 5) == std::vector<std::uint64_t>{21, 22, 23, 24, 25});
+        }
+    }
 }
 
 TEST_CASE("atomics from blocks on several host threads lose nothing") {
