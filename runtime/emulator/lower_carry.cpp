@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums and differences that carry: add.cc, addc, sub.cc, subc, mad.cc, madc. The condition code is one predicate of the
 // kernel, a bit for each lane, as any other predicate: what .cc writes, the next instruction of a chain reads.
+//
+// It is what an adder carries out, also of a difference, which is the sum a + ~b + 1: 1 where nothing was borrowed.
+//
+//     add.cc    a + b               addc    a + b + CF
+//     sub.cc    a + ~b + 1          subc    a + ~b + CF
+//
+// So ptxas folds constants, and compilers mix the two kinds: sub.cc, then addc d, 0, 0 for "a is not below b".
 #include "runtime/emulator/lowering.hpp"
 
 namespace ikat::emulator {
@@ -14,24 +21,31 @@ Value Lowering::carry_flag() {
     return *carry_flag_;
 }
 
-/// d = a + b + CF, or a - b - CF; CF is left out where the instruction does not read it.
+/// d = a + b, or a - b where it subtracts; with CF where the instruction reads it.
 void Lowering::with_carry(bool subtracts, bool reads, bool writes, Type type, const Result& d, Value a, Value b) {
     const Type bits = slot_of(type) == 8 ? Type::U64 : Type::U32;
     const std::uint8_t slot = slot_of(bits);
-    const Handler operation = select_integer(subtracts ? Operation::Sub : Operation::Add, bits);
-    const Handler below = select_compare(Comparison::Lt, bits, false);
-    const Value first = temporary(slot), carried = temporary(0);
-    apply(operation, first, {a, b});
-    // a sum that has wrapped is below its operands; a difference wraps where a is below b
-    subtracts ? apply(below, carried, {a, b}) : apply(below, carried, {first, a});
-    Value sum = first;
+    const auto compare = [&](Comparison comparison, Value left, Value right) {
+        const Value to = temporary(0);
+        apply(select_compare(comparison, bits, false), to, {left, right});
+        return to;
+    };
+    if (subtracts && reads) {
+        const Value complement = temporary(slot);
+        apply(select_integer(Operation::Not, bits), complement, {b});
+        b = complement;
+    }
+    const bool difference = subtracts && !reads;
+    const Value first = temporary(slot);
+    apply(select_integer(difference ? Operation::Sub : Operation::Add, bits), first, {a, b});
+    Value carried = difference ? compare(Comparison::Ge, a, b) : compare(Comparison::Lt, first, a), sum = first;
     if (reads) {
-        const Value one = temporary(slot), again = temporary(0);
+        const Value one = temporary(slot), either = temporary(0);
         apply(select_choose(slot), one, {constant(1, slot), constant(0, slot), carry_flag()});
         sum = temporary(slot);
-        apply(operation, sum, {first, one});
-        subtracts ? apply(below, again, {first, one}) : apply(below, again, {sum, first});
-        apply(predicate_or, carried, {carried, again});
+        apply(select_integer(Operation::Add, bits), sum, {first, one});
+        apply(predicate_or, either, {carried, compare(Comparison::Lt, sum, first)});
+        carried = either;
     }
     if (writes) apply(predicate_move, carry_flag(), {carried});
     apply(select_move(slot, slot), d.at, {sum});

@@ -76,3 +76,26 @@ TEST_CASE("products that are added up") {
               return (product + (c & 0xffffffff)) >> 32;
           });
 }
+
+// ptxas, where it folds them, gives the same: the flag is what an adder carries, a difference is a + ~b + 1.
+TEST_CASE("sums and differences mixed") {
+    const auto mixed = [](const std::string& code) { return std::uint32_t(ikat::tests::one(code + " %r0, 0, 0;", 0)); };
+    CHECK(mixed("sub.cc.u32 %r4, 1, 2; addc.u32") == 0);
+    CHECK(mixed("sub.cc.u32 %r4, 2, 1; addc.u32") == 1);
+    CHECK(mixed("sub.cc.u32 %r4, 2, 2; addc.u32") == 1);
+    CHECK(mixed("add.cc.u32 %r4, 1, 2; subc.u32") == ~0u);
+    CHECK(mixed("add.cc.u32 %r4, -1, 2; subc.u32") == 0);
+    CHECK(mixed("sub.cc.u32 %r4, 5, 5; subc.cc.u32 %r4, 0, 0; addc.u32") == 1);
+    CHECK(mixed("add.cc.u32 %r4, 1, 1; subc.cc.u32 %r4, 0, 0; addc.u32") == 0);
+    CHECK(ikat::tests::one("mad.lo.cc.u32 %r4, 2, 2, 2; subc.u32 %r0, 5, 1;", 0) == 3);
+    check("sub.cc.u64 %d4, %d1, %d2; addc.u64 %d0, 0, 0;",
+          [](std::uint64_t a, std::uint64_t b, std::uint64_t) { return std::uint64_t(a >= b); });
+    check("add.cc.u64 %d4, %d1, %d2; subc.u64 %d0, %d3, 5;",
+          [](std::uint64_t a, std::uint64_t b, std::uint64_t c) { return c - 5 - std::uint64_t(a + b >= a); });
+    // a sum in a chain of differences: (a - b) carried into c + a, and that into 0 - 0
+    check("sub.cc.u64 %d4, %d1, %d2; addc.cc.u64 %d4, %d3, %d1; subc.u64 %d0, 0, 0;",
+          [](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+              const auto sum = static_cast<unsigned __int128>(c) + a + (a >= b ? 1 : 0);
+              return sum >> 64 ? 0ull : ~0ull;
+          });
+}
