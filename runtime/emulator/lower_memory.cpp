@@ -28,8 +28,10 @@ void Lowering::take_order(Form& form, bool& before, bool& after) {
 }
 
 Value Lowering::with_offset(Value base, std::int64_t offset) {
-    const std::uint8_t slot = values[index(base)].slot;
-    const Value to = temporary(slot);
+    const ValueInfo info = values[index(base)];
+    const std::uint8_t slot = info.slot;
+    if (info.kind == ValueInfo::Kind::Constant) return constant(info.bits + std::uint64_t(offset), slot);
+    const Value to = new_value(slot, info.width);
     apply(select_integer(Operation::Add, slot == 8 ? Type::U64 : Type::U32), to,
           {base, constant(std::uint64_t(offset), slot)});
     return to;
@@ -47,6 +49,7 @@ Lowering::AddressOperand Lowering::address(const nvptx::Operand& operand, Space 
     const Symbol* const symbol = find(parts[0].name);
     if (!symbol) unsupported(fmt::format("'{}' is not declared", module_.text(parts[0].name)));
     const auto offset = std::int64_t(parts[0].value);
+    use_offset(parts[0]);
     if (symbol->kind == Symbol::Kind::Memory) {
         const std::uint64_t at = symbol->address + std::uint64_t(offset);
         if (space == Space::Param && symbol->space == Space::Local) space = Space::Local;  // a parameter of a .func

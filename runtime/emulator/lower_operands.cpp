@@ -246,29 +246,53 @@ Value Lowering::predicate(const nvptx::Operand& operand) {
     return to;
 }
 
-/// A source of `type`, in a slot of the type's size.
+/// Offsets are written in few places: whoever lowers one says so, and what is left over is an error.
+void Lowering::note_offsets(Operands operands) {
+    for (const nvptx::Operand& operand : operands) {
+        if (operand.has_offset) unused_offsets_.push_back(&operand);
+        if (operand.children.count) note_offsets(module_.operands(operand.children));
+    }
+}
+
+void Lowering::use_offset(const nvptx::Operand& operand) { std::erase(unused_offsets_, &operand); }
+
+/// A source of `type`, in a slot of the type's size. %r1+4 is a sum of the register's own width, as ptxas has it.
 Value Lowering::source(const nvptx::Operand& operand, Type type) {
     if (type == Type::Pred) return predicate(operand);
     const std::uint8_t slot = slot_of(type);
     if (operand.kind != nvptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
-    if (const auto known = special_register(operand)) return resized(special(*known), slot);
+    const Symbol* const symbol = find(operand.name);
+    if (symbol && symbol->kind == Symbol::Kind::Memory) {
+        use_offset(operand);
+        if (!symbol->on_stack) return constant(symbol->address + operand.value, slot);
+        return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
+    }
+    const Value value = plain_source(operand, type);
+    if (!operand.has_offset || ir::is_float(type)) return resized(value, slot);
+    use_offset(operand);
+    return resized(with_offset(value, std::int64_t(operand.value)), slot);
+}
+
+/// Registers and what stands for one, in a slot of its own size.
+Value Lowering::plain_source(const nvptx::Operand& operand, Type type) {
+    const std::uint8_t slot = slot_of(type);
+    if (const auto known = special_register(operand)) return special(*known);
     if (is_clock(operand)) {
         const Value clock = temporary(8);
         apply(read_clock, clock, {});
-        if (module_.text(operand.name).ends_with("_hi")) return constant(0, slot);
-        return resized(clock, slot);
+        return module_.text(operand.name).ends_with("_hi") ? constant(0, slot) : clock;
     }
     if (module_.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
     const Symbol* const symbol = find(operand.name);
     if (!symbol) unsupported(fmt::format("'{}' is not declared", module_.text(operand.name)), "declare it with .reg");
-    if (symbol->kind == Symbol::Kind::Memory && symbol->on_stack)
-        return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
-    if (symbol->kind == Symbol::Kind::Memory) return constant(symbol->address + operand.value, slot);
-    if (symbol->kind == Symbol::Kind::Function) return constant(function_address(number_of(*symbol->function)), slot);
+    if (symbol->kind == Symbol::Kind::Function) {
+        if (operand.has_offset) unsupported("an address inside a function means nothing");
+        return constant(function_address(number_of(*symbol->function)), slot);
+    }
     if (symbol->kind != Symbol::Kind::Register || symbol->is_pair || operand.suffix != nvptx::no_name ||
         operand.minus || operand.negated)
         unsupported("an operand of this kind is not known here");
-    return resized(symbol->value, slot);
+    return symbol->value;
 }
 
 Lowering::Result Lowering::result(const nvptx::Operand& operand, Type type) {

@@ -224,6 +224,9 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
 
 void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     Form form(module_, instruction);
+    // A call that is inlined brings other instructions in between.
+    const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
+    note_offsets(module_.operands(instruction.operands));
     const auto found = rules().find(module_.text(instruction.opcode));
     if (found == rules().end()) unsupported(fmt::format("opcode '{}'", module_.text(instruction.opcode)));
     try {
@@ -232,6 +235,11 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
         unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
     }
     if (!form.left().empty()) unsupported(fmt::format("modifier '{}'", form.left()));
+    if (!unused_offsets_.empty())
+        unsupported(fmt::format("the offset of '{}' is in a place that has none",
+                                nvptx::print(module_, *unused_offsets_.front())),
+                    "add it in an instruction of its own");
+    unused_offsets_ = outer;
     if (first_) emit(nothing, 0, 0, {});  // so that it is counted
 }
 

@@ -171,6 +171,9 @@ private:
 
     Value predicate(const nvptx::Operand& operand);
     Value source(const nvptx::Operand& operand, Type type);
+    Value plain_source(const nvptx::Operand& operand, Type type);
+    void note_offsets(Operands operands);
+    void use_offset(const nvptx::Operand& operand);
     Value resized(Value value, std::uint8_t slot);
     std::uint64_t literal(const nvptx::Operand& operand, Type type) const;
     std::optional<Special> special_register(const nvptx::Operand& operand) const;
@@ -389,6 +392,7 @@ private:
     const nvptx::Instruction* current_ = nullptr;
     bool first_ = false;                                     // the next micro is the first of its instruction
     bool guarded_ = false;                                   // inside a guard
+    std::vector<const nvptx::Operand*> unused_offsets_;      // operands of the instruction of which one was written
     std::unordered_map<std::uint64_t, Value> constants_[3];  // by slot: predicate, 4, 8
     std::vector<Value> specials_;
     std::optional<Value> carry_flag_;

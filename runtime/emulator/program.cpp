@@ -63,8 +63,12 @@ private:
 
     std::uint64_t address(const nvptx::Operand& operand, bool generic) const {
         const nvptx::Operand& symbol = generic ? module_.operands(operand.children)[0] : operand;
-        if (const nvptx::Function* const function = module_.find_function(module_.text(symbol.name)))
+        if (const nvptx::Function* const function = module_.find_function(module_.text(symbol.name)); function) {
+            if (symbol.has_offset || operand.has_offset)
+                throw Error(fmt::format("an initialiser names a place inside function '{}'", module_.text(symbol.name)),
+                            "the address of a function is its name alone");
             return function_address(std::uint64_t(function - module_.functions.data()));
+        }
         const auto found = variables_.variables.find(symbol.name);
         if (found == variables_.variables.end())
             throw Error(

@@ -350,6 +350,29 @@ TEST_CASE("moves pack, unpack and read special registers") {
     });
 }
 
+TEST_CASE("a register plus a constant is a source like any other") {
+    check({
+        {"add.u32 %r0, %r1+3, 1;", {{{5}, 9}, {{0xfffffffe}, 2}}},
+        {"add.u32 %r0, 1, %r1+-3;", {{{5}, 3}, {{0}, 0xfffffffe}}},
+        {"mov.u32 %r0, %r1+7;", {{{5}, 12}}},
+        {"mov.u64 %d0, %d1+5000000000;", {{{5}, 5000000005}}},
+        {"add.u16 %h0, %h1+3, 1;", {{{0xfffe}, 2}}},
+        {"cvt.u64.u16 %d0, %h1+3;", {{{0xfffe}, 1}}},
+        {"cvt.u64.u32 %d0, %r1+3;", {{{0xfffffffe}, 1}}},
+        {"cvt.u32.u8 %r0, %r1+3;", {{{0xfe}, 1}}},
+        {"setp.lt.u32 %p0, %r1+2, %r2;", {{{5, 8}, 1}, {{5, 7}, 0}}},
+        {"shl.b32 %r0, %r1+1, %r2+2;", {{{1, 3}, 64}}},
+        {"mad.wide.u32 %d0, %r1+1, %r2+2, %d3+5;", {{{2, 3, 0x100000000}, 0x100000014}}},
+        {"selp.u32 %r0, %r1+1, %r2+2, %p3;", {{{5, 8, 1}, 6}, {{5, 8, 0}, 10}}},
+        {"st.global.u32 [%d31], %r1+2; ld.global.u32 %r0, [%d31];", {{{5}, 7}}},
+        {"st.global.u64 [%d31], %d1; atom.global.add.u64 %d5, [%d31], %d2+2; ld.global.u64 %d0, [%d31];",
+         {{{5, 3}, 10}}},
+        {"mov.u32 %r5, %laneid; mov.u32 %r6, %laneid+3; sub.u32 %r0, %r6, %r5;", {{{0}, 3}}},
+        {"mov.b64 {%r5, %r0}, %d1+4;", {{{0x1ffffffff}, 2}}},
+        {"@%p1 add.u32 %r0, %r1, %r1+1;", {{{5}, 11}}},
+    });
+}
+
 TEST_CASE("guards: the lanes that are off keep their register") {
     check({
         {"mov.u32 %r0, 7; @%p3 add.u32 %r0, %r1, %r2;", {{{1, 2, 1}, 3}, {{1, 2, 0}, 7}}},
