@@ -215,7 +215,7 @@ void Block::arrive(ScheduledWarp& warp) {
                            barrier.expected * warp_size),
                "give the same number of threads at every use of one barrier");
     barrier.expected = expected;
-    barrier.counted |= (op.x & BarrierCounted) && expected != warps_.size();
+    barrier.counted |= (op.x & BarrierCounted) != 0;
     barrier.arrived += 1;
     barrier.came |= 1u << warp.index;
     barrier.yes += yes;

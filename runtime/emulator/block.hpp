@@ -49,7 +49,8 @@ public:
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
 
-    std::string output;  // what the kernel printed
+    std::string output;   // what the kernel printed
+    std::string finding;  // the text of one that is put together
     Statistics statistics() const;
     /// Adds what it has counted to the launch's.
     void finish_traffic() const;

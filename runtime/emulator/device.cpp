@@ -23,7 +23,12 @@ using Clock = std::chrono::steady_clock;
 struct Loaded {
     emulator::Program program;
     std::string name;
+    const nvptx::Target* target = nullptr;  // that it names, if it is known
 };
+
+const nvptx::Target* target_of(const nvptx::Module& module) {
+    return module.target.empty() ? nullptr : nvptx::find_target(module.text(module.target[0]));
+}
 
 class Device final : public Backend {
 public:
@@ -52,8 +57,10 @@ public:
     }
 
     ModuleHandle load(const PtxText& ptx) override {
-        auto loaded = std::make_unique<Loaded>(
-            emulator::Program(nvptx::parse(ptx.text, ptx.name), memory_, ptx.source_lines), std::string(ptx.name));
+        nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
+        const nvptx::Target* const target = target_of(module);
+        auto loaded = std::make_unique<Loaded>(emulator::Program(std::move(module), memory_, ptx.source_lines),
+                                               std::string(ptx.name), target);
         const auto handle = ModuleHandle(reinterpret_cast<std::uintptr_t>(loaded.get()));
         const std::lock_guard lock(modules_mutex_);
         modules_.emplace(handle, std::move(loaded));
@@ -113,10 +120,14 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                     fmt::format("a block has at most {}; dynamic shared memory, which the launch gives, may be more",
                                 properties_.shared_bytes));
     const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
-    if (shared > properties_.shared_bytes_optin)
+    // What is made for a newer device than this stands for would run on that one.
+    const bool newer = loaded.target && loaded.target->number > nvptx::target(properties_.target).number;
+    const std::uint64_t most = newer ? loaded.target->shared_opt_in : properties_.shared_bytes_optin;
+    if (shared > most)
         throw Error(fmt::format("kernel '{}' needs {} bytes of shared memory per block ({} static, {} dynamic)",
                                 launch.entry, shared, fixed, launch.grid.dynamic_shared_bytes),
-                    fmt::format("this device gives a block at most {}", properties_.shared_bytes_optin));
+                    newer ? fmt::format("a block of {} has at most {}", loaded.target->name, most)
+                          : fmt::format("this device gives a block at most {}", most));
 }
 
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {

@@ -47,6 +47,24 @@ HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members
                       "converged warp"});
         return false;
     }
+    for (u32 rest = mask; rest;) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        u32 same = 0;
+        each_lane(mask, [&](unsigned i) { same |= u32(members[i] == members[lane]) << i; });
+        const u32 others = members[lane] & mask & ~same;
+        if (others) {
+            fail(w, op,
+                 {.kind = Fault::Kind::Members,
+                  .lane = lane,
+                  .address = members[lane],
+                  .lanes = others,
+                  .other = members[std::countr_zero(others)],
+                  .message = "threads that name each other give different member masks",
+                  .hint = "every thread that a mask names gives the same mask"});
+            return false;
+        }
+        rest &= ~same;
+    }
     if (!(wanted & w->live & ~mask)) return true;
     w->leave = Leave::Rendezvous;
     w->pc = w->index_of(op);
@@ -59,12 +77,32 @@ HWY_INLINE bool members_present(const Op* op, Warp* w, const u32* members, u32 m
     return members_present_slow(op, w, members, mask);
 }
 
+/// A value cannot come from a thread that has ended; where all lanes live, nobody asks.
+HWY_NOINLINE bool names_exited(const Op* op, Warp* w, const u32* members, u32 mask) {
+    const u32 exited = w->existing & ~w->live;
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(std::countr_zero(rest));
+        if (!(members[lane] & exited)) continue;
+        fail(w, op,
+             {.kind = Fault::Kind::Members,
+              .lane = lane,
+              .address = members[lane],
+              .lanes = members[lane] & exited,
+              .message = "a shuffle names threads that have exited",
+              .hint = "let threads that have nothing to do give a neutral value instead of returning, or leave them "
+                      "out of the mask"});
+        return true;
+    }
+    return false;
+}
+
 enum class Shuffle { Up, Down, Butterfly, Index };
 
 /// d and predicate y = a of another lane (PTX ISA, shfl.sync), its own where that is out of range; b the lane or
 /// distance, c clamp and segments, x the members.
 template <Shuffle Mode>
 IKAT_HANDLER(shuffle) {
+    if (HWY_UNLIKELY(w->existing != w->live) && names_exited(op, w, words(frame, op->x), mask)) return nullptr;
     if (!members_present(op, w, words(frame, op->x), mask)) return nullptr;
     u32* const sources = reinterpret_cast<u32*>(w->addresses);
     u32* const here = sources + warp_size;

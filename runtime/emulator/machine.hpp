@@ -68,6 +68,8 @@ struct Fault {
     unsigned lane = 0;
     std::uint32_t bytes = 0;    // of the access
     std::uint64_t address = 0;  // as the instruction sees it
+    std::uint32_t lanes = 0;    // of Members: those that it is about besides `lane`; 0: none
+    std::uint32_t other = 0;    // of Members: the mask that they give, if it is another one
     const char* message = "";   // of Members and Text
     const char* hint = "";
 };
@@ -95,7 +97,8 @@ struct Warp {
     bool strayed = false;          // lanes have gone ahead of others that they would have met
     bool parallel = false;         // other blocks run at the same time
     Leave leave = Leave::None;
-    std::uint32_t live = 0;  // lanes that exist and have not ended
+    std::uint32_t existing = 0;  // lanes that the block has threads for
+    std::uint32_t live = 0;      // ... and that have not ended
     std::uint32_t pc = 0, target = 0, taken = 0;
 
     // Counts

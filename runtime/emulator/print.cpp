@@ -19,7 +19,7 @@ constexpr std::size_t longest_text = 4096;
 class Printer {
 public:
     Printer(const Op* op, Warp* w, unsigned lane, std::uint64_t arguments)
-        : op_(op), w_(w), lane_(lane), arguments_(arguments) {}
+        : op_(op), w_(w), lane_(lane), arguments_(arguments), room_(room_at(*w, arguments)) {}
 
     bool text_at(std::uint64_t address, std::string& text) {
         for (; text.size() < longest_text; ++address) {
@@ -48,9 +48,31 @@ public:
     std::string text;
 
 private:
+    /// Bytes up to the end of the variable that holds the arguments; no limit where it is not known.
+    static std::uint64_t room_at(const Warp& w, std::uint64_t address) {
+        const std::uint64_t offset = address - window_address(Space::Local);
+        for (const NamedRange& variable : w.block->launch_state().kernel.local_variables)
+            if (offset - variable.offset < variable.bytes) return variable.bytes - (offset - variable.offset);
+        return ~std::uint64_t{0};
+    }
+
+    bool missing(std::string_view how) {
+        std::string& text = w_->block->finding;
+        text = "vprintf asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
+        fail(w_, op_,
+             {.kind = Fault::Kind::Text,
+              .lane = lane_,
+              .message = text.c_str(),
+              .hint = "give one argument for each conversion in the format"});
+        return false;
+    }
+
     template <class T>
     bool next(T& value) {
         position_ = (position_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+        ++asked_;
+        if (arguments_ == 0) return missing(" and is given none");
+        if (position_ + sizeof(T) > room_) return missing(", which is beyond its arguments");
         const std::byte* const from =
             lane_bytes(w_, op_, Space::Generic, lane_, arguments_ + position_, sizeof(T), false);
         if (!from) return false;
@@ -69,6 +91,7 @@ private:
 
     /// `spec` is "%" with flags, width, precision and length; lengths are replaced by what the argument has.
     bool conversion(std::string spec, char kind) {
+        conversion_ = spec + kind;
         const auto count = [&](char c) { return std::count(spec.begin(), spec.end(), c); };
         const bool wide = count('l') || count('j') || count('z') || count('t');
         const auto shorts = count('h');
@@ -124,7 +147,9 @@ private:
     const Op* op_;
     Warp* w_;
     unsigned lane_;
-    std::uint64_t arguments_, position_ = 0;
+    std::uint64_t arguments_, room_, position_ = 0;
+    unsigned asked_ = 0;      // arguments
+    std::string conversion_;  // the one that asks
 };
 
 }  // namespace

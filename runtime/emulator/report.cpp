@@ -150,6 +150,14 @@ std::string lane_list(std::uint32_t mask) {
     return text;
 }
 
+/// "mask 0x0000000c, and 0x00000004 in lane 2"
+std::string masks(const Fault& fault) {
+    const std::string own = fmt::format("mask 0x{:08x}", fault.address);
+    if (!fault.lanes) return own;
+    if (!fault.other) return own + ": " + lane_list(fault.lanes);
+    return fmt::format("{}, and 0x{:08x} in {}", own, fault.other, lane_list(fault.lanes));
+}
+
 std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split) {
     const Op& op = warp.code[split.pc];
     switch (split.wait) {
@@ -210,7 +218,7 @@ Error fault_error(const Block& block, const ScheduledWarp& warp) {
             diagnostic.hint = "a check in the kernel failed; what it printed before says which";
             break;
         case Fault::Kind::Members:
-            diagnostic.message = fmt::format("{} (mask 0x{:08x}), by {}", fault.message, fault.address, by);
+            diagnostic.message = fmt::format("{} ({}), by {}", fault.message, masks(fault), by);
             diagnostic.hint = fault.hint;
             break;
         case Fault::Kind::Text:
@@ -244,7 +252,7 @@ Error deadlock_error(const Block& block) {
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps())
         if (block.has_ended(warp))
-            exited += std::uint32_t(std::popcount(warp.existing()));
+            exited += std::uint32_t(std::popcount(warp.existing));
         else if (!first)
             first = &warp;
     place(diagnostic, block, first->splits().front().pc);
@@ -309,7 +317,7 @@ void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launc
         reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),
                            kernel.parameter_bytes),
                "lay parameters out as the .param list, each at its natural alignment");
-    constexpr std::uint64_t most_shared = 227 * 1024;
+    constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
     const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
     if (shared > most_shared)
         reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),

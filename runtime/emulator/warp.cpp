@@ -20,7 +20,7 @@ void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t e
     stack_top.fill(stack_base);
     for (std::vector<std::uint64_t>& stack : call_stack) stack.clear();
     frame_ = frame;
-    existing_ = live = lanes;
+    existing = live = lanes;
     turn_ = 0;
     strayed = false;
 }

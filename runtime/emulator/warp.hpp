@@ -34,7 +34,6 @@ public:
     const std::vector<Split>& splits() const { return splits_; }
     void pass_barrier();
 
-    std::uint32_t existing() const { return existing_; }
     std::byte* frame() const { return frame_; }
 
 private:
@@ -47,7 +46,6 @@ private:
 
     std::vector<Split> splits_;
     std::byte* frame_ = nullptr;
-    std::uint32_t existing_ = 0;
     std::uint64_t turn_ = 0;
 };
 

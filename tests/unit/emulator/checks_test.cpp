@@ -146,6 +146,8 @@ $end: ret;)"));
         kernel("    mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret;\n    bar.sync 0, 64; ret;");
     CHECK_THAT(finding(gone, 96), contains("deadlock in block (0,0,0): no warp can go on; 64 threads have exited"));
     CHECK_THAT(finding(gone, 96), contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 64 threads have reached"));
+    // a number that is the block's is one as well
+    CHECK_THAT(finding(gone, 64), contains("deadlock in block (0,0,0): no warp can go on; 32 threads have exited"));
 }
 
 TEST_CASE("deadlock: every warp's place and what it waits for") {
@@ -184,6 +186,63 @@ $end: ret;)"));
     CHECK_THAT(missing, contains("lanes 8-31 wait for lanes 0-7"));
     CHECK_THAT(finding(kernel("vote.sync.any.pred %p1, %p2, 0xff; ret;")),
                contains("is not in its own member mask (mask 0x000000ff), by block (0,0,0) thread (8,0,0)"));
+}
+
+TEST_CASE("a shuffle that names threads that have exited") {
+    const std::string text = kernel(R"(
+    mov.u32 %r1, %laneid; setp.ge.u32 %p1, %r1, 20; @%p1 ret;
+    shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; ret;)");
+    CHECK_THAT(finding(text), contains("a shuffle names threads that have exited (mask 0xffffffff: lanes 20-31), by "
+                                       "block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(finding(text), contains("shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;"));
+    CHECK(finding(text, 20) == "no failure");  // these have never been there
+    CHECK(finding(kernel("mov.u32 %r1, %laneid; setp.ge.u32 %p1, %r1, 20; @%p1 ret;\n"
+                         "shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xfffff; ret;")) == "no failure");
+    // a vote asks those that are left
+    CHECK(finding(kernel("mov.u32 %r1, %laneid; setp.ge.u32 %p1, %r1, 20; @%p1 ret;\n"
+                         "vote.sync.ballot.b32 %r2, %p1, -1; ret;")) == "no failure");
+}
+
+TEST_CASE("member masks that differ between the threads they name") {
+    const std::string text = finding(kernel(R"(
+    mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 16; selp.b32 %r3, -1, 0xffff0000, %p1;
+    shfl.sync.bfly.b32 %r2, %r1, 1, 31, %r3; ret;)"));
+    CHECK_THAT(text, contains("threads that name each other give different member masks (mask 0xffffffff, and "
+                              "0xffff0000 in lanes 16-31), by block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(finding(kernel("mov.u32 %r1, %laneid; mov.u32 %r3, 1; shl.b32 %r3, %r3, %r1; setp.eq.u32 %p1, %r1, 3;\n"
+                              "selp.b32 %r3, 12, %r3, %p1; vote.sync.any.pred %p2, %p1, %r3; ret;")),
+               contains("different member masks (mask 0x0000000c, and 0x00000004 in lane 2)"));
+}
+
+TEST_CASE("an offset where no operand can have one") {
+    for (const char* code : {"add.u32 %r1+1, %r2, %r3;", "bra $end+4;", "add.f32 %r1, %r2+1, %r3;",
+                             "setp.ne.u32 %p1, %r2, %r3; mov.pred %p2, %p1+1;",
+                             "mov.b64 %d1, {%r1, %r2}; "
+                             "mov.b64 {%r1, %r2+3}, %d1;"}) {
+        INFO(code);
+        CHECK_THAT(finding(kernel(std::string(code) + "\n$end: ret;")), contains("the emulator cannot run this"));
+    }
+}
+
+TEST_CASE("vprintf whose arguments end before its format does") {
+    const auto printed = [](const std::string& arguments) {
+        return finding(kernel(R"(
+    .local .align 8 .b8 buffer[8]; .local .align 8 .b8 other[8]; .reg .b64 %b<4>;
+    mov.u64 %b1, buffer; st.local.u64 [%b1], 5; mov.u64 %b3, other; st.local.u64 [%b3], 6;
+    mov.u64 %d4, format; cvta.global.u64 %d4, %d4; )" +
+                                  arguments + R"(
+    {
+        .param .b64 p; .param .b64 q; .param .b32 r;
+        st.param.b64 [p], %d4; st.param.b64 [q], %b2;
+        call.uni (r), vprintf, (p, q);
+    }
+    ret;)",
+                              ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
+                              ".global .align 1 .b8 format[16] = {37, 100, 32, 37, 100, 32, 37, 100, 0};\n"));
+    };
+    CHECK_THAT(printed("cvta.local.u64 %b2, %b1;"),
+               contains("vprintf asks for argument 3 (%d), which is beyond its arguments"));
+    CHECK_THAT(printed("mov.u64 %b2, 0;"), contains("vprintf asks for argument 1 (%d) and is given none"));
 }
 
 TEST_CASE("endless kernels are stopped at the step budget") {

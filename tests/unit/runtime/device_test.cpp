@@ -222,12 +222,28 @@ TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kern
                contains("takes 20 bytes of parameters, not 8"));
     CHECK_THAT(refused("increment", grid(1, 2000), right), contains("a block of 2000 x 1 x 1 threads"));
     CHECK_THAT(refused("increment", {{1}, {1}, 300000}, right), contains("needs 300000 bytes of shared memory"));
+    CHECK_THAT(refused("increment", {{1}, {1}, 200000}, right), contains("this device gives a block at most 166912"));
     const Module large = device.load(
         std::string(increment).insert(std::string_view(increment).find("\t.reg .pred"), "\t.shared .b8 tile[49153];\n"),
         "large.ptx");
     CHECK_THAT(message_of([&] { device.launch(large, "increment", grid(1, 1), right); }),
                contains("kernel 'increment' has 49153 bytes of static shared memory"));
     CHECK(refused("increment", grid(1, 1), right).empty());
+}
+
+TEST_CASE("PTX text: the limit of shared memory is that of its target, where that is the newer one") {
+    const Device device = emulator();
+    Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1}, "x");
+    const auto run = [&](std::string_view target, std::uint32_t shared) {
+        std::string text = increment;
+        text.replace(text.find("sm_"), text.find('\n', text.find("sm_")) - text.find("sm_"), target);
+        const Module module = device.load(text, "other.ptx");
+        return message_of([&] { device.launch(module, "increment", {{1}, {1}, shared}, parameters(x, x, 1)); });
+    };
+    CHECK(run("sm_90", 200000).empty());
+    CHECK_THAT(run("sm_90", 232449), contains("a block of sm_90 has at most 232448"));
+    CHECK_THAT(run("sm_86", 110000), contains("a block of sm_86 has at most 101376"));
+    CHECK(run("sm_75", 110000).empty());  // an sm_80 runs it
 }
 
 TEST_CASE("PTX text: a block that .maxntid or .reqntid excludes is an error that names both, and nothing runs") {
