@@ -14,14 +14,32 @@
 namespace ikat {
 namespace detail {
 
+/// The body of a region as the recorder calls it: a lambda that returns nothing and has no variables of its own.
 template <class F>
 trace::Body body_of(F& f) {
-    return {[](void* object) { (*static_cast<F*>(object))(); }, const_cast<void*>(static_cast<const void*>(&f))};
+    constexpr bool callable = requires { f(); }
+    , is_const = requires { std::as_const(f)(); };
+    static_assert(callable, "the body of a region is a lambda without parameters: if_(condition, [&] { ... })");
+    static_assert(!callable || is_const,
+                  "the body of a region is no mutable lambda, which assigns to copies: write [&] { ... }");
+    if constexpr (is_const) {
+        static_assert(
+            std::is_void_v<decltype(std::as_const(f)())>,
+            "the body of if_, else_if, else_ and while_ returns nothing, and a value would be lost: assign it "
+            "to a variable that is declared before, or end the thread with return_()");
+        return {[](void* object) { (*static_cast<const F*>(object))(); },
+                const_cast<void*>(static_cast<const void*>(&f))};
+    }
+    return {};
 }
 template <class F>
 trace::Condition condition_of(F& f) {
-    return {[](void* object) -> trace::Value { return Incoming<bool>((*static_cast<F*>(object))()).value(); },
-            const_cast<void*>(static_cast<const void*>(&f))};
+    constexpr bool returns = !std::is_void_v<decltype(f())>;
+    static_assert(returns, "the condition of while_ and else_if returns a pred: [&] { return i < n; }");
+    if constexpr (returns)
+        return {[](void* object) -> trace::Value { return Incoming<bool>((*static_cast<F*>(object))()).value(); },
+                const_cast<void*>(static_cast<const void*>(&f))};
+    return {};
 }
 
 }  // namespace detail
