@@ -92,19 +92,27 @@ void unpack(Recorder& recorder, Slot& slot, Node load, const Value& history, boo
 
 // ---- arrays
 
+std::uint32_t Recorder::add_symbol(ir::Symbol symbol) {
+    const auto alike = [&](const ir::Symbol& other) {
+        return other.space == symbol.space && other.dynamic == symbol.dynamic;
+    };
+    symbol.name = symbol.dynamic ? "dynamic" : std::string(ir::space_names[int(symbol.space)]);
+    symbol.name += std::to_string(std::ranges::count_if(symbols(), alike));
+    if (replaying_) {
+        if (now_.symbols < kernel.symbols.size() && kernel.symbols[now_.symbols] == symbol)
+            return std::uint32_t(now_.symbols++);
+        diverge(here_);
+    }
+    kernel.symbols.push_back(std::move(symbol));
+    return std::uint32_t(kernel.symbols.size() - 1);
+}
+
 Array declare_array(ir::Space space, Type element, std::uint64_t count, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    auto& symbols = recorder.kernel.symbols;
-    std::uint32_t number = 0;
-    for (const ir::Symbol& symbol : symbols) number += symbol.space == space && !symbol.dynamic;
-    symbols.push_back({.name = std::string(ir::space_names[int(space)]) + std::to_string(number),
-                       .space = space,
-                       .element = element,
-                       .count = count,
-                       .alignment = 16});
-    return {
-        .index = std::uint32_t(symbols.size() - 1), .capture = recorder.capture(), .symbol = true, .element = element};
+    const std::uint32_t index =
+        recorder.add_symbol({.name = {}, .space = space, .element = element, .count = count, .alignment = 16});
+    return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
 
 Array declare_constant(Type element, std::uint64_t count, const void* first, std::uint64_t given, const Where& where) {
@@ -119,17 +127,14 @@ Array declare_constant(Type element, std::uint64_t count, const void* first, std
     for (std::uint64_t i = 0; i < std::min(count, given); ++i)
         std::memcpy(&symbol.values[i], static_cast<const std::byte*>(first) + i * size, size);
 
-    auto& symbols = recorder.kernel.symbols;
-    std::uint32_t number = 0, index = 0;
-    for (; index < symbols.size(); ++index) {
-        if (symbols[index].space != ir::Space::Const) continue;
-        if (symbols[index].element == element && symbols[index].values == symbol.values) break;
-        ++number;
-    }
-    if (index == symbols.size()) {
-        symbol.name = "const" + std::to_string(number);
-        symbols.push_back(std::move(symbol));
-        const std::uint64_t bytes = ir::symbol_bytes(symbols, ir::Space::Const);
+    const auto symbols = recorder.symbols();
+    const auto found = std::ranges::find_if(symbols, [&](const ir::Symbol& other) {
+        return other.space == ir::Space::Const && other.element == element && other.values == symbol.values;
+    });
+    auto index = std::uint32_t(found - symbols.begin());
+    if (found == symbols.end()) {
+        index = recorder.add_symbol(std::move(symbol));
+        const std::uint64_t bytes = ir::symbol_bytes(recorder.symbols(), ir::Space::Const);
         if (bytes > ir::most_constant_bytes)
             recorder.complain("the kernel's Constant arrays take up " + std::to_string(bytes) + " bytes",
                               "constant memory has 65536 bytes: pass large tables as In<T>", recorder.here());
@@ -144,23 +149,14 @@ Array declare_constant(Type element, std::uint64_t count, const void* first, std
 Array declare_dynamic(Type element, Position count) {
     Recorder& recorder = Recorder::active();
     recorder.at(count.where);
-    auto& symbols = recorder.kernel.symbols;
-    std::uint32_t number = 0;
-    for (const ir::Symbol& symbol : symbols) number += symbol.dynamic;
-    symbols.push_back({.name = "dynamic" + std::to_string(number),
-                       .space = ir::Space::Shared,
-                       .element = element,
-                       .alignment = 16,
-                       .dynamic = true});
+    const bool first = std::ranges::none_of(recorder.symbols(), &ir::Symbol::dynamic);
+    const std::uint32_t index = recorder.add_symbol(
+        {.name = {}, .space = ir::Space::Shared, .element = element, .alignment = 16, .dynamic = true});
     const Value size = literal(Type::U32, std::uint64_t{ir::info(element).bytes});
     const Value elements = resized(Type::U32, type_of(count), settled(count.value));
-    Array out{.index = std::uint32_t(symbols.size() - 1),
-              .capture = recorder.capture(),
-              .symbol = true,
-              .sliced = number > 0,
-              .element = element};
+    Array out{.index = index, .capture = recorder.capture(), .symbol = true, .sliced = !first, .element = element};
     Value bytes = binary(Op::Mul, Type::U32, elements, size);
-    if (number > 0) {
+    if (!first) {
         const int shift = std::countr_zero(ir::info(element).bytes);
         out.first = binary(Op::Shr, Type::U32, recorder.dynamic_end, literal(Type::U32, std::uint64_t(shift)));
         bytes = binary(Op::Add, Type::U32, recorder.dynamic_end, bytes);

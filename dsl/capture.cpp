@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <string_view>
@@ -142,18 +144,19 @@ namespace {
 
 std::atomic<std::uint32_t> captures = 0;
 
-bool compares_by_default() {
-    if (const char* wish = std::getenv("IKAT_CHECK_CAPTURE")) return std::string_view(wish) != "0";
-#ifdef NDEBUG
-    return false;
-#else
-    return true;
-#endif
+std::atomic<bool>& compares() {
+    static std::atomic<bool> on = [] {
+        const char* wish = std::getenv("IKAT_CHECK_CAPTURE");
+        return !wish || std::string_view(wish) != "0";
+    }();
+    return on;
 }
 
-std::atomic<bool>& compares() {
-    static std::atomic<bool> on = compares_by_default();
-    return on;
+/// Runs the user's lambda. A function of its own, so that the recorder's frame is above what it watches.
+__attribute__((noinline)) void run_code(Recorder& recorder, const Code& code, const Argument* arguments) {
+    recorder.watch_host(__builtin_dwarf_cfa());
+    code.run(code.object, arguments);
+    recorder.watch_host(nullptr);
 }
 
 /// Makes a recorder the thread's own for the time of a capture; captures may nest.
@@ -172,8 +175,6 @@ bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] 
 
 }  // namespace
 
-void check_capture(bool on) { compares() = on; }
-
 struct KernelHandle::State {
     std::atomic<std::uint32_t> references = 1;
     std::string name;
@@ -186,7 +187,7 @@ struct KernelHandle::State {
     Code code;
     Location where;
 
-    std::once_flag once;
+    std::atomic<bool> captured = false;
     std::atomic<std::thread::id> capturing;  // the thread that is at it
     std::optional<ast::Kernel> kernel;
     std::vector<Diagnostic> diagnostics;
@@ -195,6 +196,8 @@ struct KernelHandle::State {
     ~State() { code.destroy(code.object); }
 
     bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
+    void capture_once();
+    [[noreturn]] void refuse_circle() const;
     void capture();
     void check_names(Recorder& recorder) const;
     std::vector<Argument> add_parameters(Recorder& recorder) const;
@@ -312,7 +315,7 @@ void KernelHandle::State::capture() {
     check_names(recorder);
     try {
         const std::vector<Argument> arguments = add_parameters(recorder);
-        code.run(code.object, arguments.data());
+        run_code(recorder, code, arguments.data());
     } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (...) {
         thrown = std::current_exception();
         return;
@@ -427,18 +430,59 @@ KernelHandle::~KernelHandle() {
 
 const char* KernelHandle::name() const { return state_->name.c_str(); }
 
-const ast::Kernel& KernelHandle::ast() const {
-    if (state_->is_captured_here() && state_->is_function)
-        throw Error("the device function `" + state_->name + "` is called by a function that it calls",
+namespace {
+
+/// Who waits for whose capture. Two functions that call each other, used by two threads at once, would wait for ever.
+struct Captures {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::map<std::thread::id, const std::atomic<std::thread::id>*> waiting;  // for what that thread captures
+
+    /// Whether the thread that `capturing` names waits, through others perhaps, for this one.
+    bool closes_circle(const std::atomic<std::thread::id>& capturing) const {
+        std::thread::id thread = capturing;
+        for (auto next = waiting.find(thread); next != waiting.end(); next = waiting.find(thread))
+            thread = *next->second;
+        return thread == std::this_thread::get_id();
+    }
+};
+Captures& all_captures() {
+    static Captures captures;
+    return captures;
+}
+
+}  // namespace
+
+void KernelHandle::State::refuse_circle() const {
+    if (is_function)
+        throw Error("the device function `" + name + "` is called by a function that it calls",
                     "a function may call itself, and no other that calls it: make them one, or write a loop");
-    if (state_->is_captured_here())
-        throw Error("the kernel `" + state_->name + "` is used while it is being captured",
-                    "its own body cannot launch or check it");
-    std::call_once(state_->once, [this] {
-        state_->capturing = std::this_thread::get_id();
-        state_->capture();
-        state_->capturing = std::thread::id();
-    });
+    throw Error("the kernel `" + name + "` is used while it is being captured",
+                "its own body cannot launch or check it");
+}
+
+void KernelHandle::State::capture_once() {
+    Captures& all = all_captures();
+    std::unique_lock lock(all.mutex);
+    const std::thread::id nobody, here = std::this_thread::get_id();
+    while (!captured && capturing != nobody) {
+        if (all.closes_circle(capturing)) refuse_circle();
+        all.waiting[here] = &capturing;
+        all.ended.wait(lock);
+        all.waiting.erase(here);
+    }
+    if (captured) return;
+    capturing = here;
+    lock.unlock();
+    capture();
+    lock.lock();
+    captured = true;
+    capturing = nobody;
+    all.ended.notify_all();
+}
+
+const ast::Kernel& KernelHandle::ast() const {
+    if (!state_->captured) state_->capture_once();
     if (state_->thrown) std::rethrow_exception(state_->thrown);
     if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);
     return *state_->kernel;
@@ -452,3 +496,5 @@ void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_bl
 void KernelHandle::max_registers(std::uint32_t count) { state_->bounds.max_registers = count; }
 
 }  // namespace ikat::trace
+
+void ikat::check_capture(bool on) { trace::compares() = on; }

@@ -85,8 +85,13 @@ Value call(const KernelHandle& function, ir::Type result, Values arguments, cons
 /// Records what a function gives.
 void give(Value value, const Where& where);
 
-/// Whether the regions of kernels that are captured from now on are recorded twice and compared. It begins as the
-/// environment variable IKAT_CHECK_CAPTURE (0 or 1) says, else as 1 in builds without NDEBUG.
+}  // namespace ikat::trace
+
+namespace ikat {
+
+/// Whether kernels that are captured from now on are searched for variables of the host that change inside a region:
+/// each outermost region is recorded twice and compared, so that its body runs twice. On, unless the environment
+/// variable IKAT_CHECK_CAPTURE is 0.
 void check_capture(bool on);
 
-}  // namespace ikat::trace
+}  // namespace ikat

@@ -16,6 +16,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "dsl/host_stack.hpp"
 #include "dsl/trace.hpp"
 
 namespace ikat::trace {
@@ -36,6 +37,12 @@ Value text_value(const std::string& text, bool pure, Values arguments, ir::Type 
 struct Reserve {
     std::uintptr_t end = 0;
     std::size_t bytes = 0;
+};
+
+/// Who records a region: a place in the user's source, and the end of the frame of the function that it is in.
+struct Caller {
+    const void* frame = nullptr;  // __builtin_dwarf_cfa() of what the user's function calls
+    Location where{};
 };
 
 class Recorder {
@@ -103,10 +110,14 @@ public:
     void open(ast::Region region);
     /// Ends the innermost region. True if it has to be recorded once more, and is open again for that.
     bool close();
-    /// Records a region by calling a function, once or twice.
-    void record(ast::Region region, auto&& body) {
+    /// Records a region by calling a function, once or twice. Nothing of the host's above the caller may have changed
+    /// when it returns.
+    void record(ast::Region region, const Caller& caller, auto&& body) {
         open(region);
-        do { body(); } while (close());
+        const HostStack::Mark mark = replaying_ ? HostStack::Mark{} : host_.watch(caller.frame);
+        body();
+        expect_unchanged(mark, caller.where);
+        while (close()) body();
     }
     /// Makes the regions around `region`, from the current one on, open again: for an else behind else_if.
     void reopen(ast::Region region);
@@ -119,6 +130,25 @@ public:
     /// Complains if the region holds nothing.
     void expect_content(ast::Region region, std::string_view what, const Location& where);
 
+    /// How something stands between two nodes of which the recording knows nothing: in the second round, how it stood
+    /// in the first.
+    bool decide(bool now);
+    /// Sets what was left open when the node was recorded: the else of an If, the condition of a While.
+    void set_else(ast::Node node, ast::Region otherwise);
+    void set_condition(ast::Node node, ast::Node holds);
+    /// The frames of the host's that a capture runs in begin below this.
+    void watch_host(const void* frame) { host_.begin(compare_regions_ ? frame : nullptr); }
+
+    // ---- what a kernel has besides nodes
+
+    ast::Variable add_variable(ast::VariableInfo variable);
+    /// Under a name that its space and its number give.
+    std::uint32_t add_symbol(ir::Symbol symbol);
+    /// Those that have been declared; in the second round, again.
+    std::span<const ir::Symbol> symbols() const {
+        return std::span(kernel.symbols).first(replaying_ ? now_.symbols : kernel.symbols.size());
+    }
+
     std::uint32_t loops = 0;  // that are open
     Value dynamic_end;        // in bytes, behind the last dynamic array
 
@@ -129,22 +159,24 @@ private:
     void locate();
     void check_stack() const;
 
+    /// How much there is of everything.
     struct Sizes {
-        std::size_t nodes, variables, regions, symbols, texts, trees, diagnostics;
+        std::size_t nodes, variables, regions, symbols, trees, diagnostics, decisions;
         Value dynamic_end;
     };
-    struct Round {
-        std::vector<ast::NodeInfo> nodes;
-        std::vector<ast::VariableInfo> variables;
-        std::vector<std::vector<ast::Node>> regions;
-        std::vector<ir::Symbol> symbols;
-        std::vector<std::string> texts;
-        std::vector<ast::Node> content;
+    /// A tree from outside of a region, and as which node it was committed there before.
+    struct Recommitted {
+        std::uint32_t tree;
+        ast::Node node;
     };
     Sizes sizes() const;
-    Round tail(ast::Region region) const;
-    void roll_back(ast::Region region);
-    void compare(ast::Region region);
+    void begin_replay();
+    void end_replay();
+    /// The second round is not as the first: what is left of the first is dropped, and the recording goes on.
+    void diverge(const Location& where);
+    /// Whether the node is the one that the first round made here.
+    bool repeats(const ast::NodeInfo& node);
+    void expect_unchanged(const HostStack::Mark& mark, const Location& where);
 
     template <class F>
     void each_earlier(ast::Node node, F&& f) const;
@@ -176,9 +208,14 @@ private:
     std::vector<ast::Region> stack_;    // open regions, the body first
     std::vector<bool> open_;            // by region
     std::vector<ast::Region> parents_;  // by region
-    std::optional<Sizes> outermost_;    // when the outermost open region began
+    // Regions are recorded twice: regions.cpp.
+    std::optional<Sizes> outermost_;  // when the outermost open region began
     ast::Region outermost_region_{};
-    std::optional<Round> first_round_;
+    bool replaying_ = false;  // the second round goes on, and has come so far:
+    Sizes now_{};
+    std::vector<bool> decisions_;
+    std::vector<Recommitted> recommitted_;
+    HostStack host_;
 };
 
 }  // namespace ikat::trace

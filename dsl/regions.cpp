@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions: opening and closing them, the constructs of control flow, and the second recording that finds host state
-// which changes inside a region:
+// Regions: opening and closing them, the constructs of control flow, and the second round, which finds host state that
+// changes inside a region:
 //
 //     int k = 0;
 //     if_(c, [&] { y[k++] = 1; });     first time y[0], second time y[1]: k runs on the host, once, at capture
 //
-// In debug capture, each outermost region is recorded twice, from the same state of the recorder, and compared.
+// Each outermost region is recorded twice. The second round makes nothing: each node, variable, region and symbol is
+// held against the one that the first round made at that point. Where they differ, the rest of the first round is
+// dropped and the recording goes on, so that all that is wrong is said together. Trees are made anew.
+//
+//     int k = 0;
+//     if_(c, [&] { k = 5; y[0] = 1; });    both rounds are the same; but k is another one behind the region
+//
+// That is found by looking at the host's stack (host_stack.hpp).
 #include <algorithm>
 #include <exception>
 
@@ -20,9 +27,14 @@ using ast::Region;
 // ---- opening and closing
 
 Region Recorder::add_region() {
+    const Region parent = stack_.empty() ? ast::no_region : stack_.back();
+    if (replaying_) {
+        if (now_.regions < kernel.regions.size() && parents_[now_.regions] == parent) return Region(now_.regions++);
+        diverge(here_);
+    }
     kernel.regions.emplace_back();
     open_.push_back(false);
-    parents_.push_back(stack_.empty() ? ast::no_region : stack_.back());
+    parents_.push_back(parent);
     return Region(kernel.regions.size() - 1);
 }
 
@@ -37,14 +49,11 @@ bool Recorder::close() {
     flush();
     const Region region = stack_.back();
     if (outermost_ && outermost_region_ == region) {
-        if (!first_round_) {
-            first_round_ = tail(region);
-            roll_back(region);
+        if (!replaying_) {
+            begin_replay();
             return true;
         }
-        compare(region);
-        first_round_.reset();
-        outermost_.reset();
+        end_replay();
     }
     open_[index(region)] = false;
     stack_.pop_back();
@@ -75,69 +84,108 @@ void Recorder::expect_content(Region region, std::string_view what, const Locati
              where);
 }
 
-// ---- recording twice
+// ---- the second round
 
 Recorder::Sizes Recorder::sizes() const {
     return {kernel.nodes.size(), kernel.variables.size(), kernel.regions.size(), kernel.symbols.size(),
-            kernel.texts.size(), trees_.size(),           diagnostics.size(),    dynamic_end};
+            trees_.size(),       diagnostics.size(),      decisions_.size(),     dynamic_end};
 }
 
-Recorder::Round Recorder::tail(Region region) const {
-    const Sizes& from = *outermost_;
-    const auto behind = [](const auto& all, std::size_t first) {
-        return std::vector(all.begin() + std::ptrdiff_t(first), all.end());
-    };
-    return {behind(kernel.nodes, from.nodes),     behind(kernel.variables, from.variables),
-            behind(kernel.regions, from.regions), behind(kernel.symbols, from.symbols),
-            behind(kernel.texts, from.texts),     kernel.regions[index(region)]};
+void Recorder::begin_replay() {
+    replaying_ = true;
+    now_ = *outermost_;
+    trees_.resize(now_.trees);
+    tree_marks_.resize(std::min(tree_marks_.size(), now_.trees));
+    for (; !recommitted_.empty(); recommitted_.pop_back())
+        trees_[recommitted_.back().tree].node = recommitted_.back().node;
+    dynamic_end = now_.dynamic_end;
 }
 
-void Recorder::roll_back(Region region) {
-    const Sizes& to = *outermost_;
-    kernel.nodes.resize(to.nodes);
-    homes_.resize(to.nodes);
-    positions_.resize(to.nodes);
-    node_marks_.resize(std::min(node_marks_.size(), to.nodes));
-    kernel.variables.resize(to.variables);
-    kernel.regions.resize(to.regions);
-    open_.resize(to.regions);
-    parents_.resize(to.regions);
-    kernel.symbols.resize(to.symbols);
-    kernel.texts.resize(to.texts);
-    trees_.resize(to.trees);
-    tree_marks_.resize(std::min(tree_marks_.size(), to.trees));
-    for (Tree& tree : trees_)
-        if (!tree.leaf && tree.node != ast::no_node && index(tree.node) >= to.nodes) tree.node = ast::no_node;
-    diagnostics.resize(to.diagnostics);
-    located_ = std::min(located_, to.diagnostics);
-    dynamic_end = to.dynamic_end;
-    kernel.regions[index(region)].clear();
+void Recorder::end_replay() {
+    const bool complete = now_.nodes == kernel.nodes.size() && now_.variables == kernel.variables.size() &&
+                          now_.regions == kernel.regions.size() && now_.symbols == kernel.symbols.size();
+    if (!complete) diverge(here_);
+    replaying_ = false;
+    outermost_.reset();
+    recommitted_.clear();
 }
 
 namespace {
 
+/// What a node was when it was recorded: the else of an If and the condition of a While come later.
 bool same(const ast::NodeInfo& a, const ast::NodeInfo& b) {
     return a.kind == b.kind && a.op == b.op && a.type == b.type && a.operand_type == b.operand_type &&
            a.from == b.from && a.fp == b.fp && a.memory == b.memory && a.attribute == b.attribute &&
-           a.place == b.place && a.variable == b.variable && a.arguments == b.arguments && a.guard == b.guard &&
-           a.other == b.other && a.regions == b.regions;
+           a.place == b.place && a.variable == b.variable && a.guard == b.guard && a.regions[0] == b.regions[0] &&
+           (a.kind == Kind::While || a.arguments == b.arguments) && a.other == b.other && a.results == b.results;
+}
+
+template <class T>
+void cut(std::vector<T>& all, std::size_t size) {
+    if (all.size() > size) all.erase(all.begin() + std::ptrdiff_t(size), all.end());
 }
 
 }  // namespace
 
-void Recorder::compare(Region region) {
-    const Round now = tail(region);
-    const auto same_variable = [](const auto& a, const auto& b) { return a.type == b.type; };
-    const auto [first, second] = std::ranges::mismatch(first_round_->nodes, now.nodes, same);
-    const bool equal = first == first_round_->nodes.end() && second == now.nodes.end() &&
-                       std::ranges::equal(first_round_->variables, now.variables, same_variable) &&
-                       first_round_->regions == now.regions && first_round_->symbols == now.symbols &&
-                       first_round_->texts == now.texts && first_round_->content == now.content;
-    if (equal) return;
+bool Recorder::repeats(const ast::NodeInfo& node) {
+    const bool repeated =
+        now_.nodes < kernel.nodes.size() && homes_[now_.nodes] == region() && same(kernel.nodes[now_.nodes], node);
+    if (!repeated) diverge(node.where);
+    return repeated;
+}
+
+void Recorder::diverge(const Location& where) {
+    replaying_ = false;
+    outermost_.reset();
+    recommitted_.clear();
+    cut(diagnostics, now_.diagnostics);
+    located_ = std::min(located_, diagnostics.size());
+    cut(kernel.nodes, now_.nodes);
+    cut(homes_, now_.nodes);
+    cut(positions_, now_.nodes);
+    cut(node_marks_, now_.nodes);
+    cut(kernel.variables, now_.variables);
+    cut(kernel.regions, now_.regions);
+    cut(open_, now_.regions);
+    cut(parents_, now_.regions);
+    cut(kernel.symbols, now_.symbols);
+    const auto dropped = [&](Node node) { return index(node) >= now_.nodes; };
+    for (auto& region : kernel.regions) std::erase_if(region, dropped);
+    for (ast::NodeInfo& node : kernel.nodes) {
+        if (node.regions[1] != ast::no_region && index(node.regions[1]) >= now_.regions)
+            node.regions[1] = ast::no_region;
+        if (node.kind == Kind::While && !node.arguments.empty() && dropped(node.arguments[0])) node.arguments = {};
+    }
     complain("host state changes inside a device region: recorded a second time, the region is another one",
              "a region is recorded once, not once per thread or round: keep what changes in a device variable (u32, "
              "f32 ...), and host counters outside of regions",
-             second != now.nodes.end() ? second->where : here_);
+             where);
+}
+
+void Recorder::expect_unchanged(const HostStack::Mark& mark, const Location& where) {
+    if (!host_.changed(mark)) return;
+    complain(
+        "a variable of the host is assigned inside a device region, which happens once, when the kernel is captured",
+        "declare it as u32, f32 ... if it differs between threads or rounds; a host variable that only the region "
+        "uses belongs inside of it",
+        where);
+}
+
+bool Recorder::decide(bool now) {
+    if (replaying_ && now_.decisions < decisions_.size()) return decisions_[now_.decisions++];
+    if (outermost_) decisions_.push_back(now);
+    return now;
+}
+
+void Recorder::set_else(Node node, Region otherwise) {
+    if (replaying_ && kernel[node].regions[1] != otherwise) diverge(here_);
+    kernel[node].regions[1] = otherwise;
+}
+
+void Recorder::set_condition(Node node, Node holds) {
+    ast::NodeInfo& loop = kernel[node];
+    if (replaying_ && loop.arguments[0] != holds) diverge(here_);
+    kernel[node].arguments = {holds};
 }
 
 // ---- if
@@ -147,13 +195,13 @@ namespace {
 constexpr std::string_view if_body = "the body of if_", else_body = "the body of else_";
 
 /// Adds an If to the current region and records its first arm.
-Node record_if(Recorder& recorder, Value condition, Body body, std::string_view what) {
+Node record_if(Recorder& recorder, Value condition, Body body, std::string_view what, const void* frame) {
     const Location where = recorder.here();
     const Node test = recorder.commit(condition);
     const Region then = recorder.add_region();
     const Node node =
         recorder.statement({.kind = Kind::If, .arguments = {test}, .regions = {then, ast::no_region}, .where = where});
-    recorder.record(then, [&] { body.call(body.object); });
+    recorder.record(then, {frame, where}, [&] { body.call(body.object); });
     recorder.expect_content(then, what, where);
     return node;
 }
@@ -176,12 +224,12 @@ private:
 bool continues(Recorder& recorder, If open, std::string_view what) {
     if (!recorder.owns(open.capture)) return false;
     const Region home = recorder.region_of(Node(open.node));
-    const bool last = recorder.kernel[home].back() == Node(open.node);
+    const bool last = recorder.decide(recorder.kernel[home].back() == Node(open.node));
     if (!last)
         recorder.complain(std::string(what) + " does not follow its if_ directly",
                           "write if_(condition, [&] { ... })." + std::string(what) + "(...) in one expression",
                           recorder.here());
-    const bool taken = recorder.kernel[Node(open.node)].regions[1] != ast::no_region;
+    const bool taken = recorder.decide(recorder.kernel[Node(open.node)].regions[1] != ast::no_region);
     if (last && taken)
         recorder.complain(std::string(what) + " of an if_ that has its else already",
                           "continue what the last else_if gives: if_(...).else_if(...).else_(...) in one expression",
@@ -194,7 +242,7 @@ bool continues(Recorder& recorder, If open, std::string_view what) {
 If if_(Value condition, Body body, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    return {index(record_if(recorder, condition, body, if_body)), recorder.capture()};
+    return {index(record_if(recorder, condition, body, if_body, __builtin_dwarf_cfa())), recorder.capture()};
 }
 
 If else_if(If open, Condition condition, Body body, const Where& where) {
@@ -203,10 +251,12 @@ If else_if(If open, Condition condition, Body body, const Where& where) {
     if (!continues(recorder, open, "else_if")) return open;
     const Around around(recorder, Node(open.node));
     const Region otherwise = recorder.add_region();
-    recorder.kernel[Node(open.node)].regions[1] = otherwise;
+    recorder.set_else(Node(open.node), otherwise);
     Node inner{};
-    recorder.record(
-        otherwise, [&] { inner = record_if(recorder, condition.call(condition.object), body, "the body of else_if"); });
+    const Caller caller{__builtin_dwarf_cfa(), recorder.here()};
+    recorder.record(otherwise, caller, [&] {
+        inner = record_if(recorder, condition.call(condition.object), body, "the body of else_if", caller.frame);
+    });
     return {index(inner), recorder.capture()};
 }
 
@@ -216,9 +266,9 @@ void else_(If open, Body body, const Where& where) {
     if (!continues(recorder, open, "else_")) return;
     const Around around(recorder, Node(open.node));
     const Region otherwise = recorder.add_region();
-    recorder.kernel[Node(open.node)].regions[1] = otherwise;
+    recorder.set_else(Node(open.node), otherwise);
     const Location here = recorder.here();
-    recorder.record(otherwise, [&] { body.call(body.object); });
+    recorder.record(otherwise, {__builtin_dwarf_cfa(), here}, [&] { body.call(body.object); });
     recorder.expect_content(otherwise, else_body, here);
 }
 
@@ -240,17 +290,18 @@ void while_(Condition condition, Body body, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const Location here = recorder.here();
+    const Caller caller{__builtin_dwarf_cfa(), here};
     const Region test = recorder.add_region();
     const Region inside = recorder.add_region();
     const Node loop = recorder.statement({.kind = Kind::While, .regions = {test, inside}, .where = here});
     Node holds{};
-    recorder.record(test, [&] { holds = recorder.commit(condition.call(condition.object)); });
-    recorder.kernel[loop].arguments = {holds};
+    recorder.record(test, caller, [&] { holds = recorder.commit(condition.call(condition.object)); });
+    recorder.set_condition(loop, holds);
     if (!may_change(recorder.kernel, test))
         recorder.complain("the condition of while_ reads nothing inside its lambda, so it never changes",
                           "read the variables inside: while_([&] { return i < n; }, ...)", here);
     ++recorder.loops;
-    recorder.record(inside, [&] { body.call(body.object); });
+    recorder.record(inside, caller, [&] { body.call(body.object); });
     --recorder.loops;
     recorder.expect_content(inside, "the body of while_", here);
 }
@@ -275,8 +326,7 @@ Value Loop::open() {
         recorder.arrange(bounds, 3);
         std::vector<Node> arguments;
         for (std::uint32_t tree : bounds) arguments.push_back(recorder.commit(tree));
-        const auto variable = ast::Variable(recorder.kernel.variables.size());
-        recorder.kernel.variables.push_back({.type = type_, .name = {}, .where = recorder.here()});
+        const ast::Variable variable = recorder.add_variable({.type = type_, .name = {}, .where = recorder.here()});
         const Region body = recorder.add_region();
         node_ = index(recorder.statement({.kind = Kind::For,
                                           .attribute = unroll_,
@@ -299,7 +349,7 @@ bool Loop::close() {
     --recorder.loops;
     state_ = State::Done;
     // The read of the loop's variable is always there.
-    if (recorder.kernel[body].size() == 1) {
+    if (recorder.kernel[body].size() <= 1) {
         recorder.kernel.regions[index(body)].clear();
         recorder.expect_content(body, "the body of a range loop", where);
     }
@@ -319,8 +369,9 @@ void Recorder::abandon(Region region) {
     flush();
     while (is_open(region)) {
         if (outermost_ && outermost_region_ == stack_.back()) {
-            first_round_.reset();
+            replaying_ = false;
             outermost_.reset();
+            recommitted_.clear();
         }
         open_[index(stack_.back())] = false;
         stack_.pop_back();

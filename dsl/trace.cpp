@@ -277,6 +277,7 @@ Recorder::Recorder(std::uint32_t capture, bool compare_regions)
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where) {
+    if (replaying_ && now_.diagnostics++ < diagnostics.size()) return;  // said in the first round
     diagnostics.push_back({.where = where, .message = std::move(message), .hint = std::move(hint)});
 }
 
@@ -381,6 +382,7 @@ ast::Node Recorder::commit(std::uint32_t tree) {
     ast::NodeInfo node = node_of(trees_[tree].what);
     node.arguments.reserve(trees_[tree].count);
     for (std::uint32_t i = 0; i < trees_[tree].count; ++i) node.arguments.push_back(commit(trees_[tree].arguments[i]));
+    if (outermost_ && tree < outermost_->trees) recommitted_.push_back({tree, trees_[tree].node});
     return trees_[tree].node = append(std::move(node));
 }
 

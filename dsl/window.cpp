@@ -26,6 +26,7 @@ bool is_effect(const ast::NodeInfo& node) {
 }  // namespace
 
 Node Recorder::append(ast::NodeInfo node) {
+    if (replaying_ && repeats(node)) return Node(now_.nodes++);
     const auto id = Node(kernel.nodes.size());
     window_effects_ += is_effect(node);
     unlocated_nodes_ |= !node.where.known();
@@ -36,9 +37,19 @@ Node Recorder::append(ast::NodeInfo node) {
     return id;
 }
 
+ast::Variable Recorder::add_variable(ast::VariableInfo variable) {
+    if (replaying_) {
+        const bool repeated =
+            now_.variables < kernel.variables.size() && kernel.variables[now_.variables].type == variable.type;
+        if (repeated) return ast::Variable(now_.variables++);
+        diverge(here_);
+    }
+    kernel.variables.push_back(std::move(variable));
+    return ast::Variable(kernel.variables.size() - 1);
+}
+
 Variable Recorder::define(ir::Type type, std::string name, Node value) {
-    const auto variable = ast::Variable(kernel.variables.size());
-    kernel.variables.push_back({.type = type, .name = std::move(name), .where = here_});
+    const ast::Variable variable = add_variable({.type = type, .name = std::move(name), .where = here_});
     statement({.kind = Kind::Declare, .variable = variable, .where = here_});
     if (value != ast::no_node)
         statement({.kind = Kind::Assign, .variable = variable, .arguments = {value}, .where = here_});

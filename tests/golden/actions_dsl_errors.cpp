@@ -31,7 +31,7 @@ std::string line_of(const Location& where) {
 
 std::string errors(const golden::Case& test) {
     std::string out;
-    trace::check_capture(true);
+    check_capture(true);
     try {
         tests::kernel_named(test.args).ast();
         out = "nothing is wrong\n";

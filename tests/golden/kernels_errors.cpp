@@ -189,6 +189,45 @@ const auto host_state_of_templates = kernel("host_state_of_templates", params("y
     for (int k = 0; k < 3; ++k) if_(n > 3, [&] { y[k] = k; });
 });
 
+const auto host_state_shorter = kernel("host_state_shorter", params("y", "n"), [](Out<float> y, u32 n) {
+    bool first = true;
+    if_(n > 3, [&] {
+        y[0] = 1;
+        if (first) if_(n > 4, [&] { y[1] = 2; }).else_([&] { y[2] = 3; });
+        first = false;
+    });
+    int rounds = 0;
+    while_([&] { return ++rounds < 2 ? n > 3 : n > 4; }, [&] { n -= 1; });
+    y[3] = 4;
+});
+
+const auto host_variables = kernel("host_variables", params("y", "n"), [](Out<float> y, u32 n) {
+    int index = 0, other = 0, third = 0, fourth = 0;
+    std::vector<int> list;
+    if_(n > 3, [&] { index = 5; y[0] = 1; });
+    if_(n > 3, [&] { y[0] = 1; }).else_([&] { other = 1; y[0] = 2; });
+    if_(n > 3, [&] { y[0] = 1; }).else_if([&] { third = 1; return n > 2; }, [&] { y[0] = 2; });
+    while_([&] { return n > 3; }, [&] { fourth = 7; n -= 1; });
+    for (auto k : range(n))
+        if_(k > 3, [&] { if_(k > 4, [&] { list = {1, 2}; y[k] = 1; }); });
+    y[index + other + third + fourth + int(list.size())] = 2;
+});
+
+const auto own_host_variables = kernel("own_host_variables", params("y", "n"), [](Out<float> y, u32 n) {
+    int depth = 0;
+    if_(n > 3, [&] {
+        int k = 0;
+        for (; k < 4; ++k) y[k] = k;
+        ++depth;
+        if_(n > 4, [&] { y[k + depth] = 1; });
+        --depth;
+        f32 sum = 0;
+        Regs<f32, 4> sums(0);
+        sum += sums[1];
+        y[k] = sum;
+    });
+});
+
 const auto late_else = kernel("late_else", params("y", "n"), [](Out<float> y, u32 n) {
     auto branch = if_(n > 3, [&] { y[0] = 1; });
     y[1] = 2;
@@ -418,6 +457,9 @@ const KernelRegistration registered[] = {
     ENTRY(constant_condition),
     ENTRY(host_state),
     ENTRY(host_state_of_templates),
+    ENTRY(host_state_shorter),
+    ENTRY(host_variables),
+    ENTRY(own_host_variables),
     ENTRY(late_else),
     ENTRY(steps),
     ENTRY(divergent_barrier),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a kernel is captured, how often, in which thread, and what happens when that goes wrong.
 #include <atomic>
+#include <barrier>
+#include <cstdlib>
 #include <ikat/dsl.hpp>
 #include <optional>
 #include <stdexcept>
@@ -150,15 +152,59 @@ TEST_CASE("captures nest") {
     CHECK(ast::print(inner.ast()).find("1.0") != std::string::npos);
 }
 
-TEST_CASE("regions are compared only where that is asked for") {
-    const auto mutates = [] {
-        return kernel("k", params("x"), [k = 0](InOut<float> x) mutable { if_(x[0] > 1, [&] { x[k++] = 1; }); });
-    };
-    trace::check_capture(true);
+auto mutates() {
+    return kernel("k", params("x"), [k = 0](InOut<float> x) mutable { if_(x[0] > 1, [&] { x[k++] = 1; }); });
+}
+/// Before anything has said what it wants.
+const std::size_t found_by_default = diagnostics_of(mutates()).size();
+
+TEST_CASE("host state that changes in a region is looked for in every build, unless that is switched off") {
+    if (!std::getenv("IKAT_CHECK_CAPTURE")) CHECK(found_by_default == 1);
+    check_capture(true);
     CHECK(diagnostics_of(mutates()).size() == 1);
-    trace::check_capture(false);
+    check_capture(false);
     CHECK(diagnostics_of(mutates()).empty());
-    trace::check_capture(true);
+    check_capture(true);
+}
+
+TEST_CASE("a body runs twice, and what it does besides recording happens twice") {
+    static int runs;
+    runs = 0;
+    const auto k = kernel("k", params("x"), [](InOut<float> x) {
+        if_(x[0] > 1, [&] {
+            ++runs;
+            x[0] = 1;
+        });
+    });
+    CHECK_NOTHROW(k.check());
+    CHECK(runs == 2);
+}
+
+// Two functions that call each other, each waiting for the other's capture to have begun.
+std::barrier both_begun(2);
+extern const DeviceFunction<std::uint32_t, u32> pong;
+const DeviceFunction<std::uint32_t, u32> ping = device_fn("ping", params("n"), [](u32 n) -> u32 {
+    both_begun.arrive_and_wait();
+    return pong(n) + 1;
+});
+const DeviceFunction<std::uint32_t, u32> pong = device_fn("pong", params("n"), [](u32 n) -> u32 {
+    both_begun.arrive_and_wait();
+    return ping(n) + 2;
+});
+
+TEST_CASE("functions that call each other, first used by two threads at once, are an error, not a deadlock") {
+    const auto uses = [](const auto& function) {
+        return [&function](InOut<std::uint32_t> x) { x[0] = function(x[1]); };
+    };
+    const auto first = kernel("first", params("x"), uses(ping)), second = kernel("second", params("x"), uses(pong));
+    std::vector<Diagnostic> found_first, found_second;
+    std::thread thread([&] { found_first = diagnostics_of(first); });
+    found_second = diagnostics_of(second);
+    thread.join();
+    for (const auto& found : {found_first, found_second}) {
+        REQUIRE(found.size() >= 1);
+        CHECK(found[0].message.find("is called by a function that it calls") != std::string::npos);
+    }
 }
 
 TEST_CASE("recording regions twice changes nothing") {
@@ -177,11 +223,11 @@ TEST_CASE("recording regions twice changes nothing") {
         auto a = dynamic_shared<float>(n);
         x[2] = outside + a[0];
     };
-    trace::check_capture(true);
+    check_capture(true);
     const std::string twice = ast::print(kernel("k", params("x", "n"), body).ast());
-    trace::check_capture(false);
+    check_capture(false);
     const std::string once = ast::print(kernel("k", params("x", "n"), body).ast());
-    trace::check_capture(true);
+    check_capture(true);
     CHECK(twice == once);
 }
 
