@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "codegen/support/write_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tools/cli/files.hpp"
@@ -102,7 +103,7 @@ TEST_CASE("argument: files") {
     const std::string npy = folder / "a.npy", bin = folder / "a.bin";
     const std::uint64_t shape[] = {2, 3};
     cli::write_npy(npy, ir::Type::F32, shape, std::as_bytes(std::span(data)));
-    cli::write_file(bin, std::as_bytes(std::span(data)));
+    write_file(bin, std::as_bytes(std::span(data)));
 
     CHECK(cli::parse_argument("f32[]:@" + npy).shape == Shape{2, 3});
     CHECK(values<float>(cli::parse_argument("f32[2x3]:@" + npy)) == data);
@@ -117,7 +118,7 @@ TEST_CASE("argument: files") {
     CHECK_THAT(refused("u32[]:@" + npy), contains("holds f32, not u32"));
     CHECK_THAT(refused("b64[]:@" + npy), contains("holds f32, not b64"));
     CHECK_THAT(refused("f32[7]:@" + bin), contains("6 values for a buffer of 7"));
-    cli::write_file(bin, std::as_bytes(std::span(data)).first(23));
+    write_file(bin, std::as_bytes(std::span(data)).first(23));
     CHECK_THAT(refused("f32[]:@" + bin), contains("23 bytes, which is no whole number of f32"));
     CHECK_THAT(refused("f32[]:@" + (folder / "none.npy")), contains("No such file"));
     CHECK_THAT(refused("f32[]:@a.txt"), contains("neither a .npy nor a .bin file"));
