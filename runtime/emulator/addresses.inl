@@ -73,17 +73,18 @@ HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unuse
     if constexpr (S == Space::Global || S == Space::Generic)
         return view_of(*w, S, address);
     else
-        return (w->windows[int(S)]);
+        return (w->windows[int(S)].at(address));
 }
 
 HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
 
-/// Whether all lanes, at a[i] + origin relative to a view's base, are inside of it and aligned.
+/// Whether all lanes, at a[i] + the offset of the op, are inside of the view and aligned.
 template <class A>
-HWY_INLINE bool all_inside(const A* a, std::uint64_t origin, std::uint64_t view_bytes, std::uint64_t bytes) {
-    if (view_bytes < bytes) return false;
-    std::uint64_t lowest = 0 - origin, range = view_bytes - bytes;
-    if constexpr (sizeof(A) == 4) {  // a window: the base is 0, the origin a small offset of either sign
+HWY_INLINE bool all_inside(const A* a, const Op* op, const View& view, std::uint64_t bytes) {
+    if (view.bytes < bytes) return false;
+    const std::uint64_t origin = offset_of(op) - view.base;
+    std::uint64_t lowest = 0 - origin, range = view.bytes - bytes;
+    if constexpr (sizeof(A) == 4) {  // a window: neither base nor offset have more than 32 bits
         const std::int64_t offset = std::int64_t(origin), first = offset < 0 ? -offset : 0;
         const std::int64_t last = std::min(std::int64_t(range) - offset, std::int64_t(~0u));
         if (last < first) return false;
@@ -94,7 +95,7 @@ HWY_INLINE bool all_inside(const A* a, std::uint64_t origin, std::uint64_t view_
     for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
         const auto lanes = hn::Load(v, a + i);
         largest = hn::Max(largest, hn::Sub(lanes, hn::Set(v, A(lowest))));
-        low_bits = hn::Or(low_bits, hn::Add(lanes, hn::Set(v, A(origin))));
+        low_bits = hn::Or(low_bits, hn::Add(lanes, hn::Set(v, A(offset_of(op)))));
     }
     return hn::AllFalse(v, hn::Gt(largest, hn::Set(v, A(range)))) &&
            hn::AllTrue(v, hn::Eq(hn::And(low_bits, hn::Set(v, A(bytes - 1))), hn::Zero(v)));
@@ -117,7 +118,7 @@ View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, st
     }
     for (unsigned i = 0; i < warp_size; ++i) {
         beyond |= at[i] > last ? 1 : 0;
-        low_bits |= at[i];
+        low_bits |= at[i] + view.base;
     }
     if (view.bytes < bytes || beyond || (low_bits & (bytes - 1))) view.bytes = 0;
     return view;

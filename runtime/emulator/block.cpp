@@ -42,15 +42,20 @@ Block::Block(LaunchState& state) : state_(state) {
     const Kernel& kernel = state.kernel;
     threads_ = x * y * z;
     const unsigned count = (threads_ + warp_size - 1) / warp_size;
-    shared_.resize(kernel.shared_bytes + state.launch.dynamic_shared_bytes + 64);
-    const std::uint64_t local = (kernel.local_bytes + 15) / 16 * 16;
+    shared_variables_ = kernel.shared;
+    const std::uint32_t dynamic = state.launch.dynamic_shared_bytes;
+    if (dynamic || !kernel.dynamic_name.empty())
+        shared_variables_.add(kernel.dynamic_name.empty() ? "dynamic" : kernel.dynamic_name, dynamic, 1);
+    shared_.resize(shared_variables_.host_bytes + 64);
+    const std::uint64_t local = kernel.local.host_bytes;
     local_.resize(local * warp_size * count + 64);
     frames_.resize(std::size_t(kernel.frame_bytes) * count + 64);
     frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
     if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
-    const auto constant = const_cast<std::byte*>(state.variables.constant.data());
+    shared_views_ = shared_variables_.views(shared, 0, true);
+    parameter_views_ = {{state.parameters.data(), 0, kernel.parameter_bytes, 0, false}, {}};
     for (unsigned i = 0; i < count; ++i) {
         ScheduledWarp& warp = warps_.emplace_back();
         warp.index = i;
@@ -62,10 +67,13 @@ Block::Block(LaunchState& state) : state_(state) {
         warp.memory = &state.memory;
         warp.parallel = state.parallel;
         warp.traffic = traffic_ ? &*traffic_ : nullptr;
-        warp.windows[int(Space::Shared)] = {shared, 0, shared_.size() - 64};
-        warp.windows[int(Space::Local)] = {locals + local * warp_size * i, 0, kernel.local_bytes, local};
-        warp.windows[int(Space::Param)] = {state.parameters.data(), 0, kernel.parameter_bytes, 0, false};
-        warp.windows[int(Space::Const)] = {constant, 0, state.variables.constant.size(), 0, false};
+        local_views_.push_back(kernel.local.views(locals + local * warp_size * i, local, true));
+        warp.windows[int(Space::Shared)] = cells_of(shared_views_.data(), shared_variables_);
+        warp.windows[int(Space::Local)] = cells_of(local_views_.back().data(), kernel.local);
+        warp.windows[int(Space::Param)] = {parameter_views_.data(), 1};
+        warp.windows[int(Space::Const)] = cells_of(state.variables.constant_views.data(), state.variables.constants);
+        warp.stack_base = kernel.stack_base;
+        warp.stack_end = kernel.stack_end;
         order_.push_back(i);
         fill_constants(warp);
     }
@@ -74,6 +82,12 @@ Block::Block(LaunchState& state) : state_(state) {
 
 std::byte* Block::frame_of(const Warp& warp) const {
     return frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
+}
+
+const Variables& Block::variables(Space space) const {
+    return space == Space::Shared  ? shared_variables_
+           : space == Space::Local ? state_.kernel.local
+                                   : state_.variables.constants;
 }
 
 std::array<std::uint32_t, 3> Block::thread(const Warp& warp, unsigned lane) const {
@@ -127,8 +141,7 @@ void Block::start_warp(ScheduledWarp& warp) {
         if (slot.special.kind == Special::Kind::Ctaid)
             std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
-    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry,
-               state_.kernel.stack_base);
+    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
 }
 
 void Block::start(std::uint64_t index) {

@@ -42,6 +42,8 @@ public:
     std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
+    /// Of shared memory with the dynamic, of local or constant memory.
+    const Variables& variables(Space space) const;
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
@@ -89,6 +91,9 @@ private:
     std::uint32_t threads_ = 0, running_ = 0;
     std::uint32_t ended_ = 0;  // warps, as a set
     std::vector<std::byte> shared_, local_, frames_;
+    Variables shared_variables_;
+    std::vector<View> shared_views_, parameter_views_;
+    std::vector<std::vector<View>> local_views_;  // by warp
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;
     std::optional<TrafficCounter> traffic_;

@@ -37,7 +37,7 @@ const Op* overflow(Warp* w, const Op* op, unsigned lane) {
 
 /// `bytes` more on the stack of a lane, from a multiple of `alignment`; false if there is no room.
 bool push(Warp* w, unsigned lane, u64 alignment, u64 bytes, u64& at) {
-    const u64 limit = w->windows[int(Space::Local)].bytes;
+    const u64 limit = w->stack_end;
     at = (w->stack_top[lane] + alignment - 1) & ~(alignment - 1);
     if (bytes > limit || at > limit - bytes) return false;
     w->stack_top[lane] = at + bytes;
@@ -189,7 +189,7 @@ IKAT_CONTROL_HANDLER(restore_stack) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         const u64 top = double_words(frame, op->a)[lane];
-        if (top > w->windows[int(Space::Local)].bytes) return overflow(w, op, lane);
+        if (top < w->stack_base || top > w->stack_end) return overflow(w, op, lane);
         w->stack_top[lane] = top;
     }
     IKAT_NEXT;

@@ -202,7 +202,7 @@ HWY_NOINLINE IKAT_HANDLER(load_some_contiguous) {
     const std::uint64_t address = std::uint64_t(a[first]) + offset_of(op);
     const auto& view = view_for<S>(w, address);
     const std::uint64_t at = address - view.base;
-    if (at % sizeof(T) || view.lane_stride || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
+    if (address % sizeof(T) || view.lane_stride || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
         !inside(view, at, (last - first + 1) * sizeof(T)))
         return load_any<S, A, T, 1>(op, w, frame, mask);
     const hn::ScalableTag<T> v;
@@ -223,8 +223,8 @@ HWY_NOINLINE IKAT_HANDLER(store_some_contiguous) {
     const std::uint64_t address = std::uint64_t(a[first]) + offset_of(op);
     const auto& view = view_for<S>(w, address);
     const std::uint64_t at = address - view.base;
-    if (at % sizeof(T) || view.lane_stride || !view.writable || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
-        !inside(view, at, (last - first + 1) * sizeof(T)))
+    if (address % sizeof(T) || view.lane_stride || !view.writable ||
+        !is_progression_of_some<A, A(sizeof(T))>(a, mask) || !inside(view, at, (last - first + 1) * sizeof(T)))
         return store_any<S, A, T, 1>(op, w, frame, mask);
     const hn::ScalableTag<T> v;
     const T* const d = lanes_at<T>(frame, op->d);
@@ -245,11 +245,11 @@ IKAT_HANDLER(load) {
         const std::uint64_t at = address - view.base;
         if (S != Space::Generic || view.lane_stride == 0) {
             bool done = true;
-            if (at % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
                 load_contiguous<T, N>(op, frame, view.host + at);
-            else if (at % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes))
+            else if (address % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes))
                 load_uniform<T, N>(op, frame, view.host + at);
-            else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
+            else if (all_inside(a, op, view, bytes))
                 load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
             else
                 done = false;
@@ -274,9 +274,9 @@ IKAT_HANDLER(store) {
         const std::uint64_t at = address - view.base;
         if (S != Space::Generic || (view.lane_stride == 0 && view.writable)) {
             bool done = true;
-            if (at % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
                 store_contiguous<T, N>(op, frame, view.host + at);
-            else if (all_inside(a, offset_of(op) - view.base, view.bytes, bytes))
+            else if (all_inside(a, op, view, bytes))
                 store_scattered<A, T, N>(op, w, frame, a, origin_of(view, op));
             else
                 done = false;
@@ -294,7 +294,7 @@ IKAT_HANDLER(store) {
 template <class T>
 IKAT_HANDLER(load_parameter) {
     T value;
-    std::memcpy(&value, w->windows[int(Space::Param)].host + op->x, sizeof value);
+    std::memcpy(&value, w->windows[int(Space::Param)].views->host + op->x, sizeof value);
     IKAT_RESULT(T);
     IKAT_EACH_LANE(i) d[i] = value;
     IKAT_FINISH(T);

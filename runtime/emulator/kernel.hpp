@@ -7,6 +7,7 @@
 
 #include "codegen/ptx/module.hpp"
 #include "runtime/emulator/machine.hpp"
+#include "runtime/emulator/variables.hpp"
 
 namespace ikat::emulator {
 
@@ -36,12 +37,6 @@ struct Special {
     bool operator==(const Special&) const = default;
 };
 
-/// A variable of shared or local memory, for messages.
-struct NamedRange {
-    std::string name;
-    std::uint64_t offset = 0, bytes = 0;
-};
-
 struct Kernel {
     std::string name;
     bool counts_traffic = false;
@@ -66,10 +61,10 @@ struct Kernel {
 
     std::vector<Program::Parameter> parameters;
     std::size_t parameter_bytes = 0;
-    std::uint32_t shared_bytes = 0;  // static, rounded up to where dynamic shared memory begins
-    std::uint32_t local_bytes = 0;   // per thread, with the stack
-    std::uint32_t stack_base = 0;    // where the stack begins: behind the kernel's own variables
-    std::vector<NamedRange> shared_variables, local_variables;
+    Variables shared, local;         // static; local memory is each thread's, with the stack
+    std::uint32_t shared_bytes = 0;  // on a device, rounded up to where dynamic shared memory begins
+    std::string dynamic_name;        // of dynamic shared memory; empty where the kernel names none
+    std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
     nvptx::Position where{};
@@ -86,9 +81,12 @@ struct ModuleMemory {
         Space space = Space::Global;
         std::uint64_t address = 0;  // as an instruction of its space sees it
         std::uint64_t bytes = 0;
+        std::uint64_t host = 0;  // of .const: in the bank
     };
     std::unordered_map<nvptx::Name, Variable> variables;
-    std::vector<std::byte> constant;     // the bank of .const
+    Variables constants;
+    std::vector<std::byte> constant;  // the bank of .const
+    std::vector<View> constant_views;
     std::vector<std::uint64_t> buffers;  // of .global variables, to release
 };
 

@@ -259,8 +259,7 @@ void Lowering::lower_functions() {
 
 void Lowering::lower_function(const nvptx::Function& function, std::uint32_t label) {
     const Signature signature = signature_of(module_, function);
-    std::uint32_t used = signature.bytes;
-    local_used_ = &used;
+    frame_used_ = signature.bytes;
     on_stack_ = true;
     stack_pointer_ = new_value(8, 8);
     return_label_ = new_label();
@@ -299,7 +298,7 @@ void Lowering::lower_function(const nvptx::Function& function, std::uint32_t lab
     Micro& end = emit(return_lanes, 0, 0, {});
     end.flow = Flow::End;
     end.counts = true;
-    micros[entered].fields[4] = rounded_up(used, slot_alignment);
+    micros[entered].fields[4] = rounded_up(frame_used_, slot_alignment);
 }
 
 void Lowering::call(Form& form, Operands operands) {

@@ -122,20 +122,26 @@ Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Va
     if (shared)
         if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
             return known->second;
-    std::uint32_t& used = shared ? kernel_.shared_bytes : *local_used_;
+    const bool on_stack = !shared && on_stack_;
     const bool dynamic = shared && !declarator.extents.empty() && declarator.extents.front() < 0;
-    const std::uint64_t offset = dynamic ? dynamic_base_ : rounded_up(used, alignment);
-    constexpr std::uint64_t most = 1 << 20;
-    if (offset + bytes > most)
-        unsupported(fmt::format("variables of {} take over {} bytes", module_.text(variable.space), most));
-    if (!dynamic) used = std::uint32_t(offset + bytes);
-    auto& names = shared ? kernel_.shared_variables : kernel_.local_variables;
-    if (shared || !on_stack_) names.push_back({std::string(module_.text(declarator.name)), offset, bytes});
+    Variables& all = shared ? kernel_.shared : kernel_.local;
+    constexpr std::uint64_t most = 1 << 20, most_cells = 1 << 14;
+    if ((on_stack ? frame_used_ : all.packed) + bytes > most || all.cells > most_cells)
+        unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module_.text(variable.space),
+                                most, most_cells / 2));
     Symbol symbol{.kind = Symbol::Kind::Memory,
                   .space = shared ? Space::Shared : Space::Local,
-                  .address = offset,
                   .bytes = bytes,
-                  .on_stack = !shared && on_stack_};
+                  .on_stack = on_stack};
+    if (on_stack) {
+        symbol.address = rounded_up(frame_used_, alignment);
+        frame_used_ = std::uint32_t(symbol.address + bytes);
+    } else if (dynamic) {
+        symbol.address = dynamic_base_;
+        kernel_.dynamic_name = module_.text(declarator.name);
+    } else {
+        symbol.address = all.add(module_.text(declarator.name), bytes, alignment).address;
+    }
     if (shared) shared_of_functions_[&declarator] = symbol;
     if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));
     return symbol;
@@ -258,7 +264,6 @@ void Lowering::run(const nvptx::Function& entry) {
     }
     kernel_.parameter_bytes = offset;
     return_label_ = ~0u;
-    local_used_ = &kernel_.local_bytes;
     callers_.push_back(&entry);
     body(entry);
     current_ = nullptr;

@@ -385,9 +385,9 @@ private:
     std::size_t function_base_ = 0;  // the first scope of the function being inlined
     std::vector<const nvptx::Function*> callers_;
     std::uint32_t return_label_ = 0;
-    bool on_stack_ = false;                // inside a function that is called
-    Value stack_pointer_{};                // ... its
-    std::uint32_t* local_used_ = nullptr;  // bytes of local memory of what is being lowered
+    bool on_stack_ = false;         // inside a function that is called
+    Value stack_pointer_{};         // ... its
+    std::uint32_t frame_used_ = 0;  // ... bytes of its frame
     std::unordered_map<const nvptx::Variable::Declarator*, Symbol> shared_of_functions_;  // one for all inlined copies
     const nvptx::Instruction* current_ = nullptr;
     bool first_ = false;                                     // the next micro is the first of its instruction

@@ -107,7 +107,7 @@ struct Warp {
     std::uint64_t bytes_read = 0, bytes_written = 0;
 
     // Memory
-    View windows[5];  // by Space; [Global] is unused
+    Cells windows[5];  // by Space; [Global] is unused
     Memory::State* memory = nullptr;
 
     // Scratch of the running handler
@@ -122,8 +122,9 @@ struct Warp {
     // Calls and alloca: see handlers_call.cpp
     const FunctionEntry* functions = nullptr;
     std::uint32_t function_count = 0;
-    std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};  // offsets in local memory
-    std::array<std::vector<std::uint64_t>, warp_size> call_stack;       // what calls keep of their callers
+    std::uint64_t stack_base = 0, stack_end = 0;  // addresses in local memory
+    std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};
+    std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // what calls keep of their callers
 
     Block* block = nullptr;
     unsigned index = 0;                 // in its block
@@ -146,12 +147,12 @@ inline const Op* fail(Warp* w, const Op* op, const Fault& fault) {
 
 /// The bytes that `address`, as seen by an instruction of `space`, stands for; bytes is 0 when there are none.
 inline View view_of(const Warp& w, Space space, std::uint64_t address) {
-    if (space != Space::Global && space != Space::Generic) return w.windows[int(space)];
+    if (space != Space::Global && space != Space::Generic) return w.windows[int(space)].at(address);
     const std::uint64_t id = address >> window_bits;
     if (id == 0 || id > std::uint64_t(Space::Const)) return w.memory->find(address);
     if (space == Space::Global) return {};
-    View view = w.windows[id];
-    view.base = id << window_bits;
+    View view = w.windows[id].at(address & (window_bytes - 1));
+    view.base += id << window_bits;
     return view;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -14,13 +15,16 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr int smallest_shift = 16;           // cells are at least 64 KiB of address space
+constexpr int smallest_shift = 24;           // cells are at least 16 MiB of address space
 constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is used again
 constexpr std::size_t heap_bytes = 8 << 20;  // as CUDA has it unless it is told otherwise
 constexpr int poison = 0xff;                 // a NaN in every float type, -1 in every signed integer
 
-/// Of the cell of a buffer: at least twice its size.
-int shift_for(std::uint64_t bytes) { return std::max(smallest_shift, int(std::bit_width(bytes ? bytes - 1 : 0)) + 1); }
+constexpr int room = 4;  // a cell is so many powers of two larger than its buffer
+
+int shift_for(std::uint64_t bytes) {
+    return std::clamp(int(std::bit_width(bytes ? bytes - 1 : 0)) + room, smallest_shift, window_bits);
+}
 
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
 
@@ -70,7 +74,10 @@ std::uint64_t Memory::State::fresh_cell(int shift) {
     return std::exchange(cells.next, cells.next + (std::uint64_t{1} << shift)) + (std::uint64_t{1} << shift) / 4;
 }
 
-std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) { return std::uint64_t{1} << (shift_for(bytes) - 1); }
+std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) {
+    const int shift = shift_for(bytes);
+    return shift == window_bits ? window_bytes / 2 : std::uint64_t{1} << (shift - room);
+}
 
 std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
@@ -83,7 +90,7 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     const std::lock_guard lock(mutex_);
     std::uint64_t address = 0;
     SizeClass& cells = classes_[shift];
-    if (cells.freed.size() >= std::min(quarantine, cells_of(shift) / 2)) {
+    if (cells.freed.size() >= quarantine) {
         address = cells.freed.front();
         cells.freed.pop_front();
     } else {

@@ -5,8 +5,8 @@
 //     [    0    | window id |        offset           ]
 //
 // Windows 0 to 4 are fixed: null, and the generic views of shared, local, param and const memory. Every other window is
-// cut into cells of one power of two; an allocation lives in a cell of its own, at least twice its size, beginning a
-// quarter into it:
+// cut into cells of one power of two; an allocation lives in a cell of its own of 16 MiB or more, at least 16 times its
+// size (less for those above 4 GiB), beginning a quarter into it:
 //
 //     | before | the buffer | after                   |     before and after belong to nothing
 //
@@ -42,6 +42,18 @@ struct View {
     std::byte* host = nullptr;
     std::uint64_t base = 0, bytes = 0, lane_stride = 0;
     bool writable = true;
+};
+
+/// The views of a window, by cell: see variables.hpp.
+struct Cells {
+    static constexpr int bits = 16;
+    const View* views = nullptr;
+    std::uint64_t last = 0;  // the one of nothing, where all other addresses are
+
+    const View& at(std::uint64_t address) const {
+        const std::uint64_t cell = address >> bits;
+        return views[cell < last ? cell : last];
+    }
 };
 
 struct Memory::State {

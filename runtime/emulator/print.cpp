@@ -50,10 +50,8 @@ public:
 private:
     /// Bytes up to the end of the variable that holds the arguments; no limit where it is not known.
     static std::uint64_t room_at(const Warp& w, std::uint64_t address) {
-        const std::uint64_t offset = address - window_address(Space::Local);
-        for (const NamedRange& variable : w.block->launch_state().kernel.local_variables)
-            if (offset - variable.offset < variable.bytes) return variable.bytes - (offset - variable.offset);
-        return ~std::uint64_t{0};
+        const View view = view_of(w, Space::Generic, address);
+        return address - view.base < view.bytes ? view.bytes - (address - view.base) : ~std::uint64_t{0};
     }
 
     bool missing(std::string_view how) {

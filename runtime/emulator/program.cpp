@@ -113,11 +113,14 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
     });
     each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
-        const std::uint64_t offset = rounded_up(result.constant.size(), variable_alignment(module, variable));
+        const std::uint64_t offset = rounded_up(result.constants.packed, variable_alignment(module, variable));
         limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
-        result.constant.resize(offset + bytes);
-        result.variables[declarator.name] = {Space::Const, offset, bytes};
+        const NamedRange& range =
+            result.constants.add(module.text(declarator.name), bytes, variable_alignment(module, variable));
+        result.variables[declarator.name] = {Space::Const, range.address, bytes, range.host};
     });
+    result.constant.resize(result.constants.host_bytes);
+    result.constant_views = result.constants.views(result.constant.data(), 0, false);
     const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator) {
         const ModuleMemory::Variable& placed = result.variables.at(declarator.name);
         std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
@@ -132,7 +135,7 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
         if (placed.space == Space::Global)
             memory.write(placed.address, bytes);
         else
-            std::memcpy(result.constant.data() + placed.address, bytes.data(), bytes.size());
+            std::memcpy(result.constant.data() + placed.host, bytes.data(), bytes.size());
     };
     each_declarator(module, ".global", initialise);
     each_declarator(module, ".const", initialise);
@@ -144,10 +147,11 @@ namespace {
 /// Room for calls and alloca behind the kernel's own local variables.
 void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
-    kernel.stack_base = std::uint32_t(rounded_up(kernel.local_bytes, 16));
     const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
     if (lowering.roots.empty() && std::ranges::none_of(lowering.micros, is_alloca)) return;
-    kernel.local_bytes = kernel.stack_base + stack_bytes;
+    const NamedRange& stack = kernel.local.add("the stack", stack_bytes, 256);
+    kernel.stack_base = stack.address;
+    kernel.stack_end = stack.address + stack.bytes;
     kernel.functions.resize(module.functions.size());
     for (const Lowering::Root& root : lowering.roots)
         kernel.functions[root.function].parameter_bytes = signature_of(module, module.functions[root.function]).bytes;
@@ -184,9 +188,10 @@ Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const M
         Lowering lowering(module, variables, kernel, dynamic_base);
         lowering.run(entry);
         const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;
-        kernel.shared_bytes = std::uint32_t(rounded_up(kernel.shared_bytes, alignment));
-        if (lowering.dynamic_alignment && kernel.shared_bytes != dynamic_base) {
-            dynamic_base = kernel.shared_bytes;
+        kernel.shared.packed = rounded_up(kernel.shared.packed, alignment);
+        kernel.shared_bytes = std::uint32_t(kernel.shared.packed);
+        if (lowering.dynamic_alignment && kernel.shared.next_address() != dynamic_base) {
+            dynamic_base = kernel.shared.next_address();
             continue;
         }
         prepare_stack(module, lowering, kernel);

@@ -50,13 +50,6 @@ std::string place_text(const Block& block, std::uint32_t pc) {
     return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
 }
 
-const NamedRange* variable_at(const std::vector<NamedRange>& variables, std::uint64_t offset) {
-    const NamedRange* last = nullptr;
-    for (const NamedRange& variable : variables)
-        if (variable.offset <= offset && (!last || variable.offset >= last->offset)) last = &variable;
-    return last;
-}
-
 /// "12 bytes past the end of", for an access of `bytes` at `offset` relative to something of `size` bytes.
 std::string distance(std::int64_t offset, std::uint32_t bytes, std::uint64_t size) {
     if (offset < 0) return fmt::format("{} before the start of", plural(std::uint64_t(-offset), "byte"));
@@ -98,27 +91,29 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
 }
 
 Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const Block& block, const Warp& warp) {
-    const Kernel& kernel = block.launch_state().kernel;
-    const std::uint64_t size = warp.windows[int(space)].bytes;
-    if (offset + fault.bytes <= size && offset < size)
+    const View view = warp.windows[int(space)].at(offset);
+    const std::string_view memory = space_name(space);
+    if (offset - view.base < view.bytes && offset - view.base + fault.bytes <= view.bytes)
         return {
-            fmt::format("at offset {} of {} memory: misaligned, {} bytes are needed", offset, space_name(space),
-                        fault.bytes),
+            fmt::format("at 0x{:x} of {} memory: misaligned, {} bytes are needed", offset, memory, fault.bytes),
             "an access of n bytes needs an address that is a multiple of n; vector accesses need the whole vector's"};
-    std::string near;
-    const auto* const variables = space == Space::Shared  ? &kernel.shared_variables
-                                  : space == Space::Local ? &kernel.local_variables
-                                                          : nullptr;
-    if (variables)
-        if (const NamedRange* variable = variable_at(*variables, offset))
-            near = fmt::format("; the last variable there is '{}' ({} at offset {})", variable->name,
-                               plural(variable->bytes, "byte"), variable->offset);
-    const std::int64_t at = std::int64_t(std::int32_t(offset)) < 0 && offset <= ~0u ? std::int64_t(std::int32_t(offset))
-                                                                                    : std::int64_t(offset);
-    return {fmt::format("{} {} memory ({}{})", distance(at, fault.bytes, size), space_name(space), plural(size, "byte"),
-                        near),
-            space == Space::Shared ? "check the index, and the dynamic shared memory given to the launch"
-                                   : "check the index against the size of the array"};
+    if (space == Space::Param)
+        return {fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
+                            plural(view.bytes, "byte")),
+                "check the offset against the .param list"};
+    const NamedRange* const near = block.variables(space).nearest(offset);
+    if (!near)
+        return {fmt::format("at 0x{:x} of {} memory, of which the kernel has none", offset, memory),
+                "was the address computed with the wrong base?"};
+    const bool dynamic = space == Space::Shared && near == &block.variables(space).ranges.back() &&
+                         block.variables(space).ranges.size() > block.launch_state().kernel.shared.ranges.size();
+    const bool negative = offset >> 31 && offset <= ~0u;
+    const std::uint64_t from = negative ? std::uint64_t(std::int64_t(std::int32_t(offset))) : offset;
+    return {
+        fmt::format("{} '{}' in {} memory ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
+                    near->name, memory, plural(near->bytes, "byte")),
+        dynamic ? "check the index, and the dynamic shared memory given to the launch"
+                : "check the index against the size of the array"};
 }
 
 Finding access_finding(const Block& block, const Warp& warp) {

@@ -14,7 +14,7 @@ constexpr std::uint64_t patience = 256;  // turns a ready split waits before it 
 constexpr std::size_t nobody = ~std::size_t{0};
 }  // namespace
 
-void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry, std::uint64_t stack_base) {
+void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry) {
     splits_.assign(1, {entry, lanes});
     stack_pointer.fill(0);
     stack_top.fill(stack_base);

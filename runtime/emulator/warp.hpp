@@ -22,8 +22,8 @@ struct Split {
 
 class ScheduledWarp : public Warp {
 public:
-    /// The lanes begin at op `entry`, their stacks at `stack_base`.
-    void start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry, std::uint64_t stack_base);
+    /// The lanes begin at op `entry`.
+    void start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry);
 
     enum class Stop { SliceOver, AtBarrier, Done, Fault, Stuck };
     /// Runs until the slice (in warp instructions) is over or the warp cannot go on by itself. `random` orders the

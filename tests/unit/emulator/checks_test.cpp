@@ -85,7 +85,7 @@ TEST_CASE("misaligned accesses") {
     CHECK_THAT(finding(accessing("ld.global.v2.u32 {%r5, %r6}, [%d1];", 1)),
                contains("at offset 4 of buffer 'x': misaligned, 8 bytes are needed"));
     CHECK_THAT(finding(accessing(".shared .b8 s[256]; ld.shared.u32 %r5, [s+1];", 1)),
-               contains("at offset 1 of shared memory: misaligned"));
+               contains("at 0x1 of shared memory: misaligned"));
 }
 
 TEST_CASE("released buffers, null pointers, addresses of nothing") {
@@ -111,17 +111,67 @@ TEST_CASE("released buffers, null pointers, addresses of nothing") {
 TEST_CASE("shared, local, parameter and constant memory have bounds") {
     const std::string shared = finding(accessing(
         ".shared .align 4 .b8 tile[100]; mov.u32 %r6, tile; add.u32 %r6, %r6, %r4; ld.shared.u32 %r5, [%r6];", 1));
-    CHECK_THAT(shared, contains("shared load of 4 bytes, right past the end of shared memory (100 bytes; the last "
-                                "variable there is 'tile' (100 bytes at offset 0)), by block (0,0,0) thread (25,0,0)"));
+    CHECK_THAT(shared, contains("shared load of 4 bytes, right past the end of 'tile' in shared memory (100 bytes), by "
+                                "block (0,0,0) thread (25,0,0)"));
     CHECK_THAT(finding(accessing(".shared .b8 tile[100]; mov.u32 %r6, tile; ld.shared.u32 %r5, [%r6-4];", 1)),
-               contains("4 bytes before the start of shared memory"));
+               contains("4 bytes before the start of 'tile' in shared memory"));
     CHECK_THAT(finding(accessing("mov.u32 %r6, 0; st.shared.u32 [%r6], %r1;", 1)),
-               contains("past the end of shared memory (0 bytes)"));
+               contains("at 0x0 of shared memory, of which the kernel has none"));
     CHECK_THAT(finding(accessing(".local .align 4 .b8 own[8]; mov.u64 %d4, own; ld.local.u32 %r5, [%d4+8];", 1)),
-               contains("past the end of local memory (8 bytes; the last variable there is 'own'"));
+               contains("past the end of 'own' in local memory (8 bytes)"));
     CHECK_THAT(finding(accessing("mov.u64 %d4, n; cvta.param.u64 %d4, %d4; st.u32 [%d4], %r1;", 1)),
                contains("which can only be read"));
     CHECK_THAT(finding(accessing("ld.param.u32 %r5, [n+4];", 1)), contains("outside of the kernel's parameters"));
+}
+
+TEST_CASE("an index beyond one array does not land in the next") {
+    struct Memory {
+        std::string declarations, scope, space, store;
+    };
+    const Memory memories[] = {
+        {".shared .align 4 .b8 first[128]; .shared .align 4 .b8 second[128];", "", "shared", "st.shared.u32"},
+        {"", ".shared .align 4 .b8 first[128];\n.shared .align 4 .b8 second[128];", "shared", "st.shared.u32"},
+        {".local .align 4 .b8 first[128]; .local .align 4 .b8 second[128];", "", "local", "st.local.u32"},
+        {"", ".const .align 4 .b8 first[128];\n.const .align 4 .b8 second[128];", "const", ""}};
+    const auto lanes = [](const std::string& index) { return "mov.u32 %r1, %tid.x; " + index; };
+    for (const Memory& memory : memories)
+        for (const std::string& index :
+             {lanes("mov.u32 %r2, 32;"), lanes("add.u32 %r2, %r1, 1;"), lanes("mul.lo.u32 %r2, %r1, 3;"),
+              lanes("add.u32 %r2, %r1, 4000;"), lanes("setp.lt.u32 %p1, %r1, 5; @%p1 ret; add.u32 %r2, %r1, 32;")}) {
+            const std::string base = index + memory.declarations +
+                                     "mov.u64 %d5, first; mov.u64 %d6, second; mad.wide.u32 %d5, %r2, 4, %d5;\n";
+            std::string access = "ld." + memory.space + ".u32 %r5, [%d5];";
+            for (int store = 0; store < (memory.store.empty() ? 1 : 2); ++store) {
+                INFO(base << access);
+                CHECK_THAT(finding(kernel(base + access + " ret;", memory.scope)),
+                           contains("past the end of 'first' in " + memory.space + " memory (128 bytes)"));
+                access = memory.store + " [%d5], %r2;";
+            }
+        }
+    CHECK_THAT(finding(kernel(".shared .b32 first[4]; .shared .b32 second[4]; mov.u32 %r1, first; mov.u32 %r2, second;"
+                              "ld.shared.u32 %r3, [second-4]; ret;")),
+               contains("4 bytes before the start of 'second' in shared memory"));
+    // what lies between counts nowhere, and a place that is aligned by chance on no device is not here
+    CHECK(finding(kernel(".shared .b32 first[4]; .shared .b32 second[5]; mov.u32 %r1, first; mov.u32 %r2, second;"
+                         "mov.u32 %r3, %total_smem_size; setp.ne.u32 %p1, %r3, 36; @%p1 trap; ret;")) == "no failure");
+    CHECK_THAT(finding(kernel(".shared .b32 first; .shared .b32 second[4]; st.shared.u32 [first], 0;"
+                              "st.shared.v2.u32 [second], {%r1, %r2}; ret;")),
+               contains("misaligned, 8 bytes are needed"));
+}
+
+TEST_CASE("an index beyond one buffer by a multiple of its size does not land in another") {
+    for (const std::size_t words : {64u, 8192u, 100'000u, 1'048'576u}) {
+        Machine machine;
+        const auto x = machine.empty<std::uint32_t>("x", words), y = machine.empty<std::uint32_t>("y", words);
+        for (const std::uint64_t buffer : {x, y})
+            for (int times = -12; times <= 12; ++times) {
+                if (times == 0) continue;
+                INFO(words << " " << times);
+                const auto address = buffer + std::uint64_t(times * std::int64_t(4 * words));
+                CHECK(machine.failure(accessing("st.global.u32 [%d1], %r1;", 1), {.block = {32, 1, 1}}, address, x, x,
+                                      0u) != "no failure");
+            }
+    }
 }
 
 TEST_CASE("a barrier in divergent code, and a counted one that exited threads never reach") {
