@@ -10,6 +10,7 @@
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/ir/syntax.hpp"
+#include "codegen/ir/verify_rows.hpp"
 
 namespace ikat::ir::syntax {
 
@@ -235,8 +236,12 @@ private:
         else if (text[0] == 'v' && text.size() > 1)
             inst.memory.count = number<std::uint8_t>({word.begin + 1, word.size - 1});
         else
-            fail(word, "there is no modifier ." + std::string(text),
-                 "modifiers are types, .v2, .v4, " + listed(rounding_names) + ", ftz, sat, approx, contract");
+            fail(word, "there is no modifier ." + std::string(text), modifiers());
+    }
+    static std::string modifiers() {
+        std::string hint = "modifiers are types, ";
+        for (const int count : vector_counts) hint += ".v" + std::to_string(count) + ", ";
+        return hint + listed(rounding_names) + ", ftz, sat, approx, contract";
     }
     void memory(Token token, MemoryInfo& memory) const {
         Words words(token);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ir/verify_rows.hpp"
 
+#include <algorithm>
+
 #include "codegen/ir/literal.hpp"
 #include "codegen/ir/shape.hpp"
 
@@ -100,7 +102,7 @@ private:
         }
         require(memory.space != Space::None, "it does not say which space it touches");
         const int count = memory.count;
-        require(count == 1 || (row_.shape.vector && (count == 2 || count == 4 || count == 8 || count == 16)),
+        require(count == 1 || (row_.shape.vector && std::ranges::count(vector_counts, count)),
                 "it cannot touch " + std::to_string(count) + " elements");
         require(count * int(info(inst_.type).bytes) <= max_vector_bytes, "a vector has at most 32 bytes");
         require((memory.order == Order::Weak) == (memory.scope == Scope::None), "order and scope belong together");

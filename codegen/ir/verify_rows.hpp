@@ -8,6 +8,9 @@
 
 namespace ikat::ir {
 
+/// How many elements a load, store or reduction of a vector touches; in the text .v2 and so on.
+inline constexpr int vector_counts[] = {2, 4, 8, 16};
+
 /// What the instruction says that its row does not allow, each a sentence without a full stop.
 std::vector<std::string> row_problems(const Function& fn, const Instruction& inst);
 

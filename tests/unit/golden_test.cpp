@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
@@ -60,7 +61,7 @@ private:
 };
 
 const golden::Options check{.bless_command = "do bless"};
-const golden::Options bless{.bless = true, .bless_command = "do bless"};
+const golden::Options bless{.bless = [](const std::string&) { return true; }, .bless_command = "do bless"};
 
 int run_main(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "runner");
@@ -161,8 +162,32 @@ TEST_CASE("the runner's status counts what is below its folders") {
     CHECK(run_main({folder.path("empty")}) == 1);
     CHECK(run_main({folder.path("absent")}) == 1);
     CHECK(run_main({}) == 2);
-    CHECK(run_main({"--bless", folder.path("bad")}) == 0);
-    CHECK(run_main({folder.path("bad")}) == 0);
+}
+
+TEST_CASE("blessing asks about each file, unless BLESS is all") {
+    const Folder folder;
+    const std::string old = "// run: upper\nabc\n// ---- expect ----\nold\n";
+    const auto blessed = [&](const std::string& answers) {
+        for (const char* name : {"a.txt", "b.txt", "c.txt"}) folder.write(name, old);
+        std::istringstream input(answers);
+        std::streambuf* const terminal = std::cin.rdbuf(input.rdbuf());
+        const int status = run_main({"--bless", folder.path()});
+        std::cin.rdbuf(terminal);
+        std::cin.clear();
+        std::string names;
+        for (const char* name : {"a.txt", "b.txt", "c.txt"})
+            if (folder.read(name) != old) names += name[0];
+        return names + ' ' + std::to_string(status);
+    };
+    unsetenv("BLESS");
+    CHECK(blessed("") == " 1");
+    CHECK(blessed("n\nyes\ny\n") == "c 1");
+    CHECK(blessed("n\na\n") == "bc 1");
+    CHECK(blessed("a\n") == "abc 0");
+    setenv("BLESS", "all", 1);
+    CHECK(blessed("") == "abc 0");
+    unsetenv("BLESS");
+    CHECK(run_main({folder.path()}) == 0);
 }
 
 TEST_CASE("compare holds a string against a file and writes it when IKAT_BLESS is 1") {

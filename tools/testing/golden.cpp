@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -46,6 +47,12 @@ bool write(const fs::path& file, std::string_view text) {
         write_file(file.string(), text);
         return true;
     } catch (const Error&) { return false; }
+}
+
+/// Whether a variable of the environment has this value.
+bool says(const char* variable, std::string_view value) {
+    const char* found = std::getenv(variable);
+    return found && found == value;
 }
 
 std::string_view trim(std::string_view text) {
@@ -109,15 +116,38 @@ std::string output_of(const Action& action, const Case& test) {
     return text;
 }
 
-std::string difference(const fs::path& path, std::string_view expected, std::string_view actual,
-                       const std::string& bless_command) {
-    std::string message = path.string() + ":1: output differs (- expected, + actual)\n" + diff(expected, actual);
-    return message + "If the new output is right:  " + bless_command + "\nthen review it with git diff.";
+std::string difference(const fs::path& path, std::string_view expected, std::string_view actual) {
+    return path.string() + ":1: output differs (- expected, + actual)\n" + diff(expected, actual);
 }
+
+Result differs(const std::string& difference, const std::string& bless_command) {
+    return {.message =
+                difference + "If the new output is right:  " + bless_command + "\nthen review it with git diff."};
+}
+
+/// Whether whoever runs the tests approves of a file's difference: by BLESS=all, or by an answer for it.
+class Approval {
+public:
+    bool operator()(const std::string& difference) {
+        std::printf("%s", difference.c_str());
+        if (all_) return true;
+        std::printf("Is the new output right? y(es), a(ll that follow, too), n(o): ");
+        std::fflush(stdout);
+        std::string answer;
+        std::getline(std::cin, answer);
+        std::puts("");
+        all_ = answer == "a";
+        return all_ || answer == "y";
+    }
+
+private:
+    bool all_ = says("BLESS", "all");
+};
 
 Result judge(const fs::path& path, const File& file, const std::string& actual, const Options& options) {
     if (file.expected == actual) return {.passed = true};
-    if (options.bless) {
+    const std::string change = difference(path, file.expected.value_or(""), actual);
+    if (options.bless && options.bless(change)) {
         std::string head = file.head;
         if (head.back() != '\n') head += '\n';
         if (!write(path, head + std::string(mark) + actual)) return failure(path, "cannot be written");
@@ -125,7 +155,8 @@ Result judge(const fs::path& path, const File& file, const std::string& actual, 
     }
     if (!file.expected)
         return failure(path, "has no line \"// ---- expect ----\"; add it with:  " + options.bless_command);
-    return {.message = difference(path, *file.expected, actual, options.bless_command)};
+    if (options.bless) return failure(path, "was not approved; BLESS=all in the environment approves of all files");
+    return differs(change, options.bless_command);
 }
 
 /// All files below a folder in the order of their names; a file stands for itself.
@@ -189,7 +220,7 @@ int run(int argc, char** argv, std::string_view bless_command) {
     std::vector<fs::path> folders;
     for (int i = 1; i < argc; ++i) {
         if (std::string_view(argv[i]) == "--bless")
-            options.bless = true;
+            options.bless = Approval();
         else
             folders.emplace_back(argv[i]);
     }
@@ -212,12 +243,13 @@ int run(int argc, char** argv, std::string_view bless_command) {
 Result compare(const fs::path& file, std::string_view actual) {
     const std::optional<std::string> expected = read(file);
     if (expected && *expected == actual) return {.passed = true};
-    const char* bless = std::getenv("IKAT_BLESS");
-    if (bless && std::string_view(bless) == "1") {
+    const std::string change = difference(file, expected.value_or(""), actual);
+    if (says("IKAT_BLESS", "1")) {
+        std::printf("%s", change.c_str());
         if (!write(file, actual)) return failure(file, "cannot be written");
         return {.passed = true, .rewritten = true};
     }
-    return {.message = difference(file, expected.value_or(""), actual, "run the test again with IKAT_BLESS=1")};
+    return differs(change, "run the test again with IKAT_BLESS=1");
 }
 
 }  // namespace ikat::golden

@@ -6,8 +6,8 @@
 //     // ---- expect ----
 //     ...output...
 //
-// run() compares; with --bless it rewrites what stands below the mark, and `git diff` is the review. What a test may
-// run is an Action, registered once in the program that contains it:
+// run() compares; with --bless it shows each difference and, where it is approved, rewrites what stands below the mark.
+// What a test may run is an Action, registered once in the program that contains it:
 //
 //     const golden::Registration passes({{"passes", [](const golden::Case& test) { return optimised(test); }}});
 //     int main(int argc, char** argv) { return ikat::golden::run(argc, argv); }
@@ -47,7 +47,8 @@ struct Result {
 };
 
 struct Options {
-    bool bless = false;
+    /// Asked about each file whose output differs, with the difference: whether to rewrite it. Empty: none is.
+    std::function<bool(const std::string& difference)> bless{};
     std::string bless_command{};  ///< printed below a difference
 };
 
@@ -55,11 +56,13 @@ struct Options {
 Result run_file(const std::filesystem::path& file, const Options& options);
 
 /// Runs every file below the folders (or the files) given: `[--bless] PATH...`. Returns the exit status: 0 if all
-/// passed, 1 if one did not, 2 for bad usage. A folder without files is a failure, because it tests nothing.
+/// passed, 1 if one did not, 2 for bad usage. A folder without files is a failure, because it tests nothing. --bless
+/// prints the difference of each file and reads from standard input whether it is right: y (yes), a (this and all that
+/// follow), or anything else (no, and the file fails). BLESS=all in the environment says yes to all, and still prints.
 int run(int argc, char** argv, std::string_view bless_command = {});
 
-/// Holds `actual` against the whole contents of `file`. With IKAT_BLESS=1 in the environment it writes the file
-/// instead.
+/// Holds `actual` against the whole contents of `file`. With IKAT_BLESS=1 in the environment it prints the difference
+/// and writes the file.
 Result compare(const std::filesystem::path& file, std::string_view actual);
 
 }  // namespace ikat::golden
