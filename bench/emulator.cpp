@@ -97,8 +97,14 @@ std::vector<Case> cases() {
                    })});
     all.push_back({"guarded add", "", "    setp.lt.u32 %p2, %r1, 16;\n",
                    repeat(16, [](unsigned i) { return "    @%p2 add.u32 %r" + number(10 + i) + ", %r1, %r2;\n"; })});
+    const std::string fill =
+        "    shl.b32 %r3, %r1, 4;\n" +
+        repeat(
+            8,
+            [](unsigned i) { return "    st.shared.v4.u32 [%r3+" + number(4096 * i) + "], {%r1, %r1, %r1, %r1};\n"; }) +
+        "    bar.sync 0;\n";
     const auto loads = [&](const char* name, const std::string& setup, const std::string& form, unsigned step) {
-        all.push_back({name, tile, setup, repeat(16, [&](unsigned i) {
+        all.push_back({name, tile, fill + setup, repeat(16, [&](unsigned i) {
                            std::string text = form;
                            text.replace(text.find('@'), 1, number(i * step));
                            return "    " + text + "\n";
@@ -147,6 +153,7 @@ double seconds(unsigned threads) {
 void measure(const Case& c) {
     emulator::Memory memory;
     const std::uint64_t buffer = memory.allocate(1 << 20, "buffer");
+    memory.write(buffer, std::vector<std::byte>(1 << 20));
     emulator::Program kernel(nvptx::parse(program(c), "bench.ptx"), memory);
     emulator::Options options;
     options.threads = c.threads;

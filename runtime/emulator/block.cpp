@@ -12,6 +12,7 @@
 
 #include "runtime/emulator/handlers_control.hpp"
 #include "runtime/emulator/report.hpp"
+#include "runtime/emulator/written.hpp"
 
 namespace ikat::emulator {
 
@@ -54,20 +55,19 @@ Block::Block(LaunchState& state) : state_(state) {
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
     if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
-    shared_views_ = shared_variables_.views(shared, 0, true);
+    shared_written_.resize(shared_variables_.host_bytes / 8);
+    local_written_.resize(local / 8 * warp_size * count);
+    shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
     parameter_views_ = {{state.parameters.data(), 0, kernel.parameter_bytes, 0, false}, {}};
     for (unsigned i = 0; i < count; ++i) {
         ScheduledWarp& warp = warps_.emplace_back();
         warp.index = i;
         warp.block = this;
-        warp.code = kernel.code.data();
-        warp.lists = kernel.lists.data();
-        warp.functions = kernel.functions.data();
-        warp.function_count = std::uint32_t(kernel.functions.size());
         warp.memory = &state.memory;
         warp.parallel = state.parallel;
         warp.traffic = traffic_ ? &*traffic_ : nullptr;
-        local_views_.push_back(kernel.local.views(locals + local * warp_size * i, local, true));
+        local_views_.push_back(kernel.local.views(locals + local * warp_size * i, local, true,
+                                                  local_written_.data() + local / 8 * warp_size * i));
         warp.windows[int(Space::Shared)] = cells_of(shared_views_.data(), shared_variables_);
         warp.windows[int(Space::Local)] = cells_of(local_views_.back().data(), kernel.local);
         warp.windows[int(Space::Param)] = {parameter_views_.data(), 1};
@@ -141,7 +141,9 @@ void Block::start_warp(ScheduledWarp& warp) {
         if (slot.special.kind == Special::Kind::Ctaid)
             std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
+    warp.load(state_.kernel);
     warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
+    if (state_.options.check_registers) start_checking(warp, false);
 }
 
 void Block::start(std::uint64_t index) {
@@ -151,6 +153,7 @@ void Block::start(std::uint64_t index) {
                     std::uint32_t(index / grid[0] / grid[1])};
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
+    forget_written();
     for (ScheduledWarp& warp : warps_) start_warp(warp);
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
@@ -159,6 +162,31 @@ void Block::start(std::uint64_t index) {
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
     random_.seed(state_.options.seed + 0x9e3779b9u * std::uint32_t(index + 1));
+}
+
+void Block::forget_written() {
+    std::ranges::fill(shared_written_, std::uint8_t{0});
+    std::ranges::fill(local_written_, std::uint8_t{0});
+    for (View& view : shared_views_) view.written = view.bits;
+}
+
+/// Variables of shared memory of which all has been written are asked about no more: at a barrier, where most tiles are
+/// complete.
+void Block::close_written() {
+    for (std::size_t i = 0; i < shared_views_.size(); ++i) {
+        View& view = shared_views_[i];
+        if (!view.written) continue;
+        if (i > 0 && shared_views_[i - 1].base == view.base && shared_views_[i - 1].bytes)
+            view.written = shared_views_[i - 1].written;  // another cell of it
+        else if (written::all(view.written, 0, view.bytes))
+            view.written = nullptr;
+    }
+}
+
+void Block::reopen(std::uint64_t address) {
+    const View at = cells_of(shared_views_.data(), shared_variables_).at(address & (window_bytes - 1));
+    for (View& view : shared_views_)
+        if (view.base == at.base) view.written = view.bits;
 }
 
 void Block::check_budget(std::uint64_t steps) {
@@ -275,6 +303,7 @@ void Block::pass_cluster() {
 }
 
 void Block::complete(Barrier& barrier) {
+    close_written();
     for (const unsigned index : barrier.waiting) {
         ScheduledWarp& warp = warps_[index];
         for (const Split& split : warp.splits()) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "runtime/emulator/traffic_counter.hpp"
@@ -16,6 +17,7 @@ namespace ikat::emulator {
 struct LaunchState {
     const nvptx::Module& module;
     const Kernel& kernel;
+    const std::function<const Kernel&()> checked;  // its checked code
     const Launch& launch;
     const Options& options;
     Memory::State& memory;
@@ -49,6 +51,10 @@ public:
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// Threads that have arrived at a barrier and that it waits for in all.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
+    /// The warp goes on in the checked code.
+    void start_checking(ScheduledWarp& warp, bool defined) { warp.start_checking(state_.checked(), defined); }
+    /// Something undefined is stored into shared memory: where all was written before, this is so no longer.
+    void reopen(std::uint64_t address);
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
 
     std::string output;   // what the kernel printed
@@ -90,7 +96,11 @@ private:
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
     std::uint32_t ended_ = 0;  // warps, as a set
+    void close_written();
+    void forget_written();
+
     std::vector<std::byte> shared_, local_, frames_;
+    std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
     Variables shared_variables_;
     std::vector<View> shared_views_, parameter_views_;
     std::vector<std::vector<View>> local_views_;  // by warp

@@ -2,7 +2,8 @@
 // The CPU emulator: runs parsed PTX text and checks it while it runs. This is its whole face; the device of the runtime
 // is a thin layer over it.
 //
-// Always checked: accesses out of bounds, misaligned or after free; barriers that exited or diverged threads cannot
+// Always checked: accesses out of bounds, misaligned or after free; the use of values from memory that nothing has
+// written; barriers that exited or diverged threads cannot
 // reach; deadlock; a step budget. A finding stops the launch and is thrown as Error that names buffer, offset, block,
 // thread, PTX line and, where a line table is given, the line of the kernel's source.
 #pragma once
@@ -52,6 +53,7 @@ struct Options {
     unsigned threads = 1;                    // host threads over which the CTAs of a launch are spread
     std::uint64_t step_budget = 1ull << 40;  // warp instructions per launch; then the launch is stopped as endless
     std::uint32_t seed = 0;                  // 0: warps in order; else a seeded order of warps and splits
+    bool check_registers = false;            // a register that nothing has assigned is undefined: slower
     std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout
     std::function<void(const LaunchTraffic&)> traffic;  // told at the end of a launch; empty = not counted
 };

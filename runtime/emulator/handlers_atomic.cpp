@@ -70,6 +70,16 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel) {
     return old;
 }
 
+/// An exchange writes whatever was there; what it gives back of nothing is nothing's.
+[[gnu::noinline]] std::byte* bytes_to_exchange(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
+                                               std::uint32_t bytes) {
+    View view;
+    std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, true, &view);
+    if (at && view.written)
+        written::set(view.written + lane * (view.lane_stride / 8), address - view.base, bytes, w->parallel);
+    return at;
+}
+
 template <Atomic A, class T>
 const Op* atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
@@ -83,7 +93,8 @@ const Op* atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
         const std::uint64_t address = addresses[lane] + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        std::byte* const at = lane_bytes(w, op, space, lane, address, sizeof(T), true);
+        std::byte* const at = A == Atomic::Exchange ? bytes_to_exchange(w, op, space, lane, address, sizeof(T))
+                                                    : lane_bytes_written(w, op, space, lane, address, sizeof(T), true);
         if (!at) return nullptr;
         const bool global =
             space == Space::Global || (space == Space::Generic && address >> window_bits > std::uint64_t(Space::Const));
@@ -143,7 +154,8 @@ const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mas
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
         const std::uint64_t address = addresses[lane] + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        std::byte* const at = lane_bytes(w, op, Space(op->y), lane, address, sizeof(Words), true);
+        std::byte* const at = Compares ? lane_bytes_written(w, op, Space(op->y), lane, address, sizeof(Words), true)
+                                       : bytes_to_exchange(w, op, Space(op->y), lane, address, sizeof(Words));
         if (!at) return nullptr;
         const std::lock_guard lock(others);
         Words old;

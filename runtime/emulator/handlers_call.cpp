@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "runtime/emulator/handlers_control.hpp"
+#include "runtime/emulator/undefined.hpp"
 
 namespace ikat::emulator {
 
@@ -127,7 +128,7 @@ IKAT_CONTROL_HANDLER(call_lanes) {
         std::vector<u64>& kept = w->call_stack[lane];
         if (kept.size() + list[0] > most_kept) return overflow(w, op, lane);
         for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
-        kept.push_back(behind);
+        kept.push_back(w->undefined ? w->plain_of[behind] : behind);
     }
     return scatter(w, mask);
 }
@@ -137,6 +138,8 @@ IKAT_CONTROL_HANDLER(restore_lanes) {
     each_lane(mask, [&](unsigned lane) {
         for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(w->call_stack[lane]));
     });
+    if (w->undefined)  // what was not defined before the call is forgotten
+        for (u32 i = 0; i < list[0]; ++i) set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], mask, false);
     IKAT_NEXT;
 }
 
@@ -166,7 +169,10 @@ IKAT_CONTROL_HANDLER(enter_frame) {
 
 IKAT_CONTROL_HANDLER(return_lanes) {
     w->count(op->y, mask);
-    each_lane(mask, [&](unsigned lane) { w->targets[lane] = u32(pop(w->call_stack[lane])); });
+    each_lane(mask, [&](unsigned lane) {
+        const u64 behind = pop(w->call_stack[lane]);
+        w->targets[lane] = w->undefined ? w->checked_of[behind] : u32(behind);
+    });
     return scatter(w, mask);
 }
 

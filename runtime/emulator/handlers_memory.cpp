@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 // after foreach_target
 #include "runtime/emulator/addresses.inl"
+#include "runtime/emulator/undefined.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
@@ -79,6 +80,37 @@ HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host
     }
 }
 
+// ---- what has been written: stores say so and loads ask; the checked code does both by itself
+
+HWY_INLINE bool asks(const Warp* w, const View& view) { return HWY_UNLIKELY(view.written != nullptr && !w->undefined); }
+
+// The functions that look take numbers, not views: a handler with a local that others know of could not end in a jump.
+
+HWY_NOINLINE bool range_is_written(const std::uint8_t* bits, std::uint64_t at, std::uint64_t bytes) {
+    return written::all(bits, at, bytes);
+}
+HWY_NOINLINE void note_range_written(std::uint8_t* bits, std::uint64_t at, std::uint64_t bytes, bool others) {
+    written::set(bits, at, bytes, others);
+}
+/// Each lane at a[i] + origin, with bits of its own every `stride` bytes.
+template <class A>
+HWY_NOINLINE bool lanes_are_written(const std::uint8_t* bits, std::uint64_t stride, const A* a, std::uint64_t origin,
+                                    std::uint32_t mask, std::uint64_t bytes) {
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned i = unsigned(std::countr_zero(rest));
+        if (!written::all(bits + i * stride, a[i] + origin, bytes)) return false;
+    }
+    return true;
+}
+template <class A>
+HWY_NOINLINE void note_lanes_written(std::uint8_t* bits, std::uint64_t stride, const A* a, std::uint64_t origin,
+                                     std::uint32_t mask, std::uint64_t bytes, bool others) {
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const unsigned i = unsigned(std::countr_zero(rest));
+        written::set(bits + i * stride, a[i] + origin, bytes, others);
+    }
+}
+
 // ---- any addresses
 
 /// Every active lane by itself, each in a buffer of its own: between w->staging and memory. False on a finding.
@@ -87,8 +119,17 @@ HWY_NOINLINE bool move_lanes(const Op* op, Warp* w, std::byte* frame, std::uint3
     const A* const a = lanes_at<A>(frame, op->a);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
-        std::byte* const memory = lane_bytes(w, op, space, lane, std::uint64_t(a[lane]) + offset_of(op), Bytes, Store);
+        const std::uint64_t address = std::uint64_t(a[lane]) + offset_of(op);
+        View view;
+        std::byte* const memory = lane_bytes(w, op, space, lane, address, Bytes, Store, &view);
         if (!memory) return false;
+        if (asks(w, view)) {
+            std::uint8_t* const bits = view.written + lane * (view.lane_stride / 8);
+            if (Store)
+                written::set(bits, address - view.base, Bytes, w->parallel);
+            else if (!written::all(bits, address - view.base, Bytes))
+                return go_on_checked(op, w, mask), false;
+        }
         std::byte* const staged = w->staging + lane * Bytes;
         if (Store)
             std::memcpy(memory, staged, Bytes);
@@ -121,6 +162,8 @@ HWY_NOINLINE IKAT_HANDLER(load_any) {
         if (!move_lanes<A, bytes, false>(op, w, frame, mask, S)) return nullptr;
         view = {.host = w->staging, .lane_stride = bytes};
         std::memset(w->addresses, 0, sizeof w->addresses);
+    } else if (asks(w, view) && !lanes_are_written(view.written, view.lane_stride / 8, w->addresses, 0, mask, bytes)) {
+        return go_on_checked(op, w, mask);
     }
     if (mask == all_lanes) {
         for (unsigned i = 0; i < warp_size; ++i)
@@ -139,6 +182,8 @@ HWY_NOINLINE IKAT_HANDLER(store_any) {
     const std::uint64_t first = std::uint64_t(lanes_at<A>(frame, op->a)[std::countr_zero(mask)]) + offset_of(op);
     const View view = common_view<S, A>(op, w, frame, mask, bytes);
     store_contiguous<T, N>(op, frame, w->staging);
+    if (view.bytes && view.writable && asks(w, view))
+        note_lanes_written(view.written, view.lane_stride / 8, w->addresses, 0, mask, bytes, w->parallel);
     if (view.bytes == 0 || !view.writable) {
         if (!move_lanes<A, bytes, true>(op, w, frame, mask, S)) return nullptr;
     } else if (mask == all_lanes) {
@@ -205,6 +250,9 @@ HWY_NOINLINE IKAT_HANDLER(load_some_contiguous) {
     if (address % sizeof(T) || view.lane_stride || !is_progression_of_some<A, A(sizeof(T))>(a, mask) ||
         !inside(view, at, (last - first + 1) * sizeof(T)))
         return load_any<S, A, T, 1>(op, w, frame, mask);
+    if (asks(w, view) && !range_is_written(view.written, at, (last - first + 1) * sizeof(T)) &&
+        !lanes_are_written(view.written, 0, a, offset_of(op) - view.base, mask, sizeof(T)))
+        return go_on_checked(op, w, mask);
     const hn::ScalableTag<T> v;
     T* const d = lanes_at<T>(frame, op->d);
     const std::uintptr_t lane_0 = reinterpret_cast<std::uintptr_t>(view.host) + at - first * sizeof(T);
@@ -226,6 +274,7 @@ HWY_NOINLINE IKAT_HANDLER(store_some_contiguous) {
     if (address % sizeof(T) || view.lane_stride || !view.writable ||
         !is_progression_of_some<A, A(sizeof(T))>(a, mask) || !inside(view, at, (last - first + 1) * sizeof(T)))
         return store_any<S, A, T, 1>(op, w, frame, mask);
+    if (asks(w, view)) note_lanes_written(view.written, 0, a, offset_of(op) - view.base, mask, sizeof(T), w->parallel);
     const hn::ScalableTag<T> v;
     const T* const d = lanes_at<T>(frame, op->d);
     const std::uintptr_t lane_0 = reinterpret_cast<std::uintptr_t>(view.host) + at - first * sizeof(T);
@@ -245,14 +294,20 @@ IKAT_HANDLER(load) {
         const std::uint64_t at = address - view.base;
         if (S != Space::Generic || view.lane_stride == 0) {
             bool done = true;
-            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes)) {
+                if (asks(w, view) && !range_is_written(view.written, at, warp_size * bytes))
+                    return go_on_checked(op, w, mask);
                 load_contiguous<T, N>(op, frame, view.host + at);
-            else if (address % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes))
+            } else if (address % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes)) {
+                if (asks(w, view) && !range_is_written(view.written, at, bytes)) return go_on_checked(op, w, mask);
                 load_uniform<T, N>(op, frame, view.host + at);
-            else if (all_inside(a, op, view, bytes))
+            } else if (all_inside(a, op, view, bytes)) {
+                if (asks(w, view) && !lanes_are_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes))
+                    return go_on_checked(op, w, mask);
                 load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
-            else
+            } else {
                 done = false;
+            }
             if (HWY_LIKELY(done)) {
                 count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
                 IKAT_NEXT;
@@ -274,12 +329,16 @@ IKAT_HANDLER(store) {
         const std::uint64_t at = address - view.base;
         if (S != Space::Generic || (view.lane_stride == 0 && view.writable)) {
             bool done = true;
-            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes))
+            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes)) {
+                if (asks(w, view)) note_range_written(view.written, at, warp_size * bytes, w->parallel);
                 store_contiguous<T, N>(op, frame, view.host + at);
-            else if (all_inside(a, op, view, bytes))
+            } else if (all_inside(a, op, view, bytes)) {
+                if (asks(w, view))
+                    note_lanes_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes, w->parallel);
                 store_scattered<A, T, N>(op, w, frame, a, origin_of(view, op));
-            else
+            } else {
                 done = false;
+            }
             if (HWY_LIKELY(done)) {
                 count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
                 IKAT_NEXT;

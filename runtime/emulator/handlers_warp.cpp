@@ -7,6 +7,7 @@
 // after foreach_target
 #include "runtime/emulator/handlers_control.hpp"
 #include "runtime/emulator/lanes.inl"
+#include "runtime/emulator/undefined.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
@@ -123,6 +124,18 @@ IKAT_HANDLER(shuffle) {
     }
     u32 in_range = 0;
     for (unsigned i = 0; i < warp_size; ++i) in_range |= here[i];
+    if (HWY_UNLIKELY(w->undefined || mask != all_lanes || !names_all(words(frame, op->x)))) {
+        const u32* const members = words(frame, op->x);
+        u32 absent = 0;
+        for (unsigned i = 0; i < warp_size; ++i) {
+            here[i] = members[i] & mask;
+            absent |= u32(!(here[i] >> sources[i] & 1)) << i;
+        }
+        if (w->undefined)
+            shuffle_definedness(op, w, mask, sources, here);
+        else if (absent & mask)
+            return go_on_checked(op, w, mask);
+    }
     IKAT_UNROLLED_LANES(i) results[i] = values[sources[i]];
     u32& p = lane_set(frame, op->y);
     p = (p & ~mask) | (in_range & mask);

@@ -40,13 +40,17 @@ struct Special {
 struct Kernel {
     std::string name;
     bool counts_traffic = false;
+    bool checks = false;  // the checked code: see undefined.hpp
     std::vector<Op> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
     std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
     std::vector<FunctionEntry> functions;  // by number in the module; empty where nothing is called
 
-    std::uint32_t register_bytes = 0;  // of the frame; then come constants and special registers
+    std::vector<std::uint32_t> checked_of, plain_of;  // of the checked code: ops in it by those of the plain, and back
+
+    std::uint32_t predicate_bytes = 0;  // of the frame
+    std::uint32_t register_bytes = 0;   // with the other registers; then come constants and special registers
     std::uint32_t frame_bytes = 0;
     struct Constant {
         std::uint32_t offset, bytes;  // 4: 32 words, 8: 32 double words, 0: a predicate
@@ -94,8 +98,8 @@ struct ModuleMemory {
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
 /// Throws Error with the line of an instruction that the emulator cannot run. One that counts traffic has an op more
-/// before each access to memory.
+/// before each access to memory; the checked code has one more before nearly each op, and the same frame.
 Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              bool counts_traffic);
+              bool counts_traffic, bool checks);
 
 }  // namespace ikat::emulator

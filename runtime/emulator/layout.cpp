@@ -145,6 +145,7 @@ private:
         for (const std::uint32_t b : order_)
             for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
+                if (micro.checks) continue;
                 const auto read = [&](unsigned f) {
                     if (!def[b].test(micro.fields[f])) use[b].set(micro.fields[f]);
                 };
@@ -169,11 +170,13 @@ private:
         std::uint32_t position = 0;
         for (const std::uint32_t b : order_) {
             live_in[b].each([&](std::size_t v) { result[v].include(2 * position); });
-            for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i, ++position) {
+            for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
+                if (micro.checks) continue;  // so that the plain code has the same frame
                 each_field(micro.reads,
                            [&](unsigned f) { result[micro.fields[f]].include(2 * position + micro.apart); });
                 each_field(micro.writes, [&](unsigned f) { result[micro.fields[f]].include(2 * position + 1); });
+                ++position;
             }
             live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });
             if (micros_[blocks_[b].end - 1].flow == Flow::Call) keep(b, live_out[b]);
@@ -224,6 +227,7 @@ private:
                      const std::uint32_t (&used)[3]) {
         const std::uint32_t words = (4 * used[0] + 63) / 64 * 64;
         const std::uint32_t double_words = words + used[1] * 128;
+        kernel_.predicate_bytes = words;
         std::uint32_t end = kernel_.register_bytes = double_words + used[2] * 256;
         for (std::uint32_t v = 0; v < live.size(); ++v) {
             const ValueInfo& info = lowering_.values[v];
@@ -244,7 +248,15 @@ private:
 
     // ---- ops
 
-    void append(const Op& op, const nvptx::Instruction* instruction) {
+    void append(const Op& op, const nvptx::Instruction* instruction, bool checks = false) {
+        if (kernel_.checks) {
+            // an op of the plain code begins with what checks it
+            const auto at = std::uint32_t(kernel_.code.size());
+            const bool checked = !kernel_.plain_of.empty() && last_checks_;
+            if (!checked) kernel_.checked_of.push_back(at);
+            kernel_.plain_of.push_back(std::uint32_t(kernel_.checked_of.size() - 1));
+            last_checks_ = checks;
+        }
         kernel_.code.push_back(op);
         kernel_.instructions.push_back(instruction);
     }
@@ -263,7 +275,7 @@ private:
             if (micro.flow == Flow::Table) tables_.push_back({std::uint32_t(kernel_.code.size()), i});
             if (micro.flow == Flow::Call) f[4] = list_kept(i);
             if (i > 0 && micros_[i - 1].flow == Flow::Call) f[4] = list_kept(i - 1);
-            append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction);
+            append({micro.run, f[0], f[1], f[2], f[3], f[4], f[5]}, micro.instruction, micro.checks);
         }
         if (!block.falls) return;
         const std::uint32_t into = block.successors[0];
@@ -313,6 +325,7 @@ private:
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> kept_;  // by micro of a call: values
     std::unordered_map<std::uint32_t, std::uint32_t> lists_of_calls_;
     std::uint32_t run_length_ = 0;
+    bool last_checks_ = false;
 };
 
 }  // namespace

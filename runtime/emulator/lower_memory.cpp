@@ -200,7 +200,9 @@ void Lowering::st(Form& form, Operands operands) {
         for (const nvptx::Operand& each : sources) elements.push_back(source(each, to.type));
     }
     if (to.before) emit(fence, 0, 0, {});
+    stores_numbers_ = ir::is_float(to.type);
     store_elements(to, elements);
+    stores_numbers_ = false;
     if (to.after) emit(fence, 0, 0, {});
 }
 

@@ -101,6 +101,7 @@ std::uint32_t Lowering::new_label() {
 
 Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields) {
     if (!handler) unsupported("this combination of operation and type is not known");
+    if (definedness_) emit_definedness(handler, writes, reads, fields);
     Micro& micro = micros.emplace_back();
     micro.run = handler;
     micro.fields = fields;

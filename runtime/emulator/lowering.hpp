@@ -43,6 +43,7 @@ struct Micro {
     bool partial = false;                // under a guard: lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
+    bool checks = false;                 // of the next one's operands, whose fields it reads: it has none of its own
     bool counts = false;                 // y is the number of instructions since the last that counts
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
@@ -120,11 +121,19 @@ struct Signature {
 };
 Signature signature_of(const nvptx::Module& module, const nvptx::Function& function);
 
+/// The rules of definedness by handler.
+struct DefinednessTable;
+std::shared_ptr<const DefinednessTable> definedness_table();
+
 class Lowering {
 public:
     /// Dynamic shared memory begins at `dynamic_base`, behind the static, whose size is known only after a first run.
     Lowering(const nvptx::Module& module, const ModuleMemory& variables, Kernel& kernel, std::uint64_t dynamic_base)
-        : module_(module), variables_(variables), kernel_(kernel), dynamic_base_(dynamic_base) {}
+        : module_(module),
+          variables_(variables),
+          kernel_(kernel),
+          dynamic_base_(dynamic_base),
+          definedness_(kernel.checks ? definedness_table() : nullptr) {}
 
     void run(const nvptx::Function& entry);
 
@@ -163,6 +172,8 @@ private:
     void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
 
     Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
+    void emit_definedness(Handler handler, std::uint8_t writes, std::uint8_t reads,
+                          const std::array<std::uint32_t, 6>& fields);
     /// d = handler(sources...), lane by lane
     void apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x = 0);
     void count_here();
@@ -378,6 +389,8 @@ private:
     const ModuleMemory& variables_;
     Kernel& kernel_;
     const std::uint64_t dynamic_base_;
+    const std::shared_ptr<const DefinednessTable> definedness_;  // of the checked code
+    bool stores_numbers_ = false;                                // the elements of the store are floats
 
     using Scope = std::unordered_map<nvptx::Name, Symbol>;
     std::vector<Scope> scopes_;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/emulator/memory.hpp"
+#include "runtime/emulator/written.hpp"
 
 namespace ikat::emulator {
 
@@ -57,11 +58,12 @@ enum class Leave : std::uint8_t {
     Exit,        // `mask` has ended
     Rendezvous,  // the op at `pc` waits for more lanes of the warp
     Barrier,     // `mask` has reached the barrier op at `pc`
+    Recheck,     // the op at `pc` meets what nothing has written: go on there in the checked code (undefined.hpp)
     Fault,
 };
 
 struct Fault {
-    enum class Kind : std::uint8_t { Access, ReadOnly, Trap, Members, Text };
+    enum class Kind : std::uint8_t { Access, ReadOnly, Unwritten, Undefined, Trap, Members, Text };
     Kind kind = Kind::Access;
     Space space = Space::Global;
     bool store = false;
@@ -76,6 +78,7 @@ struct Fault {
 
 class Block;
 class TrafficCounter;
+struct Kernel;
 
 /// A function that is called rather than inlined.
 struct FunctionEntry {
@@ -126,6 +129,18 @@ struct Warp {
     std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};
     std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // what calls keep of their callers
 
+    // The checked code: see undefined.hpp
+    const Kernel* kernel = nullptr;                                  // whose code runs
+    std::uint32_t* undefined = nullptr;                              // of the registers; nullptr: the plain code runs
+    std::uint32_t predicate_bytes = 0;                               // at the beginning of the frame
+    const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // op in one code by op in the other
+    struct Unwritten {  // the last that was loaded, or the lane that a shuffle found nobody in
+        std::uint32_t op = ~0u;
+        Space space = Space::Global;
+        std::uint64_t address = 0;
+        std::uint32_t bytes = 0;
+    } unwritten;
+
     Block* block = nullptr;
     unsigned index = 0;                 // in its block
     TrafficCounter* traffic = nullptr;  // the block's, in a launch that counts it
@@ -157,15 +172,34 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
 }
 
 /// One lane's bytes at an address, or nullptr after recording a fault.
+/// `found`, if given, is the view.
 inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
-                             std::uint32_t bytes, bool store) {
+                             std::uint32_t bytes, bool store, View* found = nullptr) {
     const View view = view_of(*w, space, address);
+    if (found) *found = view;
     const std::uint64_t offset = address - view.base;
     if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
         return view.host + offset + lane * view.lane_stride;
     const bool read_only = store && !view.writable && offset < view.bytes;
     fail(w, op,
          {.kind = read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access,
+          .space = space,
+          .store = store,
+          .lane = lane,
+          .bytes = bytes,
+          .address = address});
+    return nullptr;
+}
+
+/// As above where the bytes must have been written: for atomics, and what the host reads.
+[[gnu::noinline]] inline std::byte* lane_bytes_written(Warp* w, const Op* op, Space space, unsigned lane,
+                                                       std::uint64_t address, std::uint32_t bytes, bool store) {
+    View view;
+    std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);
+    if (!at || !view.written) return at;
+    if (written::all(view.written + lane * (view.lane_stride / 8), address - view.base, bytes)) return at;
+    fail(w, op,
+         {.kind = Fault::Kind::Unwritten,
           .space = space,
           .store = store,
           .lane = lane,

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/emulator/written.hpp"
+
 namespace ikat::emulator {
 
 namespace {
@@ -47,8 +49,8 @@ Memory::State::State() {
 
 Memory::State::~State() {
     for (auto& [address, buffer] : buffers_)
-        if (!buffer.freed) std::free(cell_of(address).host);
-    for (std::byte* host : kept_) std::free(host);
+        if (!buffer.freed) std::free(cell_of(address).host), std::free(buffer.written);
+    for (void* host : kept_) std::free(host);
     for (Window& window : windows_)
         if (window.cells != &nowhere_)
             munmap(static_cast<void*>(window.cells.load()), cells_of(window.shift) * sizeof(Cell));
@@ -84,7 +86,12 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     const int shift = shift_for(bytes);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
     auto* host = static_cast<std::byte*>(std::aligned_alloc(256, rounded));
-    if (!host) out_of_memory(bytes, name);
+    auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
+    if (!host || !written) {
+        std::free(host);
+        std::free(written);
+        out_of_memory(bytes, name);
+    }
     std::memset(host, poison, rounded);
 
     const std::lock_guard lock(mutex_);
@@ -98,15 +105,17 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     }
     if (!address) {
         std::free(host);
+        std::free(written);
         out_of_memory(bytes, name);
     }
-    buffers_[address] = {address, bytes, std::string(name)};
+    buffers_[address] = {.address = address, .bytes = bytes, .name = std::string(name), .written = written};
+    cell_of(address).written.store(written, std::memory_order_relaxed);
     cell_of(address).host.store(host, std::memory_order_relaxed);
     cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
     return address;
 }
 
-void Memory::State::return_to_host(std::byte* host) noexcept {
+void Memory::State::return_to_host(void* host) noexcept {
     if (running_)
         kept_.push_back(host);
     else
@@ -127,6 +136,8 @@ void Memory::State::release(std::uint64_t address) {
     Cell& cell = cell_of(address);
     cell.bytes = 0;
     return_to_host(cell.host);  // the pointer stays: a launch may have read the size a moment ago
+    return_to_host(buffer.written);
+    buffer.written = nullptr;
     classes_[windows_[address >> window_bits].shift].freed.push_back(address);
 }
 
@@ -186,6 +197,16 @@ std::byte* Memory::State::range(std::uint64_t address, std::size_t bytes, std::s
                 "copy at most as many bytes as the buffer was allocated with");
 }
 
+void Memory::State::note_written(std::uint64_t address, std::size_t bytes) {
+    const View view = find(address);
+    if (!view.written) return;
+    const bool others = true;                         // a launch may run
+    if (address == view.base && bytes == view.bytes)  // from now on nobody asks; the bits last as long as the buffer
+        cell_of(address).written.store(nullptr, std::memory_order_relaxed);
+    else
+        written::set(view.written, address - view.base, bytes, others);
+}
+
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
     ++state_.running_;
@@ -194,7 +215,7 @@ Memory::State::Running::Running(State& state) : state_(state) {
 Memory::State::Running::~Running() {
     const std::lock_guard lock(state_.mutex_);
     if (--state_.running_) return;
-    for (std::byte* host : state_.kept_) std::free(host);
+    for (void* host : state_.kept_) std::free(host);
     state_.kept_.clear();
 }
 
@@ -206,8 +227,9 @@ void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
 
 void Memory::write(std::uint64_t address, std::span<const std::byte> from) {
-    if (!from.empty())
-        std::memcpy(state_->range(address, from.size(), "a copy to the device"), from.data(), from.size());
+    if (from.empty()) return;
+    std::memcpy(state_->range(address, from.size(), "a copy to the device"), from.data(), from.size());
+    state_->note_written(address, from.size());
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {

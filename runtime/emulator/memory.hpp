@@ -42,6 +42,9 @@ struct View {
     std::byte* host = nullptr;
     std::uint64_t base = 0, bytes = 0, lane_stride = 0;
     bool writable = true;
+    /// A bit for each byte that something has written (written.hpp); lane l has its own from l * lane_stride / 8 on.
+    std::uint8_t* bits = nullptr;
+    std::uint8_t* written = nullptr;  // the same, or nullptr where all have been
 };
 
 /// The views of a window, by cell: see variables.hpp.
@@ -60,6 +63,7 @@ struct Memory::State {
     struct Cell {
         std::atomic<std::byte*> host{nullptr};
         std::atomic<std::uint64_t> bytes{0};
+        std::atomic<std::uint8_t*> written{nullptr};
     };
     /// The shift is written after the cells and read before them, so that a launch that meets a window in the making
     /// sees one cell of nothing.
@@ -73,6 +77,7 @@ struct Memory::State {
         std::string name;
         bool freed = false;
         bool on_heap = false;  // of kernels
+        std::uint8_t* written = nullptr;
     };
 
     State();
@@ -86,7 +91,12 @@ struct Memory::State {
         const Cell& cell = window.cells.load(std::memory_order_relaxed)[(address & (window_bytes - 1)) >> shift];
         const std::uint64_t cell_bytes = std::uint64_t{1} << shift;
         const std::uint64_t bytes = cell.bytes.load(std::memory_order_acquire);  // before the pointer: see allocate
-        return {cell.host.load(std::memory_order_relaxed), (address & ~(cell_bytes - 1)) + cell_bytes / 4, bytes};
+        std::uint8_t* const written = cell.written.load(std::memory_order_relaxed);
+        return {.host = cell.host.load(std::memory_order_relaxed),
+                .base = (address & ~(cell_bytes - 1)) + cell_bytes / 4,
+                .bytes = bytes,
+                .bits = written,
+                .written = written};
     }
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
@@ -99,6 +109,8 @@ struct Memory::State {
     void rename(std::uint64_t address, std::string_view name);
     /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message.
     std::byte* range(std::uint64_t address, std::size_t bytes, std::string_view what) const;
+    /// Notes that a range inside one live buffer has been written.
+    void note_written(std::uint64_t address, std::size_t bytes);
     /// The buffer, live or freed, in whose cell the address lies.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
@@ -120,14 +132,14 @@ private:
     };
     std::uint64_t fresh_cell(int shift);
     Cell& cell_of(std::uint64_t address) const;
-    void return_to_host(std::byte* host) noexcept;
+    void return_to_host(void* host) noexcept;
 
     Cell nowhere_;
     std::array<Window, address_limit / window_bytes> windows_;
     unsigned next_window_ = unsigned(Space::Const) + 1;
     std::array<SizeClass, window_bits + 1> classes_;
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
-    std::vector<std::byte*> kept_;             // released while launches run
+    std::vector<void*> kept_;                  // released while launches run
     unsigned running_ = 0;
     std::size_t heap_used_ = 0;
     mutable std::mutex mutex_;

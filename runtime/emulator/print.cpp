@@ -23,7 +23,7 @@ public:
 
     bool text_at(std::uint64_t address, std::string& text) {
         for (; text.size() < longest_text; ++address) {
-            const std::byte* const from = lane_bytes(w_, op_, Space::Generic, lane_, address, 1, false);
+            const std::byte* const from = lane_bytes_written(w_, op_, Space::Generic, lane_, address, 1, false);
             if (!from) return false;
             if (*from == std::byte{0}) return true;
             text.push_back(char(*from));
@@ -72,7 +72,7 @@ private:
         if (arguments_ == 0) return missing(" and is given none");
         if (position_ + sizeof(T) > room_) return missing(", which is beyond its arguments");
         const std::byte* const from =
-            lane_bytes(w_, op_, Space::Generic, lane_, arguments_ + position_, sizeof(T), false);
+            lane_bytes_written(w_, op_, Space::Generic, lane_, arguments_ + position_, sizeof(T), false);
         if (!from) return false;
         std::memcpy(&value, from, sizeof value);
         position_ += sizeof value;

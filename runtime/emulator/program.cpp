@@ -168,12 +168,13 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
 }  // namespace
 
 Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              bool counts_traffic) {
+              bool counts_traffic, bool checks) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         Kernel kernel;
         kernel.name = module.text(entry.name);
         kernel.counts_traffic = counts_traffic;
+        kernel.checks = checks;
         kernel.where = entry.where;
         for (const nvptx::Directive& directive : entry.directives) {
             const auto operands = module.operands(directive.operands);
@@ -210,14 +211,15 @@ struct Program::State {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
     }
 
-    const Kernel& kernel(std::string_view name, bool counts_traffic = false) {
+    const Kernel& kernel(std::string_view name, bool counts_traffic = false, bool checks = false) {
         const std::lock_guard lock(mutex);
         for (const auto& known : kernels)
-            if (known->name == name && known->counts_traffic == counts_traffic) return *known;
+            if (known->name == name && known->counts_traffic == counts_traffic && known->checks == checks)
+                return *known;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
-        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, counts_traffic)));
+        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, counts_traffic, checks)));
         return *kernels.back();
     }
 
@@ -257,11 +259,13 @@ void Program::check(const Launch& launch) const { check_launch(state_->module, s
 
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
-    const Kernel& kernel = state_->kernel(launch.entry, bool(options.traffic));
+    const bool counts = bool(options.traffic);
+    const Kernel& kernel = state_->kernel(launch.entry, counts);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,
                       .kernel = kernel,
+                      .checked = [&]() -> const Kernel& { return state_->kernel(launch.entry, counts, true); },
                       .launch = launch,
                       .options = options,
                       .memory = memory,

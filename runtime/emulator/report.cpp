@@ -27,15 +27,15 @@ std::string who(const Block& block, const Warp& warp, unsigned lane) {
     return fmt::format("block {} thread {}", tuple(block.coordinates()), tuple(block.thread(warp, lane)));
 }
 
-const nvptx::Instruction* instruction_at(const Block& block, std::uint32_t pc) {
-    const auto& instructions = block.launch_state().kernel.instructions;
+const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
+    const auto& instructions = warp.kernel->instructions;
     return pc < instructions.size() ? instructions[pc] : nullptr;
 }
 
 /// The PTX line, and the line of the kernel's source where a table gives one.
-void place(Diagnostic& diagnostic, const Block& block, std::uint32_t pc) {
+void place(Diagnostic& diagnostic, const Block& block, const Warp& warp, std::uint32_t pc) {
     const LaunchState& state = block.launch_state();
-    const nvptx::Instruction* const instruction = instruction_at(block, pc);
+    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return;
     diagnostic.where = location(state.module, instruction->where);
     diagnostic.excerpt = "    " + nvptx::print(state.module, *instruction);
@@ -44,8 +44,8 @@ void place(Diagnostic& diagnostic, const Block& block, std::uint32_t pc) {
         diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
 }
 
-std::string place_text(const Block& block, std::uint32_t pc) {
-    const nvptx::Instruction* const instruction = instruction_at(block, pc);
+std::string place_text(const Block& block, const Warp& warp, std::uint32_t pc) {
+    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return "the end of the kernel";
     return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
 }
@@ -153,6 +153,24 @@ std::string masks(const Fault& fault) {
     return fmt::format("{}, and 0x{:08x} in {}", own, fault.other, lane_list(fault.lanes));
 }
 
+/// "at offset 12 of buffer 'x' (64 bytes)"
+std::string bytes_text(const Warp::Unwritten& at, const Block& block) {
+    const std::uint64_t id = at.address >> window_bits;
+    const bool global = at.space == Space::Global || (at.space == Space::Generic && id > std::uint64_t(Space::Const));
+    if (global) {
+        const auto buffer = block.launch_state().memory.describe(at.address);
+        if (!buffer) return fmt::format("at 0x{:x}", at.address);
+        return fmt::format("at offset {} of buffer '{}' ({})", at.address - buffer->address, buffer->name,
+                           plural(buffer->bytes, "byte"));
+    }
+    const Space space = at.space == Space::Generic ? Space(id) : at.space;
+    const std::uint64_t address = at.address & (window_bytes - 1);
+    const NamedRange* const range = block.variables(space).nearest(address);
+    if (!range) return fmt::format("at 0x{:x} of {} memory", address, space_name(space));
+    return fmt::format("at offset {} of '{}' in {} memory ({})", address - range->address, range->name,
+                       space_name(space), plural(range->bytes, "byte"));
+}
+
 std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split) {
     const Op& op = warp.code[split.pc];
     switch (split.wait) {
@@ -176,11 +194,11 @@ std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split
 
 void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp) {
     for (const Split& split : warp.splits()) {
-        const nvptx::Instruction* const instruction = instruction_at(block, split.pc);
+        const nvptx::Instruction* const instruction = instruction_at(warp, split.pc);
         diagnostic.notes.push_back(
             {instruction ? location(block.launch_state().module, instruction->where) : Location{},
              fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split),
-                         place_text(block, split.pc))});
+                         place_text(block, warp, split.pc))});
     }
 }
 
@@ -190,10 +208,29 @@ Location location(const nvptx::Module& module, const nvptx::Position& where) {
     return {module.file, where.line, where.column};
 }
 
+namespace {
+
+/// Where an undefined value came from, as far as it is known.
+void note_origin(Diagnostic& diagnostic, const Block& block, const Warp& warp) {
+    const Warp::Unwritten& from = warp.unwritten;
+    const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
+    const auto& module = block.launch_state().module;
+    std::string text = "a register that nothing has assigned";
+    if (instruction && from.bytes == 0)
+        text = fmt::format("the last undefined value came from lane {}, which is not there or not in the mask: {}",
+                           from.address, nvptx::print(module, *instruction));
+    else if (instruction)
+        text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
+                           nvptx::print(module, *instruction));
+    diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
+}
+
+}  // namespace
+
 Error fault_error(const Block& block, const ScheduledWarp& warp) {
     const Fault& fault = warp.fault;
     Diagnostic diagnostic;
-    place(diagnostic, block, warp.pc);
+    place(diagnostic, block, warp, warp.pc);
     const std::string by = who(block, warp, fault.lane);
     switch (fault.kind) {
         case Fault::Kind::Access: {
@@ -207,6 +244,20 @@ Error fault_error(const Block& block, const ScheduledWarp& warp) {
             diagnostic.message = fmt::format("{} store of {} at 0x{:x}, which can only be read, by {}",
                                              space_name(fault.space), plural(fault.bytes, "byte"), fault.address, by);
             diagnostic.hint = "parameters and constants cannot be written by a kernel";
+            break;
+        case Fault::Kind::Unwritten:
+            diagnostic.message = fmt::format(
+                "{} of {} {}, which nothing has written, by {}", fault.store ? "an atomic" : "a print",
+                plural(fault.bytes, "byte"),
+                bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            diagnostic.hint = "give the memory its first values before it is used";
+            break;
+        case Fault::Kind::Undefined:
+            diagnostic.message = fmt::format("{}, by {}", fault.message, by);
+            diagnostic.hint =
+                "what is read must have been written before: by the host, by an earlier launch, or by the "
+                "kernel (is a barrier missing, or an index too small or too large?)";
+            note_origin(diagnostic, block, warp);
             break;
         case Fault::Kind::Trap:
             diagnostic.message = fmt::format("the kernel trapped, in {}", by);
@@ -230,7 +281,7 @@ Error stuck_error(const Block& block, const ScheduledWarp& warp) {
     const auto found = std::find_if(warp.splits().begin(), warp.splits().end(), at_barrier);
     const bool barrier = found != warp.splits().end();
     const Split& split = barrier ? *found : warp.splits().front();
-    place(diagnostic, block, split.pc);
+    place(diagnostic, block, warp, split.pc);
     diagnostic.message = fmt::format("{} in divergent code: {} of warp {} in block {} {}, by {}",
                                      barrier ? "barrier" : "warp-wide instruction", lane_list(split.mask), warp.index,
                                      tuple(block.coordinates()), waits_for(block, warp, split),
@@ -250,7 +301,7 @@ Error deadlock_error(const Block& block) {
             exited += std::uint32_t(std::popcount(warp.existing));
         else if (!first)
             first = &warp;
-    place(diagnostic, block, first->splits().front().pc);
+    place(diagnostic, block, *first, first->splits().front().pc);
     diagnostic.message = fmt::format("deadlock in block {}: no warp can go on{}", tuple(block.coordinates()),
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
     diagnostic.hint = exited ? "threads that return early never reach the barrier: guard the work, not the barrier"
@@ -263,7 +314,7 @@ Error deadlock_error(const Block& block) {
 Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint) {
     Diagnostic diagnostic;
     const Split& split = warp.splits().front();
-    place(diagnostic, block, split.pc);
+    place(diagnostic, block, warp, split.pc);
     diagnostic.message = fmt::format("{}, in {}", message, who(block, warp, unsigned(std::countr_zero(split.mask))));
     diagnostic.hint = std::move(hint);
     return Error(std::move(diagnostic));
@@ -274,7 +325,7 @@ Error budget_error(const Block& block) {
     const std::uint64_t budget = block.launch_state().options.step_budget;
     for (const ScheduledWarp& warp : block.warps())
         if (!block.has_ended(warp) && !warp.splits().empty()) {
-            place(diagnostic, block, warp.splits().front().pc);
+            place(diagnostic, block, warp, warp.splits().front().pc);
             note_splits(diagnostic, block, warp);
             break;
         }

@@ -16,13 +16,15 @@ NamedRange& Variables::add(std::string_view name, std::uint64_t bytes, std::uint
     return ranges.back();
 }
 
-std::vector<View> Variables::views(std::byte* host, std::uint64_t lane_stride, bool writable) const {
+std::vector<View> Variables::views(std::byte* host, std::uint64_t lane_stride, bool writable,
+                                   std::uint8_t* written) const {
     std::vector<View> out(cells + 1);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
         const NamedRange& range = ranges[i];
         const std::uint64_t end = i + 1 < ranges.size() ? ranges[i + 1].address >> Cells::bits : cells;
+        std::uint8_t* const bits = written ? written + range.host / 8 : nullptr;
         for (std::uint64_t cell = range.address >> Cells::bits; cell < end; ++cell)
-            out[cell] = {host + range.host, range.address, range.bytes, lane_stride, writable};
+            out[cell] = {host + range.host, range.address, range.bytes, lane_stride, writable, bits, bits};
     }
     return out;
 }

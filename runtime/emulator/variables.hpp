@@ -32,8 +32,9 @@ struct Variables {
     /// Where one that is added now has its address.
     std::uint64_t next_address() const { return (cells << Cells::bits) + packed % 256; }
     NamedRange& add(std::string_view name, std::uint64_t bytes, std::uint64_t alignment);
-    /// The variable of each cell, and last one of nothing.
-    std::vector<View> views(std::byte* host, std::uint64_t lane_stride, bool writable) const;
+    /// The variable of each cell, and last one of nothing. `written` has a bit for each byte; nullptr: all have been.
+    std::vector<View> views(std::byte* host, std::uint64_t lane_stride, bool writable,
+                            std::uint8_t* written = nullptr) const;
     /// The one that an address lies in or nearest to, or nullptr.
     const NamedRange* nearest(std::uint64_t address) const;
 };

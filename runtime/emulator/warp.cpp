@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/emulator/block.hpp"
 #include "runtime/emulator/handlers_control.hpp"
 
 namespace ikat::emulator {
@@ -23,6 +24,35 @@ void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t e
     existing = live = lanes;
     turn_ = 0;
     strayed = false;
+}
+
+void ScheduledWarp::load(const Kernel& from) {
+    kernel = &from;
+    code = from.code.data();
+    lists = from.lists.data();
+    functions = from.functions.data();
+    function_count = std::uint32_t(from.functions.size());
+    predicate_bytes = from.predicate_bytes;
+    undefined = nullptr;
+    unwritten = {};
+}
+
+void ScheduledWarp::start_checking(const Kernel& checked, bool defined) {
+    load(checked);
+    checked_of = checked.checked_of.data();
+    plain_of = checked.plain_of.data();
+    undefined_.assign(checked.predicate_bytes / 4 + (checked.frame_bytes - checked.predicate_bytes) / 32, 0);
+    undefined = undefined_.data();
+    const std::uint32_t registers =
+        checked.predicate_bytes / 4 + (checked.register_bytes - checked.predicate_bytes) / 32;
+    if (!defined) std::fill_n(undefined, registers, all_lanes);
+    for (Split& split : splits_) {
+        const bool waits = split.wait != Split::Wait::None;  // at the op itself, behind what checks it
+        const bool last = split.pc + 1 == checked.checked_of.size();
+        split.pc = !waits ? checked_of[split.pc]
+                   : last ? std::uint32_t(checked.code.size() - 1)
+                          : checked_of[split.pc + 1] - 1;
+    }
 }
 
 void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) {
@@ -67,7 +97,14 @@ void ScheduledWarp::execute(Split split) {
     leave = Leave::None;
     mask = split.mask;
     ++turn_;
-    for (const Op* op = code + split.pc; op;) op = op->run(op, this, frame_, mask);
+    for (const Op* op = code + split.pc; op;) {
+        op = op->run(op, this, frame_, mask);
+        if (op || leave != Leave::Recheck) continue;
+        const std::uint32_t at = pc;  // perhaps under a guard: the same lanes go on at once
+        block->start_checking(*this, true);
+        leave = Leave::None;
+        op = code + checked_of[at];
+    }
     switch (leave) {
         case Leave::Reschedule: put(pc, mask, Split::Wait::None); break;
         case Leave::Diverge:
@@ -84,6 +121,7 @@ void ScheduledWarp::execute(Split split) {
         case Leave::Rendezvous: put(pc, mask, Split::Wait::Members); break;
         case Leave::Barrier: put(pc, mask, Split::Wait::Barrier); break;
         case Leave::Fault:
+        case Leave::Recheck:
         case Leave::None: splits_.push_back(split); break;
     }
 }

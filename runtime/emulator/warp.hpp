@@ -36,6 +36,11 @@ public:
 
     std::byte* frame() const { return frame_; }
 
+    /// Goes on in the checked code of the kernel: registers are all defined, or none is.
+    void start_checking(const Kernel& checked, bool defined);
+    /// The code of a kernel from its beginning.
+    void load(const Kernel& kernel);
+
 private:
     void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);
     std::size_t choose(std::minstd_rand* random);
@@ -45,6 +50,7 @@ private:
     bool release_met_members();
 
     std::vector<Split> splits_;
+    std::vector<std::uint32_t> undefined_;
     std::byte* frame_ = nullptr;
     std::uint64_t turn_ = 0;
 };

@@ -211,16 +211,18 @@ $again:
 
 TEST_CASE("a shared variable of a function is one, however often the function is inlined") {
     const std::string functions = R"(
-.func (.param .b32 r) next ()
-{ .reg .b32 %r<3>; .shared .u32 counter; atom.shared.add.u32 %r1, [counter], 1; st.param.b32 [r], %r1; ret; }
+.func (.param .b32 r) keep (.param .b32 n)
+{
+    .reg .b32 %r<3>; .shared .u32 kept;
+    ld.param.b32 %r2, [n]; atom.shared.exch.b32 %r1, [kept], %r2; st.param.b32 [r], %r1; ret;
+}
 )";
     const auto result = words(R"(
-    { .param .b32 a; call (a), next, (); ld.param.b32 %r2, [a]; }
-    { .param .b32 a; call (a), next, (); ld.param.b32 %r3, [a]; }
-    sub.u32 %r1, %r3, %r2;
+    { .param .b32 a; call (a), keep, (7); ld.param.b32 %r2, [a]; }
+    { .param .b32 a; call (a), keep, (9); ld.param.b32 %r1, [a]; }
 )",
                               functions, 1);
-    CHECK(result[0] == 1);
+    CHECK(result[0] == 7);
 }
 
 TEST_CASE("a failed assertion says so and stops the launch") {

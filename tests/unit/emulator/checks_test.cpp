@@ -23,7 +23,7 @@ std::string accessing(const std::string& instruction, int stride) {
 
 std::string finding(const std::string& text, std::uint32_t threads = 32, std::uint32_t blocks = 1) {
     Machine machine;
-    const auto x = machine.empty<std::uint32_t>("x", 64);
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64));
     return machine.failure(text, {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, x, x, x, 0u);
 }
 

@@ -343,7 +343,7 @@ TEST_CASE("a long run needs no stack") {
     const std::string text = kernel(R"(
     .shared .align 16 .b8 tile[1024];
     mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; mov.u32 %r1, 0; mov.u32 %r4, 0; ld.param.u64 %d1, [p0];
-    setp.eq.u32 %p4, %r2, %r2; mov.f32 %r10, 0f3F800000;
+    setp.eq.u32 %p4, %r2, %r2; mov.f32 %r10, 0f3F800000; st.shared.u32 [%r3+896], 0;
 $loop:
     and.b32 %r5, %r4, 15; shl.b32 %r5, %r5, 2; st.shared.u32 [%r3], %r4; ld.shared.u32 %r6, [%r5];
     xor.b32 %r15, %r3, 12; ld.shared.u32 %r7, [%r15]; st.shared.u32 [%r15], %r4;

@@ -59,7 +59,7 @@ TEST_CASE("saxpy over whole and partial warps and blocks") {
 
 TEST_CASE("instructions are counted exactly") {
     Machine machine;
-    const auto x = machine.empty<float>("x", 40), y = machine.buffer("y", std::vector<float>(40, 1.0f));
+    const auto x = machine.buffer("x", std::vector<float>(40)), y = machine.buffer("y", std::vector<float>(40, 1.0f));
     machine.run(saxpy, {.grid = {1, 1, 1}, .block = {64, 1, 1}}, 0.0f, x, y, 40u);
     // Warp 0 runs all 18 instructions with 32 lanes. Warp 1: 7 with 32 lanes, then 10 with 8, and ret: once for the 24
     // lanes that jumped there and waited, merged with the 8 that came.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which bytes of a piece of memory something has written: a bit for each byte, the lowest bit of a byte first.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace ikat::emulator::written {
+
+inline std::uint8_t bits_from(std::uint64_t first, std::uint64_t count) {
+    return std::uint8_t(((1u << count) - 1) << first);
+}
+
+/// Whether all of [at, at + count) is.
+inline bool all(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
+    const std::uint8_t* p = bits + at / 8;
+    const std::uint64_t first = at % 8;
+    if (first + count <= 8) {
+        const std::uint8_t wanted = bits_from(first, count);
+        return (*p & wanted) == wanted;
+    }
+    if (first) {
+        const std::uint8_t wanted = bits_from(first, 8 - first);
+        if ((*p++ & wanted) != wanted) return false;
+        count -= 8 - first;
+    }
+    for (; count >= 64; count -= 64, p += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, p, sizeof word);
+        if (~word) return false;
+    }
+    for (; count >= 8; count -= 8)
+        if (*p++ != 0xff) return false;
+    const std::uint8_t wanted = bits_from(0, count);
+    return !count || (*p & wanted) == wanted;
+}
+
+/// Bits of one byte; other host threads may change the rest of it.
+inline void change(std::uint8_t* p, std::uint8_t bits, bool to, bool others) {
+    if (others)
+        to ? __atomic_fetch_or(p, bits, __ATOMIC_RELAXED)
+           : __atomic_fetch_and(p, std::uint8_t(~bits), __ATOMIC_RELAXED);
+    else
+        *p = to ? std::uint8_t(*p | bits) : std::uint8_t(*p & ~bits);
+}
+
+inline void set(std::uint8_t* bits, std::uint64_t at, std::uint64_t count, bool others, bool to = true) {
+    std::uint8_t* p = bits + at / 8;
+    if (const std::uint64_t first = at % 8; first || count < 8) {
+        const std::uint64_t here = std::min(8 - first, count);
+        change(p++, bits_from(first, here), to, others);
+        count -= here;
+    }
+    std::memset(p, to ? 0xff : 0, count / 8);
+    if (count % 8) change(p + count / 8, bits_from(0, count % 8), to, others);
+}
+
+}  // namespace ikat::emulator::written

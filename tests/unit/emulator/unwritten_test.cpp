@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that nothing has written: a finding where what was read there is used, and none where it is only carried
+// about.
+#include "tests/unit/emulator/evaluate.hpp"
+
+using namespace ikat;
+using tests::contains;
+using tests::kernel;
+using tests::Machine;
+
+namespace {
+
+/// Thread i has %r1 = i, %d1 = &x[i], %d2 = &y[i], %d3 = x, %d4 = y; x is written by the host, y is not.
+std::string threads(const std::string& body, const std::string& scope = "") {
+    return kernel(R"(    .shared .align 16 .b8 tile[512]; .local .align 16 .b8 own[32]; .reg .f32 %f<8>;
+    mov.u32 %r1, %tid.x; ld.param.u64 %d3, [p0]; ld.param.u64 %d4, [p1];
+    mad.wide.u32 %d1, %r1, 4, %d3; mad.wide.u32 %d2, %r1, 4, %d4;
+    mov.u32 %r2, tile; mad.lo.u32 %r2, %r1, 4, %r2;
+)" + body + "\n$end: ret;\n",
+                  scope);
+}
+
+std::string finding(const std::string& body, std::uint32_t count = 32, bool registers = false) {
+    Machine machine;
+    machine.options.check_registers = registers;
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+    const auto y = machine.empty<std::uint32_t>("y", 64);
+    return machine.failure(threads(body), {.block = {count, 1, 1}}, x, y, x, 0u);
+}
+
+/// How memory of each kind is loaded into %r5 where nothing has written it.
+const char* const unwritten_loads[] = {
+    "ld.global.u32 %r5, [%d2];",  // lane by lane
+    "ld.global.u32 %r5, [%d4];",  // one for all
+    "mul.lo.u32 %r6, %r1, 7; and.b32 %r6, %r6, 63; mad.wide.u32 %d5, %r6, 4, %d4; ld.global.u32 %r5, [%d5];",
+    "ld.shared.u32 %r5, [%r2];",
+    "ld.shared.u32 %r5, [tile];",
+    "cvt.u64.u32 %d5, %r2; cvta.shared.u64 %d5, %d5; ld.u32 %r5, [%d5];",
+    "ld.local.u32 %r5, [own];",
+    "ld.shared.v4.u32 {%r6, %r7, %r8, %r5}, [tile];",
+    "setp.lt.u32 %p9, %r1, 20; mov.u32 %r5, 0; @%p9 ld.shared.u32 %r5, [%r2];",
+    "st.shared.u32 [%r2], %r1; setp.eq.u32 %p9, %r1, 7; @%p9 ld.shared.u32 %r2, [tile+128]; mov.u32 %r5, %r2;",
+};
+
+}  // namespace
+
+TEST_CASE("an undefined value is found where it is used, whichever memory it comes from") {
+    for (const char* load : unwritten_loads) {
+        INFO(load);
+        const auto after = [&](const std::string& use) { return finding(load + std::string("\n") + use); };
+        CHECK_THAT(after("st.global.u32 [%d1], %r5;"), contains("an undefined value is stored to a buffer, by block"));
+        CHECK_THAT(after("add.u32 %r9, %r5, 1; mul.lo.u32 %r9, %r9, 2; st.global.u32 [%d1], %r9;"),
+                   contains("an undefined value is stored to a buffer"));
+        CHECK_THAT(after("mad.wide.u32 %d5, %r5, 4, %d3; ld.global.u32 %r9, [%d5];"),
+                   contains("an address is undefined"));
+        CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 bra $end;"), contains("a branch is on an undefined value"));
+        CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 st.global.u32 [%d1], %r1;"),
+                   contains("an instruction's guard is undefined"));
+        CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; vote.sync.ballot.b32 %r9, %p1, -1;"),
+                   contains("a warp-wide instruction is given an undefined value"));
+        CHECK_THAT(after("red.global.add.u32 [%d1], %r5;"), contains("an atomic is given an undefined value"));
+        CHECK_THAT(after("shfl.sync.bfly.b32 %r9, %r5, 1, 31, -1; st.global.u32 [%d1], %r9;"),
+                   contains("an undefined value is stored to a buffer"));
+        CHECK_THAT(after("st.local.u32 [own+16], %r5; ld.local.u32 %r9, [own+16]; st.global.u32 [%d1], %r9;"),
+                   contains("an undefined value is stored to a buffer"));
+        CHECK(after("add.u32 %r9, %r5, 1; st.shared.u32 [tile+256], %r9;") == "no failure");
+    }
+}
+
+TEST_CASE("a finding names the place of use and of the load") {
+    const std::string text = finding("ld.shared.u32 %r5, [%r2+8];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%d1], %r5;");
+    CHECK_THAT(text, contains("kernel.ptx:12:"));
+    CHECK_THAT(text, contains("st.global.u32 [%d1], %r5;"));
+    CHECK_THAT(text,
+               contains("the last undefined value was loaded at offset 132 of 'tile' in shared memory (512 bytes): "
+                        "ld.shared.u32 %r5, [%r2+8];"));
+    CHECK_THAT(text, contains("what is read must have been written before"));
+    CHECK_THAT(finding("ld.global.u32 %r5, [%d4+12]; st.global.u32 [%d1], %r5;"),
+               contains("loaded at offset 12 of buffer 'y' (256 bytes)"));
+}
+
+TEST_CASE("what was written is defined") {
+    for (const char* code : {
+             "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;",
+             "st.shared.u32 [%r2], %r1; bar.sync 0; ld.shared.u32 %r5, [tile]; st.global.u32 [%d1], %r5;",
+             "st.global.u32 [%d2], %r1; ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;",
+             "mov.u32 %r6, tile; mad.lo.u32 %r6, %r1, 16, %r6; st.shared.v4.u32 [%r6], {%r1, %r1, %r1, %r1}; bar.sync "
+             "0;"
+             "xor.b32 %r6, %r6, 16; ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r6]; st.global.u32 [%d1], %r8;",
+             "setp.lt.u32 %p1, %r1, 9; @%p1 st.shared.u32 [%r2], %r1; @%p1 ld.shared.u32 %r5, [%r2];"
+             "@%p1 st.global.u32 [%d1], %r5;",
+             "mul.lo.u32 %r6, %r1, 12; mov.u32 %r7, tile; add.u32 %r7, %r7, %r6; st.shared.u32 [%r7], %r1;"
+             "ld.shared.u32 %r5, [%r7]; st.global.u32 [%d1], %r5;",
+             "st.local.u8 [own], %r1; ld.local.u8 %r5, [own]; st.global.u32 [%d1], %r5;",
+             "atom.shared.exch.b32 %r5, [%r2], 5; ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;",
+         }) {
+        INFO(code);
+        CHECK(finding(code) == "no failure");
+    }
+    // in the checked code, too: the first load is of nothing and never used
+    const std::string nothing = "ld.shared.u32 %r30, [tile+508]; mov.u32 %r31, %r30;\n";
+    CHECK(finding(nothing + "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;") ==
+          "no failure");
+    CHECK(finding(nothing + "st.shared.u32 [%r2], %r30; st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2];"
+                            "setp.lt.u32 %p1, %r5, 9; @%p1 st.global.u32 [%d1], %r5;") == "no failure");
+    CHECK_THAT(finding("st.shared.u32 [%r2], %r1; ld.shared.u32 %r30, [tile+508]; st.shared.u32 [%r2], %r30;"
+                       "ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;"),
+               contains("an undefined value is stored to a buffer"));
+}
+
+TEST_CASE("padding is copied in silence, and byte by byte it is known what is defined") {
+    // the lowest byte of each word is written
+    const std::string one_byte = "mov.b16 %h1, 7; st.shared.u8 [%r2], %h1; ld.shared.u32 %r5, [%r2];\n";
+    for (const char* use :
+         {"st.shared.u32 [%r2+128], %r5; ld.shared.u8 %r6, [%r2+128]; st.global.u32 [%d1], %r6;",
+          "and.b32 %r6, %r5, 255; st.global.u32 [%d1], %r6;", "cvt.u32.u8 %r6, %r5; st.global.u32 [%d1], %r6;",
+          "shl.b32 %r6, %r5, 24; st.global.u32 [%d1], %r6;", "bfe.u32 %r6, %r5, 2, 6; st.global.u32 [%d1], %r6;",
+          "prmt.b32 %r6, %r5, 0, 0x4440; st.global.u32 [%d1], %r6;",
+          "or.b32 %r6, %r5, 0xffffff00; setp.eq.u32 %p1, %r6, 3; @%p1 st.global.u32 [%d1], %r6;",
+          "add.u32 %r6, %r5, 3; and.b32 %r6, %r6, 255; st.global.u32 [%d1], %r6;", "st.global.u8 [%d1], %r5;",
+          "st.global.u32 [%d1], %r5;",  // a struct of a byte and padding
+          "bfi.b32 %r6, %r5, 0, 8, 8; st.global.u32 [%d1], %r6;",
+          "shr.u32 %r6, %r5, 8; shl.b32 %r6, %r6, 24; shr.u32 %r7, %r5, 0; and.b32 %r7, %r7, 15; st.global.u32 [%d1], "
+          "%r7;",
+          "cvt.u16.u32 %h2, %r5; mov.b32 %r6, {%h2, %h2}; and.b32 %r6, %r6, 0xff00ff; st.global.u32 [%d1], %r6;",
+          "selp.b32 %r6, %r1, %r5, 1; setp.ne.u32 %p1, %r6, 3; @%p1 st.global.u32 [%d1], %r6;",
+          "mov.b64 %d5, {%r1, %r5}; cvt.u32.u64 %r6, %d5; st.global.u32 [%d1], %r6;"}) {
+        INFO(use);
+        CHECK(finding(one_byte + use) == "no failure");
+    }
+    for (const char* use :
+         {"shr.u32 %r6, %r5, 8; st.global.u32 [%d1], %r6;",
+          "and.b32 %r6, %r5, 511;"
+          "setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
+          "cvt.u32.u16 %r6, %r5; setp.eq.u32 %p1, %r6, 3; @%p1 bra $end;",
+          "bfe.u32 %r6, %r5, 8, 8; st.global.u32 [%d1], %r6;", "cvt.rn.f32.u32 %f1, %r5; st.global.f32 [%d1], %f1;",
+          "prmt.b32 %r6, %r5, 0, 0x1111; st.global.u32 [%d1], %r6;",
+          "mov.b64 %d5, {%r1, %r5}; shr.u64 %d5, %d5, 40; st.global.u64 [%d3], %d5;"}) {
+        INFO(use);
+        CHECK_THAT(finding(one_byte + use), contains("undefined"));
+    }
+    // a vector of floats has no padding
+    CHECK_THAT(finding("ld.shared.u32 %r5, [tile]; mov.b32 %f1, %r5; mov.f32 %f2, 0f3F800000;"
+                       "st.global.v2.f32 [%d3], {%f2, %f1};"),
+               contains("an undefined value is stored to a buffer"));
+    CHECK(finding("ld.shared.u32 %r5, [tile]; st.global.v2.b32 [%d3], {%r1, %r5};") == "no failure");
+}
+
+TEST_CASE("atomics and prints read at once") {
+    CHECK_THAT(
+        finding("red.global.add.u32 [%d2], 1;"),
+        contains("an atomic of 4 bytes at offset 0 of buffer 'y' (256 bytes), which nothing has written, by block"));
+    CHECK_THAT(finding("atom.shared.cas.b32 %r5, [%r2], 0, 1;"), contains("'tile' in shared memory (512 bytes), which "
+                                                                          "nothing has written"));
+    CHECK(finding("st.shared.u32 [%r2], 0; atom.shared.add.u32 %r5, [%r2], 1; st.global.u32 [%d1], %r5;") ==
+          "no failure");
+}
+
+TEST_CASE("what a launch has written the next may read, and what it has not it may not") {
+    Machine machine;
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+    const auto y = machine.empty<std::uint32_t>("y", 64);
+    machine.run(threads("st.global.u32 [%d2], %r1;"), {.block = {33, 1, 1}}, x, y, x, 0u);
+    CHECK(machine.failure(threads("ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;"), {.block = {33, 1, 1}}, x, y,
+                          x, 0u) == "no failure");
+    CHECK_THAT(machine.failure(threads("ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;"), {.block = {34, 1, 1}}, x,
+                               y, x, 0u),
+               contains("by block (0,0,0) thread (33,0,0)"));
+    const std::uint32_t five[] = {5};
+    machine.memory.write(y + 33 * 4, std::as_bytes(std::span(five)));
+    CHECK(machine.failure(threads("ld.global.u32 %r5, [%d2]; st.global.u32 [%d1], %r5;"), {.block = {34, 1, 1}}, x, y,
+                          x, 0u) == "no failure");
+}
+
+TEST_CASE("each block has shared memory of its own, and each call keeps the undefined apart") {
+    Machine machine;
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+    const auto y = machine.empty<std::uint32_t>("y", 64);
+    const std::string first_only = threads(
+        "mov.u32 %r6, %ctaid.x; setp.ne.u32 %p1, %r6, 0; @!%p1 st.shared.u32 [%r2], %r1; bar.sync 0;"
+        "ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;");
+    CHECK_THAT(machine.failure(first_only, {.grid = {2, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u),
+               contains("by block (1,0,0)"));
+    CHECK(machine.failure(first_only, {.grid = {1, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
+    // a recursion, entered with something undefined in hand
+    const std::string calls = R"(
+.func (.param .b32 result) down (.param .b32 n)
+{
+    .reg .b32 %r<8>; .reg .pred %p<2>;
+    ld.param.u32 %r1, [n]; mov.u32 %r2, 0; setp.eq.u32 %p1, %r1, 0; @%p1 bra $out;
+    sub.u32 %r3, %r1, 1;
+    { .param .b32 a; .param .b32 r; st.param.b32 [a], %r3; call (r), down, (a); ld.param.b32 %r4, [r]; }
+    add.u32 %r2, %r4, %r1;
+$out: st.param.b32 [result], %r2; ret;
+}
+)";
+    for (const char* before : {"", "ld.shared.u32 %r30, [tile+508];"})
+        CHECK(machine.failure(threads(std::string(before) +
+                                          "{ .param .b32 a; .param .b32 r; and.b32 %r6, %r1, 3; st.param.b32 [a], %r6;"
+                                          "call (r), down, (a); ld.param.b32 %r5, [r]; } st.global.u32 [%d1], %r5;",
+                                      calls),
+                              {.block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
+    CHECK(machine.get<std::uint32_t>(x, 4) == std::vector<std::uint32_t>{0, 1, 3, 6});
+}
+
+TEST_CASE("lanes that leave for the checked code in loops and branches come back with the right values") {
+    Machine machine;
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+    const auto y = machine.empty<std::uint32_t>("y", 64);
+    for (const std::uint32_t seed : {0u, 1u, 2u}) {
+        machine.options.seed = seed;
+        machine.run(threads(R"(
+    mov.u32 %r5, 0; mov.u32 %r6, 0;
+$loop:
+    setp.eq.u32 %p2, %r6, 5; setp.gt.u32 %p3, %r1, 12; and.pred %p2, %p2, %p3;
+    @%p2 ld.shared.u32 %r30, [%r2];
+    @!%p2 add.u32 %r5, %r5, %r6;
+    and.b32 %r7, %r1, 1; setp.eq.u32 %p4, %r7, 0; @%p4 bra $even;
+    add.u32 %r5, %r5, 100;
+$even:
+    add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %r1; @%p1 bra $loop;
+    shfl.sync.idx.b32 %r8, %r5, 31, 31, -1;
+    add.u32 %r5, %r5, %r8; st.global.u32 [%d1], %r5;)"),
+                    {.block = {32, 1, 1}}, x, y, x, 0u);
+        const auto got = machine.get<std::uint32_t>(x, 32);
+        const auto expected = [](std::uint32_t i) {
+            std::uint32_t sum = 0;
+            for (std::uint32_t n = 0; n == 0 || n < i; ++n) sum += (n == 5 && i > 12 ? 0 : n) + (i % 2 ? 100 : 0);
+            return sum;
+        };
+        for (std::uint32_t i = 0; i < 32; ++i) CHECK(got[i] == expected(i) + expected(31));
+    }
+}
+
+TEST_CASE("a shuffle from a lane that is not there gives nothing") {
+    const std::string sum = "shfl.sync.bfly.b32 %r5, %r1, 16, 31, -1;\n";
+    CHECK(finding(sum + "add.u32 %r6, %r5, 1;", 20) == "no failure");
+    const std::string text = finding(sum + "st.global.u32 [%d1], %r5;", 20);
+    CHECK_THAT(text, contains("an undefined value is stored to a buffer, by block (0,0,0) thread (4,0,0)"));
+    CHECK_THAT(text, contains("came from lane 31, which is not there or not in the mask: shfl.sync.bfly.b32"));
+    CHECK_THAT(finding("setp.lt.u32 %p1, %r1, 16; @!%p1 bra $end; shfl.sync.down.b32 %r5, %r1, 2, 31, 0xffff;"
+                       "st.global.u32 [%d1], %r5;"),
+               contains("came from lane 17, which is not there or not in the mask"));
+    CHECK(finding("shfl.sync.down.b32 %r5|%p1, %r1, 2, 0x1f, -1; st.global.u32 [%d1], %r5;") == "no failure");
+}
+
+TEST_CASE("registers that nothing has assigned, where they are asked for") {
+    CHECK(finding("st.global.u32 [%d1], %r40;") == "no failure");
+    const std::string text = finding("st.global.u32 [%d1], %r40;", 32, true);
+    CHECK_THAT(text, contains("an undefined value is stored to a buffer"));
+    CHECK_THAT(text, contains("a register that nothing has assigned"));
+    CHECK_THAT(finding("@%p7 bra $end;", 32, true), contains("a branch is on an undefined value"));
+    CHECK_THAT(finding("setp.lt.u32 %p1, %r1, 9; @%p1 mov.u32 %r40, 5; st.global.u32 [%d1], %r40;", 32, true),
+               contains("thread (9,0,0)"));
+    CHECK(finding("setp.lt.u32 %p1, %r1, 9; @%p1 mov.u32 %r40, 5; @%p1 st.global.u32 [%d1], %r40;", 32, true) ==
+          "no failure");
+    CHECK(finding("mov.u32 %r5, 0; add.cc.u32 %r5, %r5, 1; addc.u32 %r5, %r5, 0; st.global.u32 [%d1], %r5;", 32,
+                  true) == "no failure");
+}
