@@ -92,7 +92,7 @@ const Op* atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const Space space = Space(op->y);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t address = addresses[lane] + std::uint64_t(std::int64_t(std::int32_t(op->x)));
+        const std::uint64_t address = with_offset(op, space, addresses[lane]);
         std::byte* const at = A == Atomic::Exchange ? bytes_to_exchange(w, op, space, lane, address, sizeof(T))
                                                     : lane_bytes_written(w, op, space, lane, address, sizeof(T), true);
         if (!at) return nullptr;
@@ -153,7 +153,7 @@ const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mas
     const auto* const c = reinterpret_cast<const std::uint64_t*>(frame + op->c);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t address = addresses[lane] + std::uint64_t(std::int64_t(std::int32_t(op->x)));
+        const std::uint64_t address = with_offset(op, Space(op->y), addresses[lane]);
         std::byte* const at = Compares ? lane_bytes_written(w, op, Space(op->y), lane, address, sizeof(Words), true)
                                        : bytes_to_exchange(w, op, Space(op->y), lane, address, sizeof(Words));
         if (!at) return nullptr;

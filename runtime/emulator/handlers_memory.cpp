@@ -119,7 +119,7 @@ HWY_NOINLINE bool move_lanes(const Op* op, Warp* w, std::byte* frame, std::uint3
     const A* const a = lanes_at<A>(frame, op->a);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
-        const std::uint64_t address = std::uint64_t(a[lane]) + offset_of(op);
+        const std::uint64_t address = with_offset(op, space, a[lane]);
         View view;
         std::byte* const memory = lane_bytes(w, op, space, lane, address, Bytes, Store, &view);
         if (!memory) return false;

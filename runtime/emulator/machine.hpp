@@ -171,6 +171,14 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     return view;
 }
 
+/// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum wraps:
+/// a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the offset).
+inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) {
+    const std::uint64_t sum = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
+    const bool has_window = space == Space::Shared || space == Space::Local || space == Space::Const;
+    return has_window && base >> 32 == 0 ? std::uint32_t(sum) : sum;
+}
+
 /// One lane's bytes at an address, or nullptr after recording a fault.
 /// `found`, if given, is the view.
 inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels at the edges of types, against what the host computes: narrow loads widened, products and addresses of
+// negative numbers, offsets beyond 2^31, ranges that end where their type does, sums that must not be fused, values
+// that memory must not remember.
+#include <cmath>
+#include <limits>
+
+#include "tests/differential/simt/run.hpp"
+
+namespace ikat::test {
+namespace {
+
+using u32s = std::vector<std::uint32_t>;
+using i64s = std::vector<std::int64_t>;
+
+// ---- widening
+
+template <class E>
+const auto widened = kernel("widened", params("x", "y"), [](In<E> x, InOut<std::int64_t> y) {
+    u32 i = thread_id().x;
+    y[i * 4] = cast<i64>(x[i]);
+    y[i * 4 + 1] = cast<i64>(cast<i32>(x[i]) * 3);
+    y[i * 4 + 2] = cast<i64>(cast<u32>(x[i]));
+    y[i * 4 + 3] = cast<i64>(x[i]) * 3 - 5;
+});
+
+template <class E>
+void check_widened() {
+    std::vector<E> x(32);
+    for (std::uint32_t i = 0; i < 32; ++i) x[i] = E(0x9e3779b97f4a7c15u * i >> 13);
+    x[1] = std::numeric_limits<E>::max(), x[2] = std::numeric_limits<E>::min(), x[3] = E(-1);
+    auto y = simt_device().upload(i64s(128), "y");
+    simt_device().launch(widened<E>, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    const i64s got = y.download();
+    for (std::size_t i = 0; i < 32; ++i) {
+        CHECK(got[i * 4] == std::int64_t(x[i]));
+        CHECK(got[i * 4 + 1] == std::int64_t(std::int32_t(std::uint32_t(std::int32_t(x[i])) * 3)));
+        CHECK(got[i * 4 + 2] == std::int64_t(std::uint32_t(x[i])));
+        CHECK(got[i * 4 + 3] == std::int64_t(x[i]) * 3 - 5);
+    }
+}
+
+TEST_CASE("narrow loads are extended as their type says") {
+    check_widened<std::int8_t>();
+    check_widened<std::uint8_t>();
+    check_widened<std::int16_t>();
+    check_widened<std::uint16_t>();
+    check_widened<std::int32_t>();
+    check_widened<std::uint32_t>();
+}
+
+/// x * 2^n in 64 bits, as shifts and as products: what mul.wide may do, and from 2^31 on may not.
+const auto shifted = kernel("shifted", params("x", "y"), [](In<std::int32_t> x, InOut<std::int64_t> y) {
+    u32 i = thread_id().x;
+    auto s = cast<i64>(x[i]);
+    auto u = cast<i64>(cast<u64>(bit_cast<u32>(x[i])));
+    for (std::uint32_t n = 0; n < 5; ++n) {
+        y[i * 25 + n * 5] = s << (29 + n);
+        y[i * 25 + n * 5 + 1] = u << (29 + n);
+        y[i * 25 + n * 5 + 2] = s * (std::int64_t(1) << (29 + n));
+        y[i * 25 + n * 5 + 3] = u * (std::int64_t(1) << (29 + n));
+        y[i * 25 + n * 5 + 4] = s * -(std::int64_t(1) << (29 + n)) + u;
+    }
+});
+
+TEST_CASE("products and shifts by powers of two around 2^31") {
+    std::vector<std::int32_t> x{0, 1, -1, 2, -2, 3, 1 << 30, INT32_MAX, INT32_MIN, INT32_MIN + 1, -12345, 54321};
+    auto y = simt_device().upload(i64s(x.size() * 25), "y");
+    simt_device().launch(shifted, runtime::Grid{{1}, {std::uint32_t(x.size())}}, simt_device().upload(x, "x"), y);
+    const i64s got = y.download();
+    for (std::size_t i = 0; i < x.size(); ++i)
+        for (std::uint32_t n = 0; n < 5; ++n) {
+            const auto s = std::uint64_t(std::int64_t(x[i])), u = std::uint64_t(std::uint32_t(x[i]));
+            const auto at = [&](std::size_t k) { return std::uint64_t(got[i * 25 + n * 5 + k]); };
+            INFO(x[i] << " by 2^" << 29 + n);
+            CHECK(at(0) == s << (29 + n));
+            CHECK(at(1) == u << (29 + n));
+            CHECK(at(2) == s << (29 + n));
+            CHECK(at(3) == u << (29 + n));
+            CHECK(at(4) == u - (s << (29 + n)));
+        }
+}
+
+// ---- addresses
+
+/// Elements of a table in which element k is k, at sums and differences with constants on either side.
+const auto differences =
+    kernel("differences", params("x", "y", "a", "b"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u32 a, u32 b) {
+        Shared<std::uint32_t, 64> s;
+        u32 i = thread_id().x;
+        s[i] = i, s[i + 32] = i + 32;
+        sync_block();
+        auto wide_a = cast<i64>(bit_cast<i32>(a)), wide_b = cast<i64>(bit_cast<i32>(b));
+        y[0] = x[a - (b + 3)];
+        y[1] = x[(a + 5) - (b - 3)];
+        y[2] = x[(a - 5) - b];
+        y[3] = s[a - (b + 3)];
+        y[4] = s[(a + 5) - (b - 3)];
+        y[5] = x[cast<u64>(wide_a - (wide_b + 3))];
+        y[6] = x[cast<u64>((wide_a - 4) - (wide_b - 9))];
+        y[7] = x[cast<u64>(cast<i64>(bit_cast<i32>(b) - 60) + 60)];
+        y[8] = x[cast<u64>(cast<i64>(bit_cast<i32>(b - 60)) * 2 + 120)];
+        y[9] = s[(b + 17) * 2 - a];
+        y[10] = x[(a - b) * 2 - (b + 1)];
+    });
+
+TEST_CASE("addresses of differences keep the signs of their constants") {
+    u32s x(256);
+    for (std::uint32_t k = 0; k < 256; ++k) x[k] = k;
+    const std::uint32_t a = 40, b = 11;
+    auto y = simt_device().upload(u32s(11), "y");
+    simt_device().launch(differences, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y, a, b);
+    CHECK(y.download() == u32s{a - b - 3, a - b + 8, a - b - 5, a - b - 3, a - b + 8, a - b - 3, a - b + 5, b, 2 * b,
+                               2 * b + 34 - a, 2 * (a - b) - b - 1});
+}
+
+/// From where `first` elements would be: with the constant it is inside.
+template <std::uint64_t constant>
+const auto far = kernel("far", params("x", "y", "first"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u64 first) {
+    u32 i = thread_id().x;
+    y[i] = x[cast<u64>(i) + first + constant] + x[(first + (constant + 1)) + cast<u64>(i)];
+    y[i + 32] = x.slice(first).slice(constant)[i];
+});
+
+template <std::uint64_t constant>
+void check_far(const runtime::Buffer<std::uint32_t>& x) {
+    auto y = simt_device().upload(u32s(64), "y");
+    simt_device().launch(far<constant>, runtime::Grid{{1}, {32}}, x, y, 7 - constant);
+    const u32s got = y.download();
+    INFO(constant);
+    for (std::uint32_t i = 0; i < 32; ++i) {
+        CHECK(got[i] == 2 * (i + 7) + 1);
+        CHECK(got[i + 32] == i + 7);
+    }
+}
+
+TEST_CASE("constants of 2^31 to 2^32 bytes and beyond in an address") {
+    u32s x(64);
+    for (std::uint32_t k = 0; k < 64; ++k) x[k] = k;
+    const auto buffer = simt_device().upload(x, "x");
+    check_far<(1u << 29) - 1>(buffer);  // bytes: 2^31 - 4
+    check_far<(1u << 29)>(buffer);
+    check_far<(1u << 29) + 5>(buffer);
+    check_far<(1u << 30) - 4>(buffer);  // 2^32 - 16
+    check_far<(1u << 30)>(buffer);
+    check_far<(1ull << 32) - 1>(buffer);
+    check_far<(1ull << 40) + 3>(buffer);
+}
+
+// ---- ranges
+
+template <class E, std::uint32_t step, unsigned factor>
+const auto counted = kernel("counted", params("bounds", "y"), [](In<E> bounds, InOut<std::uint64_t> y) {
+    u32 t = thread_id().x;
+    u64 rounds = 0, sum = 0;
+    for (auto i : range(bounds[2 * t], bounds[2 * t + 1], E(step)).unroll(factor)) {
+        ++rounds;
+        sum = sum * 31 + cast<u64>(i);
+    }
+    y[2 * t] = rounds, y[2 * t + 1] = sum;
+});
+
+template <class E, std::uint32_t step, unsigned factor>
+void check_counted() {
+    constexpr E lowest = std::numeric_limits<E>::min(), highest = std::numeric_limits<E>::max();
+    const E edges[] = {lowest, E(lowest + 1), E(lowest + 9), E(-2), 0, 3, 10, E(highest - 9), E(highest - 1), highest};
+    std::vector<E> bounds;
+    for (E begin : edges)
+        for (E end : edges)
+            if (begin >= end || (__int128(end) - begin) / step < 100) bounds.insert(bounds.end(), {begin, end});
+    auto y = simt_device().upload(std::vector<std::uint64_t>(bounds.size()), "y");
+    simt_device().launch(counted<E, step, factor>, runtime::Grid{{1}, {std::uint32_t(bounds.size() / 2)}},
+                         simt_device().upload(bounds, "bounds"), y);
+    const auto got = y.download();
+    for (std::size_t t = 0; t < bounds.size() / 2; ++t) {
+        std::uint64_t rounds = 0, sum = 0;
+        for (__int128 i = bounds[2 * t]; i < bounds[2 * t + 1]; i += step) ++rounds, sum = sum * 31 + std::uint64_t(i);
+        INFO("from " << std::int64_t(bounds[2 * t]) << " to " << std::int64_t(bounds[2 * t + 1]) << " by " << step);
+        CHECK(got[2 * t] == rounds);
+        CHECK(got[2 * t + 1] == sum);
+    }
+}
+
+template <class E>
+void check_ranges() {
+    check_counted<E, 1, 1>();
+    check_counted<E, 7, 1>();
+    check_counted<E, 1, 4>();
+    check_counted<E, 7, 3>();
+    check_counted<E, (std::uint64_t(std::numeric_limits<E>::max()) >> 1 & 0x7fffffff), 2>();
+}
+
+TEST_CASE("a range near the ends of its type counts exactly") {
+    check_ranges<std::int8_t>();
+    check_ranges<std::uint8_t>();
+    check_ranges<std::int16_t>();
+    check_ranges<std::uint16_t>();
+    check_ranges<std::int32_t>();
+    check_ranges<std::uint32_t>();
+    check_ranges<std::int64_t>();
+    check_ranges<std::uint64_t>();
+}
+
+const auto constant_ranges = kernel("constant_ranges", params("y"), [](InOut<std::uint32_t> y) {
+    u32 rounds = 0;
+    i32 last = 0;
+    for (auto i : range(i32(INT32_MIN), INT32_MIN + 5, 2)) ++rounds, last = i;
+    y[0] = rounds, y[1] = bit_cast<u32>(last);
+    for (auto i : range(i32(INT32_MIN), INT32_MIN, 1)) ++rounds, last = i;
+    for (auto i : range(i32(INT32_MAX), INT32_MIN, 1)) ++rounds, last = i;
+    y[2] = rounds;
+    for (auto i : range(i32(INT32_MAX - 3), INT32_MAX, 2)) ++rounds, last = i;
+    y[3] = rounds, y[4] = bit_cast<u32>(last);
+    for (auto i : range(i32(INT32_MIN), INT32_MAX, INT32_MAX)) ++rounds, last = i;
+    y[5] = rounds, y[6] = bit_cast<u32>(last);
+});
+
+TEST_CASE("ranges of constants near INT_MIN and INT_MAX") {
+    CHECK(run(constant_ranges, 1, 1, u32s(7)) == u32s{3, 0x80000004, 3, 5, 0x7ffffffe, 8, 0x7ffffffe});
+}
+
+/// The variable that decides is assigned in the condition alone.
+const auto in_condition = kernel("in_condition", params("y", "limit"), [](InOut<std::uint32_t> y, u32 limit) {
+    u32 n = 0, rounds = 0;
+    while_(
+        [&] {
+            n += 3;
+            return n < limit;
+        },
+        [&] { ++rounds; });
+    y[0] = n, y[1] = rounds;
+    u32 m = limit;
+    while_(
+        [&] {
+            m = m / 2;
+            return m != 0;
+        },
+        [&] { if_(m == 5, [&] { break_(); }); });
+    y[2] = m;
+});
+
+TEST_CASE("a variable that only a while's condition assigns") {
+    CHECK(run(in_condition, 1, 1, u32s(3), 10u) == u32s{12, 3, 5});
+    CHECK(run(in_condition, 1, 1, u32s(3), 0u) == u32s{3, 0, 0});
+    CHECK(run(in_condition, 1, 1, u32s(3), 64u) == u32s{66, 21, 0});
+}
+
+// ---- floats and memory
+
+const auto separate = kernel("separate", params("x", "y"), [](In<float> x, InOut<float> y) {
+    u32 i = thread_id().x;
+    y[i * 4] = x[i] * x[i] + x[i + 1];
+    y[i * 4 + 1] = x[i + 1] - x[i] * x[i];
+    y[i * 4 + 2] = fma(x[i], x[i], x[i + 1]);
+    f32 product = x[i] * x[i];
+    y[i * 4 + 3] = product - x[i + 1];
+});
+
+TEST_CASE("a product and a sum round twice, fma once") {
+    std::vector<float> x;
+    for (int k = 1; k <= 16; ++k) x.insert(x.end(), {1 + float(k) * 0x1p-23f, -1 - float(2 * k) * 0x1p-23f});
+    x.push_back(1);
+    auto y = simt_device().upload(std::vector<float>(128), "y");
+    simt_device().launch(separate, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    const std::vector<float> got = y.download();
+    int differ = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+        const volatile float product = x[i] * x[i];
+        const float fused = std::fma(x[i], x[i], x[i + 1]);
+        CHECK(got[i * 4] == product + x[i + 1]);
+        CHECK(got[i * 4 + 1] == x[i + 1] - product);
+        CHECK(got[i * 4 + 2] == fused);
+        CHECK(got[i * 4 + 3] == product - x[i + 1]);
+        differ += fused != product + x[i + 1];
+    }
+    CHECK(differ > 8);  // or the test says nothing
+}
+
+const auto overwritten = kernel("overwritten", params("x"), [](InOut<std::uint32_t> x) {
+    Shared<std::uint32_t, 64> s;
+    u32 i = thread_id().x;
+    s[i] = i;
+    x[i] = i;
+    sync_block();
+    auto other = value(s[63 - i] + x[63 - i]);
+    sync_block();
+    s[63 - i] = i + 100;
+    x[63 - i] = i + 1000;
+    sync_block();
+    x[64 + i] = s[i] + x[i];  // what the other stored
+    x[128 + i] = other;
+});
+
+TEST_CASE("behind a barrier memory holds what others stored") {
+    const u32s got = run(overwritten, 1, 64, u32s(192));
+    for (std::uint32_t i = 0; i < 64; ++i) {
+        CHECK(got[64 + i] == (63 - i) * 2 + 1100);
+        CHECK(got[128 + i] == (63 - i) * 2);
+    }
+}
+
+/// Each thread's own element, by other operations than stores.
+const auto between = kernel("between", params("x", "y"), [](InOut<std::uint32_t> x, InOut<std::uint32_t> y) {
+    u32 i = thread_id().x;
+    x[i] = 1;
+    auto before = x[i];
+    auto old = atomic_add(x[i], 5);
+    auto after = x[i];
+    y[i * 8] = before;
+    y[i * 8 + 1] = old;
+    y[i * 8 + 2] = after - old;
+    atomic_exchange(x[i], 40);  // nobody asks what was there
+    y[i * 8 + 3] = x[i];
+    atomic_store(x[i], 41);
+    y[i * 8 + 4] = x[i];
+    volatile_store(x[i], 42);
+    y[i * 8 + 5] = x[i];
+});
+
+TEST_CASE("a load behind an atomic or an ordered store of the same element reads what that left") {
+    auto y = simt_device().upload(u32s(256), "y");
+    simt_device().launch(between, runtime::Grid{{1}, {32}}, simt_device().upload(u32s(32), "x"), y);
+    const u32s got = y.download();
+    for (std::uint32_t i = 0; i < 32; ++i)
+        CHECK(u32s(got.begin() + i * 8, got.begin() + i * 8 + 6) == u32s{1, 1, 5, 40, 41, 42});
+}
+
+const auto reduced = kernel("reduced", params("x", "y"), [](InOut<float> x, InOut<float> y) {
+    x.vec<2>(0) = {1, 2};
+    reduce_add(x.vec<2>(0), {10, 20});
+    y[0] = x[0], y[1] = x[1];
+});
+
+TEST_CASE("a load behind a reduction of a vector reads what that left") {
+    auto y = simt_device().upload(std::vector<float>(2), "y");
+    simt_device().launch(reduced, runtime::Grid{{1}, {1}}, simt_device().upload(std::vector<float>(2), "x"), y);
+    CHECK(y.download() == std::vector<float>{11, 22});
+}
+
+const auto aliased = kernel("aliased", params("x", "y"), [](InOut<std::uint32_t> x, InOut<std::uint32_t> y) {
+    y[0] = x[1];
+    y[1] = 7;
+    y[2] = x[1];
+});
+const auto read_only = kernel("read_only", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
+    y[0] = x[1];
+    y[1] = 7;
+    y[2] = x[1];
+});
+
+TEST_CASE("two parameters of one buffer see each other's stores; one that is only read is refused") {
+    auto buffer = simt_device().upload(u32s{0, 5, 0, 0}, "buffer");
+    simt_device().launch(aliased, runtime::Grid{{1}, {1}}, buffer, buffer);
+    CHECK(buffer.download() == u32s{5, 7, 7, 0});
+    CHECK_THROWS_WITH(simt_device().launch(read_only, runtime::Grid{{1}, {1}}, buffer, buffer),
+                      tests::contains("are the same memory"));
+}
+
+}  // namespace
+}  // namespace ikat::test
