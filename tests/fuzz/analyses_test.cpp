@@ -86,14 +86,19 @@ TEST_CASE("a sum, product or difference that is exact does not wrap") {
     CHECK(checked > 100);
 }
 
+/// What lanes do together (a vote, a shuffle) gives each thread something else here: in a loop that some have left it
+/// may.
 TEST_CASE("two threads agree on what is uniform") {
     std::uint64_t checked = 0;
     for (std::uint32_t seed = 0; seed < seeds; ++seed) {
-        const Function fn = test::RandomIr(seed, {.statements = 120})();
+        const Function fn = test::RandomIr(seed, {.statements = 120, .effects = seed % 2 == 1})();
         const analysis::Uniformity uniformity(fn);
         std::vector<std::pair<Value, Word>> seen[2];
         for (Word t : {0, 1}) {
             test::Thread thread = thread_of(seed, 2 + 3 * t);
+            thread.others = [&, meetings = Word(0)](const Instruction&, std::span<const Word>) mutable {
+                return (++meetings + t) * 0x9e3779b97f4a7c15u ^ t;
+            };
             thread.observe = [&](Block block, Value value, Word bits) {
                 if (!uniformity.is_divergent(block) && uniformity.is_uniform(value)) seen[t].emplace_back(value, bits);
             };

@@ -3,6 +3,7 @@
 
 #include <cfenv>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace ikat::test {
@@ -43,6 +44,39 @@ Word evaluate(const OpCase& test, std::span<const Word> arguments) {
     const ir::Instruction& it = test.instruction;
     ir::FloatInfo fp = it.fp;
     return ir::evaluate(it.op, it.type, it.from, fp, arguments, it.attribute);
+}
+
+/// Rounded to an integer by the host, in its rounding mode, and clamped; nothing of a NaN.
+template <class To>
+std::optional<Word> to_integer(double x, Rounding rounding) {
+    if (x != x) return {};
+    std::fesetround(host_rounding[int(rounding)]);
+    const volatile double argument = x, result = std::nearbyint(argument);
+    std::fesetround(FE_TONEAREST);
+    const double whole = result;
+    if (whole <= double(std::numeric_limits<To>::min())) return ir::to_word(std::numeric_limits<To>::min());
+    if (whole >= std::ldexp(1.0, std::numeric_limits<To>::digits)) return ir::to_word(std::numeric_limits<To>::max());
+    return ir::to_word(To(whole));
+}
+
+/// A conversion of f32 or f64 to an integer, or of one to another float, without a line of semantics.hpp.
+std::optional<Word> converted(const ir::Instruction& it, Word argument) {
+    if (it.from != Type::F32 && it.from != Type::F64) return {};
+    const double x = it.from == Type::F32 ? double(ir::from_word<float>(argument)) : ir::from_word<double>(argument);
+    return ir::with_type(it.type, [&]<class T>() -> std::optional<Word> {
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+            return to_integer<T>(x, it.fp.rounding);
+        } else if constexpr (std::is_same_v<T, float>) {
+            if (it.from == Type::F32 || it.fp.sat || x != x) return {};
+            std::fesetround(host_rounding[int(it.fp.rounding)]);
+            const volatile double argument = x;
+            const volatile float result = float(argument);
+            std::fesetround(FE_TONEAREST);
+            return ir::to_word(float(result));
+        } else {
+            return {};
+        }
+    });
 }
 
 constexpr Word f32_sign = 0x80000000, f32_magnitude = 0x7fffffff, f32_smallest_normal = 0x00800000;
@@ -109,6 +143,8 @@ double number(Type type, Word bits) {
 
 std::optional<Expected> expected(const OpCase& test, std::span<const Word> arguments) {
     const ir::Instruction& it = test.instruction;
+    if (it.op == Op::Convert)
+        if (const auto bits = converted(it, arguments[0])) return Expected{*bits};
     if (ir::folds(it.op, it.type, it.fp, arguments)) return Expected{evaluate(test, arguments)};
     const bool divides = it.op == Op::Div || it.op == Op::Rem;
     if (divides && !is_float(it.type)) return {};

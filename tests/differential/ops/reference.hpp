@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction must give. Where the folder may compute it, that is ir::evaluate. For the rest a second way: the
-// host's rounding modes for .rz .rm .rp, evaluate between clamping and flushing for .sat and .ftz.
+// What an instruction must give. Conversions of f32 and f64 are the host's, in its rounding modes. Of the rest, where
+// the folder may compute it, that is ir::evaluate; where not, a second way: the host's rounding modes for .rz .rm .rp,
+// evaluate between clamping and flushing for .sat and .ftz.
 #pragma once
 #include <optional>
 #include <span>
