@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What our PTX costs beside nvcc's: the kernels of kernels.cpp and of kernels.cu, for one target, through one ptxas.
+//
+//     build/release/bench/bench_code_quality [TARGET] [-s NAME]
+//
+// Both are run on the emulator first, on the same arguments, and must give the same. Then, of the machine code: the
+// instructions of the innermost loop for each element (for * of the whole kernel), registers, spilled bytes. It needs
+// nvcc and ptxas, and counts instructions where there is an nvdisasm ($IKAT_NVDISASM; `pip download
+// nvidia-cuda-nvdisasm` has one), else the bytes of code. -s prints both machine codes of one kernel.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "bench/code_quality/kernels.hpp"
+#include "bench/code_quality/sass.hpp"
+#include "codegen/compile.hpp"
+#include "codegen/ptxas.hpp"
+#include "runtime/device.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::bench;
+
+std::string nvcc(const std::string& target) {
+    namespace fs = std::filesystem;
+    const fs::path source = fs::path(IKAT_SOURCE_DIR) / "bench/code_quality/kernels.cu";
+    const fs::path out = fs::temp_directory_path() / "ikat-code-quality.ptx";
+    const char* chosen = std::getenv("IKAT_NVCC");
+    const std::string program = chosen ? chosen : "PATH=$PATH:/usr/local/cuda/bin nvcc";
+    const std::string command =
+        program + " -ptx -O3 -fmad=false -std=c++17 -arch=" + target + " -o " + out.string() + " " + source.string();
+    if (std::system(command.c_str()) != 0) throw Error("nvcc failed: " + command, "IKAT_NVCC names another one");
+    std::ifstream file(out);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// One entry of a file of many, with what stands before the first.
+std::string entry_alone(const std::string& ptx, const std::string& name) {
+    const std::size_t head = ptx.find(".visible .entry"), begin = ptx.find(".visible .entry " + name + "(");
+    if (begin == ptx.npos) throw Error("nvcc made no kernel " + name, "it stands in kernels.cu");
+    // nvcc names the shared variables of all kernels before the first entry, or inside of their own.
+    return ptx.substr(0, head) + ptx.substr(begin, ptx.find("\n}", begin) + 2 - begin) + "\n";
+}
+
+/// What a launch leaves in the buffers, and how many instructions threads executed.
+std::vector<Bytes> run(const Row& row, const std::string& ptx, const runtime::Device& device) {
+    std::vector<runtime::Buffer<std::uint8_t>> buffers;
+    std::vector<std::byte> parameters;
+    const auto append = [&](auto number) {
+        while (parameters.size() % sizeof number) parameters.push_back({});
+        const auto* bytes = reinterpret_cast<const std::byte*>(&number);
+        parameters.insert(parameters.end(), bytes, bytes + sizeof number);
+    };
+    for (const auto& argument : row.arguments)
+        std::visit(
+            [&]<class T>(const T& value) {
+                if constexpr (std::is_same_v<T, Bytes>)
+                    append(buffers.emplace_back(device.upload(value)).address());
+                else
+                    append(value);
+            },
+            argument);
+    const runtime::Module module = device.load(ptx, row.name);
+    device.launch(module, row.name, runtime::Grid{{row.grid[0], row.grid[1]}, {row.block[0], row.block[1]}},
+                  parameters);
+    std::vector<Bytes> out;
+    for (const auto& buffer : buffers) out.push_back(buffer.download());
+    return out;
+}
+
+bool same(const Bytes& a, const Bytes& b, double tolerance) {
+    if (tolerance == 0) return a == b;
+    for (std::size_t i = 0; i + 4 <= a.size(); i += 4) {
+        float x, y;
+        std::memcpy(&x, &a[i], 4), std::memcpy(&y, &b[i], 4);
+        if (!(std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y)))) return false;
+    }
+    return true;
+}
+
+struct Measured {
+    double cost = 0;
+    std::uint32_t registers = 0, spilled = 0;
+};
+
+Measured measure(const Row& row, const std::string& ptx, const std::string& target, bool shows) {
+    const auto program = ptxas::find();
+    if (!program) throw Error("there is no ptxas", "IKAT_PTXAS names one");
+    const ptxas::Output made = ptxas::assemble(*program, ptx, target);
+    if (made.exit_status != 0) throw Error("ptxas refuses " + std::string(row.name) + ":\n" + made.log, "");
+    Measured out;
+    for (const ptxas::Figures& figures : ptxas::read_log(made.log))
+        out.registers = figures.registers, out.spilled = figures.spill_store_bytes + figures.spill_load_bytes;
+    if (const auto nvdisasm = find_nvdisasm()) {
+        const std::string sass = disassemble(*nvdisasm, made.cubin);
+        if (shows) fmt::print("{}\n{}\n", ptx, sass);
+        out.cost = instructions_per_element(sass, row.anchor, row.each);
+    } else {
+        out.cost = double(text_size(made.cubin));
+    }
+    return out;
+}
+
+void compare(const std::string& target, const std::string& shown) {
+    const std::string theirs = nvcc(target);
+    const runtime::Device device = runtime::Device::open({.device = "emulator"});
+    if (!find_nvdisasm()) fmt::print("no nvdisasm: bytes of code instead of instructions\n");
+    fmt::print("{:<18}{:>9}{:>9}{:>8}{:>12}{:>9}\n", "kernel", "ours", "nvcc", "ratio", "registers", "spills");
+    double logs = 0;
+    int count = 0;
+    for (const Row& row : rows()) {
+        const bool shows = shown == row.name;
+        if (!shown.empty() && !shows) continue;
+        const std::string our_ptx = compile(row.ours, {.target = target}).ptx, nvcc_ptx = entry_alone(theirs, row.name);
+        const auto our_results = run(row, our_ptx, device), nvcc_results = run(row, nvcc_ptx, device);
+        for (std::size_t i = 0; i < our_results.size(); ++i)
+            if (!same(our_results[i], nvcc_results[i], row.tolerance))
+                throw Error(std::string(row.name) + ": the two leave something else in buffer " + std::to_string(i),
+                            "they are not the same kernel");
+        const Measured ours = measure(row, our_ptx, target, shows), other = measure(row, nvcc_ptx, target, shows);
+        const double ratio = ours.cost / other.cost;
+        logs += std::log(ratio), ++count;
+        fmt::print("{:<18}{:>9.2f}{:>9.2f}{:>8.2f}{:>12}{:>9}\n", row.title, ours.cost, other.cost, ratio,
+                   fmt::format("{}/{}", ours.registers, other.registers),
+                   fmt::format("{}/{}", ours.spilled, other.spilled));
+    }
+    fmt::print("geometric mean of {}: {:.2f}\n", count, std::exp(logs / count));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string target = "sm_90", shown;
+    for (int i = 1; i < argc; ++i)
+        if (std::strcmp(argv[i], "-s") == 0 && i + 1 < argc)
+            shown = argv[++i];
+        else
+            target = argv[i];
+    try {
+        compare(target, shown);
+    } catch (const Error& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+}
