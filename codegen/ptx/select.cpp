@@ -62,6 +62,7 @@ void select(ir::Function& fn, const Target& target) {
     widen_accesses(fn);
     fold_addresses(fn);
     sweep(fn);
+    fuse_clamps(fn, target);
     fuse(fn);
     sweep(fn);
     materialise_constants(fn);

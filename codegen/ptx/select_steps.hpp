@@ -28,6 +28,9 @@ void widen_accesses(ir::Function& fn);
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);
 
+/// select_clamps.cpp. Bounds of f32 that let a NaN through, where the target has an instruction for them.
+void fuse_clamps(ir::Function& fn, const Target& target);
+
 /// select_fuse.cpp. Pairs of instructions that PTX has in one.
 void fuse(ir::Function& fn);
 
