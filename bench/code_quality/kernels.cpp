@@ -25,6 +25,7 @@ const auto scale4 = kernel("scale4", params("x", "a", "n"), [](InOut<float> x, f
 
 /// All threads of a block of 256 together.
 auto of_block(const auto& own, auto&& combine) {
+    require_linear_blocks();
     Shared<float, 8> parts;
     f32 v = own;
     for (int distance = 16; distance > 0; distance /= 2) v = combine(v, shuffle_xor(v, distance));

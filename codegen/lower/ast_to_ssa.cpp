@@ -7,6 +7,8 @@
 //                                          %t1 = add %t, %x
 //                                          branch %i < %limit, ^body(%i + %s, %t1), ^exit(%t1)
 //
+// A `while_` is tested before its first round and behind each, too.
+//
 // One walk over the nodes. What it meets becomes instructions here; which value a variable has where paths meet is
 // settled by Paths (paths.hpp).
 //
@@ -131,7 +133,18 @@ private:
         }
     }
 
+    /// In blocks of one dimension, which each launch checks, the others hold one thread: warp_id() is tid.x / 32.
+    std::optional<ir::Word> known(const ast::NodeInfo& node) const {
+        using enum ir::SpecialRegister;
+        if (node.op != Op::Special || !kernel_.block.linear) return {};
+        const auto which = ir::SpecialRegister(node.attribute);
+        if (which == TidY || which == TidZ) return 0;
+        if (which == NtidY || which == NtidZ) return 1;
+        return {};
+    }
+
     Value operation(const ast::NodeInfo& node) {
+        if (const auto word = known(node)) return build_.constant(node.type, *word);
         const ir::Instruction inst{
             .op = node.op, .type = node.operand_type, .from = node.from, .fp = node.fp, .attribute = node.attribute};
         const std::vector<Value> operands = values(node.arguments);
@@ -195,24 +208,73 @@ private:
 
     // ---- loops
 
+    /// By node: whether another region than its own uses its value.
+    static std::vector<bool> find_used_elsewhere(const ast::Kernel& kernel) {
+        std::vector<std::size_t> home(kernel.nodes.size());
+        for (std::size_t region = 0; region < kernel.regions.size(); ++region)
+            for (Node node : kernel.regions[region]) home[index(node)] = region;
+        std::vector<bool> out(kernel.nodes.size());
+        for (std::size_t user = 0; user < kernel.nodes.size(); ++user) {
+            const auto use = [&](Node node) {
+                if (node != ast::no_node && home[index(node)] != home[user]) out[index(node)] = true;
+            };
+            const ast::NodeInfo& node = kernel.nodes[user];
+            if (node.kind != Kind::While) std::ranges::for_each(node.arguments, use);  // its own condition
+            std::ranges::for_each(node.other, use);
+            use(node.guard), use(node.place.offset);
+        }
+        return out;
+    }
+
+    /// A condition that may be computed in two places: short, without control flow, nothing that other threads see, and
+    /// nothing in it that the body goes on with.
+    bool may_repeat(ast::Region condition) {
+        constexpr std::size_t longest = 24;  // nodes
+        if (used_elsewhere_.empty()) used_elsewhere_ = find_used_elsewhere(kernel_);
+        return kernel_[condition].size() <= longest && std::ranges::all_of(kernel_[condition], [&](Node id) {
+                   const ast::NodeInfo& node = kernel_[id];
+                   if (used_elsewhere_[index(id)]) return false;
+                   switch (node.kind) {
+                       case Kind::Operation: return ir::is_pure(node.op);
+                       case Kind::Load: return node.memory.order == ir::Order::Weak && !node.memory.is_volatile;
+                       case Kind::Read:
+                       case Kind::Extract:
+                       case Kind::Declare:
+                       case Kind::Assign: return true;
+                       default: return false;
+                   }
+               });
+    }
+
+    /// The test stands before the first round and again behind each, so that a round is one block with one branch, as
+    /// ptxas knows loops. A condition that may stand only once is tested at the head, to which each round jumps back.
     void lower_while(const ast::NodeInfo& node) {
+        const bool repeats = may_repeat(node.regions[0]);
+        Join latch = paths_.new_join(), exit = paths_.new_join();
+        if (repeats) test(node, fn_.add_block(), exit);
         const auto carries = paths_.carried({node.regions[0], node.regions[1]});
         const Block before = build_.block();
         const Values initial = paths_.arguments(carries);
         const Block head = paths_.enter_head(carries);
         fn_[before].terminator = {
             .kind = ir::Terminator::Kind::Jump, .targets = {{head, initial}}, .where = node.where};
-        Join latch = paths_.new_join(), exit = paths_.new_join();
-        const Block body = fn_.add_block();
-        lower(node.regions[0]);
-        build_.branch(value(node.arguments[0]), body, exit.block);
-        paths_.leads_to(exit, 1);
+        if (!repeats) test(node, fn_.add_block(), exit);
         loops_.push_back({&latch, &exit});
-        lower_arm(body, node.regions[1], latch);
+        lower_arm(build_.block(), node.regions[1], latch);
         loops_.pop_back();
         paths_.enter(latch);
+        if (paths_.reachable() && repeats) test(node, fn_.add_block(), exit);
         if (paths_.reachable()) build_.jump(head, paths_.arguments(carries));
         paths_.enter(exit);
+    }
+
+    /// Computes the condition; where it holds the path goes on in the block `holds`, else it leads to the exit.
+    void test(const ast::NodeInfo& node, Block holds, Join& exit) {
+        build_.set_location(node.where);
+        lower(node.regions[0]);
+        build_.branch(value(node.arguments[0]), holds, exit.block);
+        paths_.leads_to(exit, 1);
+        paths_.enter(holds);
     }
 
     /// The numbers of a range, evaluated once before it.
@@ -243,7 +305,6 @@ private:
                           ir::constant(fn_, step)};
         const auto carries = paths_.carried({node.regions[0]});
         const auto factor = unroll_factor(node, range);
-        const Value next = limit(range, 1);
         Join exit = paths_.new_join();
         paths_[node.variable] = ir::no_value;  // none on the way past the loop
         if (factor > 1) {
@@ -253,27 +314,26 @@ private:
             paths_.enter(first);
             paths_[node.variable] = range.begin;
         }
-        if (paths_.reachable()) lower_trips(node, range, {.rounds = 1, .next = next}, carries, exit, exit);
+        if (paths_.reachable()) lower_trips(node, range, 1, carries, exit, exit);
         paths_.enter(exit);
     }
 
     /// Groups of `factor` rounds while that many are left; goes on before the remaining rounds, if there are any.
     void lower_groups(const ast::NodeInfo& node, const Range& range, ir::Word factor, const Paths::Carried& carries,
                       Join& exit) {
-        const Value first_group = limit(range, factor - 1), next_group = limit(range, 2 * factor - 1);
-        const Value rest_after_group = limit(range, factor);
+        const Value first_group = limit(range, factor - 1);
         const ast::Variable i = node.variable;
         Join no_group = paths_.new_join(), grouped = paths_.new_join(), rest = paths_.new_join();
 
         const Block group = branch_past(range.begin, first_group, no_group);
         paths_.enter(group);
         paths_[i] = range.begin;
-        lower_trips(node, range, {.rounds = factor, .next = next_group}, carries, grouped, exit);
+        lower_trips(node, range, factor, carries, grouped, exit);
 
         paths_.enter(grouped);
         if (paths_.reachable()) {
             const Value head_i = std::exchange(paths_[i], ir::no_value);
-            paths_.enter(branch_past(head_i, rest_after_group, exit));
+            paths_.enter(branch_past(head_i, limit(range, factor), exit));
             paths_[i] = advance(range, head_i, factor);
             paths_.jump_to(rest);
         }
@@ -306,15 +366,12 @@ private:
         return build_.make(Op::Add, range.type, {i, distance});
     }
 
-    struct Trip {
-        ir::Word rounds;  // of one trip through the head
-        Value next;       // another trip follows while i at the head is below this
-    };
-
-    /// A loop whose first trip is certain, from the loop variable's value on. At `done` that variable is the last
-    /// head's.
-    void lower_trips(const ast::NodeInfo& node, const Range& range, const Trip& trip, const Paths::Carried& carries,
+    /// A loop whose first trip is certain, from the loop variable's value on; each trip is `rounds` rounds. At `done`
+    /// that variable is the last head's. What only the loop needs, such as its limit, is computed here, behind the
+    /// guard.
+    void lower_trips(const ast::NodeInfo& node, const Range& range, ir::Word rounds, const Paths::Carried& carries,
                      Join& done, Join& exit) {
+        const Value last_head = limit(range, 2 * rounds - 1);  // below it another trip follows
         Values initial = paths_.arguments(carries);
         initial.push_back(paths_[node.variable]);
         const Block before = build_.block();
@@ -323,7 +380,7 @@ private:
         fn_[before].terminator = {
             .kind = ir::Terminator::Kind::Jump, .targets = {{head, std::move(initial)}}, .where = node.where};
 
-        for (ir::Word round = 0; round < trip.rounds && paths_.reachable(); ++round) {
+        for (ir::Word round = 0; round < rounds && paths_.reachable(); ++round) {
             paths_[node.variable] = advance(range, i, round);
             Join latch = paths_.new_join();
             loops_.push_back({&latch, &exit});
@@ -334,9 +391,11 @@ private:
         }
         if (!paths_.reachable()) return;
         build_.set_location(node.where);
+        // The test comes first: then i is dead where the step is added, and both may have one register.
+        const Value more = build_.make(Op::Lt, range.type, {i, last_head});
         Values again = paths_.arguments(carries);
-        again.push_back(advance(range, i, trip.rounds));
-        build_.branch(build_.make(Op::Lt, range.type, {i, trip.next}), head, done.block);
+        again.push_back(advance(range, i, rounds));
+        build_.branch(more, head, done.block);
         fn_[build_.block()].terminator.targets[0].arguments = std::move(again);
         paths_[node.variable] = i;
         paths_.leads_to(done, 1);
@@ -350,6 +409,7 @@ private:
     std::vector<Value> values_;              // by ast::Node
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
     std::vector<Loop> loops_;                // innermost last
+    std::vector<bool> used_elsewhere_;       // by ast::Node, once it is asked for
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "codegen/ptx/emit_body.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "codegen/ir/print.hpp"
 
@@ -10,6 +11,8 @@ namespace ikat::nvptx {
 using ir::Block, ir::Terminator;
 
 void Body::emit() {
+    moves_ = registers_.allocation.edits;
+    hoist_moves_of_rounds();
     find_edits();
     find_empty();
     find_labels();
@@ -17,18 +20,69 @@ void Body::emit() {
         if (!empty_[index(block)]) emit(block);
 }
 
+const Body::Flow& Body::flow() const {
+    if (!flow_) flow_.emplace(fn_);
+    return *flow_;
+}
+
+/// Moves the edits of blocks that only jump back to a loop's head into the block that branches to them.
+void Body::hoist_moves_of_rounds() {
+    const auto block_of = [](const regalloc::Edit& edit) { return index(edit.block); };
+    for (Block latch : fn_.blocks()) {
+        const Terminator& terminator = fn_[latch].terminator;
+        if (terminator.kind != Terminator::Kind::Branch) continue;
+        for (const std::size_t way : {0, 1}) {
+            const Block between = terminator.targets[way].to;
+            const ir::BasicBlock& round = fn_[between];
+            if (!round.instructions.empty() || round.terminator.kind != Terminator::Kind::Jump) continue;
+            if (index(round.terminator.targets[0].to) > index(latch)) continue;  // no way back
+            if (!flow().dominators.has_one_way_in(between)) continue;
+            const auto [first, last] = std::ranges::equal_range(moves_, index(between), {}, block_of);
+            if (!may_stand_before_branch(latch, way, {first, last})) continue;
+            for (auto edit = first; edit != last; ++edit)
+                edit->block = regalloc::Block(index(latch)),
+                edit->before = std::uint32_t(fn_[latch].instructions.size());
+            std::rotate(std::ranges::upper_bound(moves_.begin(), first, index(latch), {}, block_of), first, last);
+            break;  // what the other way then needs has been written
+        }
+    }
+}
+
+/// Whether no move writes what the branch reads, or what is alive on the other way.
+bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const regalloc::Edit> moves) const {
+    const Terminator& terminator = fn_[latch].terminator;
+    const auto is_written = [&](ir::Value value) {
+        if (registers_.ranges[index(value)] == no_id<regalloc::Value>) return false;
+        return std::ranges::any_of(moves, [&](const regalloc::Edit& move) {
+            return move.register_class == pool_of(fn_.type(value)) && move.to == registers_.of(value);
+        });
+    };
+    if (moves.empty() || is_written(terminator.condition)) return false;
+    const ir::Jump& other = terminator.targets[1 - way];
+    bool harms = std::ranges::any_of(other.arguments, is_written);
+    flow().liveness.live_in(other.to).each([&](std::size_t value) { harms |= is_written(ir::Value(value)); });
+    return !harms;
+}
+
 void Body::find_edits() {
-    const auto& edits = registers_.allocation.edits;
     std::size_t at = 0;
     for (Block block : fn_.blocks()) {
         edits_.push_back(at);
-        while (at < edits.size() && index(edits[at].block) == index(block)) ++at;
+        while (at < moves_.size() && index(moves_[at].block) == index(block)) ++at;
     }
     edits_.push_back(at);
 }
 
 void Body::find_empty() {
-    for (Block block : fn_.blocks()) empty_.push_back(is_empty(block));
+    std::vector<bool> has_label(fn_.block_count());  // in a table of targets, or where a reader looks for the start
+    has_label[index(fn_.entry())] = true;
+    for (Block block : fn_.blocks())
+        if (fn_[block].terminator.kind == Terminator::Kind::Multiway)
+            for (const ir::Jump& jump : fn_[block].terminator.targets) has_label[index(jump.to)] = true;
+    for (Block block : fn_.blocks()) {
+        returns_.push_back(only_returns(block) && !has_label[index(block)]);
+        empty_.push_back(returns_.back() || is_empty(block));
+    }
 }
 
 bool Body::is_empty(Block block) const {
@@ -39,9 +93,15 @@ bool Body::is_empty(Block block) const {
     return jumps_on && holds_nothing && edits_[index(block)] == edits_[index(block) + 1];
 }
 
+bool Body::only_returns(Block block) const {
+    const ir::BasicBlock& it = fn_[block];
+    return it.terminator.kind == Terminator::Kind::Return && it.instructions.empty() &&
+           edits_[index(block)] == edits_[index(block) + 1];
+}
+
 /// Where a jump to the block ends up. Empty blocks in a circle, an endless loop, end at one of them.
 Block Body::destination(Block block) const {
-    for (std::size_t steps = 0; empty_[index(block)] && steps < fn_.block_count(); ++steps)
+    for (std::size_t steps = 0; empty_[index(block)] && !returns_[index(block)] && steps < fn_.block_count(); ++steps)
         block = fn_[block].terminator.targets[0].to;
     return block;
 }
@@ -73,7 +133,7 @@ Body::BranchPlan Body::plan(const Terminator& terminator, Block next) const {
 void Body::find_labels() {
     std::vector<bool> wanted(fn_.block_count());
     const auto want = [&](Block block) {
-        if (block != no_id<Block>) wanted[index(block)] = true;
+        if (block != no_id<Block> && !returns_[index(block)]) wanted[index(block)] = true;
     };
     for (Block block : fn_.blocks()) {
         if (empty_[index(block)]) continue;
@@ -101,11 +161,10 @@ void Body::emit(Block block) {
 
 /// The edits that stand before instruction `before`; they come sorted, and edits_ walks over them.
 void Body::emit_edits(Block block, std::uint32_t before) {
-    const auto& edits = registers_.allocation.edits;
     std::size_t& at = edits_[index(block)];
     static constexpr std::string_view moves[] = {"mov.pred", "mov.b16", "mov.b32", "mov.b64"};
-    for (; at < edits.size() && index(edits[at].block) == index(block) && edits[at].before == before; ++at) {
-        const regalloc::Edit& edit = edits[at];
+    for (; at < moves_.size() && index(moves_[at].block) == index(block) && moves_[at].before == before; ++at) {
+        const regalloc::Edit& edit = moves_[at];
         IKAT_ASSERT(edit.kind == regalloc::Edit::Kind::Move, "PTX is written without spills");
         writer_.instruction(moves[edit.register_class], {writer_.register_operand(edit.register_class, edit.to),
                                                          writer_.register_operand(edit.register_class, edit.from)});
@@ -137,6 +196,7 @@ void Body::emit_branch(const Terminator& terminator, Block next) {
 }
 
 void Body::bra(Block to, bool uniform, Name guard, bool negated) {
+    if (returns_[index(to)]) return writer_.instruction(writer_.spelling("ret"), {}, guard, negated);
     const Operand target{.kind = Operand::Kind::Symbol, .name = label(to)};
     // An unconditional branch is uniform by itself: .uni says more only beside a guard.
     writer_.instruction(writer_.spelling(uniform && guard != no_name ? "bra.uni" : "bra"), {&target, 1}, guard,
