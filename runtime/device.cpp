@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "codegen/ast/ast.hpp"
@@ -45,16 +46,37 @@ emulator::Options emulator_options(const OpenOptions& options) {
     emulator::Options out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
-    out.seed = options.schedule_seed;
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
     return out;
 }
 
+/// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False: nothing is said.
+bool set_schedule(emulator::Options& options, std::string_view asked) {
+    const std::string_view text = asked.empty() ? environment("IKAT_SCHEDULE") : asked;
+    if (text.empty()) return false;
+    std::string_view number = text;
+    constexpr std::string_view suffix = ",lanes";
+    options.lanes = number.ends_with(suffix);
+    if (options.lanes) number.remove_suffix(suffix.size());
+    const bool random = number == "random";
+    if (random) options.seed = std::random_device()() | 1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.seed);
+    if (!random && (error != std::errc{} || end != number.data() + number.size()))
+        throw Error(
+            fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
+            "a schedule is 0 (warps in turn), a number that gives their order, or random; with ,lanes behind it "
+            "also an order of the lanes of a warp that have parted");
+    if (random) fmt::print(stderr, "schedule {}{}\n", options.seed, options.lanes ? suffix : "");
+    return true;
+}
+
 std::shared_ptr<Backend> make_emulator(const OpenOptions& options) {
     const std::string_view target = options.target;
-    return open_emulator(emulator_options(options), target.empty() ? CompileOptions{}.target : std::string(target));
+    emulator::Options its = emulator_options(options);
+    const bool by_number = !set_schedule(its, options.schedule);
+    return open_emulator(std::move(its), target.empty() ? CompileOptions{}.target : std::string(target), by_number);
 }
 
 /// The driver where it is there and sees a device; else nothing.

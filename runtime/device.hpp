@@ -38,8 +38,10 @@ struct OpenOptions {
     std::string_view target{};  // compile for this target instead of the device's own
     // The emulator's:
     std::uint32_t threads = 0;        // host threads; 0: IKAT_THREADS, else one per core
-    std::uint64_t step_budget = 0;    // warp instructions per launch; 0: the emulator's default
-    std::uint32_t schedule_seed = 0;  // 0: warps in order; else a seeded order
+    std::uint64_t step_budget = 0;    // instructions of a warp between two of its barriers; 0: 10^9. More are endless
+    // The order in which warps run: "0" in turn, "7" by a seed, "7,lanes" of the lanes of a warp that have parted, too,
+    // "random" by a seed that is drawn and printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
+    std::string_view schedule{};
     std::string* printed = nullptr;   // what kernels print is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
 };

@@ -9,8 +9,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 #include "runtime/emulator/handlers_control.hpp"
+#include "runtime/emulator/idle.hpp"
 #include "runtime/emulator/report.hpp"
 #include "runtime/emulator/written.hpp"
 
@@ -20,9 +24,18 @@ namespace {
 
 constexpr std::uint64_t slice = 1 << 16;  // warp instructions a warp runs before the next one
 constexpr std::uint8_t poison = 0xff;
+constexpr std::uint32_t reserved_bytes = 2048;  // of shared memory for the system, as CUDA's groups use it
 
 std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
     return reinterpret_cast<std::uint32_t*>(frame + offset);
+}
+
+/// A seed in which every bit of both takes part.
+std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
+    std::uint64_t x = (std::uint64_t(seed) << 32 | index) + 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return std::uint32_t(x >> 32);
 }
 
 std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
@@ -38,6 +51,11 @@ std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
 
 }  // namespace
 
+const std::vector<std::uint8_t>& LaunchState::effects_in(const Kernel& code) {
+    std::call_once(effects_once[code.checks], [&] { effects[code.checks] = effects_of(code, module); });
+    return effects[code.checks];
+}
+
 Block::Block(LaunchState& state) : state_(state) {
     const auto& [x, y, z] = state.launch.block;
     const Kernel& kernel = state.kernel;
@@ -47,6 +65,11 @@ Block::Block(LaunchState& state) : state_(state) {
     const std::uint32_t dynamic = state.launch.dynamic_shared_bytes;
     if (dynamic || !kernel.dynamic_name.empty())
         shared_variables_.add(kernel.dynamic_name.empty() ? "dynamic" : kernel.dynamic_name, dynamic, 1);
+    const auto asks = [](const Kernel::SpecialSlot& slot) {
+        return slot.special.kind == Special::Kind::ReservedShared;
+    };
+    const bool reserves = std::ranges::any_of(kernel.specials, asks);
+    if (reserves) shared_variables_.add("the part that the system reserves", reserved_bytes, reserved_bytes / 2);
     shared_.resize(shared_variables_.host_bytes + 64);
     const std::uint64_t local = kernel.local.host_bytes;
     local_.resize(local * warp_size * count + 64);
@@ -58,6 +81,12 @@ Block::Block(LaunchState& state) : state_(state) {
     shared_written_.resize(shared_variables_.host_bytes / 8);
     local_written_.resize(local / 8 * warp_size * count);
     shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
+    if (reserves) {
+        const NamedRange& range = shared_variables_.ranges.back();
+        reserved_shared_ = {shared + range.host, range.bytes};
+        reserved_written_ = {shared_written_.data() + range.host / 8, range.bytes / 8};
+        reserved_address_ = std::uint32_t(range.address);
+    }
     parameter_views_ = {{state.parameters.data(), 0, kernel.parameter_bytes, 0, false}, {}};
     for (unsigned i = 0; i < count; ++i) {
         ScheduledWarp& warp = warps_.emplace_back();
@@ -109,6 +138,14 @@ std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) c
         case Special::Kind::Lanemask: return lane_mask(special.axis, lane);
         case Special::Kind::DynamicSharedBytes: return state_.launch.dynamic_shared_bytes;
         case Special::Kind::TotalSharedBytes: return state_.kernel.shared_bytes + state_.launch.dynamic_shared_bytes;
+        case Special::Kind::AllSharedBytes:
+            return state_.kernel.shared_bytes + state_.launch.dynamic_shared_bytes + reserved_bytes;
+        case Special::Kind::ReservedShared:
+            return axis == Special::Begin    ? reserved_address_
+                   : axis == Special::Second ? reserved_address_ + reserved_bytes / 2
+                   : axis == Special::End    ? reserved_address_ + reserved_bytes
+                                             : reserved_bytes;
+        case Special::Kind::GridWorkspace: return std::uint32_t(state_.grid_workspace >> (axis ? 32 : 0));
         case Special::Kind::One:
         case Special::Kind::NsmId: return 1;
         case Special::Kind::SmId:
@@ -154,6 +191,8 @@ void Block::start(std::uint64_t index) {
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
+    std::ranges::fill(reserved_shared_, std::byte{0});
+    std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);
     std::fill(waiting_.begin(), waiting_.end(), runs);
     for (Barrier& barrier : barriers_) barrier = {};
@@ -161,7 +200,11 @@ void Block::start(std::uint64_t index) {
     if (traffic_) traffic_->clear_caches();
     running_ = std::uint32_t(warps_.size());
     ended_ = 0;
-    random_.seed(state_.options.seed + 0x9e3779b9u * std::uint32_t(index + 1));
+    quiet_rounds_ = 0;
+    waits_ = false;
+    random_.seed(mixed(state_.options.seed, std::uint32_t(index)));
+    first_round_ = true;
+    std::iota(order_.begin(), order_.end(), 0u);
 }
 
 void Block::forget_written() {
@@ -189,23 +232,47 @@ void Block::reopen(std::uint64_t address) {
         if (view.base == at.base) view.written = view.bits;
 }
 
-void Block::check_budget(std::uint64_t steps) {
-    const std::uint64_t before = state_.steps.fetch_add(steps, std::memory_order_relaxed);
-    if (before + steps > state_.options.step_budget) throw budget_error(*this);
-}
-
-void Block::run_warp(ScheduledWarp& warp) {
-    const std::uint64_t before = warp.instructions;
-    const std::uint64_t limit = std::min(slice, state_.options.step_budget);
-    const auto stop = warp.run(limit, state_.options.seed ? &random_ : nullptr);
-    check_budget(warp.instructions - before);
+/// One turn of a warp. True if it was cut off: the warp could have gone on.
+bool Block::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
+    const Options& options = state_.options;
+    const std::uint64_t before = warp.instructions, left = options.step_budget - warp.spent();
+    const auto stop = warp.run(std::min({steps, left, options.launch_budget}),
+                               options.seed && options.lanes && steps ? &random_ : nullptr);
+    const std::uint64_t executed = warp.instructions - before;
+    if (state_.steps.fetch_add(executed, std::memory_order_relaxed) + executed > options.launch_budget)
+        throw budget_error(*this);
     switch (stop) {
-        case ScheduledWarp::Stop::SliceOver: break;
+        case ScheduledWarp::Stop::SliceOver:
+            if (warp.spent() >= options.step_budget) throw budget_error(*this, warp);
+            return true;
         case ScheduledWarp::Stop::Done: end(warp); break;
         case ScheduledWarp::Stop::AtBarrier: arrive(warp); break;
         case ScheduledWarp::Stop::Fault: throw fault_error(*this, warp);
         case ScheduledWarp::Stop::Stuck: throw stuck_error(*this, warp);
     }
+    return false;
+}
+
+/// Whether all warps that do not wait at a barrier come round. If nobody but they could change what they read, that is
+/// a finding.
+bool Block::comes_round() {
+    const std::uint64_t turns = 1024 * std::min<std::uint64_t>(quiet_rounds_, 64);
+    std::uint8_t reads = 0;
+    for (ScheduledWarp& warp : warps_) {
+        if (waiting_[warp.index] != runs) continue;
+        Watch watch(*warp.kernel, state_.effects_in(*warp.kernel), warp);
+        bool round = false;
+        for (std::uint64_t turn = 0; turn < turns && !round && !watch.is_alive(); ++turn) {
+            watch.before();
+            if (!run_warp(warp, 0)) return false;
+            round = watch.after();
+        }
+        if (!round) return false;
+        if (!watch.reads()) throw endless_error(*this, warp);
+        reads |= watch.reads();
+    }
+    if (!(reads & ReadsOthers)) throw waiting_error(*this);
+    return true;
 }
 
 void Block::end(const ScheduledWarp& warp) {
@@ -322,22 +389,40 @@ void Block::complete(Barrier& barrier) {
     barrier = {};
 }
 
-bool Block::run(std::uint64_t steps) {
+/// By chance. The first order is never ascending, or never descending, in turn from block to block and from seed to
+/// seed: two launches of a block of two warps see both.
+void Block::order_warps() {
+    std::shuffle(order_.begin(), order_.end(), random_);
+    if (std::exchange(first_round_, false)) {
+        const bool forbids_ascending = (state_.options.seed + index_) % 2 == 1;
+        if (forbids_ascending ? std::ranges::is_sorted(order_) : std::ranges::is_sorted(order_, std::greater()))
+            std::ranges::reverse(order_);
+    }
+}
+
+Block::Turn Block::run(std::uint64_t steps) {
+    if (waits_ && comes_round()) return Turn::Waits;
+    waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {
-        bool progress = false;
-        if (state_.options.seed) std::shuffle(order_.begin(), order_.end(), random_);
+        bool progress = false, quiet = true;
+        if (state_.options.seed) order_warps();
         for (const unsigned index : order_) {
             if (waiting_[index] != runs) continue;
             const std::uint64_t before = warps_[index].instructions;
-            run_warp(warps_[index]);
+            quiet &= run_warp(warps_[index], slice);
             used += warps_[index].instructions - before;
             progress = true;
         }
-        if (!running_) return true;
+        if (!running_) return Turn::Ended;
         if (!progress) throw deadlock_error(*this);
-        if (state_.stop.load(std::memory_order_relaxed)) return false;
+        if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
+        quiet_rounds_ = quiet ? quiet_rounds_ + 1 : 0;
+        if (std::has_single_bit(quiet_rounds_) && comes_round()) {
+            waits_ = true;
+            return Turn::Over;
+        }
     }
-    return false;
+    return Turn::Over;
 }
 
 std::optional<unsigned> Block::barrier_of(const ScheduledWarp& warp) const {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <optional>
 
 #include "runtime/emulator/traffic_counter.hpp"
@@ -24,10 +25,14 @@ struct LaunchState {
     const ModuleMemory& variables;
     const std::vector<Location>& source_lines;
     std::vector<std::byte> parameters;  // the launch's, padded
+    std::uint64_t grid_workspace = 0;   // its address, where the kernel asks for it
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
-    TrafficOfLaunch traffic{};      // where the kernel counts it
+    std::array<std::once_flag, 2> effects_once{};
+    std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, once a block has asked
+    const std::vector<std::uint8_t>& effects_in(const Kernel& code);
+    TrafficOfLaunch traffic{};  // where the kernel counts it
 };
 
 class Block {
@@ -36,8 +41,13 @@ public:
 
     /// Begins block number `index` (x fastest).
     void start(std::uint64_t index);
-    /// Runs for about `steps` warp instructions; true when the block has ended. Throws Error on a finding.
-    bool run(std::uint64_t steps);
+    enum class Turn {
+        Over,
+        Ended,
+        Waits,  // for other blocks: in all of this turn it changed nothing, nor will it unless they write what it reads
+    };
+    /// Runs for about `steps` warp instructions. Throws Error on a finding.
+    Turn run(std::uint64_t steps);
 
     LaunchState& launch_state() const { return state_; }
     std::uint64_t index() const { return index_; }
@@ -78,7 +88,9 @@ private:
         std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
         std::uint32_t waiting = 0;  // of `came`
     };
-    void run_warp(ScheduledWarp& warp);
+    bool run_warp(ScheduledWarp& warp, std::uint64_t steps);
+    void order_warps();
+    bool comes_round();
     void arrive(ScheduledWarp& warp);
     void meet_cluster(ScheduledWarp& warp, bool arrives);
     void pass_cluster();
@@ -89,7 +101,6 @@ private:
     std::byte* frame_of(const Warp& warp) const;
     void fill_constants(const Warp& warp);
     void start_warp(ScheduledWarp& warp);
-    void check_budget(std::uint64_t steps);
 
     LaunchState& state_;
     std::uint64_t index_ = 0;
@@ -99,11 +110,17 @@ private:
     void close_written();
     void forget_written();
 
+    bool first_round_ = true;
+    std::uint64_t quiet_rounds_ = 0;  // since a warp has ended or come to a barrier
+    bool waits_ = false;              // for other blocks, when last asked
     std::vector<std::byte> shared_, local_, frames_;
     std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
     Variables shared_variables_;
     std::vector<View> shared_views_, parameter_views_;
     std::vector<std::vector<View>> local_views_;  // by warp
+    std::span<std::uint8_t> reserved_written_;
+    std::span<std::byte> reserved_shared_;  // for the system, where the kernel asks for it
+    std::uint32_t reserved_address_ = 0;
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;
     std::optional<TrafficCounter> traffic_;

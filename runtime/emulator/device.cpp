@@ -30,10 +30,25 @@ const nvptx::Target* target_of(const nvptx::Module& module) {
     return module.target.empty() ? nullptr : nvptx::find_target(module.text(module.target[0]));
 }
 
+/// A line on a terminal, now and then, for launches that take long.
+void tell_terminal(const emulator::Progress& at) {
+    fmt::print(stderr, "kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
+               at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions));
+}
+
+std::string repeat_with(const emulator::Options& options) {
+    return fmt::format("IKAT_SCHEDULE={}{} repeats this order of warps", options.seed,
+                       options.seed && options.lanes ? ",lanes" : "");
+}
+
 class Device final : public Backend {
 public:
-    Device(emulator::Options options, std::string target)
-        : properties_(emulator_properties(options, std::move(target))), options_(std::move(options)) {}
+    Device(emulator::Options options, std::string target, bool by_number)
+        : by_number_(by_number),
+          properties_(emulator_properties(options, std::move(target))),
+          options_(std::move(options)) {
+        if (isatty(STDERR_FILENO)) options_.progress = tell_terminal;
+    }
 
     const DeviceProperties& properties() const override { return properties_; }
 
@@ -92,7 +107,9 @@ private:
         return *modules_.at(module);
     }
     void check(const Loaded& loaded, const RawLaunch& launch) const;
+    void order_next_launch();
 
+    const bool by_number_;
     emulator::Memory memory_;  // outlives the programs
     DeviceProperties properties_;
     emulator::Options options_;
@@ -130,6 +147,12 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                           : fmt::format("this device gives a block at most {}", most));
 }
 
+void Device::order_next_launch() {
+    static std::atomic<std::uint32_t> launches = 0;
+    options_.seed = ++launches;
+    options_.lanes = false;
+}
+
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {
     const std::lock_guard running(run_mutex_);
     Loaded& loaded = find(module);
@@ -141,9 +164,14 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) 
                                 .dynamic_shared_bytes = shared,
                                 .parameters = launch.parameters};
     loaded.program.check(work);  // outside of what becomes a KernelError: nothing has run yet
+    if (by_number_) order_next_launch();
     try {
         loaded.program.run(work, options_);
-    } catch (const Error& finding) { throw KernelError(finding.diagnostics()); }
+    } catch (const Error& finding) {
+        std::vector<Diagnostic> diagnostics = finding.diagnostics();
+        diagnostics.front().notes.push_back({{}, repeat_with(options_)});
+        throw KernelError(std::move(diagnostics));
+    }
 }
 
 std::uint64_t host_memory_bytes() {
@@ -172,8 +200,8 @@ DeviceProperties emulator_properties(const emulator::Options& options, std::stri
     };
 }
 
-std::shared_ptr<Backend> open_emulator(emulator::Options options, std::string target) {
-    return std::make_shared<Device>(std::move(options), std::move(target));
+std::shared_ptr<Backend> open_emulator(emulator::Options options, std::string target, bool by_number) {
+    return std::make_shared<Device>(std::move(options), std::move(target), by_number);
 }
 
 }  // namespace ikat::runtime

@@ -3,11 +3,12 @@
 // is a thin layer over it.
 //
 // Always checked: accesses out of bounds, misaligned or after free; the use of values from memory that nothing has
-// written; barriers that exited or diverged threads cannot
-// reach; deadlock; a step budget. A finding stops the launch and is thrown as Error that names buffer, offset, block,
-// thread, PTX line and, where a line table is given, the line of the kernel's source.
+// written; barriers that exited or diverged threads cannot reach; deadlock; loops that never end. A finding stops the
+// launch and is thrown as Error that names buffer, offset, block, thread, PTX line and, where a line table is given,
+// the line of the kernel's source.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,11 +50,22 @@ private:
     std::unique_ptr<State> state_;
 };
 
+/// How far a launch is that takes long.
+struct Progress {
+    std::string_view entry;
+    std::uint64_t blocks_done = 0, blocks = 0, warp_instructions = 0;
+    std::chrono::seconds time{};
+};
+
 struct Options {
     unsigned threads = 1;                    // host threads over which the CTAs of a launch are spread
-    std::uint64_t step_budget = 1ull << 40;  // warp instructions per launch; then the launch is stopped as endless
-    std::uint32_t seed = 0;                  // 0: warps in order; else a seeded order of warps and splits
     bool check_registers = false;            // a register that nothing has assigned is undefined: slower
+    std::uint64_t step_budget = 1000000000;  // instructions of a warp between two of its barriers; more are endless
+    std::uint64_t launch_budget = ~0ull;     // the same for all warps of a launch, for tests of any kernel
+    std::uint32_t seed = 0;                  // 0: warps in turn; else an order that the seed gives
+    bool lanes = true;                       // a seed also orders the lanes of a warp that have parted
+    std::function<void(const Progress&)> progress;  // told every progress_interval of a launch
+    std::chrono::milliseconds progress_interval{10000};
     std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout
     std::function<void(const LaunchTraffic&)> traffic;  // told at the end of a launch; empty = not counted
 };

@@ -53,7 +53,7 @@ T apply(T old, T b, T c, bool global) {
 }
 
 template <Atomic A, class T, class Bits>
-Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel) {
+Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel, std::uint64_t& changes) {
     const auto next = [&](Bits old) {
         return std::bit_cast<Bits>(apply<A>(std::bit_cast<T>(old), std::bit_cast<T>(b), std::bit_cast<T>(c), global));
     };
@@ -62,11 +62,14 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel) {
         std::memcpy(&old, at, sizeof old);
         const Bits to = next(old);
         std::memcpy(at, &to, sizeof to);
+        changes += to != old;
         return old;
     }
     const std::atomic_ref<Bits> cell(*reinterpret_cast<Bits*>(at));
     old = cell.load();
-    while (!cell.compare_exchange_weak(old, next(old))) {}
+    Bits to;
+    while (!cell.compare_exchange_weak(old, to = next(old))) {}
+    changes += to != old;
     return old;
 }
 
@@ -98,7 +101,7 @@ const Op* atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
         if (!at) return nullptr;
         const bool global =
             space == Space::Global || (space == Space::Generic && address >> window_bits > std::uint64_t(Space::Const));
-        d[lane] = exchange<A, T, Bits>(at, Bits(b[lane]), Bits(c[lane]), global, w->parallel && global);
+        d[lane] = exchange<A, T, Bits>(at, Bits(b[lane]), Bits(c[lane]), global, w->parallel && global, w->changes);
         if (global) w->bytes_read += sizeof(T), w->bytes_written += sizeof(T);
     }
     IKAT_NEXT;
@@ -160,7 +163,10 @@ const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mas
         const std::lock_guard lock(others);
         Words old;
         std::memcpy(&old, at, sizeof old);
-        if (!Compares || old == Words{b[lane], c[lane]}) std::memcpy(at, &aside(w)[lane], sizeof old);
+        if (!Compares || old == Words{b[lane], c[lane]}) {
+            std::memcpy(at, &aside(w)[lane], sizeof old);
+            w->changes += aside(w)[lane] != old;
+        }
         aside(w)[lane] = old;
     }
     IKAT_NEXT;

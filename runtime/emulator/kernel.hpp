@@ -30,8 +30,12 @@ struct Special {
         One,
         DynamicSharedBytes,
         TotalSharedBytes,
+        AllSharedBytes,  // with the reserved
+        ReservedShared,  // axis: a Reserved
+        GridWorkspace,   // axis: 0 the low word of its address, 1 the high one
     };
     enum Mask : std::uint8_t { Eq, Lt, Le, Gt, Ge };  // the axis of Lanemask
+    enum Reserved : std::uint8_t { Begin, End, Bytes, Second };
     Kind kind = Kind::Zero;
     std::uint8_t axis = 0;
     bool operator==(const Special&) const = default;
@@ -88,6 +92,7 @@ struct ModuleMemory {
         std::uint64_t host = 0;  // of .const: in the bank
     };
     std::unordered_map<nvptx::Name, Variable> variables;
+    std::unordered_map<const nvptx::Variable::Declarator*, Variable> of_functions;  // .global and .const inside of them
     Variables constants;
     std::vector<std::byte> constant;  // the bank of .const
     std::vector<View> constant_views;

@@ -101,8 +101,15 @@ void Lowering::bar(Form& form, Operands operands) {
 
 // ---- warp-wide
 
+/// The member mask at this place. Without .sync, as files for sm_6x and before have it, members are who is here.
+Value Lowering::members_of(Form& form, Operands operands, std::size_t at) {
+    if (form.take(".sync")) return source(operands[at], Type::U32);
+    const Value here = temporary(4);
+    apply(select_active_mask(), here, {});
+    return here;
+}
+
 void Lowering::shfl(Form& form, Operands operands) {
-    if (!form.take(".sync")) unsupported("shfl without .sync", "use shfl.sync with a member mask");
     const std::string_view mode = form.take_any({".up", ".down", ".bfly", ".idx"});
     form.take_type();
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
@@ -110,7 +117,7 @@ void Lowering::shfl(Form& form, Operands operands) {
     const Result d = result(targets[0], Type::U32);
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
     const Value a = source(operands[1], Type::U32), b = source(operands[2], Type::U32),
-                c = source(operands[3], Type::U32), members = source(operands[4], Type::U32);
+                c = source(operands[3], Type::U32), members = members_of(form, operands, 4);
     count_here();
     emit(select_shuffle(mode), D | Y, A | B | C | X,
          {index(d.at), index(a), index(b), index(c), index(members), index(p.at)})
@@ -119,11 +126,10 @@ void Lowering::shfl(Form& form, Operands operands) {
 }
 
 void Lowering::vote(Form& form, Operands operands) {
-    if (!form.take(".sync")) unsupported("vote without .sync", "use vote.sync with a member mask");
     const std::string_view mode = form.take_any({".all", ".any", ".uni", ".ballot"});
     const Type type = form.take_type().value_or(Type::Pred);
     const Result d = result(operands[0], type);
-    const Value p = predicate(operands[1]), members = source(operands[2], Type::U32);
+    const Value p = predicate(operands[1]), members = members_of(form, operands, 2);
     count_here();
     const Vote kind = mode == ".all"   ? Vote::All
                       : mode == ".any" ? Vote::Any

@@ -281,12 +281,31 @@ void Lowering::mov128(const nvptx::Operand& to, const nvptx::Operand& from) {
     apply(select_move(8, 8), target[1], {high});
 }
 
+/// mov.v2 and mov.v4: all is read before the first is written.
+void Lowering::mov_vector(Form& form, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
+    const Operands targets = module_.operands(to.children), sources = module_.operands(from.children);
+    const std::string_view vector = form.take_any({".v2", ".v4"});
+    if (vector.empty() || targets.size() != unsigned(vector[2] - '0') || sources.size() != targets.size())
+        unsupported("the vectors have other lengths than the move");
+    const std::uint8_t slot = slot_of(type);
+    std::vector<Value> old;
+    for (const nvptx::Operand& each : sources) {
+        old.push_back(temporary(slot));
+        apply(select_move(slot, slot), old.back(), {source(each, type)});
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        const Result d = result(targets[i], type);
+        apply(select_move(slot, slot), d.at, {old[i]});
+        finish(d);
+    }
+}
+
 void Lowering::mov(Form& form, Operands operands) {
     if (form.take(".b128")) return mov128(operands[0], operands[1]);
     const auto type = form.take_type();
     if (!type) unsupported("it has no type the emulator knows");
     if (operands[1].kind == nvptx::Operand::Kind::Vector) {
-        if (operands[0].kind == nvptx::Operand::Kind::Vector) unsupported("a move between vectors is not known");
+        if (operands[0].kind == nvptx::Operand::Kind::Vector) return mov_vector(form, *type, operands[0], operands[1]);
         return pack(*type, operands[0], operands[1]);
     }
     if (operands[0].kind == nvptx::Operand::Kind::Vector) return unpack(*type, operands[0], operands[1]);

@@ -163,10 +163,14 @@ std::optional<Special> Lowering::special_register(const nvptx::Operand& operand)
         {"%gridid", {Kind::GridId}},
         {"%dynamic_smem_size", {Kind::DynamicSharedBytes}},
         {"%total_smem_size", {Kind::TotalSharedBytes}},
-        {"%aggr_smem_size", {Kind::TotalSharedBytes}},
-        {"%reserved_smem_offset_begin", {Kind::Zero}},  // none is reserved
-        {"%reserved_smem_offset_end", {Kind::Zero}},
-        {"%reserved_smem_offset_cap", {Kind::Zero}},
+        {"%aggr_smem_size", {Kind::AllSharedBytes}},
+        {"%reserved_smem_offset_begin", {Kind::ReservedShared, Special::Begin}},
+        {"%reserved_smem_offset_end", {Kind::ReservedShared, Special::End}},
+        {"%reserved_smem_offset_cap", {Kind::ReservedShared, Special::Bytes}},
+        {"%reserved_smem_offset_0", {Kind::ReservedShared, Special::Begin}},
+        {"%reserved_smem_offset_1", {Kind::ReservedShared, Special::Second}},
+        {"%envreg1", {Kind::GridWorkspace, 1}},
+        {"%envreg2", {Kind::GridWorkspace, 0}},
         {"%current_graph_exec", {Kind::Zero}},  // the launch is in no graph
         {"%cluster_ctarank", {Kind::Zero}},
         {"%cluster_nctarank", {Kind::One}}};

@@ -150,6 +150,16 @@ Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Va
 void Lowering::declare(const nvptx::Variable& variable) {
     const std::string_view space = module_.text(variable.space);
     if (space == ".reg") return declare_registers(variable);
+    if (space == ".global" || space == ".const") {
+        for (const auto& declarator : variable.declarators) {
+            const ModuleMemory::Variable& placed = variables_.of_functions.at(&declarator);
+            define(declarator.name, {.kind = Symbol::Kind::Memory,
+                                     .space = placed.space,
+                                     .address = placed.address,
+                                     .bytes = placed.bytes});
+        }
+        return;
+    }
     if (space != ".shared" && space != ".local" && space != ".param")
         unsupported(fmt::format("a {} variable inside a function is not known", space), "declare it at module scope");
     for (const auto& declarator : variable.declarators) define(declarator.name, declare_memory(variable, declarator));

@@ -293,6 +293,7 @@ private:
     Value lane_of(Value packed, Type type, unsigned number);
     void join_lanes(Type type, Value d, Value low, Value high);
     void mov(Form& form, Operands operands);
+    void mov_vector(Form& form, Type type, const nvptx::Operand& to, const nvptx::Operand& from);
     void mov128(const nvptx::Operand& to, const nvptx::Operand& from);
     void pack(Type type, const nvptx::Operand& to, const nvptx::Operand& from);
     void unpack(Type type, const nvptx::Operand& to, const nvptx::Operand& from);
@@ -384,6 +385,7 @@ private:
     void redux_floats(Form& form, Operands operands, std::string_view name);
     void elect(Form& form, Operands operands);
     void activemask(Form& form, Operands operands);
+    Value members_of(Form& form, Operands operands, std::size_t at);
 
     const nvptx::Module& module_;
     const ModuleMemory& variables_;

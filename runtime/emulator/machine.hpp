@@ -108,6 +108,7 @@ struct Warp {
     std::uint64_t instructions = 0, lane_instructions = 0;
     std::uint64_t slice_end = 0;  // in warp instructions
     std::uint64_t bytes_read = 0, bytes_written = 0;
+    std::uint64_t changes = 0;  // atomics that wrote another value than was there
 
     // Memory
     Cells windows[5];  // by Space; [Global] is unused

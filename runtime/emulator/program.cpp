@@ -10,6 +10,7 @@
 #include "runtime/emulator/block.hpp"
 #include "runtime/emulator/lowering.hpp"
 #include "runtime/emulator/report.hpp"
+#include "runtime/emulator/vector_registers.hpp"
 
 namespace ikat::emulator {
 
@@ -88,9 +89,18 @@ private:
 
 template <class F>
 void each_declarator(const nvptx::Module& module, std::string_view space, F f) {
-    for (const nvptx::Variable& variable : module.variables)
-        if (module.text(variable.space) == space)
-            for (const auto& declarator : variable.declarators) f(variable, declarator);
+    const auto each = [&](const std::vector<nvptx::Variable>& variables, bool in_function) {
+        for (const nvptx::Variable& variable : variables)
+            if (module.text(variable.space) == space)
+                for (const auto& declarator : variable.declarators) f(variable, declarator, in_function);
+    };
+    each(module.variables, false);
+    for (const nvptx::Function& function : module.functions) each(function.variables, true);
+}
+
+ModuleMemory::Variable& place_of(ModuleMemory& memory, const nvptx::Variable::Declarator& declarator,
+                                 bool in_function) {
+    return in_function ? memory.of_functions[&declarator] : memory.variables[declarator.name];
 }
 
 }  // namespace
@@ -104,25 +114,25 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
                                     module.text(declarator.name), space, most),
                         "allocate large arrays with the runtime");
     };
-    each_declarator(module, ".global", [&](const nvptx::Variable& variable, const auto& declarator) {
+    each_declarator(module, ".global", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         limit(global_bytes += bytes, std::uint64_t{1} << 31, ".global", declarator);
         const std::uint64_t address = memory.allocate(bytes, module.text(declarator.name));
         result.buffers.push_back(address);
-        result.variables[declarator.name] = {Space::Global, address, bytes};
+        place_of(result, declarator, in_function) = {Space::Global, address, bytes};
     });
-    each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator) {
+    each_declarator(module, ".const", [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         const std::uint64_t offset = rounded_up(result.constants.packed, variable_alignment(module, variable));
         limit(offset + bytes, 11 * 65536, ".const", declarator);  // eleven banks
         const NamedRange& range =
             result.constants.add(module.text(declarator.name), bytes, variable_alignment(module, variable));
-        result.variables[declarator.name] = {Space::Const, range.address, bytes, range.host};
+        place_of(result, declarator, in_function) = {Space::Const, range.address, bytes, range.host};
     });
     result.constant.resize(result.constants.host_bytes);
     result.constant_views = result.constants.views(result.constant.data(), 0, false);
-    const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator) {
-        const ModuleMemory::Variable& placed = result.variables.at(declarator.name);
+    const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
+        const ModuleMemory::Variable& placed = place_of(result, declarator, in_function);
         std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
         const unsigned element = element_bytes(module.text(variable.type));
         if (declarator.initialiser.count && (element == 0 || element > 8))
@@ -203,7 +213,7 @@ Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const M
 
 struct Program::State {
     State(nvptx::Module m, Memory& memory, std::vector<Location> lines)
-        : module(std::move(m)),
+        : module(without_vector_registers(std::move(m))),
           memory(memory),
           source_lines(std::move(lines)),
           variables(place_variables(module, memory)) {}
@@ -257,6 +267,31 @@ std::vector<std::string> Program::entries() const {
 
 void Program::check(const Launch& launch) const { check_launch(state_->module, state_->kernel(launch.entry), launch); }
 
+namespace {
+
+/// What a cooperative launch finds by %envreg1 and %envreg2: its own size and the grid's barrier, which begins as 0.
+struct GridWorkspace {
+    GridWorkspace(Memory& of, const Kernel& kernel) : memory(of) {
+        const auto asks = [](const Kernel::SpecialSlot& slot) {
+            return slot.special.kind == Special::Kind::GridWorkspace;
+        };
+        if (std::ranges::none_of(kernel.specials, asks)) return;
+        constexpr std::uint32_t words[2] = {8, 0};
+        address = memory.allocate(sizeof words, "the grid's workspace");
+        memory.write(address, std::as_bytes(std::span(words)));
+    }
+    ~GridWorkspace() {
+        if (address) memory.release(address);
+    }
+    GridWorkspace(const GridWorkspace&) = delete;
+    GridWorkspace& operator=(const GridWorkspace&) = delete;
+
+    Memory& memory;
+    std::uint64_t address = 0;
+};
+
+}  // namespace
+
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const bool counts = bool(options.traffic);
@@ -272,6 +307,8 @@ Statistics Program::run(const Launch& launch, const Options& options) {
                       .variables = state_->variables,
                       .source_lines = state_->source_lines,
                       .parameters = {launch.parameters.begin(), launch.parameters.end()}};
+    const GridWorkspace workspace(state_->memory, kernel);
+    state.grid_workspace = workspace.address;
     const Statistics statistics = run_grid(state);
     if (options.traffic) options.traffic({std::string(launch.entry), state.traffic.result(memory)});
     return statistics;

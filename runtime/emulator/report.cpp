@@ -171,10 +171,11 @@ std::string bytes_text(const Warp::Unwritten& at, const Block& block) {
                        space_name(space), plural(range->bytes, "byte"));
 }
 
-std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split) {
+std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split,
+                      std::string_view ready = "can run") {
     const Op& op = warp.code[split.pc];
     switch (split.wait) {
-        case Split::Wait::None: return "can run";
+        case Split::Wait::None: return std::string(ready);
         case Split::Wait::Members: {
             std::uint32_t members = 0;
             const auto* const named = reinterpret_cast<const std::uint32_t*>(warp.frame() + op.x);
@@ -192,12 +193,13 @@ std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split
     return others ? "wait at a barrier for " + lane_list(others) : "wait at a barrier";
 }
 
-void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp) {
+void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp,
+                 std::string_view ready = "can run") {
     for (const Split& split : warp.splits()) {
         const nvptx::Instruction* const instruction = instruction_at(warp, split.pc);
         diagnostic.notes.push_back(
             {instruction ? location(block.launch_state().module, instruction->where) : Location{},
-             fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split),
+             fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split, ready),
                          place_text(block, warp, split.pc))});
     }
 }
@@ -320,18 +322,50 @@ Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string m
     return Error(std::move(diagnostic));
 }
 
-Error budget_error(const Block& block) {
+Error budget_error(const Block& block, const ScheduledWarp& warp) {
     Diagnostic diagnostic;
-    const std::uint64_t budget = block.launch_state().options.step_budget;
-    for (const ScheduledWarp& warp : block.warps())
-        if (!block.has_ended(warp) && !warp.splits().empty()) {
-            place(diagnostic, block, warp, warp.splits().front().pc);
-            note_splits(diagnostic, block, warp);
-            break;
-        }
-    diagnostic.message = fmt::format("the launch has not ended after {} warp instructions; block {} was running",
-                                     budget, tuple(block.coordinates()));
-    diagnostic.hint = "a loop that never ends, or a wait for something that never happens; else raise the step budget";
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp);
+    diagnostic.message =
+        fmt::format("warp {} has executed {} instructions since it began or passed its last barrier, in {}", warp.index,
+                    warp.spent(), who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint =
+        "a loop that never ends, or a wait for something that never happens; else raise the step budget (--steps)";
+    return Error(std::move(diagnostic));
+}
+
+Error budget_error(const Block& block) {
+    return Error(fmt::format("the launch has not ended after {} warp instructions; block {} was running",
+                             block.launch_state().options.launch_budget, tuple(block.coordinates())),
+                 "raise its budget");
+}
+
+Error endless_error(const Block& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic;
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp, "go round");
+    diagnostic.message = fmt::format(
+        "an endless loop: the same values come again and again and nothing is read that could change, in {}",
+        who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint = "does the loop change what its condition depends on?";
+    return Error(std::move(diagnostic));
+}
+
+Error waiting_error(const Block& block) {
+    Diagnostic diagnostic;
+    const ScheduledWarp* first = nullptr;
+    for (const ScheduledWarp& warp : block.warps()) {
+        if (block.has_ended(warp)) continue;
+        if (!first && !block.barrier_of(warp)) first = &warp;
+        note_splits(diagnostic, block, warp, "read the same memory again and again");
+    }
+    const ScheduledWarp& shown = first ? *first : block.warps().front();
+    place(diagnostic, block, shown, shown.splits().front().pc);
+    diagnostic.message = fmt::format("block {} waits for memory to change, and nobody is left who could change it",
+                                     tuple(block.coordinates()));
+    diagnostic.hint = "who writes what it waits for has exited, waits itself, or has written it too early";
     return Error(std::move(diagnostic));
 }
 

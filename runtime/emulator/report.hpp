@@ -13,7 +13,13 @@ Error stuck_error(const Block& block, const ScheduledWarp& warp);
 Error deadlock_error(const Block& block);
 /// A barrier used wrongly by this warp.
 Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint);
+/// The budget of a warp is spent, or that of the launch.
+Error budget_error(const Block& block, const ScheduledWarp& warp);
 Error budget_error(const Block& block);
+/// A warp that comes round and reads nothing that could change.
+Error endless_error(const Block& block, const ScheduledWarp& warp);
+/// All warps of the block poll memory that nobody can change any more.
+Error waiting_error(const Block& block);
 /// The launch does not fit the kernel, or a device.
 void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch);
 

@@ -23,6 +23,7 @@ void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t e
     frame_ = frame;
     existing = live = lanes;
     turn_ = 0;
+    passed_at_ = instructions;
     strayed = false;
 }
 
@@ -67,21 +68,33 @@ void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) 
     splits_.push_back({pc, mask, wait, turn_});
 }
 
-/// The split to run: the one that is furthest behind, but for fairness and for the orders of a seeded launch.
-std::size_t ScheduledWarp::choose(std::minstd_rand* random) {
-    std::size_t best = nobody, oldest = nobody, ready = 0;
+/// The ready split that is furthest behind, but for fairness.
+ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
+    Choice best{.split = nobody};
+    std::size_t oldest = nobody;
     for (std::size_t i = 0; i < splits_.size(); ++i) {
         if (splits_[i].wait != Split::Wait::None) continue;
-        ++ready;
-        if (best == nobody || splits_[i].pc < splits_[best].pc) best = i;
+        ++best.ready;
+        if (best.split == nobody || splits_[i].pc < splits_[best.split].pc) best.split = i;
         if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
     }
-    if (best == nobody) return nobody;
-    const bool waited = turn_ - splits_[oldest].since > patience;
-    if (!waited && (!random || ready == 1 || (*random)() % 4)) return best;
-    strayed = true;
-    if (waited) return oldest;
-    std::size_t skip = (*random)() % ready;
+    best.waited = best.ready && turn_ - splits_[oldest].since > patience;
+    if (best.waited) best.split = oldest;
+    return best;
+}
+
+std::optional<Split> ScheduledWarp::next() const {
+    const std::size_t next = furthest_behind().split;
+    return next == nobody ? std::nullopt : std::optional(splits_[next]);
+}
+
+/// The split to run, in a seeded launch now and then any.
+std::size_t ScheduledWarp::choose(std::minstd_rand* random) {
+    const Choice best = furthest_behind();
+    const bool any = random && best.ready > 1 && !best.waited && (*random)() % 4 == 0;
+    if (best.waited || any) strayed = true;
+    if (!any) return best.split;
+    std::size_t skip = (*random)() % best.ready;
     for (std::size_t i = 0;; ++i)
         if (splits_[i].wait == Split::Wait::None && skip-- == 0) return i;
 }
@@ -180,6 +193,7 @@ ScheduledWarp::Stop ScheduledWarp::run(std::uint64_t slice, std::minstd_rand* ra
 }
 
 void ScheduledWarp::pass_barrier() {
+    passed_at_ = instructions;
     for (Split& split : splits_)
         if (split.wait == Split::Wait::Barrier) ++split.pc, split.wait = Split::Wait::None;
 }

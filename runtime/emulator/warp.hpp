@@ -6,6 +6,7 @@
 // over for long gets a turn, so that a lane may spin for one that waits. Lanes at a warp-wide instruction wait for its
 // other members, lanes at a barrier for the rest of the warp; then the warp as a whole arrives at the barrier.
 #pragma once
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -33,6 +34,10 @@ public:
     /// The splits of a warp that is at a barrier, and how it goes on.
     const std::vector<Split>& splits() const { return splits_; }
     void pass_barrier();
+    /// The split that runs next where no seed orders them, if any can.
+    std::optional<Split> next() const;
+    /// Instructions since the warp began or last passed a barrier.
+    std::uint64_t spent() const { return instructions - passed_at_; }
 
     std::byte* frame() const { return frame_; }
 
@@ -43,6 +48,11 @@ public:
 
 private:
     void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);
+    struct Choice {
+        std::size_t split, ready = 0;  // ready: how many can run
+        bool waited = false;           // it was passed over for long
+    };
+    Choice furthest_behind() const;
     std::size_t choose(std::minstd_rand* random);
     void execute(Split split);
     void end_lanes();
@@ -52,7 +62,7 @@ private:
     std::vector<Split> splits_;
     std::vector<std::uint32_t> undefined_;
     std::byte* frame_ = nullptr;
-    std::uint64_t turn_ = 0;
+    std::uint64_t turn_ = 0, passed_at_ = 0;
 };
 
 }  // namespace ikat::emulator

@@ -56,6 +56,31 @@ TEST_CASE("what the headers of CUDA make: sorts, scans, groups, barriers, atomic
     CHECK(machine.get<unsigned char>(bytes, 64) == std::vector<unsigned char>(64, 7));
 }
 
+TEST_CASE("groups of several warps, and of the whole grid") {
+    const auto text = tests::nvcc_ptx(tests::foreign_source("groups.cu"), "-arch=sm_80 -std=c++17");
+    if (!text) {
+        std::puts("skipped: no nvcc");
+        return;
+    }
+    CHECK(text->find("%reserved_smem_offset_1") != text->npos);
+    CHECK(text->find("%envreg2") != text->npos);
+    for (const unsigned threads : {1u, 3u}) {
+        tests::Machine machine;
+        machine.options.threads = threads;
+        const auto x = machine.buffer("x", made<int>(512, [](int i) { return i % 7; }));
+        machine.run(*text, {.entry = "tiles", .grid = {2, 1, 1}, .block = {256, 1, 1}}, x);
+        const auto sums = machine.get<int>(x, 512);
+        for (int i = 0; i < 512; ++i) {
+            int sum = 0;
+            for (int k = i / 64 * 64; k < i / 64 * 64 + 64; ++k) sum += k % 7;
+            CHECK(sums[std::size_t(i)] == sum + i % 64);
+        }
+        const auto a = machine.buffer("a", made<int>(300, [](int i) { return i; })), b = machine.empty<int>("b", 300);
+        machine.run(*text, {.entry = "rounds", .grid = {300, 1, 1}, .block = {64, 1, 1}}, a, b);
+        CHECK(machine.get<int>(a, 300) == made<int>(300, [](int i) { return (i + 3) % 300 + 3; }));
+    }
+}
+
 TEST_CASE("kernels by Triton") {
     const auto made_by_triton = tests::triton_ptx();
     if (!made_by_triton) {

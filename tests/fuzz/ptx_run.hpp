@@ -42,7 +42,7 @@ inline Reached run_anything(std::string_view text, std::string* why = nullptr) {
             }
             reached = Reached::Decoded;
             emulator::Options options;
-            options.step_budget = 4000;
+            options.launch_budget = 4000;
             options.output = [](std::string_view) {};
             program.run({.entry = entry, .block = {48, 1, 1}, .dynamic_shared_bytes = 256, .parameters = parameters},
                         options);

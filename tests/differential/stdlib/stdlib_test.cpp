@@ -110,7 +110,7 @@ const auto sums_in_a_loop = kernel("sums_in_a_loop", params("y"), [](Out<float> 
 TEST_CASE("block reductions may follow each other in any order of the warps") {
     for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u}) {
         INFO("seed " << seed);
-        const runtime::Device device = test::open_device({.schedule_seed = seed});
+        const runtime::Device device = test::open_device({.schedule = std::to_string(seed) + ",lanes"});
         auto y = device.buffer<float>(4, "y");
         device.launch(sums_in_a_loop, runtime::grid(256, 256), y);
         CHECK(y.download() == std::vector<float>{256, 512, 768, 1024});
@@ -154,7 +154,7 @@ TEST_CASE("running sums and broadcasts") {
                });
     for (const std::uint32_t threads : {64u, 96u, 256u, 1024u}) {
         INFO(threads << " threads");
-        const runtime::Device device = test::open_device({.schedule_seed = threads});
+        const runtime::Device device = test::open_device({.schedule = std::to_string(threads) + ",lanes"});
         std::vector<std::uint32_t> x(threads * 2), warp(x.size()), block(x.size()), last(x.size());
         for (std::uint32_t i = 0; i < x.size(); ++i) {
             x[i] = i * i % 101;

@@ -295,15 +295,6 @@ TEST_CASE("vprintf whose arguments end before its format does") {
     CHECK_THAT(printed("mov.u64 %b2, 0;"), contains("vprintf asks for argument 1 (%d) and is given none"));
 }
 
-TEST_CASE("endless kernels are stopped at the step budget") {
-    Machine machine;
-    machine.options.step_budget = 10000;
-    const std::string message =
-        machine.failure(kernel("$loop: bra $loop;"), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
-    CHECK_THAT(message, contains("the launch has not ended after 10000 warp instructions; block (0,0,0) was running"));
-    CHECK_THAT(message, contains("bra $loop;"));
-}
-
 TEST_CASE("trap, and the lines of instructions that cannot run") {
     CHECK_THAT(finding(kernel("mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 5; @%p1 trap; ret;")),
                contains("the kernel trapped, in block (0,0,0) thread (5,0,0)"));

@@ -203,6 +203,69 @@ TEST_CASE("PTX text: an access out of bounds is a kernel error that names buffer
     CHECK_THAT(message, contains("'out'"));
 }
 
+/// Each warp writes its number to the same place and, if `fails`, beyond its end.
+std::string last_warp(bool fails = false) {
+    return std::string(
+               ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry last(.param .u64 out)\n{\n"
+               ".reg .b32 %r<2>; .reg .b64 %d<2>; ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x;\n"
+               "shr.u32 %r1, %r1, 5; st.global.u32 [%d1") +
+           (fails ? "+4" : "") + "], %r1; ret;\n}\n";
+}
+
+/// The warp that came last in each of some launches.
+std::vector<std::uint32_t> last_warps(std::string_view schedule, std::uint32_t warps, int launches) {
+    const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
+    const Module module = device.load(last_warp(), "last.ptx");
+    Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
+    const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+    std::vector<std::uint32_t> last;
+    for (int i = 0; i < launches; ++i) {
+        device.launch(module, "last", {{1}, {32 * warps}}, pack(list));
+        last.push_back(out.download().front());
+    }
+    return last;
+}
+
+TEST_CASE("the order of warps: by the launch's number, or as the options or the environment have it") {
+    using Numbers = std::vector<std::uint32_t>;
+    CHECK(last_warps("0", 8, 3) == Numbers{7, 7, 7});
+    Numbers both = last_warps("", 2, 2);  // one of them ascending, one descending
+    std::ranges::sort(both);
+    CHECK(both == Numbers{0, 1});
+    Numbers many = last_warps("", 8, 64);
+    for (std::uint32_t warp = 0; warp < 8; ++warp) CHECK(std::ranges::count(many, warp) > 0);
+    const Numbers fixed = last_warps("5", 8, 8);
+    CHECK(std::ranges::count(fixed, fixed.front()) == 8);
+    CHECK(last_warps("1", 2, 1) == Numbers{0});
+    CHECK(last_warps("random", 8, 4).size() == 4);
+    const Environment schedule("IKAT_SCHEDULE", "5");
+    CHECK(last_warps("", 8, 8) == fixed);
+    CHECK(last_warps("0", 8, 1) == Numbers{7});  // the program goes first
+    for (const char* wrong : {"one", "-1", "1,", "7,lane", "4294967296", "0x1"}) {
+        const Environment other("IKAT_SCHEDULE", wrong);
+        CHECK_THAT(message_of([] { last_warps("", 2, 1); }),
+                   contains("there is no schedule '" + std::string(wrong) + "' (from IKAT_SCHEDULE)"));
+    }
+}
+
+TEST_CASE("a finding says what repeats its order of warps") {
+    const auto failure = [](std::string_view schedule) {
+        return message_of([&] {
+            const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
+            const Module module = device.load(last_warp(true), "last.ptx");
+            Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
+            const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+            device.launch(module, "last", {{1}, {256}}, pack(list));
+        });
+    };
+    CHECK_THAT(failure("0"), contains("note: IKAT_SCHEDULE=0 repeats this order of warps"));
+    CHECK_THAT(failure("0"), contains("thread (0,0,0)"));
+    CHECK_THAT(failure("7,lanes"), contains("note: IKAT_SCHEDULE=7,lanes repeats this order of warps"));
+    const std::string first = failure("");
+    const auto at = first.find("IKAT_SCHEDULE=") + std::string_view("IKAT_SCHEDULE=").size();
+    CHECK(failure(first.substr(at, first.find(' ', at) - at)) == first);
+}
+
 TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kernel error") {
     const Device device = emulator();
     CHECK_THAT(message_of([&] { device.load("nonsense", "bad.ptx"); }), contains("bad.ptx:1"));

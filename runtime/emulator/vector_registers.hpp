@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers of several elements become registers of one:
+//
+//     .reg .v2 .f32 v;  ld.global.v2.f32 v, [a];  add.f32 v.x, v.y, v.x;
+//     .reg .f32 v.x, v.y;  ld.global.v2.f32 {v.x, v.y}, [a];  add.f32 v.x, v.y, v.x;
+//
+// where the `v.x` below are plain names, which no text can have.
+#pragma once
+#include "codegen/ptx/module.hpp"
+
+namespace ikat::emulator {
+
+nvptx::Module without_vector_registers(nvptx::Module module);
+
+}  // namespace ikat::emulator

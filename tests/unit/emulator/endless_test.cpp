@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that never end, and those that only look like it.
+#include "tests/unit/emulator/evaluate.hpp"
+
+using namespace ikat;
+using tests::contains;
+using tests::kernel;
+using tests::Machine;
+
+namespace {
+
+/// What a launch on two words, both 0, says; the budget is the default, which takes seconds.
+std::string run(const std::string& body, std::uint32_t blocks = 1, std::uint32_t threads = 64, unsigned host = 1) {
+    Machine machine;
+    machine.options.threads = host;
+    const auto words = machine.buffer("words", std::vector<std::uint32_t>{0, 0});
+    return machine.failure(kernel("ld.param.u64 %d1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + body),
+                           {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, words, 0ull, 0ull, 0u);
+}
+
+const std::string poll = "$wait: ld.volatile.global.u32 %r3, [%d1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra $wait;\n";
+
+}  // namespace
+
+TEST_CASE("a loop that comes round to the same values is endless, and said to be at once") {
+    const std::string message = run("$loop: bra $loop;");
+    CHECK_THAT(message, contains("an endless loop: the same values come again and again and nothing is read that could "
+                                 "change, in block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(message, contains("bra $loop;"));
+    // Some lanes alone, two branches in the loop, a divergent condition, stores to local memory.
+    CHECK_THAT(run("setp.ne.u32 %p1, %r1, 40; @%p1 bra $end; $loop: bra $loop; $end: ret;"),
+               contains("an endless loop: the same values come again and again and nothing is read that could change, "
+                        "in block (0,0,0) thread (40,0,0)"));
+    CHECK_THAT(run("setp.lt.u32 %p1, %r1, 7; $loop: @%p1 bra $loop; bra $loop;"), contains("an endless loop"));
+    CHECK_THAT(run(".local .u32 i; $loop: mov.u32 %r3, 1; st.local.u32 [i], %r3; ld.local.u32 %r4, [i]; "
+                   "setp.eq.u32 %p1, %r4, 1; @%p1 bra $loop; ret;"),
+               contains("an endless loop"));
+    CHECK_THAT(run("mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; and.b32 %r3, %r3, 255; setp.lt.u32 %p1, %r3, 256; "
+                   "@%p1 bra $loop; ret;"),
+               contains("an endless loop"));
+}
+
+TEST_CASE("waiting for memory that nobody can change any more is found at once") {
+    const std::string global = run(poll + "ret;");
+    CHECK_THAT(global, contains("block (0,0,0) waits for memory to change, and nobody is left who could change it"));
+    CHECK_THAT(global, contains("warp 1 lanes 0-31 read the same memory again and again"));
+    CHECK_THAT(run(".shared .u32 s; mov.u32 %r3, 0; st.shared.u32 [s], %r3; bar.sync 0; setp.lt.u32 %p1, %r1, 32;"
+                   "@%p1 bra $barrier; $wait: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p2, %r3, 0;"
+                   "@%p2 bra $wait; $barrier: bar.sync 0; ret;"),
+               contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 64 threads have reached"));
+    // A lock that nobody gives back: a compare and swap that fails changes nothing.
+    CHECK_THAT(run("$try: atom.global.cas.b32 %r3, [%d1], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra $try; ret;"),
+               contains("waits for memory to change"));
+    // Lanes of one warp, of which the one that would write waits for the others.
+    CHECK_THAT(run("setp.eq.u32 %p1, %r1, 0; @%p1 bra $late;" + poll +
+                       "$late: bar.warp.sync -1; mov.u32 %r3, 1; "
+                       "st.global.u32 [%d1], %r3; ret;",
+                   1, 32),
+               contains("waits for memory to change"));
+    // All blocks wait, on one host thread and on several; the first is named.
+    for (const unsigned host : {1u, 3u})
+        CHECK_THAT(run(poll + "ret;", 20, 64, host), contains("block (0,0,0) waits for memory to change"));
+    // ... or all but one that has exited without writing.
+    CHECK_THAT(run("setp.eq.u32 %p1, %r2, 7; @%p1 bra $end;" + poll + "$end: ret;", 20),
+               contains("block (0,0,0) waits"));
+}
+
+TEST_CASE("waiting for somebody who comes late is no finding") {
+    const std::string late = R"(
+    mov.u32 %r4, 0;
+$work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 300000; @%p3 bra $work;
+    mov.u32 %r5, 1; st.volatile.global.u32 [%d1], %r5; ret;
+)";
+    for (const unsigned host : {1u, 3u}) {
+        CAPTURE(host);
+        // The last warp of a block, the last lane of a warp, the last block of a grid.
+        CHECK(run("setp.ge.u32 %p1, %r1, 32; @%p1 bra $late;" + poll + "ret; $late:" + late, 1, 64, host) ==
+              "no failure");
+        CHECK(run("setp.eq.u32 %p1, %r1, 31; @%p1 bra $late;" + poll + "ret; $late:" + late, 1, 32, host) ==
+              "no failure");
+        CHECK(run("setp.eq.u32 %p1, %r2, 9; @%p1 bra $late;" + poll + "ret; $late:" + late, 10, 64, host) ==
+              "no failure");
+    }
+    // A clock runs on while everything else stands still.
+    CHECK(run("mov.u32 %r4, %clock; $wait: mov.u32 %r3, %clock; sub.u32 %r3, %r3, %r4; setp.lt.u32 %p1, %r3, 400000; "
+              "@%p1 bra $wait; ret;") == "no failure");
+    // Blocks that hand a word on.
+    CHECK(run("$wait: ld.volatile.global.u32 %r3, [%d1]; setp.ne.u32 %p2, %r3, %r2; @%p2 bra $wait; "
+              "add.u32 %r3, %r3, 1; bar.sync 0; st.volatile.global.u32 [%d1], %r3; ret;",
+              100, 32) == "no failure");
+    // The same word is handed round three times: who has just written waits again in the same turn.
+    CHECK(run("mov.u32 %r5, 0; $again: $wait: ld.volatile.global.u32 %r3, [%d1]; rem.u32 %r4, %r3, 40; "
+              "setp.ne.u32 %p2, %r4, %r2; @%p2 bra $wait; add.u32 %r3, %r3, 1; st.volatile.global.u32 [%d1], %r3; "
+              "add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 3; @%p1 bra $again; ret;",
+              40, 1) == "no failure");
+}
+
+TEST_CASE("what counts on for ever ends at the step budget, which barriers begin anew") {
+    const std::string count = "mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra $loop;";
+    Machine machine;
+    const auto failure = [&](const std::string& body) {
+        return machine.failure(kernel(body), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
+    };
+    machine.options.step_budget = 300000;
+    const std::string message = failure(count);
+    CHECK_THAT(message, contains("warp 0 has executed 300"));
+    CHECK_THAT(message, contains("since it began or passed its last barrier, in block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(message, contains("raise the step budget (--steps)"));
+    const std::string rounds =
+        "mov.u32 %r4, 0; $again: mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; "
+        "setp.lt.u32 %p1, %r3, 60000; @%p1 bra $loop; bar.sync 0; add.u32 %r4, %r4, 1; "
+        "setp.lt.u32 %p1, %r4, 4; @%p1 bra $again; ret;";
+    CHECK(failure(rounds) == "no failure");
+    machine.options.step_budget = 100000;
+    CHECK_THAT(failure(rounds), contains("has executed 100"));
+    machine.options.step_budget = 1000000;
+    machine.options.launch_budget = 300000;
+    CHECK_THAT(failure(rounds), contains("the launch has not ended after 300000 warp instructions"));
+}
+
+TEST_CASE("a launch that takes long tells how far it is") {
+    Machine machine;
+    std::vector<std::uint64_t> done;
+    machine.options.progress_interval = std::chrono::milliseconds(0);
+    machine.options.progress = [&](const emulator::Progress& at) {
+        CHECK(at.entry == "k");
+        CHECK(at.blocks == 5);
+        done.push_back(at.blocks_done);
+    };
+    machine.run(kernel("ret;"), {.grid = {5, 1, 1}, .block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
+    CHECK(done == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+    done.clear();
+    machine.options.progress_interval = std::chrono::hours(1);
+    machine.run(kernel("ret;"), {.grid = {5, 1, 1}, .block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u);
+    CHECK(done.empty());
+}
