@@ -9,6 +9,7 @@
 #include "codegen/ir/print.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/random_ir.hpp"
+#include "tests/fuzz/seeds.hpp"
 #include "tests/interpreter/interpreter.hpp"
 
 namespace {
@@ -17,7 +18,6 @@ using namespace ikat;
 using namespace ikat::ir;
 
 constexpr std::uint64_t in = 1 << 16, out = 1 << 20;
-constexpr std::uint32_t seeds = 120;
 
 /// A thread of the kernel with `thread` as tid.x; both threads of a seed get the same parameters and buffers.
 test::Thread thread_of(std::uint32_t seed, Word thread) {
@@ -40,7 +40,7 @@ analysis::Int128 number(Type type, Word bits) {
 
 TEST_CASE("every value lies in its range") {
     std::uint64_t checked = 0;
-    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
         const Function fn = test::RandomIr(seed, {.statements = 120})();
         const analysis::Dominators dominators(fn);
         analysis::Ranges ranges(fn, dominators);
@@ -63,7 +63,7 @@ TEST_CASE("every value lies in its range") {
 
 TEST_CASE("a sum, product or difference that is exact does not wrap") {
     std::uint64_t checked = 0;
-    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
         const Function fn = test::RandomIr(seed, {.statements = 120})();
         const analysis::Dominators dominators(fn);
         analysis::Ranges ranges(fn, dominators);
@@ -90,7 +90,7 @@ TEST_CASE("a sum, product or difference that is exact does not wrap") {
 /// may.
 TEST_CASE("two threads agree on what is uniform") {
     std::uint64_t checked = 0;
-    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
         const Function fn = test::RandomIr(seed, {.statements = 120, .effects = seed % 2 == 1})();
         const analysis::Uniformity uniformity(fn);
         std::vector<std::pair<Value, Word>> seen[2];
@@ -111,7 +111,7 @@ TEST_CASE("two threads agree on what is uniform") {
 }
 
 TEST_CASE("a value is live wherever a later use will find it") {
-    for (std::uint32_t seed = 0; seed < seeds; ++seed) {
+    for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
         const Function fn = test::RandomIr(seed)();
         const analysis::Dominators dominators(fn);
         const analysis::Liveness liveness(fn, dominators);

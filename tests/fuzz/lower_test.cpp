@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random structured kernels, run as an AST and, lowered, as IR: both must leave the same memory. Loops have break and
-// continue, bounds read from variables, steps and unroll factors; variables are live across all of it.
+// continue, bounds read from variables, steps and unroll factors, conditions that assign; variables are live across all
+// of it. IKAT_FUZZ_COUNT and IKAT_FUZZ_SEED say how many, and from which seed on.
 #include <array>
 #include <random>
 
@@ -9,6 +10,7 @@
 #include "codegen/ir/verify.hpp"
 #include "codegen/lower/lower.hpp"
 #include "tests/catch.hpp"
+#include "tests/fuzz/seeds.hpp"
 #include "tests/interpreter/interpreter.hpp"
 
 namespace {
@@ -147,11 +149,19 @@ private:
         assign(region, counter, constant(region, 0));
         ast::NodeInfo node{.kind = Kind::While};
         node.regions = {new_region(), new_region()};
-        node.arguments = {binary(node.regions[0], Op::Lt, read(node.regions[0], counter),
-                                 constant(node.regions[0], pick(6)), Type::Pred)};
-        assign(node.regions[1], counter,
-               binary(node.regions[1], Op::Add, read(node.regions[1], counter), constant(node.regions[1], 1), type_));
-        fill(node.regions[1], depth - 1, true);
+        // The condition may count by itself, assign other variables, and compute what the body goes on with.
+        const Region head = node.regions[0], body = node.regions[1];
+        const bool counts_in_condition = pick(2);
+        const auto count = [&](Region region) {
+            assign(region, counter, binary(region, Op::Add, read(region, counter), constant(region, 1), type_));
+        };
+        if (counts_in_condition) count(head);
+        if (pick(3) == 0) assign(head, variable(), value(head));
+        const Node computed = pick(3) == 0 ? value(head) : Node{};
+        node.arguments = {binary(head, Op::Lt, read(head, counter), constant(head, pick(6)), Type::Pred)};
+        if (!counts_in_condition) count(body);
+        if (computed != Node{}) assign(body, variable(), computed);
+        fill(body, depth - 1, true);
         add(region, node);
     }
 
@@ -249,7 +259,7 @@ std::array<std::uint32_t, words> run_lowered(const ir::Function& fn) {
 
 TEST_CASE("a lowered kernel does what its AST says") {
     for (Type type : {Type::U32, Type::I32})
-        for (std::uint32_t seed = 1; seed <= 1500; ++seed) {
+        for (std::uint32_t seed = test::first_seed(1), end = seed + test::seed_count(1500); seed < end; ++seed) {
             const ast::Kernel kernel = Generator(seed, type)();
             const ir::Function fn = lower::ast_to_ssa(kernel);
             INFO("seed " << seed);

@@ -9,9 +9,11 @@
 // on request every operation that other threads see or take part in. Each thread works in a slice of %out of its own:
 // slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end a sample of all values is stored.
 #pragma once
+#include <functional>
 #include <limits>
 #include <map>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "codegen/ir/builder.hpp"
@@ -25,7 +27,15 @@ struct RandomIrOptions {
     bool modifiers = true;  // rounding, ftz, sat, approx on some instructions
     bool float64 = true, half = true;
     bool convergent = false;  // shuffles and votes of a full warp, outside divergent control flow
-    bool effects = false;     // all else that the table has, anywhere: atomics, fences, barriers, ordered accesses, …
+    /// With `convergent`: also votes and matches of the lanes that went one way, exchanges through shared memory
+    /// between barriers, atomics on the thread's own slice, and an early return of some. For two warps that run in any
+    /// order.
+    bool together = false;
+    bool effects = false;  // all else that the table has, anywhere: atomics, fences, barriers, ordered accesses, …
+    /// Instances of what rules look for, among the pure operations (patterns.hpp).
+    std::function<ir::Value(ir::Builder&, std::uint32_t, const std::function<ir::Value(ir::Type)>&,
+                            const std::function<ir::Value(ir::Type)>&)>
+        pattern{};
 };
 
 class RandomIr {
@@ -34,6 +44,7 @@ public:
     static constexpr std::uint32_t slots = 8, samples = 32, slot_bytes = 16;
     static constexpr std::uint32_t slice_bytes = (slots + samples) * slot_bytes;
     static constexpr std::uint32_t in_bytes = slice_bytes;
+    static constexpr std::uint32_t block_threads = 64;  // of a launch, for what threads do together
 
     RandomIr(std::uint32_t seed, RandomIrOptions options = {})
         : random_(seed), options_(options), build_(fn_, fn_.add_block()) {}
@@ -45,7 +56,10 @@ public:
         for (int i = 0; i < 4; ++i) palette_.push_back(computing_op());
         prologue();
         budget_ = options_.statements;
-        while (budget_ > 0) region(options_.depth);
+        while (budget_ > 0) {
+            region(options_.depth);
+            if (options_.together && divergent_ == 0 && one_in(4)) return_early();
+        }
         epilogue();
         return std::move(fn_);
     }
@@ -88,7 +102,18 @@ private:
         in_ = build_.leaf(Op::Param, Type::U64, 0);
         const Value out = build_.leaf(Op::Param, Type::U64, 1);
         thread_ = build_.leaf(Op::Special, Type::U32, Word(ir::SpecialRegister::TidX));
-        slice_ = build_.make(Op::MadWide, Type::U32, {thread_, build_.constant(Type::U32, slice_bytes), out});
+        Value number = thread_;
+        if (options_.together) {
+            members_ = build_.constant(Type::U32, 0xffffffff);
+            const Value block = build_.leaf(Op::Special, Type::U32, Word(ir::SpecialRegister::CtaidX));
+            number = build_.make(Op::Fma, Type::U32, {block, build_.constant(Type::U32, block_threads), thread_});
+            fn_.symbols = {{.name = "exchange",
+                            .space = ir::Space::Shared,
+                            .element = Type::U32,
+                            .count = block_threads,
+                            .alignment = 4}};
+        }
+        slice_ = build_.make(Op::MadWide, Type::U32, {number, build_.constant(Type::U32, slice_bytes), out});
         add(thread_);
         for (std::uint32_t p = 2; p < fn_.parameters.size(); ++p)
             add(build_.leaf(Op::Param, fn_.parameters[p].type, p));
@@ -132,8 +157,8 @@ private:
         const Word all = bits == 64 ? ~Word{0} : (Word{1} << bits) - 1, top = Word{1} << (bits - 1);
         if (type == Type::Pred) return pick(2);
         if (ir::is_float(type)) return float_edge(type, all);
-        const Word edges[] = {
-            0, 1, 2, 3, 4, 8, 31, 32, all, all - 1, top, top - 1, Word{1} << pick(std::uint32_t(bits))};
+        const Word edges[] = {0,  1,  2,  3,   4,       8,   31,      32,
+                              33, 63, 64, all, all - 1, top, top - 1, Word{1} << pick(std::uint32_t(bits))};
         return one_in(4) ? (Word(random_()) << 32 | random_()) & all : any_of(edges) & all;
     }
     Word float_edge(Type type, Word all) {
@@ -155,6 +180,7 @@ private:
     void statement(int depth) {
         --budget_;
         if (options_.effects && one_in(6)) return effect();
+        if (options_.together && one_in(8)) return one_in(2) ? exchange() : own_atomic();
         switch (pick(depth > 0 ? 14 : 11)) {
             case 0:
             case 1: return load();
@@ -176,6 +202,7 @@ private:
     }
     void pure() {
         if (options_.convergent && one_in(8)) return convergent();
+        if (options_.pattern && one_in(3)) return add(matched());
         const Op op = one_in(3) ? computing_op() : any_of(palette_);
         const ir::OpInfo& row = ir::info(op);
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
@@ -191,6 +218,11 @@ private:
         if (operands.size() > 1 && fn_.type(operands[0]) == fn_.type(operands[1]) && one_in(8))
             operands[1] = operands[0];
         add(build_.make(inst, operands));
+    }
+    Value matched() {
+        return options_.pattern(
+            build_, random_(), [&](Type type) { return some(type); },
+            [&](Type type) { return build_.constant(type, edge(type)); });
     }
     bool conversion(ir::Instruction& inst) {
         inst.from = type_in(ir::info(inst.op).from);
@@ -216,6 +248,7 @@ private:
     }
 
     void convergent() {
+        if (options_.together && members_ != ir::no_value && (divergent_ > 0 || one_in(2))) return among_members();
         if (divergent_ > 0) return;
         const Value members = build_.constant(Type::U32, 0xffffffff);
         const Type type = type_in(ir::info(Op::Shuffle).domain);
@@ -275,6 +308,65 @@ private:
             build_.append(inst, std::array{place, some(inst.type)}, {});
     }
 
+    /// What the lanes that came here together can ask each other.
+    void among_members() {
+        constexpr Op ops[] = {Op::VoteAny, Op::VoteAll, Op::Ballot, Op::WarpReduce, Op::WarpReduceBits, Op::MatchAny};
+        ir::Instruction inst{.op = any_of(ops)};
+        inst.type = type_in(ir::info(inst.op).domain);
+        if (ir::info(inst.op).attribute == ir::Attribute::Mode) inst.attribute = pick(3);
+        const Type type = ir::at(ir::info(inst.op).shape.arguments[0], inst.type);
+        add(build_.make(inst, std::array{some(type), members_}));
+    }
+    /// Through shared memory, where all threads of the block are: each writes its own word, and reads another's.
+    void exchange() {
+        if (divergent_ > 0) return;
+        const ir::Instruction barrier{.op = Op::Barrier, .type = Type::Void};
+        const Value base = build_.leaf(Op::Symbol, Type::U32, 0), four = build_.constant(Type::U32, 4);
+        const Value other =
+            build_.make(Op::Xor, Type::U32, {thread_, build_.constant(Type::U32, 1 + pick(block_threads - 1))});
+        const auto place = [&](Value thread) { return build_.make(Op::Fma, Type::U32, {thread, four, base}); };
+        const ir::MemoryInfo shared{.space = ir::Space::Shared};
+        const std::array stored{place(thread_), some(Type::U32)};
+        build_.append({.op = Op::Store, .type = Type::U32, .memory = shared}, stored, {});
+        if (one_in(2)) add(build_.make({.op = Op::Load, .type = Type::U32, .memory = shared}, std::array{stored[0]}));
+        build_.append(barrier, {}, {});
+        add(build_.make({.op = Op::Load, .type = Type::U32, .memory = shared}, std::array{place(other)}));
+        build_.append(barrier, {}, {});
+        if (one_in(2)) add(build_.make({.op = Op::Load, .type = Type::U32, .memory = shared}, std::array{stored[0]}));
+    }
+    /// In the thread's own slice, so that the order of threads does not matter; often of an element just accessed.
+    void own_atomic() {
+        constexpr Op ops[] = {Op::AtomicAdd, Op::AtomicMin, Op::AtomicMax,      Op::AtomicInc, Op::AtomicAnd,
+                              Op::AtomicXor, Op::AtomicCas, Op::AtomicExchange, Op::AtomicDec, Op::AtomicOr};
+        const Type types[] = {Type::U32, Type::I32, Type::U64};
+        ir::Instruction inst = access(any_of(ops), any_of(types));
+        if (!contains(ir::info(inst.op).domain, inst.type)) inst.type = Type::U32, inst.memory.offset &= ~7;
+        inst.memory.order = ir::Order::Relaxed;
+        inst.memory.scope = ir::Scope::Gpu;
+        const Value place = address(slice_);
+        std::vector<Value> operands{place, some(inst.type)};
+        if (inst.op == Op::AtomicCas) operands.push_back(some(inst.type));
+        ir::Instruction before = inst;
+        before.op = Op::Load;
+        before.memory.order = ir::Order::Weak, before.memory.scope = ir::Scope::None;
+        if (one_in(2)) add(build_.make(before, std::array{place}));
+        const Value old = build_.make(inst, operands);
+        if (one_in(2)) add(old);
+        if (one_in(2)) add(build_.make(before, std::array{place}));
+    }
+    /// Some threads are done: from here on the others are not all.
+    void return_early() {
+        const Block done = fn_.add_block(), rest = fn_.add_block();
+        build_.branch(some(Type::Pred), done, rest);
+        build_.set_block(done);
+        const Type type = type_in(ir::Storable);
+        if (has(type)) store(type, some(type), slots * slot_bytes);
+        build_.terminate(ir::Terminator::Kind::Return);
+        build_.set_block(rest);
+        ++divergent_;
+        members_ = ir::no_value;
+    }
+
     // Memory: slots of 16 bytes in the slice, by a constant or a computed index.
     Value address(Value base) {
         const auto known = addresses_.find(base);
@@ -282,8 +374,27 @@ private:
         return addresses_[base].emplace_back(new_address(base));
     }
     Value new_address(Value base) {
+        if (one_in(3)) return signed_address(base);
         const Value index = build_.make(Op::And, Type::U32, {some(Type::U32), build_.constant(Type::U32, slots - 1)});
         return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
+    }
+    /// base + c * 16 + (index - c) * 16, where the index may be below c.
+    Value signed_address(Value base) {
+        const Word c = pick(slots);
+        Value index = build_.make(Op::And, Type::I32, {some(Type::I32), build_.constant(Type::I32, slots - 1)});
+        const bool subtracts = one_in(2);
+        const Word by = subtracts ? c : Word(std::uint32_t(0 - std::uint32_t(c)));
+        index = build_.make(subtracts ? Op::Sub : Op::Add, Type::I32, {index, build_.constant(Type::I32, by)});
+        if (one_in(2)) {
+            const Value far = build_.make(Op::Add, Type::U64, {base, build_.constant(Type::U64, c * slot_bytes)});
+            const Value size = build_.constant(Type::I32, slot_bytes);
+            return build_.convert(Type::U64,
+                                  build_.make(Op::MadWide, Type::I32, {index, size, build_.convert(Type::I64, far)}));
+        }
+        Value wide = build_.convert(Type::I64, index);
+        wide = build_.make(Op::Shl, Type::I64, {wide, build_.constant(Type::U32, 4)});
+        const Value at = build_.make(Op::Add, Type::U64, {base, build_.convert(Type::U64, wide)});
+        return build_.make(Op::Add, Type::U64, {at, build_.constant(Type::U64, c * slot_bytes)});
     }
     ir::Instruction access(Op op, Type type) {
         const std::uint32_t offset = ir::bits(type) <= 32 ? 4 * pick(3) : 8 * pick(2);
@@ -348,15 +459,25 @@ private:
         const Block then = fn_.add_block(), otherwise = fn_.add_block(), join = fn_.add_block();
         Value condition = some(Type::Pred);
         if (one_in(3)) condition = build_.make(Op::Lt, Type::U32, {thread_, build_.constant(Type::U32, pick(8))});
+        Value taken_by = ir::no_value;  // the lanes that go to `then`, of the members
+        if (members_ != ir::no_value)
+            taken_by = build_.make({.op = Op::Ballot, .type = Type::U32}, std::array{condition, members_});
         build_.branch(condition, then, otherwise);
         std::vector<Type> types;
         for (std::uint32_t n = pick(4); n > 0; --n) types.push_back(type_in(ir::Any));
         const auto scope = values_;
         const auto known = addresses_;
+        const Value members = members_;
+        const Value taken = members != ir::no_value ? taken_by : ir::no_value;
         ++divergent_;
         for (Block side : {then, otherwise}) {
             build_.set_block(side);
+            if (taken != ir::no_value) {
+                members_ = taken;
+                if (side == otherwise) members_ = build_.make(Op::Xor, Type::U32, {taken, members});
+            }
             if (!one_in(3)) region(depth - 1);
+            members_ = members;
             std::vector<Value> arguments;
             for (Type type : types) arguments.push_back(some(type));
             build_.jump(join, arguments);
@@ -381,7 +502,9 @@ private:
         for (Value value : parameters) add(value);
         build_.set_block(body);
         ++divergent_;
+        const Value members = std::exchange(members_, ir::no_value);
         region(depth - 1);
+        members_ = members;
         --divergent_;
         const Value next = build_.make(Op::Add, Type::U32, {parameters[0], build_.constant(Type::U32, 1)});
         Value trips = build_.constant(Type::U32, 1 + pick(3));
@@ -407,6 +530,7 @@ private:
     std::vector<std::vector<Value>> values_;           // in scope, by type
     std::map<Value, std::vector<Value>> addresses_{};  // in scope, by base
     Value in_ = ir::no_value, slice_ = ir::no_value, thread_ = ir::no_value;
+    Value members_ = ir::no_value;  // the lanes that are here, where that is known
     Type favourite_ = Type::U32;
     std::vector<Op> palette_;  // what this kernel computes with, mostly
     int budget_ = 0, divergent_ = 0;

@@ -9,6 +9,7 @@
 #include "codegen/passes/conversions.hpp"
 #include "codegen/passes/simplify_rules.hpp"
 #include "tests/catch.hpp"
+#include "tests/fuzz/patterns.hpp"
 #include "tests/interpreter/interpreter.hpp"
 
 namespace {
@@ -41,32 +42,7 @@ std::vector<Word> edges(Type type) {
     return words;
 }
 
-// What the wildcards of a pattern are, when the pattern stands at `type`. A comparison inside compares `compared`.
-struct Kinds {
-    std::array<Type, 4> values{};
-    std::array<Type, 2> constants{};
-};
-template <int I>
-void infer(Wildcard<I>, Type type, Type, Kinds& kinds) {
-    kinds.values[I] = type;
-}
-template <int I>
-void infer(Constant<I>, Type type, Type, Kinds& kinds) {
-    kinds.constants[I] = type;
-}
-void infer(Literal, Type, Type, Kinds&) {}
-void infer(NegativeZero, Type, Type, Kinds&) {}
-template <Op op, class... Args>
-void infer(const Node<op, Args...>& node, Type type, Type compared, Kinds& kinds) {
-    constexpr Shape shape = info(op).shape;
-    const Type at_type = shape.result == Slot::T ? type : compared;
-    std::apply(
-        [&](const auto&... args) {
-            std::size_t i = 0;
-            (infer(args, at(shape.arguments[i++], at_type), compared, kinds), ...);
-        },
-        node.arguments);
-}
+using test::infer, test::Kinds;
 
 class RuleTest {
 public:
