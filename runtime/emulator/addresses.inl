@@ -38,13 +38,25 @@ HWY_INLINE bool is_progression(const A* a) {
     return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
 }
 
-/// Lanes i to i + N - 1 of a mask of lanes, for vectors of N.
-template <class V>
-HWY_INLINE auto lanes_of(V v, std::uint32_t mask, unsigned i) {
-    const std::uint64_t bits = mask >> i;
-    std::uint8_t bytes[8];
-    std::memcpy(bytes, &bits, sizeof bytes);
-    return hn::LoadMaskBits(v, bytes);
+/// What the 16 lanes from `first` on read, elements of so many bytes.
+enum class Row : std::uint8_t { Any, Same, Contiguous };
+
+template <class A, A Step>
+HWY_INLINE bool is_row(const A* a, unsigned first) {
+    const hn::CappedTag<A, 16> v;
+    const auto start = hn::Set(v, a[first]);
+    auto difference = hn::Zero(v);
+    for (unsigned i = 0; i < 16; i += unsigned(hn::Lanes(v))) {
+        const auto expected = hn::Add(start, hn::Load(v, progression<A, Step>.at + i));
+        difference = hn::Or(difference, hn::Xor(expected, hn::Load(v, a + first + i)));
+    }
+    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
+}
+
+template <class A, A Bytes>
+HWY_INLINE Row row_of(const A* a, unsigned first) {
+    if (a[first] == a[first + 15]) return is_row<A, 0>(a, first) ? Row::Same : Row::Any;
+    return is_row<A, Bytes>(a, first) ? Row::Contiguous : Row::Any;
 }
 
 /// Whether the active lanes are those of a progression with this step.

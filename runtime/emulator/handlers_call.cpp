@@ -103,7 +103,7 @@ IKAT_CONTROL_HANDLER(push_frame) {
 }
 
 IKAT_CONTROL_HANDLER(call_lanes) {
-    w->count(op->y, mask);
+    w->count(op->y);
     const u32* const list = w->lists + op->x;
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
@@ -168,7 +168,7 @@ IKAT_CONTROL_HANDLER(enter_frame) {
 }
 
 IKAT_CONTROL_HANDLER(return_lanes) {
-    w->count(op->y, mask);
+    w->count(op->y);
     each_lane(mask, [&](unsigned lane) {
         const u64 behind = pop(w->call_stack[lane]);
         w->targets[lane] = w->undefined ? w->checked_of[behind] : u32(behind);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, guards, predicates, barriers.
 //
-// While a warp is converged, branches jump and nobody else is asked. A branch whose lanes disagree leaves to the warp's
-// scheduler (warp.cpp), and while any lanes wait elsewhere every branch and every join does, so that lanes that meet go
-// on together.
+// Branches jump and nobody else is asked, as long as the lanes stay before the first place where others could go on
+// (Warp::meet) and their turn is not over. There they leave to the warp's scheduler (warp.cpp), so that lanes that meet
+// go on together. Where the lanes of a branch disagree, those that are ahead are put aside and the others go on.
 #include "runtime/emulator/handlers_control.hpp"
 
 #include <atomic>
 #include <bit>
+#include <limits>
+
+#include "runtime/emulator/warp.hpp"
 
 namespace ikat::emulator {
 
@@ -28,25 +31,37 @@ const Op* reschedule(Warp* w, const Op* next, u32 mask) {
     return nullptr;
 }
 
-bool must_leave(const Warp* w) { return w->diverged || w->instructions >= w->slice_end; }
+bool must_leave(const Warp* w, const Op* next) { return next >= w->meet || w->instructions >= w->leave_at; }
 
-const Op* diverge(const Op* op, Warp* w, u32 mask, u32 taken) {
+constexpr std::int32_t leaves = std::numeric_limits<std::int32_t>::min();
+
+/// The distance to where lanes of the warp go on (w->mask), or `leaves`.
+std::int32_t diverge(const Op* op, Warp* w, u32 mask, u32 taken) {
+    const auto jump = std::int32_t(op->x);
+    const bool jump_is_behind = jump < 1;
+    const std::int32_t behind = jump_is_behind ? jump : 1, ahead = jump_is_behind ? 1 : jump;
+    if (!w->by_chance && !must_leave(w, op + behind)) {
+        const u32 staying = jump_is_behind ? taken : mask & ~taken;
+        static_cast<ScheduledWarp*>(w)->part(w->index_of(op + ahead), mask & ~staying, staying);
+        return behind;
+    }
     w->leave = Leave::Diverge;
     w->mask = mask;
     w->taken = taken;
-    w->target = w->index_of(op + std::int32_t(op->x));
+    w->target = w->index_of(op + jump);
     w->pc = w->index_of(op + 1);
-    return nullptr;
+    return leaves;
 }
 
 /// At a bra.uni. Lanes that have strayed may meet here in different rounds of a loop, which is the scheduler's doing.
-const Op* part_at_uniform(const Op* op, Warp* w, u32 mask, u32 taken) {
+std::int32_t part_at_uniform(const Op* op, Warp* w, u32 mask, u32 taken) {
     if (w->strayed) return diverge(op, w, mask, taken);
-    return fail(w, op,
-                {.kind = Fault::Kind::Text,
-                 .lane = unsigned(std::countr_zero(taken)),
-                 .message = "the threads of a warp part at a branch that says .uni",
-                 .hint = "leave out .uni where the condition may differ between threads"});
+    fail(w, op,
+         {.kind = Fault::Kind::Text,
+          .lane = unsigned(std::countr_zero(taken)),
+          .message = "the threads of a warp part at a branch that says .uni",
+          .hint = "leave out .uni where the condition may differ between threads"});
+    return leaves;
 }
 
 }  // namespace
@@ -55,21 +70,25 @@ const Op* part_at_uniform(const Op* op, Warp* w, u32 mask, u32 taken) {
     const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
 
 IKAT_CONTROL_HANDLER(jump) {
-    w->count(op->y, mask);
-    if (must_leave(w)) [[unlikely]]
+    w->count(op->y);
+    if (must_leave(w, op + std::int32_t(op->x))) [[unlikely]]
         return reschedule(w, op + std::int32_t(op->x), mask);
     IKAT_CONTINUE(std::int32_t(op->x));
 }
 
-#define IKAT_BRANCH(name, lanes, part)                                 \
-    IKAT_CONTROL_HANDLER(name) {                                       \
-        w->count(op->y, mask);                                         \
-        const u32 taken = (lanes)&mask;                                \
-        if (taken != 0 && taken != mask) return part;                  \
-        const std::int32_t distance = taken ? std::int32_t(op->x) : 1; \
-        if (must_leave(w)) [[unlikely]]                                \
-            return reschedule(w, op + distance, mask);                 \
-        IKAT_CONTINUE(distance);                                       \
+#define IKAT_BRANCH(name, lanes, part)                           \
+    IKAT_CONTROL_HANDLER(name) {                                 \
+        w->count(op->y);                                         \
+        const u32 taken = (lanes)&mask;                          \
+        std::int32_t distance = taken ? std::int32_t(op->x) : 1; \
+        if (taken != 0 && taken != mask) {                       \
+            distance = part;                                     \
+            if (distance == leaves) return nullptr;              \
+            mask = w->mask;                                      \
+        } else if (must_leave(w, op + distance)) [[unlikely]] {  \
+            return reschedule(w, op + distance, mask);           \
+        }                                                        \
+        IKAT_CONTINUE(distance);                                 \
     }
 IKAT_BRANCH(branch_if, word(frame, op->a), diverge(op, w, mask, taken))
 IKAT_BRANCH(branch_unless, ~word(frame, op->a), diverge(op, w, mask, taken))
@@ -78,7 +97,7 @@ IKAT_BRANCH(branch_unless_uniform, ~word(frame, op->a), part_at_uniform(op, w, m
 #undef IKAT_BRANCH
 
 IKAT_CONTROL_HANDLER(branch_table) {
-    w->count(op->y, mask);
+    w->count(op->y);
     const u32* const table = w->lists + op->x;
     const u32* const index = &word(frame, op->a);
     for (u32 rest = mask; rest; rest &= rest - 1) {
@@ -97,19 +116,19 @@ IKAT_CONTROL_HANDLER(branch_table) {
 }
 
 IKAT_CONTROL_HANDLER(join) {
-    w->count(op->y, mask);
-    if (w->diverged) [[unlikely]]
+    w->count(op->y);
+    if (op + 1 >= w->meet) [[unlikely]]
         return reschedule(w, op + 1, mask);
     IKAT_NEXT;
 }
 
 IKAT_CONTROL_HANDLER(count_run) {
-    w->count(op->y, mask);
+    w->count(op->y);
     IKAT_NEXT;
 }
 
 IKAT_CONTROL_HANDLER(end_lanes) {
-    w->count(op->y, mask);
+    w->count(op->y);
     w->leave = Leave::Exit;
     w->mask = mask;
     return nullptr;
@@ -190,7 +209,7 @@ IKAT_CONTROL_HANDLER(check_alignment) {
 }
 IKAT_CONTROL_HANDLER(nothing) { IKAT_NEXT; }
 IKAT_CONTROL_HANDLER(give_way) {
-    w->slice_end = w->instructions;
+    w->slice_end = w->leave_at = w->instructions;
     IKAT_NEXT;
 }
 IKAT_CONTROL_HANDLER(read_clock) {

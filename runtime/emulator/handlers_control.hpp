@@ -64,7 +64,26 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
 IKAT_CONTROL_HANDLER(check_rank);                     // a: 0, the rank of the only block of a cluster
 
 Handler select_sync_warp();  // members x
-Handler select_shuffle(std::string_view mode);
+enum class Shuffle : std::uint8_t { Up, Down, Butterfly, Index };
+Handler select_shuffle(Shuffle mode);
+struct ShuffleSource {
+    int lane = 0;
+    bool in_range = false;  // else the lane keeps its own
+};
+/// Where a lane gets its value (PTX ISA, shfl.sync): b is the lane or distance, c clamp and segments.
+constexpr ShuffleSource shuffle_source(Shuffle mode, int lane, std::uint32_t b, std::uint32_t c) {
+    const int segment = int(c >> 8 & 31), distance = int(b & 31);
+    const int limit = (lane & segment) | (int(c & 31) & ~segment);
+    const int j = mode == Shuffle::Up          ? lane - distance
+                  : mode == Shuffle::Down      ? lane + distance
+                  : mode == Shuffle::Butterfly ? lane ^ distance
+                                               : (lane & segment) | (distance & ~segment);
+    const bool in_range = mode == Shuffle::Up ? j >= limit : j <= limit;
+    return {in_range ? j & 31 : lane, in_range};
+}
+/// A shuffle by literals among all lanes: d = a of the lanes lists[b ...], predicate c = lists[b + 32]. If lanes are
+/// missing it does nothing, and the general one behind it does it.
+Handler select_known_shuffle();
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
 Handler select_vote(Vote mode);
 Handler select_match(bool all, unsigned bytes);

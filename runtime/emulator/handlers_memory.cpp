@@ -5,9 +5,10 @@
 //     contiguous   lane i reads base + i * size        one copy, or one de-interleave for .v2 and .v4
 //     uniform      every lane reads the same           one load, broadcast
 //
-// Other addresses of a whole warp are checked together and moved lane by lane, vectors through a staging area that
-// looks like the contiguous case. Partial masks, local memory and lanes in several buffers take longer ways. Every path
-// checks bounds and alignment.
+// Loads of shared memory know a third, of which each half of the warp is one of these, as in a tile of a matrix
+// product. Other addresses of a whole warp are checked together and moved lane by lane, vectors through a staging area
+// that looks like the contiguous case. Partial masks, local memory and lanes in several buffers take longer ways. Every
+// path checks bounds and alignment.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_memory.cpp"
 #include <hwy/foreach_target.h>
@@ -31,37 +32,65 @@ HWY_INLINE void count_bytes(Warp* w, std::uint64_t address, std::uint64_t bytes,
 
 // ---- from memory bytes, lane after lane, to registers and back
 
-template <class T, unsigned N>
-HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte* host) {
+/// Into `Count` lanes from `first` on.
+template <class T, unsigned N, unsigned Count = warp_size>
+HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const T* const from = reinterpret_cast<const T*>(host);
     if constexpr (N == 4 && sizeof(T) == 4) {
-        const hn::ScalableTag<T> v;
-        for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
+        const hn::CappedTag<T, Count> v;
+        for (unsigned i = 0; i < Count; i += unsigned(hn::Lanes(v))) {
             hn::Vec<decltype(v)> v0, v1, v2, v3;
             hn::LoadInterleaved4(v, from + 4 * i, v0, v1, v2, v3);
-            hn::Store(v0, v, lanes_at<T>(frame, op->d) + i);
-            hn::Store(v1, v, lanes_at<T>(frame, op->b) + i);
-            hn::Store(v2, v, lanes_at<T>(frame, op->c) + i);
-            hn::Store(v3, v, lanes_at<T>(frame, op->y) + i);
+            hn::Store(v0, v, lanes_at<T>(frame, op->d) + first + i);
+            hn::Store(v1, v, lanes_at<T>(frame, op->b) + first + i);
+            hn::Store(v2, v, lanes_at<T>(frame, op->c) + first + i);
+            hn::Store(v3, v, lanes_at<T>(frame, op->y) + first + i);
         }
     } else {
         Cell<T>* to[N];
-        for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k));
-        IKAT_EACH_LANE(i) for (unsigned k = 0; k < N; ++k) to[k][i] = from[i * N + k];
+        for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k)) + first;
+        IKAT_EACH_OF(i, Count) for (unsigned k = 0; k < N; ++k) to[k][i] = from[i * N + k];
     }
 }
 
-template <class T, unsigned N>
-HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* host) {
+template <class T, unsigned N, unsigned Count = warp_size>
+HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const auto broadcast = [&](std::uint32_t register_offset, unsigned k) HWY_ATTR {
         T value;
         std::memcpy(&value, host + k * sizeof(T), sizeof value);
-        Cell<T>* const d = lanes_at<Cell<T>>(frame, register_offset);
-        IKAT_EACH_LANE(i) d[i] = value;
+        Cell<T>* const d = lanes_at<Cell<T>>(frame, register_offset) + first;
+        IKAT_EACH_OF(i, Count) d[i] = value;
     };
     broadcast(op->d, 0);
     if constexpr (N > 1) broadcast(op->b, 1);
     if constexpr (N > 2) broadcast(op->c, 2), broadcast(op->y, 3);
+}
+
+/// What the halves of the warp read: relative to the view's base, and how much.
+struct Rows {
+    bool known = false;  // both are rows, aligned and inside of the view
+    std::uint64_t places[2]{}, bytes[2]{};
+    Row kinds[2]{};
+};
+template <class A, std::uint64_t Bytes>
+HWY_INLINE Rows rows_of(const A* a, const View& view, std::uint64_t at) {
+    Rows rows{.known = true, .places = {at, at + (std::uint64_t(a[16]) - std::uint64_t(a[0]))}};
+    for (unsigned half = 0; half < 2; ++half) {
+        rows.kinds[half] = row_of<A, A(Bytes)>(a, 16 * half);
+        rows.bytes[half] = rows.kinds[half] == Row::Same ? Bytes : 16 * Bytes;
+        rows.known &= rows.kinds[half] != Row::Any && (view.base + rows.places[half]) % Bytes == 0 &&
+                      inside(view, rows.places[half], rows.bytes[half]);
+    }
+    return rows;
+}
+
+template <class T, unsigned N>
+HWY_INLINE void load_rows(const Op* op, std::byte* frame, const View& view, const Rows& rows) {
+    for (unsigned half = 0; half < 2; ++half)
+        if (rows.kinds[half] == Row::Same)
+            load_uniform<T, N, 16>(op, frame, view.host + rows.places[half], 16 * half);
+        else
+            load_contiguous<T, N, 16>(op, frame, view.host + rows.places[half], 16 * half);
 }
 
 template <class T, unsigned N>
@@ -301,6 +330,12 @@ IKAT_HANDLER(load) {
             } else if (address % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes)) {
                 if (asks(w, view) && !range_is_written(view.written, at, bytes)) return go_on_checked(op, w, mask);
                 load_uniform<T, N>(op, frame, view.host + at);
+            } else if (const Rows rows = S == Space::Shared && sizeof(T) >= 4 ? rows_of<A, bytes>(a, view, at) : Rows{};
+                       rows.known) {
+                if (asks(w, view) && !(range_is_written(view.written, rows.places[0], rows.bytes[0]) &&
+                                       range_is_written(view.written, rows.places[1], rows.bytes[1])))
+                    return go_on_checked(op, w, mask);
+                load_rows<T, N>(op, frame, view, rows);
             } else if (all_inside(a, op, view, bytes)) {
                 if (asks(w, view) && !lanes_are_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes))
                     return go_on_checked(op, w, mask);

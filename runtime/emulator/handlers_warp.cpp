@@ -97,8 +97,6 @@ HWY_NOINLINE bool names_exited(const Op* op, Warp* w, const u32* members, u32 ma
     return false;
 }
 
-enum class Shuffle { Up, Down, Butterfly, Index };
-
 /// d and predicate y = a of another lane (PTX ISA, shfl.sync), its own where that is out of range; b the lane or
 /// distance, c clamp and segments, x the members.
 template <Shuffle Mode>
@@ -111,15 +109,9 @@ IKAT_HANDLER(shuffle) {
     u32* const results = reinterpret_cast<u32*>(w->scratch);
     const u32 *const a = words(frame, op->a), *const b = words(frame, op->b), *const c = words(frame, op->c);
     IKAT_EACH_LANE(i) {
-        const int lane = int(i), segment = int(c[i] >> 8 & 31), distance = int(b[i] & 31);
-        const int limit = (lane & segment) | (int(c[i] & 31) & ~segment);
-        const int j = Mode == Shuffle::Up          ? lane - distance
-                      : Mode == Shuffle::Down      ? lane + distance
-                      : Mode == Shuffle::Butterfly ? lane ^ distance
-                                                   : (lane & segment) | (distance & ~segment);
-        const bool in_range = Mode == Shuffle::Up ? j >= limit : j <= limit;
-        sources[i] = u32(in_range ? j & 31 : lane);
-        here[i] = in_range ? 1u << i : 0;
+        const ShuffleSource from = shuffle_source(Mode, int(i), b[i], c[i]);
+        sources[i] = u32(from.lane);
+        here[i] = from.in_range ? 1u << i : 0;
         values[i] = a[i];
     }
     u32 in_range = 0;
@@ -140,6 +132,38 @@ IKAT_HANDLER(shuffle) {
     u32& p = lane_set(frame, op->y);
     p = (p & ~mask) | (in_range & mask);
     return blend_and_continue<4>(op, w, frame, mask);
+}
+
+/// d[i] = a[from[i]]; d may be a.
+HWY_INLINE void permute(const u32* a, const u32* from, u32* d) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+    const hn::ScalableTag<u32> v;
+    constexpr unsigned lanes = hn::MaxLanes(v), parts = warp_size / lanes;
+    hn::Vec<decltype(v)> in[parts], out[parts];
+    for (unsigned k = 0; k < parts; ++k) in[k] = hn::Load(v, a + k * lanes);
+    for (unsigned i = 0; i < parts; ++i) {
+        const auto source = hn::LoadU(v, from + i * lanes);
+        const auto in_part = hn::IndicesFromVec(v, hn::And(source, hn::Set(v, lanes - 1)));
+        const auto part = hn::ShiftRight<std::countr_zero(lanes)>(source);
+        out[i] = hn::TableLookupLanes(in[0], in_part);
+        for (unsigned k = 1; k < parts; ++k)
+            out[i] = hn::IfThenElse(hn::Eq(part, hn::Set(v, k)), hn::TableLookupLanes(in[k], in_part), out[i]);
+    }
+    for (unsigned i = 0; i < parts; ++i) hn::Store(out[i], v, d + i * lanes);
+#else
+    u32 values[warp_size];
+    std::memcpy(values, a, sizeof values);
+    for (unsigned i = 0; i < warp_size; ++i) d[i] = values[from[i]];
+#endif
+}
+
+IKAT_HANDLER(known_shuffle) {
+    w->count(op->y);
+    if (HWY_UNLIKELY((mask & w->live) != all_lanes || w->undefined)) IKAT_NEXT;
+    const u32* const from = w->lists + op->b;
+    permute(words(frame, op->a), from, words(frame, op->d));
+    lane_set(frame, op->c) = from[warp_size];
+    IKAT_CONTINUE(2);
 }
 
 /// Predicate d (ballot: register d) = vote on predicate a among members x.
@@ -275,13 +299,16 @@ IKAT_HANDLER(meet) {
     IKAT_NEXT;
 }
 
-Handler choose_shuffle(std::string_view mode) {
-    if (mode == ".up") return shuffle<Shuffle::Up>;
-    if (mode == ".down") return shuffle<Shuffle::Down>;
-    if (mode == ".bfly") return shuffle<Shuffle::Butterfly>;
-    if (mode == ".idx") return shuffle<Shuffle::Index>;
+Handler choose_shuffle(Shuffle mode) {
+    switch (mode) {
+        case Shuffle::Up: return shuffle<Shuffle::Up>;
+        case Shuffle::Down: return shuffle<Shuffle::Down>;
+        case Shuffle::Butterfly: return shuffle<Shuffle::Butterfly>;
+        case Shuffle::Index: return shuffle<Shuffle::Index>;
+    }
     return nullptr;
 }
+Handler choose_known_shuffle() { return known_shuffle; }
 
 Handler choose_vote(Vote mode) {
     switch (mode) {
@@ -327,6 +354,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_shuffle);
+HWY_EXPORT(choose_known_shuffle);
 HWY_EXPORT(choose_vote);
 HWY_EXPORT(choose_match);
 HWY_EXPORT(choose_reduction);
@@ -334,7 +362,8 @@ HWY_EXPORT(choose_elect);
 HWY_EXPORT(choose_active_mask);
 HWY_EXPORT(choose_sync_warp);
 
-Handler select_shuffle(std::string_view mode) { return HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode); }
+Handler select_shuffle(Shuffle mode) { return HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode); }
+Handler select_known_shuffle() { return HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(); }
 Handler select_vote(Vote mode) { return HWY_DYNAMIC_DISPATCH(choose_vote)(mode); }
 Handler select_match(bool all, unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_match)(all, bytes); }
 Handler select_reduction(Reduction reduction) { return HWY_DYNAMIC_DISPATCH(choose_reduction)(reduction); }

@@ -21,14 +21,16 @@
 
 // Lanes are independent and registers never overlap partly: d is a source or apart from it.
 #if defined(__clang__)
-#define IKAT_EACH_LANE(i)                                 \
+#define IKAT_EACH_OF(i, count)                            \
     _Pragma("clang diagnostic ignored \"-Wpass-failed\"") \
-        _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < warp_size; ++i)
+        _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < count; ++i)
 #define IKAT_UNROLLED_LANES(i) _Pragma("clang loop unroll_count(8)") for (unsigned i = 0; i < warp_size; ++i)
 #else
-#define IKAT_EACH_LANE(i) _Pragma("GCC ivdep") for (unsigned i = 0; i < warp_size; ++i)
+#define IKAT_EACH_OF(i, count) _Pragma("GCC ivdep") for (unsigned i = 0; i < count; ++i)
 #define IKAT_UNROLLED_LANES(i) _Pragma("GCC unroll 8") for (unsigned i = 0; i < warp_size; ++i)
 #endif
+
+#define IKAT_EACH_LANE(i) IKAT_EACH_OF(i, warp_size)
 
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
@@ -63,13 +65,24 @@ HWY_INLINE Cell<T> to_cell(T value) {
         return value;
 }
 
+/// Lanes i to i + N - 1 of a mask of lanes, for vectors of N.
+template <class V>
+HWY_INLINE auto lanes_of(V v, std::uint32_t mask, unsigned i) {
+    const std::uint64_t bits = mask >> i;
+    std::uint8_t bytes[8];
+    std::memcpy(bytes, &bits, sizeof bytes);
+    return hn::LoadMaskBits(v, bytes);
+}
+
 /// The scratch of the warp into lanes `mask` of d, then on to the next op.
 template <unsigned Bytes>
 HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     using Bits = std::conditional_t<Bytes == 8, std::uint64_t, std::uint32_t>;
+    const hn::ScalableTag<Bits> v;
     Bits* const d = lanes_at<Bits>(frame, op->d);
     const Bits* const s = lanes_at<Bits>(w->scratch, 0);
-    IKAT_EACH_LANE(i) d[i] = mask >> i & 1 ? s[i] : d[i];
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
+        hn::BlendedStore(hn::Load(v, s + i), lanes_of(v, mask, i), v, d + i);
     IKAT_NEXT;
 }
 

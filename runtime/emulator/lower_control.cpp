@@ -109,8 +109,24 @@ Value Lowering::members_of(Form& form, Operands operands, std::size_t at) {
     return here;
 }
 
+/// The sources of all lanes, and the lanes that are in range, as a list of the kernel's.
+std::uint32_t Lowering::list_sources(Shuffle mode, std::uint32_t b, std::uint32_t c) {
+    const auto at = std::uint32_t(kernel_.lists.size());
+    std::uint32_t in_range = 0;
+    for (int lane = 0; lane < int(warp_size); ++lane) {
+        const ShuffleSource from = shuffle_source(mode, lane, b, c);
+        kernel_.lists.push_back(std::uint32_t(from.lane));
+        in_range |= std::uint32_t(from.in_range) << lane;
+    }
+    kernel_.lists.push_back(in_range);
+    return at;
+}
+
 void Lowering::shfl(Form& form, Operands operands) {
-    const std::string_view mode = form.take_any({".up", ".down", ".bfly", ".idx"});
+    static const std::unordered_map<std::string_view, Shuffle> modes = {
+        {".up", Shuffle::Up}, {".down", Shuffle::Down}, {".bfly", Shuffle::Butterfly}, {".idx", Shuffle::Index}};
+    const auto mode = modes.find(form.take_any({".up", ".down", ".bfly", ".idx"}));
+    if (mode == modes.end()) unsupported("it does not say which lanes give their values");
     form.take_type();
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(module_.operands(operands[0].children)) : operands.one(0);
@@ -118,8 +134,17 @@ void Lowering::shfl(Form& form, Operands operands) {
     const Result p = pair ? result(targets[1], Type::Pred) : Result{temporary(0), {}, Type::Pred, false};
     const Value a = source(operands[1], Type::U32), b = source(operands[2], Type::U32),
                 c = source(operands[3], Type::U32), members = members_of(form, operands, 4);
-    count_here();
-    emit(select_shuffle(mode), D | Y, A | B | C | X,
+    const auto literal = [&](Value value) {
+        const ValueInfo& info = values[index(value)];
+        return info.kind == ValueInfo::Kind::Constant ? std::optional(std::uint32_t(info.bits)) : std::nullopt;
+    };
+    if (literal(b) && literal(c) && literal(members) == all_lanes)
+        emit(select_known_shuffle(), D | C, A,
+             {index(d.at), index(a), list_sources(mode->second, *literal(b), *literal(c)), index(p.at)})
+            .counts = true;
+    else
+        count_here();
+    emit(select_shuffle(mode->second), D | Y, A | B | C | X,
          {index(d.at), index(a), index(b), index(c), index(members), index(p.at)})
         .apart = true;
     finish(d);

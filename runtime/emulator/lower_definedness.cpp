@@ -119,8 +119,9 @@ void add_warp_wide(Table& table) {
     for (unsigned i = 0; i <= unsigned(Reduction::MaxFloatNan); ++i)
         add(table, select_reduction(Reduction(i)), DefinedUse::Warp);
     for (const Handler handler : {select_elect(), select_sync_warp()}) add(table, handler, DefinedUse::Warp);
-    for (const char* mode : {".up", ".down", ".bfly", ".idx"})  // what is shuffled is its own affair
-        add(table, select_shuffle(mode), DefinedUse::Shuffle, B | C | X);
+    for (const Shuffle mode : {Shuffle::Up, Shuffle::Down, Shuffle::Butterfly, Shuffle::Index})
+        add(table, select_shuffle(mode), DefinedUse::Shuffle, B | C | X);  // what is shuffled is its own affair
+    add(table, select_known_shuffle(), Before{.kind = Before::Kind::Nothing});
 }
 
 Table make_table() {

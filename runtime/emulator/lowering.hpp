@@ -378,6 +378,7 @@ private:
     void trap(Form& form, Operands operands);
     void nanosleep(Form& form, Operands operands);
     void bar(Form& form, Operands operands);
+    std::uint32_t list_sources(Shuffle mode, std::uint32_t b, std::uint32_t c);
     void shfl(Form& form, Operands operands);
     void vote(Form& form, Operands operands);
     void match(Form& form, Operands operands);

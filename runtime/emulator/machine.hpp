@@ -96,9 +96,11 @@ struct Warp {
     const Op* code = nullptr;
     std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
     std::uint32_t saved_mask = 0;  // outside the guard that is open
-    bool diverged = false;         // other lanes of the warp wait elsewhere
-    bool strayed = false;          // lanes have gone ahead of others that they would have met
-    bool parallel = false;         // other blocks run at the same time
+    unsigned running = 0;          // lanes in `mask` when it was last set outside a guard
+    bool by_chance = false;        // which lanes go on where they part is left to the scheduler
+    const Op* meet = nullptr;  // the first place where others can go on: there, and behind it, the running lanes leave
+    bool strayed = false;      // lanes have gone ahead of others that they would have met
+    bool parallel = false;     // other blocks run at the same time
     Leave leave = Leave::None;
     std::uint32_t existing = 0;  // lanes that the block has threads for
     std::uint32_t live = 0;      // ... and that have not ended
@@ -106,7 +108,7 @@ struct Warp {
 
     // Counts
     std::uint64_t instructions = 0, lane_instructions = 0;
-    std::uint64_t slice_end = 0;  // in warp instructions
+    std::uint64_t slice_end = 0, leave_at = 0;  // in warp instructions; at leave_at lanes leave at the next branch
     std::uint64_t bytes_read = 0, bytes_written = 0;
     std::uint64_t changes = 0;  // atomics that wrote another value than was there
 
@@ -146,9 +148,9 @@ struct Warp {
     unsigned index = 0;                 // in its block
     TrafficCounter* traffic = nullptr;  // the block's, in a launch that counts it
 
-    void count(std::uint32_t instructions_since, std::uint32_t lanes) {
+    void count(std::uint32_t instructions_since) {
         instructions += instructions_since;
-        lane_instructions += std::uint64_t(instructions_since) * unsigned(__builtin_popcount(lanes));
+        lane_instructions += std::uint64_t(instructions_since) * running;
     }
     std::uint32_t index_of(const Op* op) const { return std::uint32_t(op - code); }
 };
@@ -172,8 +174,9 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     return view;
 }
 
-/// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum wraps:
-/// a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the offset).
+/// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum
+/// wraps: a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the
+/// offset).
 inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) {
     const std::uint64_t sum = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
     const bool has_window = space == Space::Shared || space == Space::Local || space == Space::Const;

@@ -11,18 +11,18 @@
 namespace ikat::emulator {
 
 namespace {
-constexpr std::uint64_t patience = 256;  // turns a ready split waits before it goes first
+constexpr std::uint64_t patience = 16384;   // warp instructions that a ready split waits before it goes first
+constexpr std::uint64_t stray_turn = 1024;  // and how many it then executes
 constexpr std::size_t nobody = ~std::size_t{0};
 }  // namespace
 
 void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry) {
-    splits_.assign(1, {entry, lanes});
+    splits_.assign(1, {entry, lanes, Split::Wait::None, instructions});
     stack_pointer.fill(0);
     stack_top.fill(stack_base);
     for (std::vector<std::uint64_t>& stack : call_stack) stack.clear();
     frame_ = frame;
     existing = live = lanes;
-    turn_ = 0;
     passed_at_ = instructions;
     strayed = false;
 }
@@ -62,10 +62,10 @@ void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) 
             split.mask |= mask;
             // Lanes that join others at a warp-wide instruction try it again together.
             split.wait = wait == Split::Wait::Barrier && split.wait == wait ? wait : Split::Wait::None;
-            split.since = turn_;
+            split.since = instructions;
             return;
         }
-    splits_.push_back({pc, mask, wait, turn_});
+    splits_.push_back({pc, mask, wait, instructions});
 }
 
 /// The ready split that is furthest behind, but for fairness.
@@ -78,7 +78,7 @@ ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
         if (best.split == nobody || splits_[i].pc < splits_[best.split].pc) best.split = i;
         if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
     }
-    best.waited = best.ready && turn_ - splits_[oldest].since > patience;
+    best.waited = oldest != best.split && instructions - splits_[oldest].since >= patience;
     if (best.waited) best.split = oldest;
     return best;
 }
@@ -89,8 +89,9 @@ std::optional<Split> ScheduledWarp::next() const {
 }
 
 /// The split to run, in a seeded launch now and then any.
-std::size_t ScheduledWarp::choose(std::minstd_rand* random) {
+std::size_t ScheduledWarp::choose(std::minstd_rand* random, bool& strays) {
     const Choice best = furthest_behind();
+    strays = best.waited;
     const bool any = random && best.ready > 1 && !best.waited && (*random)() % 4 == 0;
     if (best.waited || any) strayed = true;
     if (!any) return best.split;
@@ -105,16 +106,41 @@ void ScheduledWarp::end_lanes() {
         if (split.wait == Split::Wait::Members) split.wait = Split::Wait::None;
 }
 
-void ScheduledWarp::execute(Split split) {
-    diverged = !splits_.empty();
+void ScheduledWarp::set_running(std::uint32_t lanes) {
+    mask = lanes;
+    running = unsigned(std::popcount(lanes));
+}
+
+void ScheduledWarp::part(std::uint32_t at, std::uint32_t others, std::uint32_t staying) {
+    put(at, others, Split::Wait::None);
+    set_running(staying);
+    meet = std::min(meet, code + at);
+    leave_at = std::min(leave_at, instructions + patience);
+}
+
+/// The running lanes go on up to where others could, or for as long as those are patient; where their order is left to
+/// chance, only up to the next branch. Lanes that stray go on for a while, whoever is behind them.
+void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
+    meet = reinterpret_cast<const Op*>(~std::uintptr_t{0});
+    leave_at = by_chance && !splits_.empty() ? instructions : slice_end;
+    if (strays) leave_at = std::min(leave_at, instructions + stray_turn);
+    for (const Split& other : splits_) {
+        if (other.wait != Split::Wait::None || (strays && other.pc <= from)) continue;
+        meet = std::min(meet, code + other.pc);
+        if (!strays) leave_at = std::min(leave_at, other.since + patience);
+    }
+}
+
+void ScheduledWarp::execute(Split split, bool strays) {
     leave = Leave::None;
-    mask = split.mask;
-    ++turn_;
+    set_running(split.mask);
+    bound_turn(split.pc, strays);
     for (const Op* op = code + split.pc; op;) {
         op = op->run(op, this, frame_, mask);
         if (op || leave != Leave::Recheck) continue;
         const std::uint32_t at = pc;  // perhaps under a guard: the same lanes go on at once
         block->start_checking(*this, true);
+        bound_turn(checked_of[at], strays);
         leave = Leave::None;
         op = code + checked_of[at];
     }
@@ -135,7 +161,7 @@ void ScheduledWarp::execute(Split split) {
         case Leave::Barrier: put(pc, mask, Split::Wait::Barrier); break;
         case Leave::Fault:
         case Leave::Recheck:
-        case Leave::None: splits_.push_back(split); break;
+        case Leave::None: splits_.push_back({split.pc, mask, split.wait, split.since}); break;
     }
 }
 
@@ -177,7 +203,8 @@ bool ScheduledWarp::release_met_members() {
 ScheduledWarp::Stop ScheduledWarp::run(std::uint64_t slice, std::minstd_rand* random) {
     slice_end = instructions + slice;
     for (;;) {
-        const std::size_t next = choose(random);
+        bool strays = false;
+        const std::size_t next = choose(random, strays);
         if (next == nobody) {
             if (splits_.empty()) return Stop::Done;
             if (at_barrier()) return Stop::AtBarrier;
@@ -186,7 +213,8 @@ ScheduledWarp::Stop ScheduledWarp::run(std::uint64_t slice, std::minstd_rand* ra
         }
         const Split split = splits_[next];
         splits_.erase(splits_.begin() + std::ptrdiff_t(next));
-        execute(split);
+        by_chance = random != nullptr;
+        execute(split, strays);
         if (leave == Leave::Fault) return Stop::Fault;
         if (instructions >= slice_end) return splits_.empty() ? Stop::Done : Stop::SliceOver;
     }

@@ -2,9 +2,10 @@
 // The lanes of a warp that go different ways.
 //
 // A warp is a short list of splits, each a set of lanes at one op. The split with the lowest op runs (ops lie in
-// reverse post order, so those behind catch up and splits that meet merge) until a branch, and a split that was passed
-// over for long gets a turn, so that a lane may spin for one that waits. Lanes at a warp-wide instruction wait for its
-// other members, lanes at a barrier for the rest of the warp; then the warp as a whole arrives at the barrier.
+// reverse post order, so those behind catch up and splits that meet merge) until it comes to another's, and a split
+// that was passed over for long gets a turn, so that a lane may spin for one that waits. Lanes at a warp-wide
+// instruction wait for its other members, lanes at a barrier for the rest of the warp; then the warp as a whole arrives
+// at the barrier.
 #pragma once
 #include <optional>
 #include <random>
@@ -18,7 +19,7 @@ struct Split {
     enum class Wait : std::uint8_t { None, Members, Barrier };
     std::uint32_t pc = 0, mask = 0;
     Wait wait = Wait::None;
-    std::uint64_t since = 0;  // the turn at which it was last put aside
+    std::uint64_t since = 0;  // the warp's instructions when it was last put aside
 };
 
 class ScheduledWarp : public Warp {
@@ -34,6 +35,8 @@ public:
     /// The splits of a warp that is at a barrier, and how it goes on.
     const std::vector<Split>& splits() const { return splits_; }
     void pass_barrier();
+    /// Of the lanes that run, those that go on are `staying`; the others, which are ahead of them, wait at `pc`.
+    void part(std::uint32_t pc, std::uint32_t others, std::uint32_t staying);
     /// The split that runs next where no seed orders them, if any can.
     std::optional<Split> next() const;
     /// Instructions since the warp began or last passed a barrier.
@@ -53,8 +56,10 @@ private:
         bool waited = false;           // it was passed over for long
     };
     Choice furthest_behind() const;
-    std::size_t choose(std::minstd_rand* random);
-    void execute(Split split);
+    std::size_t choose(std::minstd_rand* random, bool& strays);
+    void set_running(std::uint32_t lanes);
+    void bound_turn(std::uint32_t from, bool strays);
+    void execute(Split split, bool strays);
     void end_lanes();
     bool at_barrier() const;
     bool release_met_members();
@@ -62,7 +67,7 @@ private:
     std::vector<Split> splits_;
     std::vector<std::uint32_t> undefined_;
     std::byte* frame_ = nullptr;
-    std::uint64_t turn_ = 0, passed_at_ = 0;
+    std::uint64_t passed_at_ = 0;
 };
 
 }  // namespace ikat::emulator

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "tests/unit/emulator/evaluate.hpp"
+#include "tests/unit/emulator/targets.hpp"
 
 using namespace ikat;
 using tests::contains;
@@ -232,6 +233,71 @@ $join:
     for (const std::uint32_t seed : {0u, 1u, 2u, 3u}) {
         const auto result = words(text, 32, seed);
         for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i < 16 ? 2016 + i : 1000 + i - 16));
+    }
+}
+
+TEST_CASE("a shuffle by literals gives what one by registers gives") {
+    std::string body = "mov.u32 %r1, %laneid; mad.lo.u32 %r1, %r1, 77, 5; mov.u32 %r9, 0;\n";
+    int shuffles = 0;
+    for (const std::string mode : {"up", "down", "bfly", "idx"})
+        for (const std::string distance : {"0", "1", "5", "16", "31", "37"})
+            for (const std::string clamp : {"0", "31", "7199", "6144", "4113"}) {
+                const std::string form = "shfl.sync." + mode + ".b32 ";
+                body += "mov.u32 %r3, " + distance + "; mov.u32 %r4, " + clamp + "; mov.u32 %r8, %r1;\n" + form +
+                        "%r8|%p1, %r8, " + distance + ", " + clamp + ", -1;\n" + form +
+                        "%r6|%p2, %r1, %r3, %r4, -1;\n"
+                        "setp.eq.u32 %p3, %r8, %r6; xor.pred %p1, %p1, %p2; not.pred %p1, %p1; "
+                        "and.pred %p3, %p3, %p1; selp.u32 %r7, 1, 0, %p3; add.u32 %r9, %r9, %r7;\n";
+                ++shuffles;
+            }
+    for (const std::int64_t target : tests::targets()) {
+        const tests::OnTarget chosen(target);
+        CAPTURE(hwy::TargetName(target));
+        for (const std::uint32_t count : words(kernel(body + "mov.u32 %r1, %r9;" + store_r1), 32))
+            CHECK(count == std::uint32_t(shuffles));
+    }
+}
+
+TEST_CASE("lanes that wait at a warp-wide instruction go on when the others exit late") {
+    // Lanes 20 to 31 count for a while and exit; the others wait for them meanwhile.
+    const std::string late = R"(
+    mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 20; setp.lt.u32 %p2, %r2, 3; mov.u32 %r3, 0; @%p1 bra $meet;
+$late: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 500; @%p3 bra $late;
+    exit;
+$meet:
+)";
+    const auto all = [&](const std::string& meet, std::uint32_t expected) {
+        for (const std::uint32_t seed : {0u, 1u, 2u}) {
+            const auto result = words(kernel(late + meet + store_r1), 32, seed);
+            for (std::uint32_t i = 0; i < 20; ++i) CHECK(result[i] == expected);
+        }
+    };
+    all("vote.sync.ballot.b32 %r1, %p2, -1;", 7);
+    all("vote.sync.all.pred %p4, %p1, -1; selp.u32 %r1, 1, 0, %p4;", 1);
+    all("redux.sync.add.s32 %r1, %r2, -1;", 190);
+    all("match.any.sync.b32 %r1, %r3, -1;", 0xfffff);
+    all("bar.warp.sync -1; mov.u32 %r1, 5;", 5);
+    all("bar.sync 0; mov.u32 %r1, 6;", 6);
+}
+
+TEST_CASE("lanes that leave a loop one after the other meet behind it") {
+    const auto result = words(kernel(R"(
+    mov.u32 %r2, %tid.x; mov.u32 %r3, 0; mov.u32 %r4, 0;
+$outer:
+    mov.u32 %r5, 0;
+$inner:
+    add.u32 %r5, %r5, 1; setp.gt.u32 %p2, %r5, %r4; @%p2 bra $next; add.u32 %r3, %r3, %r5;
+    setp.lt.u32 %p1, %r5, %r2; @%p1 bra $inner;
+$next:
+    add.u32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r2; @%p1 bra $outer;
+    activemask.b32 %r1; popc.b32 %r1, %r1; mad.lo.u32 %r1, %r1, 100000, %r3;
+)" + store_r1),
+                              32);
+    for (std::uint32_t i = 0; i < 32; ++i) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t outer = 0; outer <= i; ++outer)
+            for (std::uint32_t inner = 1; inner <= std::min(outer, std::max(i, 1u)); ++inner) sum += inner;
+        CHECK(result[i] == 3200000 + sum);
     }
 }
 

@@ -253,6 +253,43 @@ TEST_CASE("atomics in shared and global memory") {
     CHECK(wide[31] == tests::D(16));
 }
 
+TEST_CASE("the halves of a warp read rows of shared memory of their own, on every instruction set") {
+    // The offset of each lane comes from p0; what it loads goes to 16 bytes of p1.
+    std::string fill = ".shared .align 16 .b8 s[4096]; mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 2;\n";
+    for (int i = 0; i < 32; ++i)
+        fill += "add.u32 %r3, %r2, " + std::to_string(128 * i) + "; st.shared.u32 [%r2+" + std::to_string(128 * i) +
+                "], %r3;\n";
+    fill +=
+        "ld.param.u64 %d1, [p0]; mad.wide.u32 %d1, %r1, 4, %d1; ld.global.u32 %r4, [%d1];\n"
+        "ld.param.u64 %d2, [p1]; mad.wide.u32 %d2, %r1, 16, %d2; bar.sync 0;\n";
+    const auto loaded = [&](std::uint32_t bytes) {
+        if (bytes == 4) return "ld.shared.u32 %r5, [%r4]; st.global.u32 [%d2], %r5; ret;";
+        if (bytes == 8) return "ld.shared.u64 %d5, [%r4]; st.global.u64 [%d2], %d5; ret;";
+        return "ld.shared.v4.u32 {%r5,%r6,%r7,%r8}, [%r4]; st.global.v4.u32 [%d2], {%r5,%r6,%r7,%r8}; ret;";
+    };
+    for (const std::int64_t target : tests::targets()) {
+        const tests::OnTarget chosen(target);
+        for (const std::uint32_t bytes : {4u, 8u, 16u})
+            for (const std::uint32_t first : {0u, bytes})  // the steps of the halves
+                for (const std::uint32_t second : {0u, bytes})
+                    for (const bool stray : {false, true}) {
+                        CAPTURE(hwy::TargetName(target), bytes, first, second, stray);
+                        std::vector<std::uint32_t> offsets(32);
+                        for (std::uint32_t i = 0; i < 32; ++i)
+                            offsets[i] = i < 16 ? 2048 + i * first : 512 + (i - 16) * second;
+                        if (stray) offsets[21] = 3200;
+                        Machine machine;
+                        const auto x = machine.buffer("x", offsets);
+                        const auto y = machine.buffer("y", std::vector<std::uint32_t>(128));
+                        machine.run(kernel(fill + loaded(bytes)), {.block = {32, 1, 1}}, x, y, 0ull, 0u);
+                        const auto result = machine.get<std::uint32_t>(y, 128);
+                        for (std::uint32_t i = 0; i < 32; ++i)
+                            for (std::uint32_t k = 0; k < bytes / 4; ++k)
+                                CHECK(result[4 * i + k] == offsets[i] + 4 * k);
+                    }
+    }
+}
+
 TEST_CASE("some lanes touch what is theirs, at either end of a buffer, on every instruction set") {
     // Buffers of 20 and 40 bytes: a load or store of a whole vector would reach past the end, or begin before it.
     for (const std::int64_t target : tests::targets()) {
