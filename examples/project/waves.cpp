@@ -14,7 +14,7 @@ int main() try {
     for (std::uint32_t i = 0; i < n; ++i) host[i] = float(i % 8);  // small integers: every result is exact
 
     const auto device = Device::open();
-    const auto scale = runtime::load(device, waves_kernels::scale);
+    const auto scale = runtime::load(device, waves_kernels::scale);  // the image for this device
     const auto smooth = runtime::load(device, waves_kernels::smooth);
     const auto x = device.upload(host, "x"), y = device.buffer<float>(n, "y");
     device.launch(scale, waves_kernels::scale.name, grid(n / 4, 128), runtime::parameters(4.0f, x, n));

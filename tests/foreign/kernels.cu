@@ -151,6 +151,19 @@ extern "C" __global__ void __launch_bounds__(128, 4) shared(const float* __restr
     y[threadIdx.x] = tile[threadIdx.x % 4][threadIdx.x / 4] + dynamic[n] + done + v.z;
 }
 
+// docs/from-cuda.md shows this one.
+extern "C" __global__ void __launch_bounds__(256) block_sums(const float* x, float* sums, unsigned n) {
+    __shared__ float part[256];
+    unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    part[t] = i < n ? x[i] : 0;
+    __syncthreads();
+    for (int step = 128; step > 0; step /= 2) {
+        if (t < step) part[t] += part[t + step];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = part[0];
+}
+
 extern "C" __global__ void pointers(int* out) {
     int sum = inside[1] + matrix[threadIdx.x & 1][2];
     for (const Node* node = nodes; node; node = node->next) sum += node->value;

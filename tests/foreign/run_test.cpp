@@ -185,6 +185,16 @@ TEST_CASE("shared memory, static and dynamic") {
     });
 }
 
+TEST_CASE("the kernel that docs/from-cuda.md shows beside ours") {
+    by_nvcc([](const std::string& ptx) {
+        tests::Machine machine;
+        const auto x = machine.buffer("x", made<float>(600, [](int i) { return float(i); }));
+        const auto sums = machine.empty<float>("sums", 3);
+        machine.run(ptx, {.entry = "block_sums", .grid = {3, 1, 1}, .block = {256, 1, 1}}, x, sums, 600u);
+        CHECK(machine.get<float>(sums, 3) == std::vector<float>{32640, 98176, 48884});
+    });
+}
+
 TEST_CASE("atomics") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;

@@ -4,46 +4,14 @@
 // compared.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <regex>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "tests/catch.hpp"
+#include "tests/unit/docs/lines.hpp"
 
 namespace {
 
-using Lines = std::vector<std::string>;
-
-/// Without indentation, and without the places of messages.
-Lines lines_of(std::istream& in) {
-    static const std::regex place(R"(^(\S*/)?(\w+\.(cpp|ptx)):\d+:\d+)");
-    Lines out;
-    for (std::string line; std::getline(in, line);) {
-        const std::size_t first = line.find_first_not_of(' ');
-        out.push_back(first == line.npos ? "" : std::regex_replace(line.substr(first), place, "$2"));
-    }
-    return out;
-}
-
-Lines lines_of_file(const std::filesystem::path& path) {
-    std::ifstream file(path);
-    REQUIRE(file);
-    return lines_of(file);
-}
-
-std::vector<Lines> blocks_of(const Lines& page, const std::string& fence) {
-    std::vector<Lines> out;
-    bool inside = false;
-    for (const std::string& line : page) {
-        if (line == fence) out.emplace_back();
-        if (inside && line != "```") out.back().push_back(line);
-        if (line.starts_with("```")) inside = line == fence;
-    }
-    return out;
-}
+using namespace ikat::tests;
 
 Lines output_of(const std::string& program) {
     const std::string command = "IKAT_DEVICE=emulator '" IKAT_EXAMPLES "/" + program + "' 2>&1";
@@ -61,7 +29,7 @@ void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
     CHECK_FALSE(blocks.empty());
     for (const Lines& block : blocks) {
         INFO("not there: " << block.at(0));
-        CHECK(std::search(whole.begin(), whole.end(), block.begin(), block.end()) != whole.end());
+        CHECK(contains(whole, block));
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/language.md, compiled and captured. language_test.cpp holds the page against this file.
+// The examples of docs/language.md, compiled and captured. tests/unit/docs holds the page against this file.
 #include <ikat/dsl.hpp>
 
 #include <vector>

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages, sources and outputs as lines, and the blocks of code of a page among them.
+#pragma once
+#include <filesystem>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace ikat::tests {
+
+using Lines = std::vector<std::string>;
+
+/// Without indentation, and without the places (folder, line, column) of messages.
+Lines lines_of(std::istream& in);
+Lines lines_of_file(const std::filesystem::path& path);
+
+/// The blocks that open with `fence`: "```cpp".
+std::vector<Lines> blocks_of(const Lines& page, const std::string& fence);
+
+/// Whether the block's lines stand in `whole`, one behind the other.
+bool contains(const Lines& whole, const Lines& block);
+
+}  // namespace ikat::tests

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The examples of docs/runtime.md and docs/testing.md, compiled and run. pages_test.cpp holds the pages against this
+// file.
+#include <ikat/ikat.hpp>
+#include <ikat/testing.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+// clang-format off
+namespace ikat {
+namespace {
+
+const auto saxpy = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, InOut<float> y, u32 n) {
+    u32 i = global_id().x;
+    return_if(i >= n);
+    y[i] = fma(a, x[i], y[i]);
+});
+
+const auto row_sums = kernel("row_sums", params("A", "y"), [](In<float, 2> A, Out<float> y) {
+    f32 sum = 0;
+    for (auto j : range(A.extent(1))) sum += A[block_id().x, j];
+    y[block_id().x] = sum;
+});
+
+TEST_CASE("docs/runtime.md: a device, buffers, a launch") {
+    setenv("IKAT_DEVICE", "emulator", 1);
+    const std::uint32_t n = 1000;
+    std::vector<float> host_x(n, 3), host_y;
+    Device device = Device::open();                          // CUDA where a driver sees a device, else the emulator
+    Buffer<float> x = device.upload(host_x, "x");            // from a vector, an array or a span; the name is for messages
+    Buffer<float> y = device.buffer<float>(n, "y");          // no particular contents
+    y.fill(1);
+    device.launch(saxpy, grid(n, 256), 2.0f, x, y, n);       // waits until the kernel has ended
+    host_y = device.download(y);
+    CHECK(host_y == std::vector<float>(n, 7));
+}
+
+TEST_CASE("docs/runtime.md: views") {
+    const Device device = Device::open({.device = "emulator"});
+    const auto x = device.upload(std::vector<float>(300 * 250, 1));
+    auto y = device.buffer<float>(301);
+    const Grid grid{{300}, {1}};
+    device.launch(row_sums, grid, x.view(300, 250), y);
+    device.launch(row_sums, grid, x.view(300, 200).pitched(250), y.slice(0, 300));    // without the last 50 columns
+    CHECK(device.download(y)[299] == 200);
+}
+
+std::string run_cse(const std::string& input) { return input; }
+
+const golden::Registration cse({{"cse", [](const golden::Case& test) { return run_cse(test.input); }}});
+
+TEST_CASE("docs/testing.md: the PTX of a kernel against a file") {
+    const auto& scale = saxpy;
+    std::string folder = (std::filesystem::temp_directory_path() / "ikat-page-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()));
+    const std::string file = folder + "/scale.ptx";
+    setenv("IKAT_BLESS", "1", 1);
+    CHECK(golden::compare(file, golden::ptx(scale.ast())).rewritten);
+    unsetenv("IKAT_BLESS");
+    const auto result = ikat::golden::compare(file, ikat::golden::ptx(scale.ast()));
+    INFO(result.message);
+    CHECK(result.passed);               // IKAT_BLESS=1 in the environment rewrites the file
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace ikat
