@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cache.hpp"
 
+#include "runtime/emit.hpp"
+
 namespace ikat::runtime {
 
 /// Everything that changes what compile() yields. The names are bound so that a new option does not go unnoticed here.
@@ -18,7 +20,11 @@ const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const Compile
     }();
     const std::lock_guard lock(slot.mutex);
     if (!slot.loaded) {
-        Compiled compiled = compile(kernel.kernel, options);
+        const std::optional<std::string> folder = emit_folder();
+        CompileOptions wanted = options;
+        if (folder) wanted.keep_stages = wanted.pressure = true;
+        Compiled compiled = compile(kernel.kernel, wanted);
+        if (folder) emit_files(*folder, compiled);
         const std::string file = compiled.name + ".ptx";
         Module module(device, device->load({compiled.ptx, file, compiled.source_lines}));
         slot.loaded = std::make_unique<const LoadedKernel>(std::move(compiled), std::move(module));

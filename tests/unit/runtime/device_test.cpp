@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <sstream>
 
 #include "codegen/compile.hpp"
+#include "dsl/kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 
@@ -365,6 +369,37 @@ TEST_CASE("streams do their work in order; events tell when") {
     CHECK(elapsed_milliseconds(stop, start) < 0);
     const Event elsewhere = emulator().record();
     CHECK_THAT(message_of([&] { elapsed_milliseconds(start, elsewhere); }), contains("different devices"));
+}
+
+TEST_CASE("IKAT_EMIT writes what the compiler makes of the kernels that are launched") {
+    std::string folder = (std::filesystem::temp_directory_path() / "ikat-emit-XXXXXX").string();
+    REQUIRE(mkdtemp(folder.data()));
+    const auto text = [&](const char* name) {
+        std::ostringstream out;
+        out << std::ifstream(folder + "/new/" + name).rdbuf();
+        return out.str();
+    };
+    const Device device = Device::open({.device = "emulator"});
+    auto y = device.buffer<float>(4);
+    const auto first = ikat::kernel("emitted", params("y"), [](Out<float> y) { y[0] = 1; });
+    const auto second = ikat::kernel("emitted", params("y"), [](Out<float> y) { y[1] = 2; });
+    {
+        const Environment emit("IKAT_EMIT", (folder + "/new").c_str());
+        device.launch(first, Grid{{1}, {1}}, y);
+        device.launch(first, Grid{{2}, {1}}, y);
+        device.launch(second, Grid{{1}, {1}}, y);
+    }
+    CHECK_THAT(text("emitted.ptx"), contains(".visible .entry emitted("));
+    CHECK_THAT(text("emitted.ssa.ir"), contains("kernel @emitted("));
+    CHECK_THAT(text("emitted.opt.ir"), contains("kernel @emitted("));
+    CHECK_THAT(text("emitted.report.txt"), contains("emitted for sm_80"));
+    CHECK_THAT(text("emitted.2.ptx"), contains("+4]"));
+    CHECK(std::distance(std::filesystem::directory_iterator(folder + "/new"), {}) == 8);
+    std::filesystem::remove_all(folder);
+
+    const Environment nowhere("IKAT_EMIT", "/dev/null/x");
+    const auto third = ikat::kernel("emitted", params("y"), [](Out<float> y) { y[2] = 3; });
+    CHECK_THROWS_WITH(device.launch(third, Grid{{1}, {1}}, y), contains("IKAT_EMIT: the folder '/dev/null/x'"));
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emit.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "codegen/report/report.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "codegen/support/write_file.hpp"
+
+namespace ikat::runtime {
+namespace {
+
+/// What the files of a kernel begin with: its name, and from the second of that name in this process on, a number.
+std::string stem(const std::string& name) {
+    static std::mutex mutex;
+    static std::map<std::string, int> taken;
+    const std::lock_guard lock(mutex);
+    const int count = ++taken[name];
+    return count == 1 ? name : name + '.' + std::to_string(count);
+}
+
+}  // namespace
+
+std::optional<std::string> emit_folder() {
+    const char* folder = std::getenv("IKAT_EMIT");
+    return folder && *folder ? std::optional<std::string>(folder) : std::nullopt;
+}
+
+void emit_files(const std::string& folder, const Compiled& compiled) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed)
+        throw Error("IKAT_EMIT: the folder '" + folder + "' cannot be made: " + failed.message(),
+                    "name one that can be written, or leave IKAT_EMIT out");
+    const std::string path = (std::filesystem::path(folder) / stem(compiled.name)).string();
+    for (const Compiled::Stage& stage : compiled.stages)
+        if (stage.name == "ssa" || stage.name == "opt") write_file(path + '.' + stage.name + ".ir", stage.text);
+    write_file(path + ".ptx", compiled.ptx);
+    write_file(path + ".report.txt", to_text(report(compiled)));
+}
+
+}  // namespace ikat::runtime
