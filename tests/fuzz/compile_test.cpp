@@ -19,7 +19,7 @@ constexpr std::uint32_t threads = 64, blocks = 2;
 using Bytes = std::vector<std::uint8_t>;
 
 runtime::Device& device() {
-    static runtime::Device opened = runtime::Device::open({.device = "emulator"});
+    static runtime::Device opened = runtime::Device::open({.device = "emulator", .step_budget = 1 << 16});
     return opened;
 }
 

@@ -45,14 +45,16 @@ private:
 
     bool zeros() {
         bool changed = false;
-        for (Block block : fn_.blocks())
-            for (Inst inst : fn_[block].instructions) {
+        for (Block block : fn_.blocks()) {
+            const std::vector<Inst> list = fn_[block].instructions;  // fn_ may be another before the walk ends
+            for (Inst inst : list) {
                 if (fn_[inst].op == Op::Const || fn_.results(inst).size() != 1) continue;
                 Function candidate = fn_;
                 Instruction& it = candidate[inst];
                 it = {.op = Op::Const, .type = fn_.type(fn_.result(inst)), .operands = {}, .results = it.results};
                 changed |= take(std::move(candidate));
             }
+        }
         return changed;
     }
 
