@@ -42,10 +42,19 @@ unsigned threads_from_environment() {
     return threads;
 }
 
+bool checks_registers() {
+    const std::string_view text = environment("IKAT_CHECK");
+    if (!text.empty() && text != "registers")
+        throw Error(fmt::format("IKAT_CHECK is '{}'", text),
+                    "what can be asked for is registers: that each has been assigned before it is used");
+    return text == "registers";
+}
+
 emulator::Options emulator_options(const OpenOptions& options) {
     emulator::Options out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
+    out.check_registers = checks_registers();
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };

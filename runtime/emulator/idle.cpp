@@ -85,12 +85,12 @@ void Watch::remember() {
 void Watch::before() {
     if (const auto next = warp_.next()) {
         ran_ |= next->mask;
-        reads_ |= effects_[next->pc];
+        reads_ |= effects_[warp_.undefined ? warp_.plain_of[next->pc] : next->pc];
     }
 }
 
 bool Watch::after() {
-    if (warp_.changes != changes_ || warp_.kernel != &kernel_) reads_ |= Changes;
+    if (warp_.changes != changes_) reads_ |= Changes;
     if (is_alive()) return false;
     const std::vector<Split> now = places(warp_);
     std::uint32_t ready = 0;

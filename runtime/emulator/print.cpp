@@ -150,23 +150,22 @@ private:
     std::string conversion_;  // the one that asks
 };
 
-}  // namespace
-
-const Op* print_formatted(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+/// Apart from the handler, as in print_text below: a handler with locals that others know of would not end in a jump.
+[[gnu::noinline]] bool print_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const formats = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const auto* const arguments = reinterpret_cast<const std::uint64_t*>(frame + op->b);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
         Printer printer(op, w, lane, arguments[lane]);
         std::string format;
-        if (!printer.text_at(formats[lane], format) || !printer.print(format)) return nullptr;
+        if (!printer.text_at(formats[lane], format) || !printer.print(format)) return false;
         w->block->output += printer.text;
         reinterpret_cast<std::uint32_t*>(frame + op->d)[lane] = 0;
     }
-    IKAT_NEXT;
+    return true;
 }
 
-const Op* print_assertion(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+[[gnu::noinline]] bool print_text(const Op* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
     const unsigned lane = unsigned(std::countr_zero(mask));
     const auto address = [&](std::uint32_t offset) {
         return reinterpret_cast<const std::uint64_t*>(frame + offset)[lane];
@@ -175,13 +174,25 @@ const Op* print_assertion(const Op* op, Warp* w, std::byte* frame, std::uint32_t
     Printer printer(op, w, lane, 0);
     if (!printer.text_at(address(op->a), text) || !printer.text_at(address(op->b), file) ||
         !printer.text_at(address(op->c), function))
-        return nullptr;
+        return false;
     const auto tuple = [](const std::array<std::uint32_t, 3>& at) {
         return '[' + std::to_string(at[0]) + ',' + std::to_string(at[1]) + ',' + std::to_string(at[2]) + ']';
     };
     w->block->output += file + ':' + std::to_string(reinterpret_cast<const std::uint32_t*>(frame + op->x)[lane]) +
                         ": " + function + ": block: " + tuple(w->block->coordinates()) +
                         ", thread: " + tuple(w->block->thread(*w, lane)) + " Assertion `" + text + "` failed.\n";
+    return true;
+}
+
+}  // namespace
+
+const Op* print_formatted(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    if (!print_lanes(op, w, frame, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+const Op* print_assertion(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    if (!print_text(op, w, frame, mask)) return nullptr;
     IKAT_NEXT;
 }
 

@@ -147,7 +147,7 @@ constexpr unsigned element_fields[4] = {0, 2, 3, 5};
 bool address_of(const Op* op, const Warp* w, const std::byte* frame, unsigned lane, u32 bytes, Access& access) {
     const Operand base = read(w, frame, op[1].a, op->c, lane);
     if (base.u) return false;
-    access.address = base.v + u64(std::int64_t(std::int32_t(op[1].x)));
+    access.address = with_offset(op + 1, Space(op->a), base.v);
     access.view = view_of(*w, Space(op->a), access.address);
     access.at = access.address - access.view.base;
     if (access.view.bytes < bytes || access.at > access.view.bytes - bytes) access.view = {};

@@ -16,7 +16,7 @@ namespace ikat::tests {
 enum class Reached { Nothing, Parsed, Decoded, Ran };
 
 /// How far the text got, and why no further. Whatever is wrong with it has to be an Error.
-inline Reached run_anything(std::string_view text, std::string* why = nullptr) {
+inline Reached run_anything(std::string_view text, bool registers = false, std::string* why = nullptr) {
     Reached reached = Reached::Nothing;
     try {
         nvptx::Module module = nvptx::parse(text, "any.ptx");
@@ -43,6 +43,7 @@ inline Reached run_anything(std::string_view text, std::string* why = nullptr) {
             reached = Reached::Decoded;
             emulator::Options options;
             options.launch_budget = 4000;
+            options.check_registers = registers;
             options.output = [](std::string_view) {};
             program.run({.entry = entry, .block = {48, 1, 1}, .dynamic_shared_bytes = 256, .parameters = parameters},
                         options);

@@ -14,9 +14,11 @@ using ikat::tests::Reached;
 
 TEST_CASE("the corpus runs") {
     for (const std::string& text : ikat::tests::corpus({"/tests/fuzz/corpus"})) {
-        std::string why;
-        CHECK(ikat::tests::run_anything(text, &why) == Reached::Ran);
-        CHECK(why == "");
+        for (const bool registers : {false, true}) {
+            std::string why;
+            CHECK(ikat::tests::run_anything(text, registers, &why) == Reached::Ran);
+            CHECK(why == "");
+        }
     }
 }
 
@@ -29,7 +31,7 @@ TEST_CASE("mutated kernels run, or an error says why not") {
     for (int round = 0; round < rounds; ++round) {
         const std::string text = mutator.next();
         if (asked) std::ofstream(last) << text;
-        ++reached[int(ikat::tests::run_anything(text))];
+        ++reached[int(ikat::tests::run_anything(text, round % 2))];
     }
     CHECK(reached[int(Reached::Ran)] > rounds / 20);  // or the test says little
     CHECK(reached[int(Reached::Decoded)] > rounds / 100);

@@ -38,7 +38,7 @@ Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
 struct RunOptions {
-    std::string what, entry, device, grid, block, schedule, report;
+    std::string what, entry, device, grid, block, schedule, check, report;
     std::optional<std::uint32_t> shared;
     std::uint64_t steps = 0;
     std::vector<std::string> arguments;
@@ -147,6 +147,7 @@ void check_count(const std::string& kernel, std::size_t wanted, std::size_t give
 
 /// One that counts what a launch moves, where a report is asked for and it can.
 runtime::Device open_device(const RunOptions& options, Traffic& traffic) {
+    if (!options.check.empty()) setenv("IKAT_CHECK", options.check.c_str(), 1);  // as if the user had
     return runtime::Device::open({.device = options.device,
                                   .step_budget = options.steps,
                                   .schedule = options.schedule,
@@ -260,13 +261,14 @@ void add_run(CLI::App& app) {
     command->add_option("--block", options->block, "Threads per block: X[,Y[,Z]]; required for a file");
     command->add_option("--shared", options->shared, "Bytes of dynamic shared memory per block");
     command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
+    command->add_option("--check", options->check,
+                        "registers: the emulator finds the use of registers that nothing has assigned, too");
     command->add_option("--schedule", options->schedule,
                         "The order in which the emulator runs warps: 0 in turn, a number, or random; ,lanes behind it: "
                         "also of lanes that part; else IKAT_SCHEDULE, else 1");
-    command
-        ->add_option(
-            "--steps", options->steps,
-            "How many instructions a warp may execute between two barriers; more are an endless loop; else 10^9");
+    command->add_option(
+        "--steps", options->steps,
+        "How many instructions a warp may execute between two barriers; more are an endless loop; else 10^9");
     add_report_option(*command, options->report,
                       "Print what the kernel takes of the device and, on the emulator, moves, to standard error");
     command->footer(argument_help);

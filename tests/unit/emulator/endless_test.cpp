@@ -40,6 +40,20 @@ TEST_CASE("a loop that comes round to the same values is endless, and said to be
                contains("an endless loop"));
 }
 
+TEST_CASE("the checked code is watched as the plain one is") {
+    for (const char* body : {"$loop: bra $loop;",
+                             "mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; and.b32 %r3, %r3, 255;"
+                             "setp.lt.u32 %p1, %r3, 256; @%p1 bra $loop; ret;"}) {
+        Machine machine;
+        machine.options.check_registers = true;
+        CHECK_THAT(machine.failure(kernel(body), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u),
+                   contains("an endless loop"));
+        // a warp that comes to it on its way
+        CHECK_THAT(run(".shared .u32 s; ld.shared.u32 %r9, [s]; " + std::string(body)),
+                   contains("nobody is left who could change it"));
+    }
+}
+
 TEST_CASE("waiting for memory that nobody can change any more is found at once") {
     const std::string global = run(poll + "ret;");
     CHECK_THAT(global, contains("block (0,0,0) waits for memory to change, and nobody is left who could change it"));
