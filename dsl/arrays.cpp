@@ -112,6 +112,13 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     recorder.at(where);
     const std::uint32_t index =
         recorder.add_symbol({.name = {}, .space = space, .element = element, .count = count, .alignment = 16});
+    constexpr std::uint64_t most_shared = 49152;  // of every target
+    const std::uint64_t bytes = ir::symbol_bytes(recorder.symbols(), ir::Space::Shared);
+    if (space == ir::Space::Shared && bytes > most_shared)
+        recorder.complain(
+            "the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
+            "a block has 49152 bytes of them: what is beyond is dynamic_shared<T>(n), whose size the launch gives",
+            recorder.here());
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
 
@@ -320,8 +327,8 @@ void arrange(Recorder& recorder, const Array& array, Value index, Values values,
 }
 
 /// The index and the values.
-std::vector<Node> commit_all(Recorder& recorder, Value index, Values values) {
-    std::vector<Node> out{ast::no_node};
+ast::Nodes commit_all(Recorder& recorder, Value index, Values values) {
+    ast::Nodes out{ast::no_node};
     for (const Value& value : values) out.push_back(recorder.commit(value));
     out[0] = recorder.commit(index);
     return out;

@@ -19,7 +19,7 @@ trace::Value amount(V&& v) {
 /// The same type on every side, with the op's mode or table.
 template <ir::Op op, class T, class... V>
 auto make_with(ir::Word attribute, V&&... v) {
-    (void)(true && ... && must_match<T, V>());
+    (void)(true && ... && must_match<T, V>);
     const trace::Value operands[] = {operand<T>(std::forward<V>(v))...};
     return Expr<op, T, Tree<T, V>...>(
         trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = attribute},
@@ -42,6 +42,15 @@ inline constexpr bool in_words = ir::contains(ir::info(op).domain, ir::type_of<C
 IKAT_COUNT(popcount, PopCount)
 /// How many bits above the highest that is set; all of them for 0.
 IKAT_COUNT(leading_zeros, LeadingZeros)
+/// One more than the position of the lowest bit that is set; 0 if there is none.
+template <DeviceValue A>
+auto ffs(A&& a) {
+    using T = DeviceTypeOf<A>;
+    static_assert(detail::in_words<ir::Op::LeadingZeros, A>, "ffs() is for i32, u32, i64 and u64, and gives a u32");
+    const Leaf<T> given(detail::operand<T>(std::forward<A>(a)));
+    const auto bits = bit_cast<std::make_unsigned_t<T>>(given);
+    return std::uint32_t(8 * sizeof(T)) - leading_zeros(bits & (~bits + 1));
+}
 /// The position of the highest bit that is set, or that differs from the sign; 0xffffffff if there is none.
 IKAT_COUNT(highest_bit, HighestBit)
 /// The shift to the left that brings that bit to the top; 0xffffffff if there is none.
@@ -74,7 +83,7 @@ requires detail::SomeDevice<A, B>
 auto bit_insert(A&& field, B&& into, P&& position, L&& length) {
     using T = CommonType<A, B>;
     static_assert(detail::in_words<ir::Op::InsertBits, A, B>, "bit_insert() is for i32, u32, i64 and u64");
-    (void)(detail::must_match<T, A>() && detail::must_match<T, B>());
+    (void)(detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value operands[] = {
         detail::operand<T>(std::forward<A>(field)), detail::operand<T>(std::forward<B>(into)),
         detail::amount(std::forward<P>(position)), detail::amount(std::forward<L>(length))};
@@ -116,7 +125,7 @@ enum class Funnel : std::uint8_t { Wrap, Clamp };
         using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B, N>, DeviceTypeOf<A>>;        \
         static_assert(ir::contains(ir::info(ir::Op::FunnelShift).domain, ir::type_of<T>),                            \
                       #name "() is for i32 and u32");                                                                \
-        (void)(detail::must_match<T, A>() && detail::must_match<T, B>());                                            \
+        (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                                \
         const trace::Value operands[] = {detail::operand<T>(std::forward<A>(low)),                                   \
                                          detail::operand<T>(std::forward<B>(high)),                                  \
                                          detail::amount(std::forward<N>(n))};                                        \
@@ -149,7 +158,7 @@ using SumOf = std::conditional_t<std::is_signed_v<DeviceTypeOf<A>> || std::is_si
 template <ir::Op op, class A, class B, class C>
 auto make_dot(ir::Word mode, A&& a, B&& b, C&& c) {
     using T = SumOf<A, B>;
-    (void)must_match<T, C>();
+    (void)must_match<T, C>;
     const trace::Value operands[] = {operand<DeviceTypeOf<A>>(std::forward<A>(a)),
                                      operand<DeviceTypeOf<B>>(std::forward<B>(b)), operand<T>(std::forward<C>(c))};
     return Expr<op, T, Tree<DeviceTypeOf<A>, A>, Tree<DeviceTypeOf<B>, B>, Tree<T, C>>(
@@ -240,7 +249,7 @@ auto mad_wide(A&& a, B&& b, C&& c) {
     using T = CommonType<A, B>;
     using R = detail::Doubled<T>;
     static_assert(detail::in_domain<ir::Op::MadWide, A, B>, "mad_wide() is for i32 and u32, and gives i64 or u64");
-    (void)(detail::must_match<T, A>() && detail::must_match<T, B>() && detail::must_match<R, C>());
+    (void)(detail::must_match<T, A> && detail::must_match<T, B> && detail::must_match<R, C>);
     const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)),
                                      detail::operand<R>(std::forward<C>(c))};
     return Expr<ir::Op::MadWide, R, detail::Tree<T, A>, detail::Tree<T, B>, detail::Tree<R, C>>(trace::operation(

@@ -325,6 +325,7 @@ void KernelHandle::State::capture() {
     diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
     // What is wrong with the recording makes the checks of the whole say more than is true.
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
+    kernel->checked = diagnostics.empty();
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
 }
 

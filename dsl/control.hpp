@@ -106,6 +106,9 @@ namespace detail {
 template <class T>
 using CountedIn =
     std::conditional_t<(sizeof(T) >= 4), T, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
+/// What a range that counts down is counted in: distances have no sign, so that it may be as long as T has numbers.
+template <class T>
+using DistanceOf = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint32_t>;
 }  // namespace detail
 
 /// begin, begin + step, ... below end. The bounds are read once, the loop never wraps.
@@ -114,6 +117,14 @@ class [[nodiscard]] Range {
 public:
     Range(const trace::Value& begin, const trace::Value& end, const trace::Value& step, const trace::Where& where)
         : begin_(begin), end_(end), step_(step), where_(where) {}
+    /// From `first` on downwards: the loop counts how far.
+    static Range down(const trace::Value& first, const trace::Value& distance, const trace::Value& step,
+                      const trace::Where& where) {
+        Range out(trace::literal(counter_type<true>, std::uint64_t{0}), distance, step, where);
+        out.first_ = first;
+        out.down_ = true;
+        return out;
+    }
 
     /// How many rounds one trip through the compiled loop makes; the result is the same.
     Range unroll(std::uint32_t factor) const {
@@ -125,9 +136,15 @@ public:
     class Iterator {
     public:
         explicit Iterator(const Range& range)
-            : loop_(ir::type_of<detail::CountedIn<T>>, range.begin_, range.end_, range.step_, range.unroll_,
-                    range.where_) {}
+            : loop_(range.down_ ? counter_type<true> : counter_type<false>, range.begin_, range.end_, range.step_,
+                    range.unroll_, range.where_),
+              first_(range.first_),
+              down_(range.down_) {}
         Leaf<T> operator*() {
+            if (down_) {
+                const Leaf<Distance> back(loop_.open());
+                return value(cast<T>(Leaf<Distance>(first_) - back));
+            }
             if constexpr (std::is_same_v<T, detail::CountedIn<T>>)
                 return Leaf<T>(loop_.open());
             else
@@ -138,13 +155,20 @@ public:
 
     private:
         trace::Loop loop_;
-        bool done_ = false;
+        trace::Value first_;
+        bool down_ = false, done_ = false;
     };
     Iterator begin() const { return Iterator(*this); }
     std::nullptr_t end() const { return nullptr; }
 
 private:
+    using Distance = detail::DistanceOf<T>;
+    template <bool down>
+    static constexpr ir::Type counter_type = ir::type_of<std::conditional_t<down, Distance, detail::CountedIn<T>>>;
+
     trace::Value begin_, end_, step_;
+    trace::Value first_;  // of a range that counts down
+    bool down_ = false;
     std::uint32_t unroll_ = 0;
     trace::Where where_;
 };
@@ -169,7 +193,19 @@ template <class A, class B, class S>
 auto make_range(A&& begin, B&& end, S&& step, const trace::Where& where) {
     using T = RangeType<A, B, S>;
     static_assert(ir::contains(ir::AnyInt, ir::type_of<T>), "a range counts in integers");
-    if constexpr (!DeviceValue<S>) trace::check_step(static_cast<double>(step), where);
+    if constexpr (!DeviceValue<S>) {
+        if (trace::counts_down(static_cast<double>(step), where)) {
+            using Wide = CountedIn<T>;
+            using Distance = DistanceOf<T>;
+            const Leaf<Wide> first(trace::settled(trace::committed(bound<T>(std::forward<A>(begin), where))));
+            const Leaf<Wide> last(trace::settled(trace::committed(bound<T>(std::forward<B>(end), where))));
+            const auto from = bit_cast<Distance>(first), to = bit_cast<Distance>(last);
+            const auto distance = select(first > last, from - to,
+                                         Leaf<Distance>(trace::literal(ir::type_of<Distance>, std::uint64_t{0})));
+            return Range<T>::down(from.recorded(), distance.recorded(),
+                                  trace::literal(ir::type_of<Distance>, std::uint64_t(-std::int64_t(step))), where);
+        }
+    }
     const trace::Value values[] = {bound<T>(std::forward<A>(begin), where), bound<T>(std::forward<B>(end), where),
                                    bound<T>(std::forward<S>(step), where)};
     return Range<T>(values[0], values[1], values[2], where);

@@ -82,31 +82,38 @@ using DeviceTypeOf = typename detail::DeviceType<std::remove_cvref_t<V>>::type;
 template <class V, class T = void>
 concept Value = DeviceValue<V> &&(std::is_void_v<T> || std::same_as<DeviceTypeOf<V>, DeviceTypeOf<T>>);
 
-/// What all device values have in common: they have no value on the host, and say so.
+/// Of a function that is there to say that it is not: the error stands in the user's line.
+#define IKAT_REFUSED(text) __attribute__((unavailable(text)))
+
+/// What all device values have in common: they have no value on the host, and say so. One conversion is enough: float,
+/// int, std::sqrt() and exp() all take a double.
 struct HostGuard {
-    template <class Host>
-    requires std::is_arithmetic_v<Host>
-    constexpr operator Host() const {
-        if constexpr (std::is_same_v<Host, bool>)
-            static_assert(
-                always_false<Host>,
-                "a device condition is not known on the host: write if_(condition, [&] { ... }) for if, while_ "
-                "for while, select(condition, a, b) for ?:");
-        else
-            static_assert(always_false<Host>,
-                          "a device value has no value on the host: declare the variable as f32, u32, i32 ... instead "
-                          "of float, unsigned, int");
-        return {};
-    }
+    IKAT_REFUSED(
+        "a device value has no value on the host: declare the variable as f32, u32, i32 ... instead of float, "
+        "unsigned, "
+        "int; convert with cast<f32>(); call ikat's functions, such as sqrt() and stdlib::exp(), not the host's")
+    operator double() const;
+    IKAT_REFUSED(
+        "a device condition is not known on the host: write if_(condition, [&] { ... }) for if, while_ for while, "
+        "select(condition, a, b) for ?:")
+    explicit operator bool() const;
 };
 
 template <class T>
 struct Leaf;
 namespace detail {
+/// The parameter of a function that is refused, whatever it is given. (Compilers name a template twice.)
+struct Anything {
+    template <class V>
+    Anything(V&&);
+};
 /// Lane 0 or 1 of a packed value.
 template <class T>
 const Leaf<typename T::lane_type> lane(const trace::Value& value, int number);
 }  // namespace detail
+
+// auto v = a * b; v = 1
+#define IKAT_NAMED "this name stands for a value and is no variable: declare it as f32, u32, i32 ... to change it"
 
 /// The part of every expression that is not its tree.
 template <class T>
@@ -118,6 +125,24 @@ public:
     /// Of a packed value, lane 0 or 1.
     auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(value_, number); }
 
+    // auto v = a * b; v += 1
+#define IKAT_COMPOUND(symbol) IKAT_REFUSED(IKAT_NAMED) Computed& operator symbol(detail::Anything);
+    IKAT_COMPOUND(+=)
+    IKAT_COMPOUND(-=)
+    IKAT_COMPOUND(*=)
+    IKAT_COMPOUND(/=)
+    IKAT_COMPOUND(%=)
+    IKAT_COMPOUND(&=)
+    IKAT_COMPOUND(|=)
+    IKAT_COMPOUND(^=)
+    IKAT_COMPOUND(<<=)
+    IKAT_COMPOUND(>>=)
+#undef IKAT_COMPOUND
+    IKAT_REFUSED(IKAT_NAMED) Computed& operator++();
+    IKAT_REFUSED(IKAT_NAMED) Computed& operator--();
+    IKAT_REFUSED(IKAT_NAMED) Computed operator++(int);
+    IKAT_REFUSED(IKAT_NAMED) Computed operator--(int);
+
 private:
     trace::Value value_;
 };
@@ -125,13 +150,20 @@ private:
 template <class T>
 struct Leaf : Computed<T> {
     using Computed<T>::Computed;
+    Leaf(const Leaf&) = default;
+    Leaf& operator=(const Leaf&) = default;  // on the host: from here on the name is another value
+    IKAT_REFUSED(IKAT_NAMED) Leaf& operator=(detail::Anything);
 };
 template <class T>
 struct Literal {};
 template <ir::Op op, class T, class... Arguments>
 struct Expr : Computed<T> {
     using Computed<T>::Computed;
+    Expr(const Expr&) = default;
+    IKAT_REFUSED(IKAT_NAMED) Expr& operator=(const Expr&);
+    IKAT_REFUSED(IKAT_NAMED) Expr& operator=(detail::Anything);
 };
+#undef IKAT_NAMED
 
 namespace detail {
 
@@ -211,11 +243,9 @@ struct FirstDevice<V> {
     using type = DeviceTypeOf<V>;
 };
 
+/// True; a static_assert fails if V is a device value of another type than T.
 template <class T, class V>
-constexpr bool must_match() {
-    if constexpr (DeviceValue<V>) return types_match<T, DeviceTypeOf<V>>();
-    return true;
-}
+inline constexpr bool must_match = TypesMatch<T, std::conditional_t<DeviceValue<V>, DeviceTypeOf<V>, T>>::match;
 
 }  // namespace detail
 
@@ -227,7 +257,7 @@ using CommonType = typename detail::FirstDevice<V...>::type;
 /// One operation on operands of the type T.
 template <ir::Op op, class R, class T, class... V>
 auto make_expression(V&&... v) {
-    (void)(true && ... && detail::must_match<T, V>());
+    (void)(true && ... && detail::must_match<T, V>);
     const trace::Value operands[] = {detail::operand<T>(std::forward<V>(v))...};
     return Expr<op, R, typename detail::TreeOf<T, std::remove_cvref_t<V>>::type...>(
         trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
@@ -250,7 +280,7 @@ private:
     template <class V>
     static trace::Value take(V&& v) {
         if constexpr (Operand<V>) {
-            (void)detail::must_match<T, V>();
+            (void)detail::must_match<T, V>;
             return detail::operand<T>(std::forward<V>(v));
         } else {
             static_assert(always_false<V>, "this is no value that a device can hold");

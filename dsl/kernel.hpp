@@ -114,12 +114,9 @@ class Field : public Leaf<T> {
 public:
     using Leaf<T>::Leaf;
     Field(const Field&) = default;
-    template <class V>
-    void operator=(V&&) const {
-        static_assert(always_false<V>,
-                      "the fields of a struct parameter are read-only: copy one to a variable, f32 scale = "
-                      "p[&Params::scale]");
-    }
+    IKAT_REFUSED(
+        "the fields of a struct parameter are read-only: copy one to a variable, f32 scale = p[&Params::scale]")
+    void operator=(detail::Anything) const;
 };
 
 /// A struct of the host as a kernel's parameter: p[&S::field] is the field's value; of a field that is a struct itself,

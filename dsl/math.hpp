@@ -86,7 +86,7 @@ requires detail::SomeDevice<A, B>
 auto copysign(A&& magnitude, B&& sign) {
     using T = CommonType<A, B>;
     static_assert(detail::in_domain<ir::Op::CopySign, A, B>, "copysign() is for f32 and f64");
-    (void)(detail::must_match<T, A>() && detail::must_match<T, B>());
+    (void)(detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value value = detail::operand<T>(std::forward<A>(magnitude));
     const trace::Value operands[] = {detail::operand<T>(std::forward<B>(sign)), value};
     return Expr<ir::Op::CopySign, T, typename detail::TreeOf<T, std::remove_cvref_t<B>>::type,
@@ -155,7 +155,7 @@ requires ikat::detail::SomeDevice<A, B>
 auto div(A&& a, B&& b) {
     using T = CommonType<A, B>;
     static_assert(std::is_same_v<T, float>, "approx::div() is for f32");
-    (void)(ikat::detail::must_match<T, A>() && ikat::detail::must_match<T, B>());
+    (void)(ikat::detail::must_match<T, A> && ikat::detail::must_match<T, B>);
     const trace::Value operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
                                      ikat::detail::operand<float>(std::forward<B>(b))};
     return Expr<ir::Op::Div, float, typename ikat::detail::TreeOf<float, std::remove_cvref_t<A>>::type,
@@ -173,7 +173,7 @@ template <class C, class A, class B>
 requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&& a, B&& b) {
     using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B>,
                                  std::common_type_t<DeviceTypeOf<A>, DeviceTypeOf<B>>>;
-    (void)(detail::must_match<bool, C>() && detail::must_match<T, A>() && detail::must_match<T, B>());
+    (void)(detail::must_match<bool, C> && detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value p = detail::operand<bool>(std::forward<C>(condition));
     const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)), p};
     return Expr<ir::Op::Select, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,
@@ -207,6 +207,14 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
             trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
         return Expr<ir::Op::Convert, T, Leaf<From>>(converted);
     }
+}
+
+template <class To, HostNumber V>
+auto cast(V&&, Rounding = Rounding::Nearest) {
+    static_assert(
+        always_false<V>,
+        "cast<T>() converts values of the device: a number of the host's becomes one by its type's name, u64(1)");
+    return detail::constant<typename detail::Named<To>::type>(0);
 }
 
 /// An integer as another integer type: what of that type is nearest to it.
@@ -252,7 +260,7 @@ auto bit_cast(V&& v) {
     auto name(A&& a, B&& b) {                                                                         \
         using T = CommonType<A, B>;                                                                   \
         static_assert(detail::in_domain<ir::Op::SetLanes, A, B>, #name "() is for f16x2 and bf16x2"); \
-        (void)(detail::must_match<T, A>() && detail::must_match<T, B>());                             \
+        (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                 \
         const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)),                      \
                                          detail::operand<T>(std::forward<B>(b))};                     \
         return Expr<ir::Op::SetLanes, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,    \
@@ -291,7 +299,7 @@ auto pack(A&& a, B&& b) {
     static_assert(
         std::is_same_v<T, half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, e4m3> || std::is_same_v<T, e5m2>,
         "pack() takes two f16, bf16 or 8-bit floats; pack<f16x2>(a, b) converts two f32");
-    (void)(detail::must_match<T, A>() && detail::must_match<T, B>());
+    (void)(detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value lanes[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b))};
     constexpr ir::Type type = ir::type_of<Pair<T>>;
     return Expr<ir::Op::Pack, Pair<T>, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,

@@ -8,7 +8,7 @@
 #pragma once
 #include <cstddef>
 #include <initializer_list>
-#include <ranges>
+#include <iterator>
 
 #include "dsl/operators.hpp"
 
@@ -90,12 +90,11 @@ public:
     Subscript& operator=(const Subscript&) requires(false);
     void operator=(const Incoming<device_type>& v) && { store(v); }
     /// t = v, where auto t = x[i].
-    template <class V>
-    void operator=(V&&) & {
-        static_assert(always_false<V>,
-                      "this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to "
-                      "change it, or write x[i] = ... to store");
-    }
+    IKAT_REFUSED(
+        "this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to change it, or "
+        "write "
+        "x[i] = ... to store")
+    void operator=(detail::Anything) &;
 
     // x[i] += v loads at the subscript, which C++ evaluates behind v.
 #define IKAT_COMPOUND(symbol, Right)                                                \
@@ -155,9 +154,25 @@ private:
     trace::Slot slot_;
 };
 
+/// What all arrays and pointer parameters have in common: they are no pointers of C++, and say so.
+struct ArrayGuard {
+#define IKAT_NO_POINTER \
+    IKAT_REFUSED("an array of the device is no pointer: x[i] is an element, x.slice(n) the array from element n on")
+    IKAT_NO_POINTER const ArrayGuard& operator+(detail::Anything) const;
+    IKAT_NO_POINTER const ArrayGuard& operator-(detail::Anything) const;
+    IKAT_NO_POINTER const ArrayGuard& operator+=(detail::Anything) const;
+    IKAT_NO_POINTER const ArrayGuard& operator-=(detail::Anything) const;
+    IKAT_NO_POINTER const ArrayGuard& operator++() const;
+    IKAT_NO_POINTER const ArrayGuard& operator--() const;
+    IKAT_NO_POINTER const ArrayGuard& operator++(int) const;
+    IKAT_NO_POINTER const ArrayGuard& operator--(int) const;
+    IKAT_NO_POINTER const ArrayGuard& operator*() const;
+#undef IKAT_NO_POINTER
+};
+
 /// A one-dimensional array that the kernel can index: what pointers and arrays have in common.
 template <class E, trace::Direction direction>
-class Indexable {
+class Indexable : public ArrayGuard {
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
                   "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
     using T = E;
@@ -260,6 +275,11 @@ template <class E, trace::Direction direction>
 class Pointer<E, direction, 1> : public Indexable<E, direction> {
 public:
     using Indexable<E, direction>::Indexable;
+    /// An InOut is an In where nothing is written to it: its loads stay ordinary ones, in their place among its stores.
+    template <trace::Direction other_direction>
+    requires(direction == trace::Direction::Read && other_direction == trace::Direction::ReadWrite)
+        Pointer(const Pointer<E, other_direction>& other)
+        : Indexable<E, direction>(other.array()) {}
     /// The array from element `first` on: row[i] is x[first + i].
     Pointer slice(const Index& first) const { return Pointer(trace::slice(this->array(), first.position())); }
 };
@@ -273,7 +293,7 @@ using InOut = Pointer<E, trace::Direction::ReadWrite, rank>;
 namespace detail {
 
 template <trace::Direction direction, class E, std::size_t... N>
-class Array {
+class Array : public ArrayGuard {
     static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
     static_assert(((N > 0) && ...), "an extent is at least 1");
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
@@ -336,11 +356,10 @@ public:
     /// Of as many values as it has elements, the last extent running fastest.
     Constant(std::initializer_list<E> values, const trace::Where& where = trace::Where::current())
         : Base(trace::declare_constant(ir::type_of<E>, (N * ...), values.begin(), values.size(), where)) {}
-    template <std::ranges::contiguous_range R>
-    requires std::same_as<std::ranges::range_value_t<R>, E>
+    template <class R>
+    requires std::same_as<std::remove_cvref_t<decltype(*std::data(std::declval<const R&>()))>, E>
     explicit Constant(const R& values, const trace::Where& where = trace::Where::current())
-        : Base(trace::declare_constant(ir::type_of<E>, (N * ...), std::ranges::data(values), std::ranges::size(values),
-                                       where)) {}
+        : Base(trace::declare_constant(ir::type_of<E>, (N * ...), std::data(values), std::size(values), where)) {}
 };
 
 /// Shared memory whose size the launch gives.

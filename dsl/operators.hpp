@@ -33,7 +33,7 @@ auto make_shift(A&& a, N&& n) {
 /// & and | of two conditions: a load beside them is made whatever they say.
 template <ir::Op op, class A, class B>
 auto make_flags(A&& a, B&& b) {
-    (void)(must_match<bool, A>() && must_match<bool, B>());
+    (void)(must_match<bool, A> && must_match<bool, B>);
     const trace::Value operands[] = {operand<bool>(std::forward<A>(a)), operand<bool>(std::forward<B>(b))};
     return Expr<op, bool, typename TreeOf<bool, std::remove_cvref_t<A>>::type,
                 typename TreeOf<bool, std::remove_cvref_t<B>>::type>(

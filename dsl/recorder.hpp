@@ -45,9 +45,22 @@ struct Caller {
     Location where{};
 };
 
+/// What a capture is recorded in. Each thread keeps that of its last capture, so that the next one need not grow it
+/// again.
+struct Arena {
+    std::vector<ast::NodeInfo> nodes;
+    std::vector<Tree> trees;
+    std::vector<ast::Region> homes;        // by node
+    std::vector<std::uint32_t> positions;  // by node: in the window
+    std::vector<ast::Node> window, order;
+    std::vector<std::uint32_t> tree_marks, node_marks;  // visited by the walk of that number
+    void clear();
+};
+
 class Recorder {
 public:
     explicit Recorder(std::uint32_t capture, bool compare_regions);
+    ~Recorder();
 
     /// The recorder of the capture that goes on in this thread. Throws Error if there is none.
     static Recorder& active();
@@ -77,7 +90,7 @@ public:
     /// The node of an operation, here, without its operands.
     ast::NodeInfo node_of(const Operation& what) const;
     /// The operands of one statement as nodes, in the order of the text.
-    std::vector<ast::Node> commit_operands(Values arguments);
+    ast::Nodes commit_operands(Values arguments);
     Value leaf(ast::Node node);
     std::uint32_t adopt(const Value& value);
     /// Complains about side effects among operands whose order C++ leaves open; what they have done together.
@@ -195,15 +208,15 @@ private:
     std::size_t located_ = 0;       // diagnostics that have their place
     bool unlocated_nodes_ = false;  // in the window
 
-    std::vector<Tree> trees_;
-    std::vector<ast::Region> homes_;        // by node
-    std::vector<std::uint32_t> positions_;  // by node: in the window
-    std::vector<ast::Node> window_;
+    Arena arena_;
+    std::vector<Tree>& trees_ = arena_.trees;
+    std::vector<ast::Region>& homes_ = arena_.homes;
+    std::vector<std::uint32_t>& positions_ = arena_.positions;
+    std::vector<ast::Node>& window_ = arena_.window;
+    std::vector<ast::Node>& order_ = arena_.order;
+    std::vector<std::uint32_t>&tree_marks_ = arena_.tree_marks, &node_marks_ = arena_.node_marks;
     std::uint32_t window_effects_ = 0;  // nodes of the window that are no pure ones
-
-    std::vector<std::uint32_t> tree_marks_, node_marks_;  // visited by the walk of that number
     std::uint32_t walk_ = 0;
-    std::vector<ast::Node> order_;
 
     std::vector<ast::Region> stack_;    // open regions, the body first
     std::vector<bool> open_;            // by region

@@ -306,10 +306,12 @@ void while_(Condition condition, Body body, const Where& where) {
     recorder.expect_content(inside, "the body of while_", here);
 }
 
-void check_step(double step, const Where& where) {
-    if (step <= 0)
-        Recorder::active().complain("the step of a range is not positive",
-                                    "count upwards; an index that falls is end - 1 - i", Location::of(where));
+bool counts_down(double step, const Where& where) {
+    if (step == 0)
+        Recorder::active().complain("the step of a range is 0",
+                                    "range(begin, end, 2) counts upwards, range(begin, end, -1) down",
+                                    Location::of(where));
+    return step < 0;
 }
 
 Loop::Loop(ir::Type type, Value begin, Value end, Value step, std::uint32_t unroll, const Where& where)
@@ -324,7 +326,7 @@ Value Loop::open() {
         const Value operands[] = {begin_, end_, step_};
         recorder.together({operands, 3});
         recorder.arrange(bounds, 3);
-        std::vector<Node> arguments;
+        ast::Nodes arguments;
         for (std::uint32_t tree : bounds) arguments.push_back(recorder.commit(tree));
         const ast::Variable variable = recorder.add_variable({.type = type_, .name = {}, .where = recorder.here()});
         const Region body = recorder.add_region();

@@ -2,7 +2,9 @@
 // What concerns other threads and the host: operations with effects, barriers, texts.
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "codegen/ir/format.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {
@@ -27,17 +29,24 @@ ir::Word text_index(Recorder& recorder, const char* text) {
     return texts.size() - 1;
 }
 
-/// How many values a text of print() takes: its {}; "{{" and "}}" stand for braces. Nothing if it is malformed.
-std::optional<std::uint32_t> holes(std::string_view text) {
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '{' && text[i] != '}') continue;
-        const char next = i + 1 < text.size() ? text[i + 1] : '\0';
-        if (next != text[i] && (text[i] == '}' || next != '}')) return {};
-        count += next != text[i];
-        ++i;
+/// Complains about a text of print() or check() that does not go with its values, whose nodes these are.
+void check_text(Recorder& recorder, const std::string& what, const char* text, const ast::Nodes& values) {
+    const std::optional<ir::Format> format = ir::read_format(text);
+    if (!format)
+        return recorder.complain("a single { or } in the text of " + what,
+                                 "{} stands for the next value, {{ and }} for braces", recorder.here());
+    if (format->holes.size() != values.size())
+        return recorder.complain(what + " has as many {} in its text as values behind it: here " +
+                                     std::to_string(format->holes.size()) + " and " + std::to_string(values.size()),
+                                 "{{ and }} stand for braces", recorder.here());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const ir::Type type = recorder.kernel[values[i]].type;
+        if (ir::conversion(format->holes[i], type)) continue;
+        recorder.complain("{:" + format->holes[i] + "} in the text of " + what + " is not how a " +
+                              std::string(ir::info(type).name) + " is written",
+                          "{:8.3f} {:e} {:g} are for floats, {:5} {:<5} {:+} {:08x} {:#x} {:o} for integers",
+                          recorder.here());
     }
-    return count;
 }
 
 }  // namespace
@@ -71,22 +80,22 @@ void effect(const Operation& what, Values arguments, const Where& where) {
 void print(const char* text, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    const std::optional<std::uint32_t> expected = holes(text);
-    if (!expected)
-        recorder.complain("a single { or } in the text of print()",
-                          "{} stands for the next value, {{ and }} for braces", recorder.here());
-    else if (*expected != arguments.count)
-        recorder.complain("print() has as many {} in its text as values behind it: here " + std::to_string(*expected) +
-                              " and " + std::to_string(arguments.count),
-                          "{{ and }} stand for braces", recorder.here());
-    recorder.statement(operation_node(recorder, {.op = Op::Print, .attribute = text_index(recorder, text)}, arguments));
+    NodeInfo node = operation_node(recorder, {.op = Op::Print, .attribute = text_index(recorder, text)}, arguments);
+    check_text(recorder, "print()", text, node.arguments);
+    recorder.statement(std::move(node));
 }
 
-void check(Value condition, const char* text, const Where& where) {
+void check(Value condition, const char* text, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    recorder.statement(
-        operation_node(recorder, {.op = Op::Check, .attribute = text_index(recorder, text)}, {&condition, 1}));
+    std::vector<Value> operands{condition};
+    operands.insert(operands.end(), arguments.begin(), arguments.end());
+    NodeInfo node = operation_node(recorder, {.op = Op::Check, .attribute = text_index(recorder, text)},
+                                   {operands.data(), std::uint32_t(operands.size())});
+    ast::Nodes values;
+    for (std::size_t i = 1; i < node.arguments.size(); ++i) values.push_back(node.arguments[i]);
+    if (!values.empty()) check_text(recorder, "check()", text, values);
+    recorder.statement(std::move(node));
 }
 
 }  // namespace ikat::trace

@@ -206,6 +206,13 @@ std::uint32_t checked_field(std::uint32_t field, std::uint32_t count) {
     return 0;
 }
 
+int checked_width(int width, const Where& where) {
+    if (width >= 1 && width <= 32 && (width & (width - 1)) == 0) return width;
+    Recorder::active().complain("a shuffle among " + std::to_string(width) + " lanes",
+                                "the width is 1, 2, 4, 8, 16 or 32", Location::of(where));
+    return 32;
+}
+
 int checked_lane(int number) {
     if (number == 0 || number == 1) return number;
     Recorder::active().complain("lane " + std::to_string(number) + " of a packed value, which has two",
@@ -268,12 +275,34 @@ void Recorder::check_stack() const {
                                    "in: write a loop, or a device_fn, which may call itself"});
 }
 
+namespace {
+/// Of this thread, while nothing is captured in it.
+Arena& spare_arena() {
+    static thread_local Arena arena;
+    return arena;
+}
+}  // namespace
+
+void Arena::clear() {
+    nodes.clear(), trees.clear(), homes.clear(), positions.clear();
+    window.clear(), order.clear(), tree_marks.clear(), node_marks.clear();
+}
+
 Recorder::Recorder(std::uint32_t capture, bool compare_regions)
     : capture_(capture), compare_regions_(compare_regions), reserve_(reserve_of_stack()) {
+    std::swap(arena_, spare_arena());
+    std::swap(kernel.nodes, arena_.nodes);
     kernel.nodes.reserve(64);
     trees_.reserve(64);
     stack_.push_back(add_region());
     open_[0] = true;
+}
+
+Recorder::~Recorder() {
+    constexpr std::size_t most = 1 << 13;  // nodes of a kernel: more than that is given back
+    std::swap(kernel.nodes, arena_.nodes);
+    arena_.clear();
+    if (arena_.nodes.capacity() <= most) std::swap(arena_, spare_arena());
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where) {
@@ -361,12 +390,12 @@ ast::NodeInfo Recorder::node_of(const Operation& what) const {
             .where = here_};
 }
 
-std::vector<ast::Node> Recorder::commit_operands(Values arguments) {
-    std::vector<std::uint32_t> roots;
+ast::Nodes Recorder::commit_operands(Values arguments) {
+    InlineVector<std::uint32_t, 4> roots;
     for (const Value& argument : arguments) roots.push_back(adopt(argument));
     together(arguments);
     arrange(roots.data(), roots.size());
-    std::vector<ast::Node> nodes;
+    ast::Nodes nodes;
     for (std::uint32_t root : roots) nodes.push_back(commit(root));
     return nodes;
 }

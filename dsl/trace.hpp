@@ -90,6 +90,8 @@ Value read(Variable variable);
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
 /// The number of a field of a struct; a diagnostic and 0 for a member that is no field.
 std::uint32_t checked_field(std::uint32_t field, std::uint32_t count);
+/// Lanes of a group of a shuffle: a power of two up to 32; a diagnostic and 32 if it is none.
+int checked_width(int width, const Where& where);
 /// A host number of a lane of a packed value, 0 or 1; a diagnostic and 0 if it is neither.
 int checked_lane(int number);
 
@@ -171,7 +173,8 @@ void barrier(const Where& where);
 void effect(const Operation& what, Values arguments, const Where& where);  // an operation without a value
 void sync_warp(Value members, const Where& where);
 void print(const char* text, Values arguments, const Where& where);
-void check(Value condition, const char* text, const Where& where);
+/// With values the text has a {} for each, as print()'s; without it is as it stands.
+void check(Value condition, const char* text, Values arguments, const Where& where);
 
 /// An operand of ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a register of
 /// type `type`, which holds an integer of 8 bits in 32.
@@ -212,8 +215,8 @@ void break_(const Where& where);
 void continue_(const Where& where);
 void return_(const Where& where);
 
-/// The step of a range, where the host knows it, must be positive.
-void check_step(double step, const Where& where);
+/// The step of a range, where the host knows it, is not 0. Whether it counts downwards.
+bool counts_down(double step, const Where& where);
 
 /// A device loop around the body of a host range-for: begin() opens it, the end of a round closes it.
 class Loop {

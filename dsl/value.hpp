@@ -35,11 +35,17 @@ public:
         trace::assign(variable_, v.value(), v.where());
         return *this;
     }
+#define IKAT_CONST                                                                                              \
+    IKAT_REFUSED(                                                                                               \
+        "a variable that is const, or a copy made by [=], is not changed: capture by reference, [&], and take " \
+        "parameters that change by value")
+    IKAT_CONST const Var& operator=(const Incoming<T>& v) const;
 
 #define IKAT_COMPOUND(symbol, Right)                                                              \
     Var& operator symbol##=(const Incoming<Right>& v) {                                           \
         return *this = Incoming<T>(Leaf<T>(recorded()) symbol Leaf<Right>(v.value()), v.where()); \
-    }
+    }                                                                                             \
+    IKAT_CONST const Var& operator symbol##=(const Incoming<Right>& v) const;
     IKAT_COMPOUND(+, T)
     IKAT_COMPOUND(-, T)
     IKAT_COMPOUND(*, T)
@@ -66,6 +72,11 @@ public:
         *this = Incoming<T>(before - 1, trace::Where());
         return before;
     }
+    IKAT_CONST const Var& operator++() const;
+    IKAT_CONST const Var& operator--() const;
+    IKAT_CONST const Var& operator++(int) const;
+    IKAT_CONST const Var& operator--(int) const;
+#undef IKAT_CONST
 
     /// Exchanges what two variables hold. (std::swap moves variables, which is nothing that a device does.)
     friend void swap(Var& a, Var& b, const trace::Where& where = trace::Where::current()) {

@@ -55,7 +55,7 @@ ViewShape<rank> view_shape(const trace::Argument* arguments) {
 }  // namespace detail
 
 template <class E, trace::Direction direction, int rank>
-class Pointer {
+class Pointer : public ArrayGuard {
     static_assert(rank == 2 || rank == 3, "a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>");
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
                   "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
@@ -65,6 +65,13 @@ class Pointer {
 public:
     using element_type = E;
     Pointer(const trace::Array& array, const detail::ViewShape<rank>& shape) : array_(array), shape_(shape) {}
+    template <trace::Direction other_direction>
+    requires(direction == trace::Direction::Read && other_direction == trace::Direction::ReadWrite)
+        Pointer(const Pointer<E, other_direction, rank>& other)
+        : array_(other.array()), shape_(other.shape()) {}
+
+    const trace::Array& array() const { return array_; }
+    const detail::ViewShape<rank>& shape() const { return shape_; }
 
     /// A u32; of dimension 0, the outermost, to rank - 1.
     Leaf<std::uint32_t> extent(std::int64_t dimension) const {

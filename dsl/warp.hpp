@@ -46,8 +46,9 @@ auto from_word(Leaf<std::uint32_t>&& word) {
 
 template <class T>
 Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Value& v, const trace::Value& lane, const Members& members,
-                     const trace::Where& where) {
-    const std::uint64_t clamp = mode == ir::ShuffleMode::Up ? 0 : 31;  // the last lane that a value comes from
+                     int width, const trace::Where& where) {
+    // The last lane that a value comes from, and the bits of a lane's number that say which group it is in.
+    const std::uint64_t clamp = (mode == ir::ShuffleMode::Up ? 0 : 31) | std::uint64_t(32 - width) << 8;
     const trace::Value arguments[] = {v, lane, trace::literal(ir::Type::U32, clamp), members.value()};
     return Leaf<T>(trace::exchange(
         {.op = ir::Op::Shuffle, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = ir::Word(mode)},
@@ -56,12 +57,12 @@ Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Value& v, const trace::V
 
 /// 64 bits go in two halves, which are one effect to the expression that they are part of.
 template <class T>
-Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Value& lane, const Members& members,
+Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Value& lane, const Members& members, int width,
                        const trace::Where& where) {
     const auto half = [&](const auto& bits) {
         const trace::Value word = trace::committed(cast<std::uint32_t>(bits).recorded());
         return cast<std::uint64_t>(Leaf<std::uint32_t>(
-            trace::settled(shuffle_word<std::uint32_t>(mode, word, lane, members, where).recorded())));
+            trace::settled(shuffle_word<std::uint32_t>(mode, word, lane, members, width, where).recorded())));
     };
     const auto bits = value(bit_cast<std::uint64_t>(std::move(v)));
     const auto low = value(half(bits)), high = value(half(bits >> 32));
@@ -71,8 +72,9 @@ Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Value& la
 }
 
 template <class V, class N>
-auto shuffle(ir::ShuffleMode mode, V&& v, N&& n, const Members& members, const trace::Where& where) {
+auto shuffle(ir::ShuffleMode mode, V&& v, N&& n, const Members& members, int width, const trace::Where& where) {
     using T = DeviceTypeOf<V>;
+    width = trace::checked_width(width, where);
     static_assert(ir::contains(ir::Storable, ir::type_of<T>),
                   "shuffles exchange numbers: ballot() gives a pred of all lanes");
     Leaf<T> given(operand<T>(std::forward<V>(v)));
@@ -80,12 +82,12 @@ auto shuffle(ir::ShuffleMode mode, V&& v, N&& n, const Members& members, const t
     if constexpr (!ir::contains(ir::Storable, ir::type_of<T>))
         return given;
     else if constexpr (ir::contains(ir::info(ir::Op::Shuffle).domain, ir::type_of<T>))
-        return shuffle_word<T>(mode, given.recorded(), lane, members, where);
+        return shuffle_word<T>(mode, given.recorded(), lane, members, width, where);
     else if constexpr (sizeof(T) == 8)
-        return shuffle_halves<T>(mode, std::move(given), lane, members, where);
+        return shuffle_halves<T>(mode, std::move(given), lane, members, width, where);
     else
         return from_word<T>(
-            shuffle_word<std::uint32_t>(mode, as_word(std::move(given)).recorded(), lane, members, where));
+            shuffle_word<std::uint32_t>(mode, as_word(std::move(given)).recorded(), lane, members, width, where));
 }
 
 template <class R, class P>
@@ -97,11 +99,13 @@ Leaf<R> vote(ir::Op op, P&& p, const Members& members, const trace::Where& where
 
 }  // namespace detail
 
-#define IKAT_SHUFFLE(name, mode)                                                                                       \
-    template <DeviceValue V, Operand N>                                                                                \
-    auto name(V&& v, N&& n, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) { \
-        return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), members, where);         \
+#define IKAT_SHUFFLE(name, mode)                                                                                      \
+    template <DeviceValue V, Operand N>                                                                               \
+    auto name(V&& v, N&& n, const Members& members = all_lanes, int width = 32,                                       \
+              const trace::Where& where = trace::Where::current()) {                                                  \
+        return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), members, width, where); \
     }
+// With a width of 2, 4, 8 or 16 the warp is so many groups of lanes, and a lane's number counts from 0 in its group.
 /// The value of the lane n above; of this lane where there is none.
 IKAT_SHUFFLE(shuffle_down, Down)
 /// The value of the lane n below; of this lane where there is none.

@@ -11,8 +11,8 @@
 // kernel that goes wrong while it runs is a KernelError; everything else that is wrong is an Error.
 #pragma once
 #include <cstdint>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,13 +66,14 @@ public:
         return Buffer<T>(allocate(size, sizeof(T), name));
     }
     /// A buffer with the contents of a vector, an array or a span.
-    template <std::ranges::contiguous_range R>
+    template <class R>
+    requires requires(const R& host) { std::data(host) + std::size(host); }
     auto upload(const R& host, std::string_view name = {}) const {
-        using T = std::ranges::range_value_t<R>;
+        using T = std::remove_cvref_t<decltype(*std::data(host))>;
         static_assert(Element<T>, "device memory holds floats, from ikat::e4m3 to double, and integers of fixed size");
         if constexpr (Element<T>) {
-            Buffer<T> out = buffer<T>(std::ranges::size(host), name);
-            out.upload(std::span<const T>(std::ranges::data(host), std::ranges::size(host)));
+            Buffer<T> out = buffer<T>(std::size(host), name);
+            out.upload(std::span<const T>(std::data(host), std::size(host)));
             return out;
         }
     }

@@ -13,6 +13,8 @@
 // again in each pass. The lambda is recorded for both. Lanes of a vector come as f32 values, with the number of the
 // vector in the row for arrays that have one element per column.
 #pragma once
+#include <tuple>
+
 #include "runtime/launch.hpp"
 #include "stdlib/reduce.hpp"
 #include "stdlib/vectors.hpp"

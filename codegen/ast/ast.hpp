@@ -28,6 +28,7 @@
 #include "codegen/ir/function.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
+#include "codegen/support/inline_vector.hpp"
 
 namespace ikat::ast {
 
@@ -57,6 +58,9 @@ enum class Kind : std::uint8_t {
     Return,    // from the kernel
 };
 
+/// Most operations have few operands.
+using Nodes = InlineVector<Node, 4>;
+
 /// What a memory access is relative to.
 struct Place {
     enum class Base : std::uint8_t { Parameter, Symbol };  // index into Kernel::parameters, Kernel::symbols
@@ -70,7 +74,7 @@ struct NodeInfo {
     Kind kind = Kind::Operation;
     ir::Op op{};                             // Operation, Atomic
     ir::Type type = ir::Type::Void;          // of the value; of a Store: of the elements; Void for an effect
-    std::vector<ir::Type> results{};         // of an operation with several: their types, the first of them `type`
+    InlineVector<ir::Type, 8> results{};     // of an operation with several: their types, the first of them `type`
     ir::Type operand_type = ir::Type::Void;  // Operation: the type it is written at (a compare of f32 gives a pred)
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
@@ -78,10 +82,10 @@ struct NodeInfo {
     ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
     Place place{};
     Variable variable{};
-    std::vector<Node> arguments{};  // a Load's or Store's first argument is the element index, u32 or u64
+    Nodes arguments{};  // a Load's or Store's first argument is the element index, u32 or u64
     // Load and Store under a condition (load_if): where it is false, nothing is accessed and a load gives `other`.
     Node guard = no_node;
-    std::vector<Node> other{};
+    Nodes other{};
     std::array<Region, 2> regions{no_region, no_region};
     Location where{};
 };
@@ -120,6 +124,7 @@ struct Kernel {
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
     BlockShape block{};
+    bool checked = false;  // capture has found nothing wrong with it: check() need not look again
     Location where{};
 
     std::vector<NodeInfo> nodes;

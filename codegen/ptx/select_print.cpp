@@ -8,6 +8,7 @@
 // Needs: the types of the values as the kernel has them, so before legalise().
 #include <algorithm>
 
+#include "codegen/ir/format.hpp"
 #include "codegen/ptx/rewriter.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
@@ -16,31 +17,23 @@ namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
-constexpr std::string_view conversion(Type type) {
-    switch (type) {
-        case Type::F16:
-        case Type::BF16:
-        case Type::F32:
-        case Type::F64: return "%g";
-        case Type::I64: return "%lld";
-        case Type::U64: return "%llu";
-        default: return ir::is_signed(type) ? "%d" : "%u";
-    }
+std::string doubled(std::string_view text) {
+    std::string out;
+    for (char c : text) out.append(c == '%' ? 2 : 1, c);
+    return out;
 }
 
-/// "{}" becomes the conversion of the next value, "{{" and "}}" are braces; "%" is doubled.
-std::string format(const ir::Function& fn, std::string_view text, std::span<const Value> values) {
-    std::string out;
-    for (std::size_t i = 0, next = 0; i < text.size(); ++i) {
-        const std::string_view two = text.substr(i, 2);
-        const bool hole = two == "{}" && next < values.size();
-        if (hole)
-            out += conversion(fn.type(values[next++]));
-        else if (text[i] == '%')
-            out += "%%";
+/// Each hole becomes the conversion of its value; "%" is doubled. Holes without a value stay as they are.
+std::string format(const ir::Function& fn, const std::string& text, std::span<const Value> values) {
+    const std::optional<ir::Format> read = ir::read_format(text);
+    if (!read) return doubled(text);
+    std::string out = doubled(read->text[0]);
+    for (std::size_t k = 0; k < read->holes.size(); ++k) {
+        if (k < values.size())
+            out += ir::conversion(read->holes[k], fn.type(values[k])).value_or("%g");
         else
-            out += text[i];
-        i += hole || two == "{{" || two == "}}";
+            out += "{}";
+        out += doubled(read->text[k + 1]);
     }
     return out;
 }

@@ -3,6 +3,7 @@
 #include "runtime/emulator/report.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <bit>
 
@@ -227,6 +228,20 @@ void note_origin(Diagnostic& diagnostic, const Block& block, const Warp& warp) {
     diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
 }
 
+/// What check() wrote before the trap, for the first lane of those that failed; empty if the kernel trapped by itself.
+std::string_view failed_check(std::string_view output) {
+    constexpr std::string_view begin = "check failed: ";
+    std::string_view said;
+    while (output.ends_with('\n')) {
+        output.remove_suffix(1);
+        const std::size_t line = output.rfind('\n') + 1;  // npos + 1 is 0
+        if (!output.substr(line).starts_with(begin)) break;
+        said = output.substr(line);
+        output = output.substr(0, line);
+    }
+    return said;
+}
+
 }  // namespace
 
 Error fault_error(const Block& block, const ScheduledWarp& warp) {
@@ -264,6 +279,10 @@ Error fault_error(const Block& block, const ScheduledWarp& warp) {
         case Fault::Kind::Trap:
             diagnostic.message = fmt::format("the kernel trapped, in {}", by);
             diagnostic.hint = "a check in the kernel failed; what it printed before says which";
+            if (const std::string_view said = failed_check(block.output); !said.empty()) {
+                diagnostic.message = fmt::format("{}, in {}", said, by);
+                diagnostic.hint = "the condition that check() was given is false in this thread";
+            }
             break;
         case Fault::Kind::Members:
             diagnostic.message = fmt::format("{} ({}), by {}", fault.message, masks(fault), by);

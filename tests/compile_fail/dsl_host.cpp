@@ -10,7 +10,7 @@
 // expect: Regs are registers, which have no addresses: index them by host integers in an unrolled host loop, or use Local<T, N>
 // expect: a range counts in integers
 // expect: grid_stride counts in u32 or u64
-// errors: 10
+// errors: 11
 #include <ikat/dsl.hpp>
 using namespace ikat;
 

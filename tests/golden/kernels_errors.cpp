@@ -234,8 +234,10 @@ const auto late_else = kernel("late_else", params("y", "n"), [](Out<float> y, u3
     std::move(branch).else_([&] { y[0] = 3; });
 });
 
-const auto steps = kernel("steps", params("y", "n"), [](Out<float> y, u32 n) {
+const auto steps = kernel("steps", params("y", "n"), [](InOut<float> y, u32 n) {
     for (auto i : range(0, n, 0)) y[i] = 1;
+    f32 v = shuffle_down(y[0], 1, all_lanes, 12);
+    y[1] = v;
 });
 
 // ---- threads
@@ -362,6 +364,9 @@ const auto bad_texts = kernel("bad_texts", params("n"), [](u32 n) {
     print("{\n");
     print("{{}}\n");
     check(n > 0, "n is {}");
+    print("{:5.2f} {:x}\n", n, cast<f32>(n));
+    print("{:#x} {:<8.3f} {:+}\n", n, cast<f32>(n), cast<i32>(n));
+    check(n > 0, "n is {}, not {}", n);
 });
 
 const auto several = kernel("several", params("y", "n"), [](Out<float> y, u32 n) {
@@ -400,6 +405,14 @@ const auto constant_bytes = kernel("constant_bytes", params("y"), [](Out<float> 
     Constant<float, 10000> first(std::vector<float>(10000, 1.0f));
     Constant<float, 6384> second(std::vector<float>(6384, 2.0f));
     Constant<std::uint8_t, 1> third{1};
+    y[0] = first[0] + second[0];
+});
+
+const auto shared_bytes = kernel("shared_bytes", params("y"), [](Out<float> y) {
+    Shared<float, 12000> first;
+    Shared<float, 289> second;
+    first[0] = 1;
+    second[0] = 2;
     y[0] = first[0] + second[0];
 });
 
@@ -482,6 +495,7 @@ const KernelRegistration registered[] = {
     ENTRY(divergent_row),
     ENTRY(constant_counts),
     ENTRY(constant_bytes),
+    ENTRY(shared_bytes),
     ENTRY(bad_bounds),
     ENTRY(no_bounds),
 };

@@ -188,7 +188,9 @@ const auto threads = kernel("threads", [](In<float> x, InOut<std::uint32_t> coun
     while_([&] { return atomic_load(counters[3], Order::Acquire) == 0; }, [&] { volatile_store(counters[4], lanes); });
     y[i] = v;
     print("x[{}] = {}, {{{}}}\n", i, x[i], n);  // {} is the next value, {{ and }} are braces
+    print("{:5.2f} {:#x}\n", x[i], n);
     check(n < 1000, "n is at most 999");
+    check(i < n, "{} is not below {}", i, n);
 });
 
 template <Value<f32> V>
