@@ -116,6 +116,7 @@ std::uint32_t take_number(std::string_view& text) {
 
 /// "m64nNk16" takes "m64n24k16".
 bool takes(std::string_view alternative, std::string_view text) {
+    if (alternative[0] != 'm') return alternative == text;
     const std::size_t at = alternative.find("nN");
     if (at == alternative.npos || !text.starts_with(alternative.substr(0, at + 1))) return alternative == text;
     text.remove_prefix(at + 1);
