@@ -19,18 +19,42 @@ std::string_view severity_text(Severity severity) {
     return "";
 }
 
+/// Text of the user's may hold anything; what a terminal would obey is shown as \x1b.
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        if ((code >= 0x20 && code != 0x7f) || c == '\n' || c == '\t') {
+            out += c;
+        } else {
+            constexpr std::string_view digits = "0123456789abcdef";
+            out += {'\\', 'x', digits[code >> 4], digits[code & 15]};
+        }
+    }
+    return out;
+}
+
+/// No part of a message is longer than what one reads: its middle is left out.
+std::string shortened(const std::string& text) {
+    constexpr std::size_t most = 4000;
+    if (text.size() <= most) return text;
+    return text.substr(0, most / 2) + " ... " + text.substr(text.size() - most / 2);
+}
+
 std::string prefixed(const Location& where, std::string_view kind, const std::string& message) {
     std::string place = to_string(where);
     if (!place.empty()) place += ": ";
-    return place + std::string(kind) + ": " + message;
+    return place + std::string(kind) + ": " + shortened(message);
 }
 
 std::string render(const std::vector<Diagnostic>& diagnostics) {
+    constexpr std::size_t most = 20;
     std::string out;
-    for (const Diagnostic& diagnostic : diagnostics) {
+    for (std::size_t i = 0; i < std::min(diagnostics.size(), most); ++i) {
         if (!out.empty()) out += '\n';
-        out += to_string(diagnostic);
+        out += to_string(diagnostics[i]);
     }
+    if (diagnostics.size() > most) out += "\n... and " + std::to_string(diagnostics.size() - most) + " more";
     return out;
 }
 
@@ -53,10 +77,10 @@ std::string to_string(const Location& where) {
 
 std::string to_string(const Diagnostic& diagnostic) {
     std::string out = prefixed(diagnostic.where, severity_text(diagnostic.severity), diagnostic.message);
-    if (!diagnostic.excerpt.empty()) out += '\n' + diagnostic.excerpt;
+    if (!diagnostic.excerpt.empty()) out += '\n' + shortened(diagnostic.excerpt);
     for (const Diagnostic::Note& note : diagnostic.notes) out += '\n' + prefixed(note.where, "note", note.message);
-    if (!diagnostic.hint.empty()) out += "\n  hint: " + diagnostic.hint;
-    return out;
+    if (!diagnostic.hint.empty()) out += "\n  hint: " + shortened(diagnostic.hint);
+    return escaped(out);
 }
 
 std::string excerpt(std::string_view text, const Location& where) {

@@ -83,3 +83,17 @@ TEST_CASE("an excerpt of a very long line shows the part around the caret") {
     CHECK(shown.find('x') < newline);
     CHECK(shown.find('^') - newline - 1 == shown.find('x'));
 }
+
+TEST_CASE("a message shows control characters and does not obey them") {
+    CHECK(to_string(Diagnostic{.message = "'a\x1b[31m\r\x7f'", .hint = "\x01", .excerpt = "\tx\b"}) ==
+          "error: 'a\\x1b[31m\\x0d\\x7f'\n\tx\\x08\n  hint: \\x01");
+    CHECK(to_string(Diagnostic{.message = "ünïcode"}) == "error: ünïcode");
+}
+
+TEST_CASE("a message is never longer than one reads") {
+    const std::string much(300000, 'x');
+    CHECK(std::string(Error(much, much).what()).size() < 9000);
+    const Error many(std::vector<Diagnostic>(1000, {.message = "wrong"}));
+    CHECK(std::string(many.what()).ends_with("error: wrong\n... and 980 more"));
+    CHECK(many.diagnostics().size() == 1000);
+}
