@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "codegen/ptx/check_call.hpp"
+#include "codegen/ptx/check_declarations.hpp"
 #include "codegen/ptx/check_excerpt.hpp"
 #include "codegen/ptx/check_operand.hpp"
 #include "codegen/ptx/check_scopes.hpp"
@@ -24,9 +26,10 @@ public:
     std::vector<Diagnostic> run() {
         head();
         for (const Module::Item& item : module_.items) {
-            if (item.kind == Module::Item::Kind::Variable) declare(module_.variables[item.index]);
+            if (item.kind == Module::Item::Kind::Variable) declare(module_.variables[item.index], Place::Module);
             if (item.kind == Module::Item::Kind::Function) function(module_.functions[item.index]);
         }
+        check_constants(module_, report_error_);
         return std::move(findings_);
     }
 
@@ -48,14 +51,21 @@ private:
     void function(const Function& function);
     void body(const Function& function);
     void labels(const Function& function);
-    void declare(const Variable& variable);
+    void declare(const Variable& variable, Place place);
+    void initialiser(const Variable& variable, const Variable::Declarator& declarator);
     void add(Name name, const Symbol& symbol);
+    void add_range(const Variable::Declarator& declarator, const Symbol& symbol);
+    void declared_twice(Name name, const Symbol& symbol, const Symbol& earlier);
+    bool is_again(Name name, const Symbol& symbol, const Symbol& earlier);
 
     void instruction(const Instruction& instruction);
     void guard(const Instruction& instruction);
     void features(const Instruction& instruction, const Match& match);
     bool modifiers(const Instruction& instruction, const Match& match);
     void operands(const Instruction& instruction, const Match& match);
+    void call(const Instruction& instruction);
+    void direction(const Instruction& instruction);
+    bool is_newer() const { return newest_version < module_.version; }
     bool width(const Instruction& instruction, const Match& match);
     bool names(Position where, Span operands);
     void undeclared(Position where, Name name);
@@ -66,20 +76,38 @@ private:
     const CheckOptions& options_;
     Scopes scopes_;
     std::vector<Diagnostic> findings_;
+    const Report report_error_ = [this](Position where, std::string message, std::string hint) {
+        error(where, std::move(message), std::move(hint));
+    };
     const Target* target_ = nullptr;
     const Instruction* current_ = nullptr;                      // for excerpts
     std::vector<std::vector<std::pair<Name, Symbol>>> labels_;  // by the scopes of the function, in order
 };
 
 void Checker::head() {
-    if (module_.version.major == 0) error({}, "the module has no .version", "begin with .version and .target");
+    const Version version = module_.version;
+    if (version.major == 0)
+        error({}, "the module has no .version", "begin with .version and .target");
+    else if (!is_known(version))  // later minor versions add to what there is
+        report(is_newer() && version.major == newest_version.major ? Severity::Warning : Severity::Error, {},
+               "there is no .version " + to_text(version), "the newest that is known is " + to_text(newest_version));
     if (module_.target.empty()) return error({}, "the module has no .target", "begin with .version and .target");
+    for (std::size_t i = 1; i < module_.target.size(); ++i) {
+        static constexpr std::string_view options[] = {"texmode_unified", "texmode_independent", "debug",
+                                                       "map_f64_to_f32"};
+        if (std::ranges::find(options, module_.text(module_.target[i])) == std::end(options))
+            error({}, ".target has no option " + text(module_.target[i]),
+                  "its options are texmode_unified, texmode_independent, debug and map_f64_to_f32");
+    }
     target_ = find_target(module_.text(module_.target[0]));
     if (!target_) {
         std::string known;
         for (const Target& each : targets()) known += (known.empty() ? "" : ", ") + std::string(each.name);
-        report(Severity::Warning, {}, "what .target " + text(module_.target[0]) + " has is not known",
-               "known targets: " + known);
+        if (is_architecture(module_.text(module_.target[0])) || is_newer())
+            report(Severity::Warning, {}, "what .target " + text(module_.target[0]) + " has is not known",
+                   "known targets: " + known);
+        else
+            error({}, "there is no .target " + text(module_.target[0]), "known targets: " + known);
     } else if (module_.version < target_->version) {
         error({}, ".version " + to_text(module_.version) + " does not know .target " + std::string(target_->name),
               "it needs .version " + to_text(target_->version));
@@ -91,38 +119,94 @@ void Checker::head() {
 void Checker::add(Name name, const Symbol& symbol) {
     if (module_.text(name) == "_") return;
     const Symbol* earlier = scopes_.declare(name, symbol);
-    if (!earlier) return;
-    const bool is_prototype = earlier->function && symbol.function && !earlier->function->has_body;
-    if (is_prototype) return;
-    error(symbol.where, text(name) + " is declared twice in one scope");
-    findings_.back().notes.push_back(
-        {.where = {module_.file, earlier->where.line, earlier->where.column}, .message = "it was declared here"});
+    if (earlier && !is_again(name, symbol, *earlier)) declared_twice(name, symbol, *earlier);
 }
 
-void Checker::declare(const Variable& variable) {
+void Checker::declared_twice(Name name, const Symbol& symbol, const Symbol& earlier) {
+    error(symbol.where, text(name) + " is declared twice in one scope");
+    findings_.back().notes.push_back(
+        {.where = {module_.file, earlier.where.line, earlier.where.column}, .message = "it was declared here"});
+}
+
+/// A prototype and its function, or an .extern variable and its definition, which then may not differ.
+bool Checker::is_again(Name name, const Symbol& symbol, const Symbol& earlier) {
+    const auto is_extern = [this](const Symbol& of) {
+        return of.variable &&
+               std::ranges::any_of(of.variable->linkage, [this](Name each) { return module_.text(each) == ".extern"; });
+    };
+    std::string other;
+    if (earlier.function && symbol.function && !earlier.function->has_body)
+        other = difference(module_, *earlier.function, *symbol.function);
+    else if (is_extern(earlier) || is_extern(symbol))
+        other = earlier.type == symbol.type && earlier.variable->space == symbol.variable->space ? "" : "they differ";
+    else
+        return false;
+    if (!other.empty()) {
+        declared_twice(name, symbol, earlier);
+        findings_.back().message = text(name) + " is declared in two ways: " + other;
+    }
+    return true;
+}
+
+void Checker::add_range(const Variable::Declarator& declarator, const Symbol& symbol) {
+    if (const Symbol* earlier = scopes_.declare_range(declarator.name, declarator.range, symbol))
+        declared_twice(declarator.name, symbol, *earlier);
+}
+
+/// Names in initial values are of global and constant variables and of functions that were declared before.
+void Checker::initialiser(const Variable& variable, const Variable::Declarator& declarator) {
+    if (find_type(module_.text(variable.type)).kind == Type::Kind::Opaque) return;
+    if (!names(variable.where, declarator.initialiser)) return;
+    const auto look = [&](auto&& self, Span operands) -> void {
+        for (const Operand& operand : module_.operands(operands)) {
+            const Symbol* symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
+            const std::string_view space = symbol && symbol->variable ? module_.text(symbol->variable->space) : "";
+            if (symbol && symbol->variable && space != ".global" && !space.starts_with(".const"))
+                error(variable.where,
+                      "the initial value of " + text(declarator.name) + " is the address of " + text(operand.name) +
+                          " in " + std::string(space),
+                      "only addresses in .global and .const are known before a launch");
+            self(self, operand.children);
+        }
+    };
+    look(look, declarator.initialiser);
+}
+
+void Checker::declare(const Variable& variable, Place place) {
     const bool is_register = module_.text(variable.space) == ".reg";
     const std::string_view vector = module_.text(variable.vector);
     const Symbol symbol{.kind = is_register ? Symbol::Kind::Register : Symbol::Kind::Variable,
                         .type = find_type(module_.text(variable.type)),
                         .lanes = vector.empty() ? 1u : std::uint32_t(vector[2] - '0'),
-                        .where = variable.where};
+                        .where = variable.where,
+                        .variable = &variable,
+                        .place = place};
+    check_declaration(module_, variable, place, report_error_);
     if (!symbol.type)
         error(variable.where,
               variable.type == no_name ? "a declaration without a type" : text(variable.type) + " is not a type");
     for (const Variable::Declarator& each : variable.declarators) {
-        if (each.has_range)
-            scopes_.declare_range(each.name, each.range, symbol);
-        else
-            add(each.name, symbol);
+        initialiser(variable, each);
+        if (each.has_range) {
+            add_range(each, symbol);
+            continue;
+        }
+        Symbol own = symbol;
+        if (const auto placed = layout(module_, variable, each)) own.bytes = placed->bytes;
+        add(each.name, own);
     }
 }
 
 void Checker::function(const Function& function) {
     add(function.name, {.kind = Symbol::Kind::Function, .where = function.where, .function = &function});
-    if (!function.has_body) return;
+    check_signature(module_, function, !target_ || target_->number >= 70, report_error_);
     scopes_.enter();
-    for (const Variable& each : function.results) declare(each);
-    for (const Variable& each : function.parameters) declare(each);
+    for (const Variable& each : function.results) declare(each, Place::Result);
+    for (const Variable& each : function.parameters)
+        declare(each, function.is_entry                      ? Place::EntryParameter
+                      : &each == &function.parameters.back() ? Place::LastParameter
+                                                             : Place::Parameter);
+    if (!function.has_body) return scopes_.leave();
     labels(function);
     body(function);
     scopes_.leave();
@@ -161,7 +245,7 @@ void Checker::body(const Function& function) {
     for (const Statement& statement : function.body) {
         switch (statement.kind) {
             case Statement::Kind::Instruction: instruction(function.instructions[statement.index]); break;
-            case Statement::Kind::Variable: declare(function.variables[statement.index]); break;
+            case Statement::Kind::Variable: declare(function.variables[statement.index], Place::Body); break;
             case Statement::Kind::Directive: {
                 const Directive& directive = function.body_directives[statement.index];
                 if (module_.text(directive.name) == ".branchtargets") names(directive.where, directive.operands);
@@ -190,12 +274,14 @@ void Checker::instruction(const Instruction& instruction) {
     const Match found = match(module_, instruction);
     if (!found.form) {
         if (options_.unknown_opcodes)
-            report(*options_.unknown_opcodes, instruction.where,
+            report(is_newer() ? Severity::Note : *options_.unknown_opcodes, instruction.where,
                    "the opcode " + text(instruction.opcode) + " is not known",
                    "its modifiers and operands were not checked");
     } else if (modifiers(instruction, found)) {
         features(instruction, found);
         if (width(instruction, found) && names_known) operands(instruction, found);
+        if (names_known && module_.text(instruction.opcode) == "call") call(instruction);
+        if (names_known) direction(instruction);
     }
     current_ = nullptr;
 }
@@ -286,6 +372,31 @@ bool Checker::width(const Instruction& instruction, const Match& match) {
           "vectors have at most 256 bits, and elements of at most 64");
     findings_.back().excerpt = excerpt_of_opcode(module_, instruction);
     return false;
+}
+
+void Checker::call(const Instruction& instruction) {
+    if (const std::string wrong = misfit_of_call(module_, scopes_, instruction); !wrong.empty())
+        error(instruction.where, wrong, "see its declaration");
+}
+
+/// Parameters are read and results are written.
+void Checker::direction(const Instruction& instruction) {
+    const std::string_view opcode = module_.text(instruction.opcode);
+    if (opcode != "ld" && opcode != "st") return;
+    const std::span<const Operand> given = module_.operands(instruction.operands);
+    const auto address = std::ranges::find(given, Operand::Kind::Address, &Operand::kind);
+    if (address == given.end() || address->children.count == 0) return;
+    const Operand& base = module_.operands(address->children)[0];
+    const Symbol* symbol = base.kind == Operand::Kind::Symbol ? scopes_.find(base.name) : nullptr;
+    if (!symbol || symbol->kind != Symbol::Kind::Variable || symbol->place == Place::Module ||
+        symbol->place == Place::Body)
+        return;
+    const bool is_result = symbol->place == Place::Result;
+    if (is_result != (opcode == "st"))
+        error(instruction.where,
+              text(base.name) +
+                  (is_result ? " is a result, which cannot be read" : " is a parameter, which cannot be written"),
+              "copy it to a register");
 }
 
 bool Checker::has_short_addresses(const Instruction& instruction) const {

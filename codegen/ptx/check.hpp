@@ -4,6 +4,7 @@
 //
 //   - a .version that knows the .target, and both high enough for what is used;
 //   - names: declared before their use, in the scope or around it, once; labels in reach; predicates as guards;
+//   - declarations: space, type, alignment, extents, initialisers, the bytes of parameters and of constant memory;
 //   - each instruction: a known opcode, modifiers that go together, the number and the classes of operands, registers
 //     of the right width and kind.
 //
@@ -18,8 +19,9 @@
 namespace ikat::nvptx {
 
 struct CheckOptions {
-    /// How to report an opcode that the table does not have; nothing: not at all.
-    std::optional<Severity> unknown_opcodes = Severity::Note;
+    /// How to report an opcode that the table does not have; nothing: not at all. In a module of a .version that is
+    /// newer than the table it is a note at most.
+    std::optional<Severity> unknown_opcodes = Severity::Error;
 };
 
 /// What is wrong, in the order of the text. Empty if nothing is.

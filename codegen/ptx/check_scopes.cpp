@@ -8,12 +8,30 @@
 namespace ikat::nvptx {
 
 const Symbol* Scopes::declare(Name name, const Symbol& symbol) {
+    if (const Symbol* earlier = in_ranges(open_.back(), name)) return earlier;
     const auto [place, is_new] = open_.back().symbols.emplace(name, symbol);
     return is_new ? nullptr : &place->second;
 }
 
-void Scopes::declare_range(Name prefix, std::uint32_t count, const Symbol& symbol) {
-    open_.back().ranges.push_back({prefix, count, symbol});
+const Symbol* Scopes::declare_range(Name prefix, std::uint32_t count, const Symbol& symbol) {
+    Scope& scope = open_.back();
+    const Symbol* earlier = nullptr;
+    for (const Range& range : scope.ranges)
+        if (range.prefix == prefix) earlier = &range.symbol;
+    for (const auto& [name, each] : scope.symbols)
+        if (const auto parts = numbered(name); parts && parts->number < count && parts->prefix == module_.text(prefix))
+            earlier = &each;
+    if (!earlier) scope.ranges.push_back({prefix, count, symbol});
+    return earlier;
+}
+
+const Symbol* Scopes::in_ranges(const Scope& scope, Name name) const {
+    if (scope.ranges.empty()) return nullptr;
+    const std::optional<Numbered> parts = numbered(name);
+    if (!parts) return nullptr;
+    for (const Range& range : scope.ranges)
+        if (parts->number < range.count && module_.text(range.prefix) == parts->prefix) return &range.symbol;
+    return nullptr;
 }
 
 std::optional<Scopes::Numbered> Scopes::numbered(Name name) const {
@@ -27,12 +45,9 @@ std::optional<Scopes::Numbered> Scopes::numbered(Name name) const {
 }
 
 const Symbol* Scopes::find(Name name) const {
-    const std::optional<Numbered> parts = numbered(name);
     for (const Scope& scope : std::views::reverse(open_)) {
         if (const auto found = scope.symbols.find(name); found != scope.symbols.end()) return &found->second;
-        if (!parts) continue;
-        for (const Range& range : scope.ranges)
-            if (parts->number < range.count && module_.text(range.prefix) == parts->prefix) return &range.symbol;
+        if (const Symbol* found = in_ranges(scope, name)) return found;
     }
     return nullptr;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/ptx/check_declarations.hpp"
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/types.hpp"
 
@@ -19,6 +20,9 @@ struct Symbol {
     std::uint32_t lanes = 1;  // .v4: 4
     Position where{};
     const Function* function = nullptr;
+    const Variable* variable = nullptr;  // of a register or variable
+    Place place = Place::Body;           // ... and where it is declared
+    std::uint64_t bytes = 0;             // of a variable; 0 where they are not known
 };
 
 class Scopes {
@@ -30,8 +34,8 @@ public:
 
     /// Adds to the innermost scope; the symbol that has the name there already, if any.
     const Symbol* declare(Name name, const Symbol& symbol);
-    /// %r<12>: a name for each number.
-    void declare_range(Name prefix, std::uint32_t count, const Symbol& symbol);
+    /// %r<12>: a name for each number. The symbol that has one of them there already, if any.
+    const Symbol* declare_range(Name prefix, std::uint32_t count, const Symbol& symbol);
 
     const Symbol* find(Name name) const;
     /// "%r<12> ends with %r11", if name is past the end of such a range.
@@ -51,6 +55,7 @@ private:
         std::string_view prefix;
         std::uint64_t number;
     };
+    const Symbol* in_ranges(const Scope& scope, Name name) const;
     /// %r12 taken apart.
     std::optional<Numbered> numbered(Name name) const;
 

@@ -315,6 +315,20 @@ constexpr FeatureInfo feature_table[] = {
 
 std::span<const Target> targets() { return target_table; }
 
+bool is_architecture(std::string_view name) {
+    static constexpr std::string_view others[] = {
+        "sm_10",   "sm_11",  "sm_12",   "sm_13",   "sm_20",  "sm_21",   "sm_30",   "sm_32",   "sm_35",
+        "sm_37",   "sm_50",  "sm_52",   "sm_53",   "sm_60",  "sm_61",   "sm_62",   "sm_70",   "sm_72",
+        "sm_82",   "sm_87",  "sm_88",   "sm_100f", "sm_101", "sm_101a", "sm_101f", "sm_103",  "sm_103a",
+        "sm_103f", "sm_110", "sm_110a", "sm_110f", "sm_120", "sm_120f", "sm_121",  "sm_121a", "sm_121f"};
+    return find_target(name) || std::ranges::find(others, name) != std::end(others);
+}
+
+bool is_known(Version version) {
+    static constexpr std::uint32_t last_minors[] = {0, 5, 3, 2, 3, 1, 5, 8, 8, newest_version.minor};
+    return version.major >= 1 && version.major < std::size(last_minors) && version.minor <= last_minors[version.major];
+}
+
 const Target* find_target(std::string_view name) {
     const auto found = std::ranges::find(target_table, name, &Target::name);
     return found == std::end(target_table) ? nullptr : &*found;

@@ -43,6 +43,13 @@ const Target& target(std::string_view name);
 /// As above, or nullptr.
 const Target* find_target(std::string_view name);
 
+/// Whether there is such an architecture, if only one that ikat makes no PTX for: sm_52.
+bool is_architecture(std::string_view name);
+/// Whether PTX ever had this version.
+bool is_known(Version version);
+/// The newest version whose opcodes are in the table.
+inline constexpr Version newest_version{9, 0};
+
 /// What not every version and not every target has. See target.cpp for the table.
 enum class Feature : std::uint8_t {
     None,

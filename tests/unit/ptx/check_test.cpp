@@ -96,6 +96,62 @@ TEST_CASE("check takes what ptxas takes") {
     CHECK(count > 900);
 }
 
+namespace {
+
+constexpr std::string_view head = ".version 8.3\n.target sm_75\n.address_size 64\n";
+
+/// The lines of declarations.txt, marked as instructions.txt is; each is a module.
+std::vector<Line> declarations() {
+    std::vector<Line> out;
+    std::ifstream in(IKAT_SOURCE_DIR "/tests/unit/ptx/declarations.txt");
+    for (std::string line; std::getline(in, line);) out.push_back({line[0] == '+', line.substr(2)});
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("check takes the declarations that ptxas takes") {
+    const std::vector<Line> all = declarations();
+    CHECK(all.size() > 180);
+    for (const auto& [accepted, text] : all) {
+        INFO(text);
+        std::string said;
+        try {
+            said = rendered(findings(std::string(head) + text + '\n'));
+        } catch (const Error& error) { said = error.what(); }
+        if (accepted)
+            CHECK(said == "");
+        else
+            CHECK_FALSE(said.empty());
+    }
+}
+
+TEST_CASE("the declarations' marks are what ptxas says") {
+    if (tests::skip_without_ptxas()) return;
+    for (const auto& [accepted, text] : declarations()) {
+        INFO(text);
+        CHECK(tests::assemble(std::string(head) + text + '\n', "sm_75").assembled == accepted);
+    }
+}
+
+TEST_CASE("versions and targets that there are") {
+    const auto said = [](const std::string& version, const std::string& target) {
+        return rendered(findings(kernel("ret;", version, target)));
+    };
+    for (const std::string version : {"1.6", "2.4", "5.2", "5.9", "6.6", "7.9", "8.9", "10.0", "99.0"}) {
+        INFO(version);
+        CHECK_THAT(said(version, "sm_52"), contains("error: there is no .version " + version));
+    }
+    for (const std::string version : {"1.4", "4.3", "5.1", "6.5", "7.8", "8.8", "9.0"}) {
+        INFO(version);
+        CHECK(said(version, "sm_52").find("there is no") == std::string::npos);
+    }
+    CHECK_THAT(said("9.1", "sm_90"), contains("warning: there is no .version 9.1"));  // of a later toolkit
+    CHECK_THAT(said("9.0", "sm_999"), contains("error: there is no .target sm_999"));
+    CHECK_THAT(said("9.1", "sm_130"), contains("warning: what .target sm_130 has"));
+    CHECK_THAT(said("9.0", "sm_90, nonsense"), contains("error: .target has no option nonsense"));
+}
+
 TEST_CASE("each refused instruction gives one error, with its place, a mark and a hint") {
     std::set<std::string_view> seen;
     for (const auto& [target, lines] : instructions())
@@ -231,7 +287,7 @@ TEST_CASE("features need their target and version") {
     CHECK_THAT(said("mov.u32 %r1, %cluster_ctarank;", "8.0", "sm_80"), contains("sm_80 does not have clusters"));
     CHECK_THAT(said("wgmma.fence.sync.aligned;", "8.0", "sm_90"), contains("it needs .target sm_90a"));
     CHECK_THAT(said("ret;", "6.3", "sm_90"), contains(".version 6.3 does not know .target sm_90"));
-    CHECK_THAT(said("ret;", "8.0", "sm_1"), contains("what .target sm_1 has is not known"));
+    CHECK_THAT(said("ret;", "8.0", "sm_52"), contains("what .target sm_52 has is not known"));
     CHECK_THAT(rendered(findings(".entry k() { ret; }")), contains("the module has no .target"));
 }
 
@@ -275,9 +331,12 @@ TEST_CASE("ptxas takes each instruction on the first target and version that hav
 
 TEST_CASE("an unknown opcode is reported as asked") {
     const nvptx::Module module = nvptx::parse(kernel("frobnicate.s32 %r1, %r2;"), "k.ptx");
-    CHECK(nvptx::check(module).at(0).severity == Severity::Note);
+    CHECK(nvptx::check(module).at(0).severity == Severity::Error);
+    const nvptx::Module newer = nvptx::parse(kernel("frobnicate.s32 %r1, %r2;", "9.1"), "k.ptx");
+    CHECK(nvptx::check(newer).at(1).severity == Severity::Note);
     CHECK(nvptx::check(module, {.unknown_opcodes = std::nullopt}).empty());
     CHECK(nvptx::check(module, {.unknown_opcodes = Severity::Warning}).at(0).severity == Severity::Warning);
-    CHECK_NOTHROW(nvptx::check_or_throw(module));
+    CHECK_THROWS_AS(nvptx::check_or_throw(module), Error);
+    CHECK_NOTHROW(nvptx::check_or_throw(newer));
     CHECK_THROWS_AS(nvptx::check_or_throw(nvptx::parse(kernel("add.s32 %r1;"), "k.ptx")), Error);
 }
