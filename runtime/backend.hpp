@@ -56,8 +56,8 @@ public:
     using Error::Error;
 };
 
-/// What is said of a buffer, module, stream or event without a device.
-inline constexpr const char* moved_from = "a buffer, module, stream or event is used after it was moved from";
+/// What is said of a device, buffer, module, stream or event that has nothing behind it.
+inline constexpr const char* moved_from = "a device, buffer, module, stream or event is used after it was moved from";
 inline constexpr const char* moved_from_hint = "std::move hands it over: use the object that it was moved to";
 
 enum class ModuleHandle : std::uint64_t {};
@@ -66,11 +66,12 @@ enum class EventHandle : std::uint64_t {};
 inline constexpr StreamHandle default_stream = StreamHandle(0);
 
 /// PTX to load. `name` stands for a file name in messages; source_lines, if given, holds by PTX line (index 0 unused)
-/// the line of the kernel's source.
+/// the line of the kernel's source. `is_foreign`: not made by our compiler, so it is checked as a driver would.
 struct PtxText {
     std::string_view text;
     std::string_view name;
     std::vector<Location> source_lines{};
+    bool is_foreign = false;
 };
 
 struct RawLaunch {
@@ -102,6 +103,8 @@ public:
     virtual ModuleHandle load(const PtxText& ptx) = 0;
     virtual void unload(ModuleHandle module) noexcept = 0;
     virtual void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) = 0;
+    /// Writes all of a .global or .const variable. Throws Error where there is none of that name and size.
+    virtual void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) = 0;
 
     virtual StreamHandle create_stream() = 0;
     virtual void destroy_stream(StreamHandle stream) noexcept = 0;

@@ -12,12 +12,31 @@ ModuleCache::Key ModuleCache::key(const ast::Kernel& kernel, const CompileOption
     return {&kernel, target, allocation, optimise, passes, verify_each, line_info};
 }
 
-const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const CompileOptions& options,
-                                     const std::shared_ptr<Backend>& device) {
-    Slot& slot = [&]() -> Slot& {
+std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
+    if (slots_.size() <= most_kernels) return nullptr;
+    auto oldest = slots_.end();
+    for (auto each = slots_.begin(); each != slots_.end(); ++each)
+        if (each->second.use_count() == 1 &&
+            (oldest == slots_.end() || each->second->last_use < oldest->second->last_use))
+            oldest = each;
+    if (oldest == slots_.end()) return nullptr;
+    return std::move(slots_.extract(oldest).mapped());
+}
+
+std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kernel, const CompileOptions& options,
+                                                     const std::shared_ptr<Backend>& device) {
+    std::shared_ptr<Slot> used, gone;
+    {
         const std::lock_guard lock(mutex_);
-        return slots_[key(kernel.kernel, options)];
-    }();
+        std::shared_ptr<Slot>& place = slots_[key(kernel.kernel, options)];
+        if (!place) place = std::make_shared<Slot>();
+        used = place;
+        used->last_use = ++uses_;
+        gone = make_room();
+    }
+    if (gone) device->synchronize(default_stream);  // nothing of it runs any more
+    gone.reset();
+    Slot& slot = *used;
     const std::lock_guard lock(slot.mutex);
     if (!slot.loaded) {
         const std::optional<std::string> folder = emit_folder();
@@ -27,10 +46,10 @@ const LoadedKernel& ModuleCache::get(const CapturedKernel& kernel, const Compile
         if (folder) emit_files(*folder, compiled);
         const std::string file = compiled.name + ".ptx";
         Module module(device, device->load({compiled.ptx, file, compiled.source_lines}));
-        slot.loaded = std::make_unique<const LoadedKernel>(std::move(compiled), std::move(module));
+        slot.loaded = std::make_shared<const LoadedKernel>(std::move(compiled), std::move(module));
         if (kernel.handle) slot.owner = *kernel.handle;
     }
-    return *slot.loaded;
+    return slot.loaded;
 }
 
 std::size_t ModuleCache::size() const {

@@ -124,29 +124,34 @@ Device Device::open(const OpenOptions& options) {
     return Device(std::move(state));
 }
 
-Backend& Device::backend() const { return *state_->backend; }
+Device::State& Device::state() const {
+    if (!state_) throw Error(moved_from, moved_from_hint);
+    return *state_;
+}
 
-const CompileOptions& Device::compile_options() const { return state_->options; }
-void Device::set_compile_options(const CompileOptions& options) { state_->options = options; }
+Backend& Device::backend() const { return *state().backend; }
+
+const CompileOptions& Device::compile_options() const { return state().options; }
+void Device::set_compile_options(const CompileOptions& options) { state().options = options; }
 
 Allocation Device::allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const {
     if (count > std::numeric_limits<std::size_t>::max() / element_bytes)
         throw Error(fmt::format("a buffer '{}' of {} elements", name, count), "that is more than an address can reach");
-    return Allocation(state_->backend, count * element_bytes, name);
+    return Allocation(state().backend, count * element_bytes, name);
 }
 
-Stream Device::stream() const { return Stream(*this, OwnedStream(state_->backend, backend().create_stream())); }
-Event Device::record() const { return Event(state_->backend, backend().record(default_stream)); }
+Stream Device::stream() const { return Stream(*this, OwnedStream(state().backend, backend().create_stream())); }
+Event Device::record() const { return Event(state().backend, backend().record(default_stream)); }
 void Device::synchronize() const { backend().synchronize(default_stream); }
 
 void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
                        std::span<const Argument> arguments) const {
     check_launch(kernel.kernel, point, arguments, backend());
-    const LoadedKernel& loaded = state_->cache.get(kernel, state_->options, state_->backend);
+    const std::shared_ptr<const LoadedKernel> loaded = state().cache.get(kernel, state().options, state().backend);
     if (point.grid.blocks.count() == 0) return;
     name_buffers(kernel.kernel, arguments, backend());
     const std::vector<std::byte> parameters = pack(arguments);
-    backend().launch(loaded.module.handle(), {loaded.compiled.name, point.grid, parameters}, stream);
+    backend().launch(loaded->module.handle(), {loaded->compiled.name, point.grid, parameters}, stream);
 }
 
 void Device::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
@@ -154,11 +159,24 @@ void Device::launch(const CapturedKernel& kernel, const LaunchPoint& point, std:
     synchronize();
 }
 
-Module Device::load(std::string_view ptx, std::string_view name) const {
-    return Module(state_->backend, backend().load({ptx, name}));
+Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
+    return Module(state().backend, backend().load({.text = ptx, .name = name, .is_foreign = check}));
+}
+
+void Device::check_home(const Module& module, std::string_view doing) const {
+    if (&module.device() != &backend())
+        throw Error(fmt::format("{}: its module was loaded by another device", doing),
+                    "load the PTX on each device that runs it");
+}
+
+void Device::set_variable(const Module& module, std::string_view name, std::span<const std::byte> contents) const {
+    check_home(module, fmt::format("variable '{}'", name));
+    synchronize();
+    backend().set_variable(module.handle(), name, contents);
 }
 
 void Device::launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const {
+    check_home(module, fmt::format("launch of '{}'", launch.entry));
     check_limits(launch.entry, launch.grid, properties());
     if (launch.grid.blocks.count() != 0) backend().launch(module.handle(), launch, stream);
 }
@@ -169,7 +187,7 @@ void Device::launch(const Module& module, std::string_view entry, const Grid& gr
     synchronize();
 }
 
-Event Stream::record() const { return Event(device_.state_->backend, device_.backend().record(handle_.handle())); }
+Event Stream::record() const { return Event(device_.state().backend, device_.backend().record(handle_.handle())); }
 
 void Stream::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
     device_.launch_on(handle_.handle(), kernel, point, arguments);

@@ -101,12 +101,16 @@ public:
     /// A kernel with arguments whose types are data. Done when it returns.
     void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
 
-    /// PTX text from elsewhere. `name` stands for its file in messages.
-    Module load(std::string_view ptx, std::string_view name) const;
+    /// PTX text from elsewhere. `name` stands for its file in messages. Throws Error for PTX that the device's
+    /// assembler would refuse; the emulator looks at names, types, features and sizes, unless `check` is false.
+    Module load(std::string_view ptx, std::string_view name, bool check = true) const;
     /// Runs an entry of it; checked are the device's limits and the size of
     /// `parameters`. Done when it returns.
     void launch(const Module& module, std::string_view entry, const Grid& grid,
                 std::span<const std::byte> parameters) const;
+
+    /// Writes a .global or .const variable of loaded PTX, all of its bytes.
+    void set_variable(const Module& module, std::string_view name, std::span<const std::byte> contents) const;
 
     Backend& backend() const;
 
@@ -124,6 +128,9 @@ private:
     }
     struct State;
     explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    /// Throws where the device was moved from.
+    State& state() const;
+    void check_home(const Module& module, std::string_view doing) const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
     void launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
                    std::span<const Argument> arguments) const;

@@ -22,7 +22,7 @@ const EmbeddedImage* image_for(const EmbeddedKernel& kernel, std::string_view ta
 
 Module load(const Device& device, const EmbeddedKernel& kernel) {
     const std::string& target = device.properties().target;
-    if (const EmbeddedImage* image = image_for(kernel, target)) return device.load(image->ptx, kernel.name);
+    if (const EmbeddedImage* image = image_for(kernel, target)) return device.load(image->ptx, kernel.name, false);
     std::string targets;
     for (const EmbeddedImage& image : kernel.images) targets += " " + std::string(image.target);
     throw Error("kernel '" + std::string(kernel.name) + "' is not embedded for " + target,

@@ -99,6 +99,7 @@ public:
         if (entered()) driver_->cuModuleUnload(to_module(module));
     }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
+    void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override;
 
     StreamHandle create_stream() override {
         enter();
@@ -233,6 +234,22 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                "cuLaunchKernel");
     const std::lock_guard lock(mutex_);
     last_launch_ = entry;
+}
+
+void Device::set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) {
+    enter();
+    DevicePointer address = 0;
+    std::size_t bytes = 0;
+    const Result found = driver_->cuModuleGetGlobal_v2(&address, &bytes, to_module(module), std::string(name).c_str());
+    if (found == Result::NotFound)
+        throw Error(fmt::format("the PTX has no variable '{}'", name),
+                    "those in .global and .const outside of functions can be set");
+    check(found, "cuModuleGetGlobal");
+    if (bytes != contents.size())
+        throw Error(fmt::format("variable '{}' has {} bytes, not {}", name, bytes, contents.size()),
+                    "give all of its elements");
+    write(address, contents, default_stream);
+    synchronize(default_stream);
 }
 
 }  // namespace

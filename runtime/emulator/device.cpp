@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "codegen/ptx/target.hpp"
 
@@ -41,6 +42,9 @@ std::string repeat_with(const emulator::Options& options) {
                        options.seed && options.lanes ? ",lanes" : "");
 }
 
+/// What a fill or a copy takes of the host's memory at once; a multiple of every element.
+constexpr std::size_t piece = 64 * 1024;
+
 class Device final : public Backend {
 public:
     Device(emulator::Options options, std::string target, bool by_number)
@@ -59,20 +63,25 @@ public:
     void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle) override { memory_.write(to, from); }
     void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override { memory_.read(from, to); }
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
-        std::vector<std::byte> between(bytes);
-        read(from, between, stream);
-        write(to, between, stream);
+        std::vector<std::byte> between(std::min(bytes, piece));
+        for (std::size_t done = 0; done < bytes; done += between.size()) {
+            const auto some = std::span(between).first(std::min(between.size(), bytes - done));
+            read(from + done, some, stream);
+            write(to + done, some, stream);
+        }
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
-        std::vector<std::byte> bytes(element.size() * count);
-        if (!bytes.empty()) std::ranges::copy(element, bytes.begin());
-        for (std::size_t done = element.size(); done < bytes.size(); done *= 2)
-            std::copy_n(bytes.begin(), std::min(done, bytes.size() - done), bytes.begin() + std::ptrdiff_t(done));
-        write(to, bytes, stream);
+        std::vector<std::byte> some;
+        while (some.size() < std::min(piece, element.size() * count))
+            some.insert(some.end(), element.begin(), element.end());
+        const std::size_t bytes = element.size() * count;
+        for (std::size_t done = 0; done < bytes; done += some.size())
+            write(to + done, std::span(some).first(std::min(some.size(), bytes - done)), stream);
     }
 
     ModuleHandle load(const PtxText& ptx) override {
         nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
+        if (ptx.is_foreign) nvptx::check_or_throw(module);
         const nvptx::Target* const target = target_of(module);
         auto loaded = std::make_unique<Loaded>(emulator::Program(std::move(module), memory_, ptx.source_lines),
                                                std::string(ptx.name), target);
@@ -86,6 +95,11 @@ public:
         modules_.erase(module);
     }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
+
+    void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override {
+        const std::lock_guard running(run_mutex_);
+        find(module).program.set_variable(name, contents);
+    }
 
     StreamHandle create_stream() override { return StreamHandle(++streams_); }
     void destroy_stream(StreamHandle) noexcept override {}

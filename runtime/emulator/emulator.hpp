@@ -106,6 +106,8 @@ public:
 
     /// Throws Error for a launch that cannot be: a block that the entry's .maxntid or .reqntid excludes, say.
     void check(const Launch& launch) const;
+    /// Writes all of a .global or .const variable. Throws Error where there is none of that name and size.
+    void set_variable(std::string_view name, std::span<const std::byte> contents);
     /// Checks the launch and runs one grid to its end. Throws Error on a finding.
     Statistics run(const Launch& launch, const Options& options = {});
 

@@ -243,7 +243,7 @@ struct Program::State {
     const nvptx::Module module;
     Memory& memory;
     const std::vector<Location> source_lines;
-    const ModuleMemory variables;
+    ModuleMemory variables;
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::mutex mutex;
 };
@@ -263,6 +263,21 @@ std::vector<std::string> Program::entries() const {
     for (const nvptx::Function& function : state_->module.functions)
         if (function.is_entry && function.has_body) names.emplace_back(state_->module.text(function.name));
     return names;
+}
+
+void Program::set_variable(std::string_view name, std::span<const std::byte> contents) {
+    const auto found = state_->variables.variables.find(state_->module.find(name));
+    if (found == state_->variables.variables.end())
+        throw Error(fmt::format("the PTX has no variable '{}'", name),
+                    "those in .global and .const outside of functions can be set");
+    const ModuleMemory::Variable& variable = found->second;
+    if (contents.size() != variable.bytes)
+        throw Error(fmt::format("variable '{}' has {} bytes, not {}", name, variable.bytes, contents.size()),
+                    "give all of its elements");
+    if (variable.space == Space::Global)
+        state_->memory.write(variable.address, contents);
+    else
+        std::ranges::copy(contents, state_->variables.constant.begin() + std::ptrdiff_t(variable.host));
 }
 
 void Program::check(const Launch& launch) const { check_launch(state_->module, state_->kernel(launch.entry), launch); }
@@ -310,7 +325,11 @@ Statistics Program::run(const Launch& launch, const Options& options) {
     const GridWorkspace workspace(state_->memory, kernel);
     state.grid_workspace = workspace.address;
     const Statistics statistics = run_grid(state);
-    if (options.traffic) options.traffic({std::string(launch.entry), state.traffic.result(memory)});
+    if (options.traffic)
+        options.traffic({.entry = std::string(launch.entry),
+                         .warp_instructions = statistics.warp_instructions,
+                         .lane_instructions = statistics.lane_instructions,
+                         .buffers = state.traffic.result(memory)});
     return statistics;
 }
 

@@ -35,6 +35,8 @@ struct BufferTraffic {
 /// malloc is one, the last, whose address is 0.
 struct LaunchTraffic {
     std::string entry;
+    std::uint64_t warp_instructions = 0;  // that were executed
+    std::uint64_t lane_instructions = 0;  // lanes summed over them, whether their guard is on or off
     std::vector<BufferTraffic> buffers;
     bool operator==(const LaunchTraffic&) const = default;
 };

@@ -3,6 +3,8 @@
 #include "runtime/cuda/device.hpp"
 
 #include <array>
+#include <set>
+#include <sstream>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -83,6 +85,72 @@ TEST_CASE("memory: elements of each size are filled") {
     read();
     for (const std::uint64_t word : back) CHECK(word == 0x123456789abcdef0);
     device->release(address);
+}
+
+/// The streams that the logged calls are on, each once.
+std::set<unsigned long long> streams_of(const std::string& log) {
+    std::set<unsigned long long> out;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string symbol;
+        words >> symbol;
+        std::vector<unsigned long long> numbers;
+        const bool has_stream = symbol.starts_with("cuMem") || symbol == "cuLaunchKernel" ||
+                                symbol == "cuStreamSynchronize" || symbol == "cuEventRecord";
+        if (!has_stream) continue;
+        for (std::string word; words >> word && numbers.size() < 8;) numbers.push_back(std::stoull(word));
+        out.insert(numbers.back());
+    }
+    return out;
+}
+
+TEST_CASE("every call of an operation carries its stream") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    std::array<std::uint64_t, 5> back{};
+    const std::uint64_t address = device->allocate(sizeof back, "x");
+    const StreamHandle stream = device->create_stream();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    const std::array<std::uint8_t, 4> parameters{1, 2, 0xab, 0};
+    const auto of = [&](auto&& operation) {
+        fake.log();
+        operation();
+        return streams_of(fake.log());
+    };
+    const std::set<unsigned long long> own{std::uint64_t(stream)};
+    CHECK(of([&] { device->write(address, bytes(back), stream); }) == own);
+    CHECK(of([&] { device->read(address, std::as_writable_bytes(std::span(back)), stream); }) == own);
+    CHECK(of([&] { device->copy(address, address + 8, 8, stream); }) == own);
+    CHECK(of([&] { device->fill(address, bytes(std::uint8_t{1}), 40, stream); }) == own);
+    CHECK(of([&] { device->fill(address, bytes(std::uint16_t{1}), 20, stream); }) == own);
+    CHECK(of([&] { device->fill(address, bytes(1u), 10, stream); }) == own);
+    CHECK(of([&] { device->fill(address, bytes(std::uint64_t{1}), 5, stream); }) == own);
+    CHECK(of([&] {
+              device->launch(module, {"add", {{1}, {1}}, std::as_bytes(std::span(parameters))}, stream);
+          }) == own);
+    CHECK(of([&] { device->launch(module, {"add", {{1}, {1}, 100000}}, stream); }) == own);
+    CHECK(of([&] { device->destroy_event(device->record(stream)); }) == own);
+    CHECK(of([&] { device->synchronize(stream); }) == own);
+    device->destroy_stream(stream);
+    device->unload(module);
+    device->release(address);
+}
+
+TEST_CASE("variables of a module are written as a whole") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    const ModuleHandle module = device->load({"text", "a.ptx"});
+    fake.log();
+    const std::array<std::uint32_t, 4> table{1, 2, 3, 4};
+    device->set_variable(module, "table", bytes(table));
+    CHECK(fake.log() == "cuModuleGetGlobal table\ncuMemcpyHtoDAsync 16 0\ncuStreamSynchronize 0\n");
+    CHECK_THAT(message_of([&] { device->set_variable(module, "table", bytes(1u)); }),
+               contains("variable 'table' has 16 bytes, not 4"));
+    fake.fail("cuModuleGetGlobal", 500);
+    CHECK_THAT(message_of([&] { device->set_variable(module, "none", bytes(1u)); }),
+               contains("the PTX has no variable 'none'"));
+    device->unload(module);
 }
 
 TEST_CASE("memory: none left is an error that names the buffer") {

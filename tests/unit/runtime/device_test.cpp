@@ -163,7 +163,7 @@ TEST_CASE("what was moved from says so") {
     const Buffer<std::uint32_t> kept = std::move(old);
     CHECK(kept.download() == std::vector<std::uint32_t>{4, 5});
     CHECK(old.size() == 0);
-    const auto expected = contains("a buffer, module, stream or event is used after it was moved from");
+    const auto expected = contains("a device, buffer, module, stream or event is used after it was moved from");
     CHECK_THAT(message_of([&] { old.download(); }), expected);
     CHECK_THAT(message_of([&] { old.upload({}); }), expected);
     CHECK_THAT(message_of([&] { old.fill(1); }), expected);
@@ -174,6 +174,97 @@ TEST_CASE("what was moved from says so") {
     Event event = device.record();
     const Event later = std::move(event);
     CHECK_THAT(message_of([&] { event.synchronize(); }), expected);
+    Device moved = emulator();
+    Stream stream = moved.stream();
+    const Stream other_stream = std::move(stream);
+    const Device other = std::move(moved);
+    CHECK_THAT(message_of([&] { moved.properties(); }), expected);
+    CHECK_THAT(message_of([&] { moved.compile_options(); }), expected);
+    CHECK_THAT(message_of([&] { moved.set_compile_options({}); }), expected);
+    CHECK_THAT(message_of([&] { moved.buffer<float>(1); }), expected);
+    CHECK_THAT(message_of([&] { moved.load(increment, "increment.ptx"); }), expected);
+    CHECK_THAT(message_of([&] { moved.launch(module, "increment", grid(1, 1), parameters(kept, kept, 1)); }), expected);
+    CHECK_THAT(message_of([&] { moved.stream(); }), expected);
+    CHECK_THAT(message_of([&] { moved.record(); }), expected);
+    CHECK_THAT(message_of([&] { moved.synchronize(); }), expected);
+    CHECK_THAT(message_of([&] { stream.record(); }), expected);
+    CHECK_THAT(message_of([&] { stream.synchronize(); }), expected);
+    CHECK_THAT(message_of([&] { stream.launch(module, "increment", grid(1, 1), parameters(kept, kept, 1)); }),
+               expected);
+}
+
+TEST_CASE("a module runs on the device that loaded it") {
+    const Device device = emulator(), other = emulator();
+    const Module module = other.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1});
+    const auto expected = contains("launch of 'increment': its module was loaded by another device");
+    CHECK_THAT(message_of([&] { device.launch(module, "increment", grid(1, 1), parameters(x, x, 1)); }), expected);
+    CHECK_THAT(message_of([&] { device.stream().launch(module, "increment", grid(1, 1), parameters(x, x, 1)); }),
+               expected);
+}
+
+TEST_CASE("fills and copies of more than a piece") {
+    const Device device = emulator();
+    for (const std::size_t count : {1u, 8191u, 8192u, 8193u, 40000u}) {
+        INFO(count);
+        Buffer<std::uint64_t> x = device.buffer<std::uint64_t>(count), y = device.buffer<std::uint64_t>(count);
+        x.fill(0x0123456789abcdef);
+        CHECK(x.download() == std::vector<std::uint64_t>(count, 0x0123456789abcdef));
+        std::vector<std::uint64_t> numbers(count);
+        std::iota(numbers.begin(), numbers.end(), 7u);
+        x.upload(numbers);
+        y.copy(x);
+        CHECK(y.download() == numbers);
+    }
+}
+
+TEST_CASE("variables of PTX are set from the host") {
+    const Device device = emulator();
+    const Module module = device.load(R"(.version 7.0
+.target sm_75
+.address_size 64
+.const .u32 table[2] = {1, 2};
+.global .u32 added;
+.visible .entry look_up(.param .u64 y)
+{
+    .reg .b32 %a, %b;
+    .reg .b64 %y;
+    ld.param.u64 %y, [y];
+    ld.const.u32 %a, [table+4];
+    ld.global.u32 %b, [added];
+    add.u32 %a, %a, %b;
+    st.global.u32 [%y], %a;
+    ret;
+}
+)",
+                                      "look_up.ptx");
+    Buffer<std::uint32_t> y = device.buffer<std::uint32_t>(1);
+    const std::uint64_t address = y.address();
+    const auto run = [&] {
+        device.launch(module, "look_up", grid(1, 1), std::as_bytes(std::span(&address, 1)));
+        return y.download()[0];
+    };
+    CHECK(run() == 2);
+    const std::array<std::uint32_t, 2> table{7, 8};
+    device.set_variable(module, "table", std::as_bytes(std::span(table)));
+    CHECK(run() == 8);
+    const std::uint32_t hundred = 100;
+    device.set_variable(module, "added", std::as_bytes(std::span(&hundred, 1)));
+    CHECK(run() == 108);
+    CHECK_THAT(message_of([&] { device.set_variable(module, "table", std::as_bytes(std::span(&hundred, 1))); }),
+               contains("variable 'table' has 8 bytes, not 4"));
+    CHECK_THAT(message_of([&] { device.set_variable(module, "y", {}); }), contains("the PTX has no variable 'y'"));
+}
+
+TEST_CASE("PTX that ptxas refuses is not loaded, unless it is asked for") {
+    const Device device = emulator();
+    std::string text = increment;
+    text.insert(text.find("\t.reg .pred"), "\t.shared .align 3 .b8 tile[4];\n");
+    CHECK_THAT(message_of([&] { device.load(text, "odd.ptx"); }), contains("odd.ptx:6:") && contains(".align 3"));
+    const Module module = device.load(text, "odd.ptx", false);
+    Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1});
+    device.launch(module, "increment", grid(1, 1), parameters(x, x, 1));
+    CHECK(x.download() == std::vector<std::uint32_t>{2});
 }
 
 TEST_CASE("buffers keep their device open") {
@@ -304,6 +395,7 @@ TEST_CASE("PTX text: the limit of shared memory is that of its target, where tha
     const auto run = [&](std::string_view target, std::uint32_t shared) {
         std::string text = increment;
         text.replace(text.find("sm_"), text.find('\n', text.find("sm_")) - text.find("sm_"), target);
+        text.replace(text.find("7.0"), 3, "7.8");  // which knows all of them
         const Module module = device.load(text, "other.ptx");
         return message_of([&] { device.launch(module, "increment", {{1}, {1}, shared}, parameters(x, x, 1)); });
     };

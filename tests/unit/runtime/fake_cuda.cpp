@@ -184,6 +184,12 @@ Result cuModuleGetFunction(Function* function, Module, const char* name) {
     make(function);
     return call("cuModuleGetFunction", {}, name);
 }
+Result cuModuleGetGlobal_v2(DevicePointer* address, std::size_t* bytes, Module, const char* name) {
+    static std::uint32_t table[4];
+    *address = number(table);
+    *bytes = sizeof table;
+    return call("cuModuleGetGlobal", {}, name);
+}
 Result cuFuncGetAttribute(int* value, FunctionAttribute which, Function) {
     *value = which == FunctionAttribute::SharedSizeBytes ? 1024 : 0;
     return call("cuFuncGetAttribute", {unsigned(which)});

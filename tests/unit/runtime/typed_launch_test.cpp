@@ -163,13 +163,13 @@ TEST_CASE("cache: one kernel with one set of options is loaded once") {
     const auto device = fake.open();
     runtime::ModuleCache cache;
     const runtime::CapturedKernel captured{saxpy.ast(), &saxpy.handle()};
-    const runtime::LoadedKernel& first = cache.get(captured, {}, device);
-    CHECK(first.compiled.name == "saxpy");
-    CHECK(&cache.get(captured, {}, device) == &first);
+    const auto first = cache.get(captured, {}, device);
+    CHECK(first->compiled.name == "saxpy");
+    CHECK(cache.get(captured, {}, device) == first);
     CHECK(loads(fake.log()) == 1);
     CompileOptions options;
     options.target = "sm_90";
-    CHECK(&cache.get(captured, options, device) != &first);
+    CHECK(cache.get(captured, options, device) != first);
     options.optimise = false;
     cache.get(captured, options, device);
     options.keep_stages = true;
@@ -185,9 +185,32 @@ TEST_CASE("cache: a kernel that is gone does not lend its place to another") {
     for (int i = 0; i < 20; ++i) {
         const std::string name = "kernel_" + std::to_string(i);
         const auto made = kernel(name.c_str(), params("y"), [](Out<float> y) { y[0u] = 1.0f; });
-        CHECK(cache.get({made.ast(), &made.handle()}, {}, device).compiled.name == name);
+        CHECK(cache.get({made.ast(), &made.handle()}, {}, device)->compiled.name == name);
     }
     CHECK(loads(fake.log()) == 20);
+}
+
+TEST_CASE("cache: of kernels without end the last ones are kept") {
+    const FakeCuda fake;
+    const auto device = fake.open();
+    runtime::ModuleCache cache;
+    constexpr std::size_t most = runtime::ModuleCache::most_kernels;
+    const runtime::CapturedKernel captured{saxpy.ast(), &saxpy.handle()};
+    std::vector<CompileOptions> options(most + 10);
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        options[i].optimise = false;
+        options[i].passes = "cfg";
+        for (std::size_t bit = 0; bit < 11; ++bit) options[i].passes += i >> bit & 1 ? ",cfg" : ",dce";
+        cache.get(captured, options[i], device);
+        cache.get(captured, options[0], device);
+    }
+    CHECK(cache.size() == most);
+    CHECK_THAT(fake.log(), contains("cuStreamSynchronize 0\ncuModuleUnload\n"));
+    cache.get(captured, options[0], device);  // in use all the time
+    cache.get(captured, options.back(), device);
+    CHECK(loads(fake.log()) == 0);
+    cache.get(captured, options[1], device);
+    CHECK(loads(fake.log()) == 1);
 }
 
 TEST_CASE("cache: what fails is tried again") {
