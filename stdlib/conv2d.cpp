@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/conv2d.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
+
 #include "codegen/support/diagnostic.hpp"
 #include "dsl/simt.hpp"
 #include "stdlib/families.hpp"
@@ -11,8 +15,9 @@ namespace {
 
 constexpr std::uint32_t threads = 256;
 
-runtime::Grid conv2d_grid(std::uint64_t batch, std::uint64_t filters, std::uint64_t out_h, std::uint64_t out_w) {
-    return runtime::grid(std::max<std::uint64_t>(batch * filters * out_h * out_w, 1), threads);
+runtime::Grid conv2d_grid(const Convolution& c, std::uint32_t threads = 256) {
+    const std::uint64_t n = std::uint64_t(c.batch) * c.filters * c.out_h() * c.out_w();
+    return runtime::grid(std::max<std::uint64_t>(n, 1), threads);
 }
 
 void check(const Convolution& c) {
@@ -21,6 +26,26 @@ void check(const Convolution& c) {
     if (c.groups == 0 || c.channels % c.groups != 0 || c.filters % c.groups != 0)
         throw Error("conv2d: 'groups' does not divide the channels and the filters",
                     "each group has an equal part of both");
+    for (const auto& [name, extents] :
+         {std::pair("x", std::array{c.batch, c.channels, c.height, c.width}),
+          std::pair("w", std::array{c.filters, c.channels / c.groups, c.kernel_h, c.kernel_w}),
+          std::pair("y", std::array{c.batch, c.filters, c.out_h(), c.out_w()})}) {
+        std::uint64_t n = 1;
+        for (const std::uint32_t extent : extents) n = u32_size("conv2d", name, n * extent);
+    }
+}
+
+/// The launch for arguments as the kernel takes them.
+runtime::Grid conv2d_grid_of(Arguments a, std::uint32_t block) {
+    std::array<std::uint32_t, 16> n;
+    for (std::size_t i = 0; i < n.size(); ++i) n[i] = number(a, 3 + i);
+    const Convolution c{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13]};
+    check(c);
+    if (n[14] != c.out_h() || n[15] != c.out_w())
+        throw Error(
+            fmt::format("conv2d: 'out_h' and 'out_w' are {} and {}, not {} and {}", n[14], n[15], c.out_h(), c.out_w()),
+            "they follow from the image, the kernel, stride, padding and dilation");
+    return conv2d_grid(c, block ? block : threads);
 }
 
 template <class T>
@@ -41,6 +66,7 @@ const Conv2dKernel<T>& conv2d_kernel() {
                [](In<T> x, In<T> w, Out<T> y, u32 batch, u32 channels, u32 height, u32 width, u32 filters, u32 kernel_h,
                   u32 kernel_w, u32 stride_h, u32 stride_w, u32 pad_h, u32 pad_w, u32 dilation_h, u32 dilation_w,
                   u32 groups, u32 out_h, u32 out_w) {
+                   require_linear_blocks();
                    const auto depth = value(channels / groups), filters_of_group = value(filters / groups);
                    for (auto i : grid_stride(batch * filters * out_h * out_w)) {
                        const auto column = value(i % out_w), row = value(i / out_w % out_h);
@@ -76,9 +102,9 @@ void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const ru
     require("w", w, {c.filters, c.channels / c.groups, c.kernel_h, c.kernel_w});
     require("y", y, {c.batch, c.filters, c.out_h(), c.out_w()});
     if (std::uint64_t(c.batch) * c.filters * c.out_h() * c.out_w() == 0) return;
-    device.launch(conv2d_kernel<T>(), conv2d_grid(c.batch, c.filters, c.out_h(), c.out_w()), x, w, y, c.batch,
-                  c.channels, c.height, c.width, c.filters, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.pad_h,
-                  c.pad_w, c.dilation_h, c.dilation_w, c.groups, c.out_h(), c.out_w());
+    device.launch(conv2d_kernel<T>(), conv2d_grid(c), x, w, y, c.batch, c.channels, c.height, c.width, c.filters,
+                  c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.pad_h, c.pad_w, c.dilation_h, c.dilation_w,
+                  c.groups, c.out_h(), c.out_w());
 }
 
 #define IKAT_INSTANTIATE(T)                                                                            \
@@ -101,7 +127,7 @@ constexpr std::string_view document =
 
 constexpr Entry entries[] = {
     IKAT_ENTRIES("conv2d", "convolution of images with stride, padding, dilation and groups", document, conv2d_kernel,
-                 (), conv2d_grid(number(a, 3), number(a, 7), number(a, 17), number(a, 18))),
+                 (), conv2d_grid_of(a, block)),
 };
 
 }  // namespace

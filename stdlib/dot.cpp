@@ -187,14 +187,15 @@ constexpr std::string_view argmax_document =
     "value[b] and index[b] are the largest element that block b visits and where it is, of equal ones the first; with\n"
     "one block, which is the default, of all n. NaNs are passed over; without any number, -infinity and 2^32 - 1.";
 
-runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
+runtime::Grid one_block(Arguments, std::uint32_t block) { return {{1}, {block ? block : threads}}; }
 
 constexpr Entry entries[] = {
-    IKAT_ENTRIES("dot", "the sum of x[i] y[i], in f32", sum_document, dot_kernel, (), one_block(a)),
-    IKAT_ENTRIES("norm2", "the sum of squares, in f32", sum_document, norm2_kernel, (), one_block(a)),
-    IKAT_ENTRIES("argmax", "the largest element and its index", argmax_document, argmax_kernel, (), one_block(a)),
+    IKAT_ENTRIES("dot", "the sum of x[i] y[i], in f32", sum_document, dot_kernel, (), one_block(a, block)),
+    IKAT_ENTRIES("norm2", "the sum of squares, in f32", sum_document, norm2_kernel, (), one_block(a, block)),
+    IKAT_ENTRIES("argmax", "the largest element and its index", argmax_document, argmax_kernel, (),
+                 one_block(a, block)),
     IKAT_ENTRY("argmax_final", "the largest of the results of argmax", argmax_document, argmax_final_kernel(),
-               one_block(a)),
+               one_block(a, block)),
 };
 
 }  // namespace

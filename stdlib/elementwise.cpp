@@ -160,6 +160,7 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
     return finished(kernel(activation_names[std::size_t(activation)][type_number<T>],
                            params("x", "bias", "y", "rows", "columns"),
                            [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
+                               require_linear_blocks();
                                with_width<T>(columns, [&]<int N>(Width<N>) {
                                    const auto length = value(columns / std::uint32_t(N));
                                    for (auto i : grid_stride(rows * length)) {
@@ -223,7 +224,7 @@ const BiasActivationKernel<T>& bias_activation_kernel(Activation activation) {
     return made[std::size_t(activation)];
 }
 
-runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes) {
+runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::uint32_t threads) {
     const std::uint64_t lanes = 16 / element_bytes;
     return runtime::grid(std::max<std::uint64_t>((n + lanes - 1) / lanes, 1), threads);
 }
@@ -327,23 +328,26 @@ std::size_t widest(Arguments arguments) {
         if (argument.is_buffer()) bytes = std::max<std::size_t>(bytes, info(argument.type).bytes);
     return bytes;
 }
-runtime::Grid grid_of_last(Arguments a) { return elementwise_grid(number(a, a.size() - 1), widest(a)); }
-runtime::Grid grid_of_matrix(Arguments a) {
-    return elementwise_grid(std::uint64_t(number(a, 3)) * number(a, 4), widest(a));
+std::uint32_t threads_of(std::uint32_t block) { return block ? block : threads; }
+runtime::Grid grid_of_last(Arguments a, std::uint32_t block) {
+    return elementwise_grid(number(a, a.size() - 1), widest(a), threads_of(block));
+}
+runtime::Grid grid_of_matrix(Arguments a, std::uint32_t block) {
+    return elementwise_grid(std::uint64_t(rows_of_matrix(a, 3, 4)) * number(a, 4), widest(a), threads_of(block));
 }
 
 #define IKAT_ROW(Table, id, text) \
-    IKAT_ENTRIES(#id, text, elementwise_document, elementwise_kernel, (Table::id), grid_of_last(a)),
+    IKAT_ENTRIES(#id, text, elementwise_document, elementwise_kernel, (Table::id), grid_of_last(a, block)),
 #define IKAT_UNARY(id, text, ...) IKAT_ROW(Unary, id, text)
 #define IKAT_UNARY_1(id, p, text, ...) IKAT_ROW(Unary1, id, text)
 #define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ROW(Unary2, id, text)
 #define IKAT_BINARY(id, a, b, text, ...) IKAT_ROW(Binary, id, text)
 #define IKAT_BIAS(id)                                                                              \
     IKAT_ENTRIES("bias_activation_" #id, "y = " #id "(x + a bias for each column)", bias_document, \
-                 bias_activation_kernel, (Activation::id), grid_of_matrix(a))
+                 bias_activation_kernel, (Activation::id), grid_of_matrix(a, block))
 #define IKAT_CAST(id, From, To)                                                                                   \
     IKAT_ENTRY(id, "y = x, in another type, rounded to nearest", elementwise_document, (cast_kernel<From, To>()), \
-               grid_of_last(a))
+               grid_of_last(a, block))
 constexpr Entry entries[] = {
 #include "stdlib/elementwise.def"
     IKAT_BIAS(none),
@@ -351,7 +355,7 @@ constexpr Entry entries[] = {
     IKAT_BIAS(gelu),
     IKAT_BIAS(gelu_tanh),
     IKAT_BIAS(silu),
-    IKAT_ENTRIES("residual_add", "y += x", elementwise_document, residual_add, (), grid_of_last(a)),
+    IKAT_ENTRIES("residual_add", "y += x", elementwise_document, residual_add, (), grid_of_last(a, block)),
     IKAT_CAST("cast_f16_f32", half, float),
     IKAT_CAST("cast_f32_f16", float, half),
     IKAT_CAST("cast_bf16_f32", bfloat16, float),

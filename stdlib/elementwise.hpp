@@ -64,7 +64,7 @@ template <class From, class To>
 const CastKernel<From, To>& cast_kernel();
 
 /// The launch of any of these kernels for n elements of so many bytes, those of its widest array.
-runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4);
+runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint32_t threads = 256);
 
 // On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
 template <class T>

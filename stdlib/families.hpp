@@ -6,6 +6,7 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/half.hpp"
 #include "stdlib/registry.hpp"
+#include "stdlib/size.hpp"
 
 namespace ikat::stdlib {
 
@@ -27,11 +28,18 @@ constexpr const char* name_of(const char* single, const char* half_name, const c
     return names[type_number<T>];
 }
 
-/// A row of the registry: `launch` is an expression in the arguments a.
+/// The rows of a matrix whose extents are these arguments; Error where a 32-bit index does not reach its elements.
+inline std::uint32_t rows_of_matrix(Arguments arguments, std::size_t rows, std::size_t columns) {
+    u32_size("the launch", "rows x columns", std::uint64_t(number(arguments, rows)) * number(arguments, columns));
+    return number(arguments, rows);
+}
+
+/// A row of the registry: `launch` is an expression in the arguments a and in `block`, the number of threads that
+/// blocks are asked to have, or 0.
 #define IKAT_ENTRY(id, text, page, made, launch)                                                                    \
     Entry {                                                                                                         \
         .name = id, .summary = text, .document = page, .kernel = []() -> const ast::Kernel& { return made.ast(); }, \
-        .grid = [](Arguments a) -> runtime::Grid { return launch; }                                                 \
+        .grid = [](Arguments a, [[maybe_unused]] std::uint32_t block) -> runtime::Grid { return launch; }           \
     }
 /// The rows id, id_f16 and id_bf16, of the kernels that made<T> gives for the arguments in parentheses.
 #define IKAT_ENTRIES(id, text, page, made, of, launch)                                                            \

@@ -13,7 +13,9 @@ const GemmKernel& gemm_tiled() {
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n) {
     constexpr GemmTile tile;
     const auto tiles = [](std::uint32_t extent, std::uint32_t size) { return extent / size + (extent % size != 0); };
-    return {.blocks = {tiles(n, tile.n), tiles(m, tile.m), 1}, .threads = {tile.threads(), 1, 1}};
+    constexpr std::uint32_t most = 65535;  // of a grid in y and z
+    const std::uint32_t across = tiles(n, tile.n), down = tiles(m, tile.m), layers = tiles(down, most);
+    return {.blocks = {across, tiles(down, layers), layers}, .threads = {tile.threads(), 1, 1}};
 }
 
 void gemm(const runtime::Device& device, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,

@@ -49,8 +49,9 @@ GemmKernel make_gemm_tiled(const char* name) {
         Regs<float, tile.thread_m * tile.thread_n> sum(0);
 
         u32 thread = thread_id().x;
-        u32 first_row = block_id().y * tile.m, first_column = block_id().x * tile.n;  // of the block's tile
-        u32 row_group = thread / threads_n * (tile.thread_m / 4);                     // of the thread's, in fours
+        u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
+        u32 first_column = block_id().x * tile.n;
+        u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's, in fours
         u32 column_group = thread % threads_n * (tile.thread_n / 4);
 
         for (auto depth : range(0u, k, tile.k)) {

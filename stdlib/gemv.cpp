@@ -13,8 +13,10 @@ constexpr std::uint32_t threads = 256, strip = 32;  // columns of a block of gem
 runtime::Grid strips(std::uint64_t columns) {
     return {.blocks = {std::uint32_t((columns + strip - 1) / strip), 1, 1}, .threads = {threads, 1, 1}};
 }
-runtime::Grid elements(std::uint64_t m, std::uint64_t n) {
-    return runtime::grid(std::max<std::uint64_t>(m * n, 1), threads);
+runtime::Grid naive_grid(Arguments a, std::uint32_t block) {
+    rows_of_matrix(a, 3, 5), rows_of_matrix(a, 5, 4);
+    const std::uint64_t n = std::uint64_t(rows_of_matrix(a, 3, 4)) * number(a, 4);
+    return runtime::grid(std::max<std::uint64_t>(n, 1), block ? block : threads);
 }
 
 }  // namespace
@@ -79,6 +81,7 @@ const GemmNaiveKernel<T>& gemm_naive() {
     static const auto made =
         kernel(name_of<T>("gemm_naive", "gemm_naive_f16", "gemm_naive_bf16"), params("A", "B", "C", "m", "n", "k"),
                [](In<T> A, In<T> B, Out<T> C, u32 m, u32 n, u32 k) {
+                   require_linear_blocks();
                    for (auto i : grid_stride(m * n)) {
                        const auto row = value(i / n), column = value(i % n);
                        f32 sum = 0;
@@ -134,11 +137,10 @@ constexpr std::string_view gemm_document =
 
 constexpr Entry entries[] = {
     IKAT_ENTRIES("gemv_warp_reduce", "y = A x, a warp to a row", gemv_document, gemv_warp_reduce, (),
-                 row_grid<WarpGroup>(number(a, 3))),
+                 row_grid<WarpGroup>(rows_of_matrix(a, 3, 4))),
     IKAT_ENTRIES("gemv_coalesced", "y = x A, neighbouring threads to neighbouring columns", gemv_document,
-                 gemv_coalesced, (), strips(number(a, 4))),
-    IKAT_ENTRIES("gemm_naive", "C = A B, a thread to an element", gemm_document, gemm_naive, (),
-                 elements(number(a, 3), number(a, 4))),
+                 gemv_coalesced, (), (rows_of_matrix(a, 3, 4), strips(number(a, 4)))),
+    IKAT_ENTRIES("gemm_naive", "C = A B, a thread to an element", gemm_document, gemm_naive, (), naive_grid(a, block)),
 };
 
 }  // namespace

@@ -26,6 +26,27 @@ runtime::Grid rope_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}
 
 runtime::Grid scatter_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
 
+void check_rotary(std::uint32_t rotary, std::uint32_t head_dim) {
+    if (rotary > head_dim)
+        throw Error("rope: 'rotary' is larger than 'head_dim'", "rotate at most as many elements as a head has");
+}
+
+runtime::Grid rope_grid_of(Arguments a) {
+    check_rotary(number(a, 5), number(a, 4));
+    const std::uint32_t heads = u32_size("rope", "x", std::uint64_t(number(a, 2)) * number(a, 3));
+    u32_size("rope", "x", std::uint64_t(heads) * number(a, 4));
+    return rope_grid(number(a, 2));
+}
+runtime::Grid transpose_grid_of(Arguments a) {
+    const std::uint32_t matrix = u32_size("transpose", "x", std::uint64_t(number(a, 3)) * number(a, 4));
+    u32_size("transpose", "x", std::uint64_t(number(a, 2)) * matrix);
+    return transpose_grid(number(a, 2), number(a, 3), number(a, 4));
+}
+runtime::Grid scatter_grid_of(Arguments a) {
+    u32_size("kv_scatter", "cache", std::uint64_t(number(a, 5)) * number(a, 4));
+    return scatter_grid(rows_of_matrix(a, 3, 4));
+}
+
 /// Turns pair number `pair` of the head that begins at element `first`.
 template <class T>
 void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, const u32& rotary, const F& s,
@@ -119,6 +140,7 @@ const ScatterKernel<T>& kv_scatter_kernel() {
         kernel(name_of<T>("kv_scatter", "kv_scatter_f16", "kv_scatter_bf16"),
                params("x", "slots", "cache", "tokens", "width", "cache_rows"),
                [](In<T> x, In<std::uint32_t> slots, Out<T> cache, u32 tokens, u32 width, u32 cache_rows) {
+                   require_linear_blocks();
                    const auto token = value(block_id().x);
                    return_if(token >= tokens);
                    const auto slot = value(slots[token]);
@@ -126,7 +148,7 @@ const ScatterKernel<T>& kv_scatter_kernel() {
                    for_each_in_row<T>(token, width, value(thread_id().x), value(block_dim().x),
                                       [&]<int N>(Width<N>, const auto& i, const auto& column) {
                                           const auto to = value(slot * (width / std::uint32_t(N)) + column);
-                                          store_lanes(cache, to, load_lanes<N>(x, i));
+                                          copy_lanes<N>(cache, to, x, i);
                                       });
                })
             .require(aligned<16>("x"), aligned<16>("cache"))
@@ -148,8 +170,7 @@ void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
           const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
           std::uint32_t rotary, float base, bool backward) {
     const std::uint32_t tokens = u32_size("rope", "positions", positions.size());
-    if (rotary > head_dim)
-        throw Error("rope: 'rotary' is larger than 'head_dim'", "rotate at most as many elements as a head has");
+    check_rotary(rotary, head_dim);
     const std::uint32_t all = u32_size("rope", "x", std::uint64_t(tokens) * heads);
     require_size("rope", "x", x.size(), u32_size("rope", "x", std::uint64_t(all) * head_dim));
     if (all != 0 && rotary != 0)
@@ -203,13 +224,13 @@ constexpr std::string_view scatter_document =
 
 constexpr Entry entries[] = {
     IKAT_ENTRIES("transpose", "the transposes of matrices", transpose_document, transpose_kernel, (),
-                 transpose_grid(number(a, 2), number(a, 3), number(a, 4))),
+                 transpose_grid_of(a)),
     IKAT_ENTRIES("rope_interleaved", "rotary position embedding of neighbours", rope_document, rope_kernel,
-                 (Rope::Interleaved), rope_grid(number(a, 2))),
+                 (Rope::Interleaved), rope_grid_of(a)),
     IKAT_ENTRIES("rope_neox", "rotary position embedding of halves, as GPT-NeoX has it", rope_document, rope_kernel,
-                 (Rope::Neox), rope_grid(number(a, 2))),
+                 (Rope::Neox), rope_grid_of(a)),
     IKAT_ENTRIES("kv_scatter", "rows to given places of a cache", scatter_document, kv_scatter_kernel, (),
-                 scatter_grid(number(a, 3))),
+                 scatter_grid_of(a)),
 };
 
 }  // namespace

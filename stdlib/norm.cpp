@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/norm.hpp"
 
+#include <limits>
+
 #include "stdlib/families.hpp"
 #include "stdlib/rows.hpp"
 #include "stdlib/size.hpp"
@@ -25,19 +27,29 @@ F mean_of(const auto& row, const u32& columns, auto&& f) {
     return value(row.group.sum(sum) / cast<f32>(columns));
 }
 
-/// The mean of a row, and 1 / sqrt(its variance + epsilon).
-std::pair<F, F> moments(const auto& row, const u32& columns, const f32& epsilon) {
-    const F mean = mean_of(row, columns, [](const F& x) { return x; });
-    const F variance = mean_of(row, columns, [&](const F& x) {
-        const F from_mean = value(x - mean);
-        return from_mean * from_mean;
-    });
-    return {mean, reciprocal_root(variance, epsilon)};
-}
+/// What a row is normed with: y = (x * scale - mean) * factor.
+struct Moments {
+    f32 scale = 1, mean = 0, factor = 0;
+};
 
-/// 1 / sqrt(mean of squares + epsilon).
-F factor_of(const auto& row, const u32& columns, const f32& epsilon) {
-    return reciprocal_root(mean_of(row, columns, [](const F& x) { return x * x; }), epsilon);
+/// 1 / sqrt(the variance + epsilon) and the mean, or, not centred, the same of the squares and no mean. Where squares
+/// or sums overflow, all is computed again for x * 2^-100. What underflows there is too small to count: the largest
+/// element is at least 2^48.
+void find_moments(Moments& out, bool centred, const auto& row, const u32& columns, const f32& epsilon) {
+    f32 variance;
+    const auto compute = [&](auto&& scaled) {
+        if (centred) out.mean = mean_of(row, columns, scaled);
+        variance = mean_of(row, columns, [&](const F& x) {
+            const F from_mean = centred ? value(scaled(x) - out.mean) : value(scaled(x));
+            return from_mean * from_mean;
+        });
+    };
+    compute([](const F& x) { return x; });
+    if_(!(variance <= std::numeric_limits<float>::max()), [&] {
+        out.scale = 0x1p-100f;
+        compute([&](const F& x) { return value(x * 0x1p-100f); });
+    });
+    out.factor = reciprocal_root(variance, epsilon * out.scale * out.scale);
 }
 
 template <class T, class Group>
@@ -45,9 +57,11 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
     return kernel(name, params("x", "gamma", "y", "rows", "columns", "epsilon"),
                   [](In<T> x, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                       with_row<Group, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                          const F factor = factor_of(row, columns, epsilon);
+                          Moments of;
+                          find_moments(of, false, row, columns, epsilon);
+                          const F scale = value(of.scale), factor = value(of.factor);
                           row.map(
-                              y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);
+                              y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
                       });
                   })
         .require(aligned<16>("x"), aligned<16>("gamma"), aligned<16>("y"))
@@ -63,11 +77,14 @@ const LayernormKernel<T>& layernorm() {
                params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
                [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                       const auto [mean, factor] = moments(row, columns, epsilon);
-                       const F m = mean, f = factor;
+                       Moments of;
+                       find_moments(of, true, row, columns, epsilon);
+                       const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
                        row.map(
                            y,
-                           [&](const F& x, const F& weight, const F& bias) { return fma((x - m) * f, weight, bias); },
+                           [&](const F& x, const F& weight, const F& bias) {
+                               return fma(fma(x, scale, -mean) * factor, weight, bias);
+                           },
                            gamma, beta);
                    });
                })
@@ -82,9 +99,10 @@ const PlainNormKernel<T>& layernorm_plain() {
                params("x", "y", "rows", "columns", "epsilon"),
                [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
-                       const auto [mean, factor] = moments(row, columns, epsilon);
-                       const F m = mean, f = factor;
-                       row.map(y, [&](const F& x) { return (x - m) * f; });
+                       Moments of;
+                       find_moments(of, true, row, columns, epsilon);
+                       const F scale = value(of.scale), mean = value(of.mean), factor = value(of.factor);
+                       row.map(y, [&](const F& x) { return fma(x, scale, -mean) * factor; });
                    });
                })
             .require(aligned<16>("x"), aligned<16>("y"))
@@ -109,9 +127,11 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
                params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
                [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_sum_of_rows<Block, T, vectors_per_thread<T>>(x, residual, rows, columns, [&](const auto& row) {
-                       const F factor = factor_of(row, columns, epsilon);
+                       Moments of;
+                       find_moments(of, false, row, columns, epsilon);
+                       const F scale = value(of.scale), factor = value(of.factor);
                        row.map(
-                           y, [&](const F& x, const F& weight) { return x * factor * weight; }, gamma);
+                           y, [&](const F& x, const F& weight) { return x * scale * factor * weight; }, gamma);
                    });
                })
             .require(aligned<16>("x"), aligned<16>("residual"), aligned<16>("gamma"), aligned<16>("y"))
@@ -180,7 +200,8 @@ constexpr std::string_view norm_document =
     "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for each\n"
     "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.";
 
-#define IKAT_ROW(id, Group, rows, text) IKAT_ENTRIES(#id, text, norm_document, id, (), row_grid<Group>(number(a, rows)))
+#define IKAT_ROW(id, Group, rows, text) \
+    IKAT_ENTRIES(#id, text, norm_document, id, (), row_grid<Group>(rows_of_matrix(a, rows, rows + 1)))
 constexpr Entry entries[] = {
     IKAT_ROW(layernorm, Block, 4, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row"),
     IKAT_ROW(layernorm_plain, Block, 2, "y = (x - mean) / sqrt(variance + epsilon), row by row"),

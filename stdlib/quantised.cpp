@@ -115,7 +115,7 @@ auto make_gemv(const char* name) {
                       sum = warp_sum(sum);
                       y.store_if(active & (lane_id() == 0), row, sum);
                   })
-        .require(aligned<16>("w"), aligned<16>("x"))
+        .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"), aligned<16>("x"))
         .launch_bounds(WarpGroup::block);
 }
 
@@ -277,9 +277,9 @@ constexpr std::string_view quantise_document =
     IKAT_ENTRY("dequantise_" id, "the f32 values of " #Format " weights", dequantise_document,                      \
                dequantise_kernel(Quantised::Format), dequantise_grid(Quantised::Format, number(a, 2))),             \
         IKAT_ENTRY("gemv_" id, "y = W x, W of " #Format " weights", gemv_document, gemv_kernel(Quantised::Format),  \
-                   row_grid<WarpGroup>(number(a, 3))),                                                              \
+                   row_grid<WarpGroup>(rows_of_matrix(a, 3, 4))),                                                   \
         IKAT_ENTRY("gemv_" id "_q8_1", "y = W x, W of " #Format " weights, x of Q8_1 activations", packed_document, \
-                   gemv_q8_1_kernel(Quantised::Format), row_grid<WarpGroup>(number(a, 3)))
+                   gemv_q8_1_kernel(Quantised::Format), row_grid<WarpGroup>(rows_of_matrix(a, 3, 4)))
 constexpr Entry entries[] = {
     IKAT_FORMAT("q4_0", Q4_0),
     IKAT_FORMAT("q8_0", Q8_0),

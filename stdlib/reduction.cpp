@@ -90,11 +90,12 @@ constexpr std::string_view document =
     "x begins at a multiple of 16 bytes.";
 
 /// A run is one launch: one block of it gives the whole result, in partial[0].
-runtime::Grid one_block(Arguments) { return {{1}, {threads}}; }
+runtime::Grid one_block(Arguments, std::uint32_t block) { return {{1}, {block ? block : threads}}; }
 
-#define IKAT_REDUCTIONS(type, T)                                                                                 \
-    IKAT_ENTRY("sum_" type, "the sum of an array of " type ", in f32", document, sum_kernel<T>(), one_block(a)), \
-        IKAT_ENTRY("max_" type, "the maximum of an array of " type, document, max_kernel<T>(), one_block(a))
+#define IKAT_REDUCTIONS(type, T)                                                                  \
+    IKAT_ENTRY("sum_" type, "the sum of an array of " type ", in f32", document, sum_kernel<T>(), \
+               one_block(a, block)),                                                              \
+        IKAT_ENTRY("max_" type, "the maximum of an array of " type, document, max_kernel<T>(), one_block(a, block))
 constexpr Entry entries[] = {
     IKAT_REDUCTIONS("f32", float),
     IKAT_REDUCTIONS("f16", half),

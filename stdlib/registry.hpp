@@ -16,8 +16,9 @@ struct Entry {
     std::string_view document;
     /// The captured kernel; the same object on each call. Throws Error for what is wrong with the kernel.
     const ast::Kernel& (*kernel)();
-    /// The launch helper's choice for these arguments. Their number and types fit the kernel.
-    runtime::Grid (*grid)(std::span<const runtime::Argument> arguments);
+    /// The launch helper's choice for these arguments, whose number and types fit the kernel: in blocks of `threads`,
+    /// or, if that is 0, of as many as it chooses. Throws Error for arguments that break what `document` says.
+    runtime::Grid (*grid)(std::span<const runtime::Argument> arguments, std::uint32_t threads);
 };
 
 /// All kernels, by name in alphabetical order.

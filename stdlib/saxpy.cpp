@@ -7,13 +7,14 @@ namespace ikat::stdlib {
 
 const Kernel<f32, In<float>, InOut<float>, u32>& saxpy() {
     static const auto made = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, InOut<float> y, u32 n) {
+                                 require_linear_blocks();
                                  u32 i = global_id().x;
                                  if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
                              }).launch_bounds(256);
     return made;
 }
 
-runtime::Grid saxpy_grid(std::uint64_t n) { return runtime::grid(n, 256); }
+runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads) { return runtime::grid(n, threads); }
 
 void saxpy(const runtime::Device& device, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y) {
     require_equal_sizes("saxpy", "x", x.size(), "y", y.size());

@@ -12,7 +12,7 @@ namespace ikat::stdlib {
 const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 
 /// The launch for n elements.
-runtime::Grid saxpy_grid(std::uint64_t n);
+runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
 /// All elements of x and y, which are equally many. Throws Error otherwise.
 void saxpy(const runtime::Device& device, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y);

@@ -152,7 +152,8 @@ constexpr std::string_view softmax_document =
     "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. Any\n"
     "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.";
 
-#define IKAT_ROW(id, Group, text) IKAT_ENTRIES(#id, text, softmax_document, id, (), row_grid<Group>(number(a, 2)))
+#define IKAT_ROW(id, Group, text) \
+    IKAT_ENTRIES(#id, text, softmax_document, id, (), row_grid<Group>(rows_of_matrix(a, 2, 3)))
 constexpr Entry entries[] = {
     IKAT_ROW(softmax_warp, WarpGroup, "softmax of each row, a warp to a row: for up to 1024 columns"),
     IKAT_ROW(softmax_block, Block, "softmax of each row, a block to a row: for up to 8192 columns"),

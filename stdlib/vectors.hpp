@@ -88,15 +88,23 @@ void store_lanes_if(const auto& condition, const Indexable<E, direction>& y, con
         y.template store_if<int(N)>(condition, i, detail::vector_of<E>(v));
 }
 
+/// Elements N * from ... of x to N * to ... of y, bit for bit.
+template <int N>
+void copy_lanes(const auto& y, const auto& to, const auto& x, const auto& from) {
+    if constexpr (N == 1)
+        y[to] = x[from];
+    else
+        y.template vec<N>(to) = x.template vec<N>(from);
+}
+
 /// body(Width<N>, i) for each vector of lanes_of<E> elements below n, then body(Width<1>, i) for each element that is
-/// left over. The threads of the grid share the work along x; the grid has at least lanes_of<E> threads.
+/// left over. The threads of the grid share the work along x, in blocks of one dimension.
 template <class E, class Body>
 void for_each_vec(const u32& n, Body&& body) {
-    constexpr int N = lanes_of<E>;
-    for (auto i : grid_stride(n / std::uint32_t(N))) body(Width<N>{}, i);
-    const auto thread = value(global_id().x);
-    if_(thread < n % std::uint32_t(N),
-        [&] { body(Width<1>{}, value(n / std::uint32_t(N) * std::uint32_t(N) + thread)); });
+    constexpr std::uint32_t N = lanes_of<E>;
+    require_linear_blocks();
+    for (auto i : grid_stride(n / N)) body(Width<N>{}, i);
+    for (auto i : grid_stride(n % N)) body(Width<1>{}, value(n / N * N + i));
 }
 
 /// body(Width<N>) with the widest vectors of 16 or 4 bytes of which `columns` elements are a whole number, else of

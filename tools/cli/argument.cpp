@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* forms =
     "an argument is a scalar (u32:7), a buffer (f32[]:1,2,3, f32[1024], f32[1024]:0, f32[8x8]:rand(1), "
-    "f32[]:@file.npy) or &N; `ikat run --help` has all forms";
+    "f32[]:@file.npy), a structure (b8[16]:{&0,u32:7}), &N or &N+BYTES; `ikat run --help` has all forms";
 
 /// Splits at the first `mark`; without one, the second part is empty.
 struct Parts {
@@ -148,7 +148,59 @@ void check_extension(std::string_view path) {
                     "NumPy's format is .npy, raw bytes are .bin");
 }
 
+ParsedArgument parse(std::string_view text);
+
+/// &N or &N+BYTES.
+void parse_same(ParsedArgument& argument, std::string_view text) {
+    argument.kind = ParsedArgument::Kind::Same;
+    const Parts parts = split(text, "+");
+    argument.same = parse_count<std::size_t>(parts.before, "number of an argument");
+    if (parts.found) argument.offset = parse_count<std::uint64_t>(parts.after, "number of bytes");
+}
+
+constexpr std::uint64_t bytes_of_field(const ParsedArgument& field) {
+    return field.kind == ParsedArgument::Kind::Same ? 8 : field.type.bytes();
+}
+
+/// Calls f(field, offset) for each field; the result is where the last one ends.
+std::uint64_t each_field(const ParsedArgument& structure, auto&& f) {
+    std::uint64_t end = 0;
+    for (const ParsedArgument& field : structure.fields) {
+        const std::uint64_t bytes = bytes_of_field(field), offset = (end + bytes - 1) / bytes * bytes;
+        f(field, offset);
+        end = offset + bytes;
+    }
+    return end;
+}
+
+/// {FIELD,...}: scalars and addresses.
+void read_fields(ParsedArgument& argument, std::string_view text, bool has_shape) {
+    if (!text.ends_with('}')) throw Error("the '{' is not closed", forms);
+    if (argument.type != NumberType{ir::Type::U8, true})
+        throw Error("a structure is a buffer of bytes",
+                    "write b8[48]:{...}, or b8[]:{...} for as many as its fields take");
+    text = text.substr(1, text.size() - 2);
+    for (bool more = true; more;) {
+        const Parts parts = split(text, ",");
+        argument.fields.push_back(parse(parts.before));
+        const ParsedArgument& field = argument.fields.back();
+        const bool is_value = field.kind == ParsedArgument::Kind::Scalar || field.kind == ParsedArgument::Kind::Same;
+        if (!is_value || !field.output.empty())
+            throw Error(fmt::format("'{}' is no field of a structure", parts.before),
+                        "fields are scalars (u32:7) and addresses (&0, &0+64)");
+        text = parts.after;
+        more = parts.found;
+    }
+    const std::uint64_t end = each_field(argument, [](const ParsedArgument&, std::uint64_t) {});
+    argument.kind = ParsedArgument::Kind::Structure;
+    argument.bytes = has_shape ? argument.elements : end;
+    if (end > argument.bytes)
+        throw Error(fmt::format("its fields take {} bytes, not {}", end, argument.bytes),
+                    "each lies at a multiple of its own size, as in C");
+}
+
 void read_contents(ParsedArgument& argument, std::string_view text, bool has_shape) {
+    if (text.starts_with('{')) return read_fields(argument, text, has_shape);
     if (text.starts_with('@')) {
         const std::string path(text.substr(1));
         check_extension(path);
@@ -192,8 +244,7 @@ ParsedArgument parse(std::string_view text) {
     ParsedArgument argument{.text = std::string(text)};
     const Parts parts = split(text, "=>");
     if (parts.before.starts_with('&')) {
-        argument.kind = ParsedArgument::Kind::Same;
-        argument.same = parse_count<std::size_t>(parts.before.substr(1), "number of an argument");
+        parse_same(argument, parts.before.substr(1));
     } else if (parts.before.find('[') < parts.before.find(':')) {
         parse_buffer(argument, parts.before);
     } else {
@@ -202,6 +253,10 @@ ParsedArgument parse(std::string_view text) {
     if (!parts.found) return argument;
     if (argument.kind == ParsedArgument::Kind::Scalar)
         throw Error("a scalar has no output", "only a buffer may end in =>FILE");
+    if (argument.kind == ParsedArgument::Kind::Structure)
+        throw Error("a structure is passed by value and has no output", "only a buffer may end in =>FILE");
+    if (argument.offset != 0)
+        throw Error("an output is a whole buffer", fmt::format("write &{}=>{}", argument.same, parts.after));
     argument.output = parts.after;
     if (argument.output != "-") check_extension(argument.output);
     return argument;
@@ -217,6 +272,16 @@ ParsedArgument parse_argument(std::string_view text) {
         diagnostic.message = fmt::format("argument '{}': {}", text, diagnostic.message);
         throw Error(std::move(diagnostic));
     }
+}
+
+std::vector<std::byte> pack_structure(const ParsedArgument& structure,
+                                      const std::function<std::uint64_t(const ParsedArgument&)>& address) {
+    std::vector<std::byte> out(structure.bytes);
+    each_field(structure, [&](const ParsedArgument& field, std::uint64_t offset) {
+        const std::uint64_t bits = field.kind == ParsedArgument::Kind::Same ? address(field) : field.bits;
+        std::memcpy(out.data() + offset, &bits, bytes_of_field(field));
+    });
+    return out;
 }
 
 std::string format_buffer(NumberType type, const std::vector<std::uint64_t>& shape,

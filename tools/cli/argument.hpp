@@ -5,11 +5,14 @@
 //     u32:7   f32:1.5   b64:0x1f                                  a scalar
 //     f32[]:1,2,3   f32[1024]   f32[1024]:0   f32[300x250]        a buffer: its values, or uninitialised
 //     f32[1024]:rand(7)   u8[]:@file.bin   f32[]:@file.npy        ... random, from a file
-//     &0                                                          the buffer of argument 0
+//     &0   &0+64                                                  the buffer of argument 0, or 64 bytes behind its
+//     start b8[48]:{&0,u32:7}                                           a structure, by value: its fields, naturally
+//     aligned
 //     ...=>file.npy   ...=>file.bin   ...=>-                      written or printed after the run
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +23,7 @@
 namespace ikat::cli {
 
 struct ParsedArgument {
-    enum class Kind : std::uint8_t { Scalar, Buffer, Same };
+    enum class Kind : std::uint8_t { Scalar, Buffer, Same, Structure };
 
     std::string text;  // as written, for messages
     Kind kind = Kind::Scalar;
@@ -30,11 +33,18 @@ struct ParsedArgument {
     std::uint64_t elements = 0;                        // Buffer: the product of its shape
     std::optional<std::vector<std::byte>> contents{};  // Buffer: none = uninitialised
     std::size_t same = 0;                              // Same: the number of the other argument
+    std::uint64_t offset = 0;                          // Same: in bytes, from the beginning of its buffer
+    std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses
+    std::uint64_t bytes = 0;                           // Structure: its size
     std::string output{};                              // Buffer, Same: a file, "-" to print, "" for neither
 };
 
 /// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
 ParsedArgument parse_argument(std::string_view text);
+
+/// The bytes of a structure; address(field) is that of a field &N.
+std::vector<std::byte> pack_structure(const ParsedArgument& structure,
+                                      const std::function<std::uint64_t(const ParsedArgument&)>& address);
 
 /// Throws Error where the argument's output cannot be written or cannot hold `type`, so that this is known before the
 /// run.

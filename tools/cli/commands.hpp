@@ -2,6 +2,8 @@
 // The subcommands of `ikat`. Each function adds one to the application; its work is done while the command line is
 // parsed, and throws Error for bad input and runtime::KernelError for a kernel that went wrong.
 #pragma once
+#include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -13,7 +15,8 @@ void add_kernels(CLI::App& app);
 void add_emit(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_ptx(CLI::App& app);
-void add_run(CLI::App& app);
+/// `then` is what stands behind each --then of the command line, which is taken apart there before it is parsed.
+void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
 void add_devices(CLI::App& app);
 
 }  // namespace ikat::cli

@@ -20,6 +20,7 @@
 #include "tools/cli/files.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
+#include "tools/cli/modules.hpp"
 #include "tools/cli/report.hpp"
 
 namespace ikat::cli {
@@ -85,6 +86,11 @@ void optimise(const std::string& input, const std::string& passes, const std::st
     write_text(output, print(module));
 }
 
+void reprint(const std::vector<std::string>& inputs, const std::string& output, bool check) {
+    check_output_file(output);
+    write_text(output, nvptx::print(read_modules(inputs, check)));
+}
+
 std::string list_of_passes() {
     std::string out = "Passes:\n";
     for (const passes::Pass& pass : passes::all_passes()) out += fmt::format("  {:<10} {}\n", pass.name, pass.does);
@@ -97,6 +103,9 @@ void list_kernels() {
     std::string out;
     for (const stdlib::Entry& entry : stdlib::registry())
         out += fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary);
+    out += "\nOther names; of several kernels `ikat run` takes the first that fits the arguments:\n";
+    for (const stdlib::Alias& alias : stdlib::aliases())
+        out += fmt::format("{:<{}}  {}{}\n", alias.name, width, names_of(alias), alias.chooses ? "" : " (say which)");
     write_text({}, out);
 }
 
@@ -119,8 +128,18 @@ std::string describe(const runtime::DeviceReport& report) {
 
 }  // namespace
 
+std::string names_of(const stdlib::Alias& alias) {
+    std::string out;
+    for (const stdlib::Candidate& each : alias.kernels) out += (out.empty() ? "" : ", ") + std::string(each.kernel);
+    return out;
+}
+
 const stdlib::Entry& find_kernel(const std::string& name) {
     if (const stdlib::Entry* entry = stdlib::find(name)) return *entry;
+    if (const stdlib::Alias* alias = stdlib::find_alias(name)) {
+        if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0].kernel);
+        throw Error(fmt::format("'{}' is one of {}", name, names_of(*alias)), "say which of them");
+    }
     throw Error(fmt::format("there is no kernel '{}'", name), "`ikat kernels` lists them; a file's name ends in .ptx");
 }
 
@@ -160,12 +179,23 @@ void add_opt(CLI::App& app) {
 }
 
 void add_ptx(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("ptx", "Parse a PTX file and print it again");
+    CLI::App* command = app.add_subcommand("ptx", "Parse and check a PTX file and print it again");
     auto input = std::make_shared<std::string>();
+    auto links = std::make_shared<std::vector<std::string>>();
     auto output = std::make_shared<std::string>();
+    auto unchecked = std::make_shared<bool>(false);
     command->add_option("FILE", *input, "A PTX file")->required();
+    command->add_option("--link", *links, "Another file; what is printed is both in one")
+        ->type_name("FILE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command->add_flag("--unchecked", *unchecked, "Print it even if it is not what ptxas takes");
     command->add_option("-o,--output", *output, "Write to this file");
-    command->callback([input, output] { write_text(*output, nvptx::print(nvptx::parse(read_text(*input), *input))); });
+    command->callback([input, links, output, unchecked] {
+        links->insert(links->begin(), *input);
+        reprint(*links, *output, !*unchecked);
+    });
 }
 
 void add_devices(CLI::App& app) {

@@ -51,8 +51,14 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
     if (name.empty() && names.size() > 1)
         throw Error(fmt::format("the file has {} entries", names.size()), "choose one with --entry; " + hint);
     const nvptx::Function* function = module.find_function(name.empty() ? names.front() : name);
-    if (!function || !function->is_entry) throw Error(fmt::format("the file has no entry '{}'", name), hint);
-    return *function;
+    if (function && function->is_entry) return *function;
+    std::vector<std::string_view> similar;  // a part of a mangled name will do
+    for (const std::string_view each : names)
+        if (each.find(name) != each.npos) similar.push_back(each);
+    if (similar.size() == 1) return *module.find_function(similar.front());
+    if (similar.empty()) throw Error(fmt::format("the file has no entry '{}'", name), hint);
+    throw Error(fmt::format("'{}' is part of the names of {} entries", name, similar.size()),
+                fmt::format("choose one of: {}", fmt::join(similar, ", ")));
 }
 
 [[noreturn]] void mismatch(const EntryParameter& parameter, const ParsedArgument& argument, std::string hint) {
@@ -63,12 +69,14 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
 
 /// A structure is passed by value: it is written as a buffer that has its bytes and goes nowhere else.
 void check_structure(const EntryParameter& parameter, const ParsedArgument& argument) {
+    const bool is_structure = argument.kind == ParsedArgument::Kind::Structure;
     const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.contents;
-    if (!is_value || argument.contents->size() != parameter.bytes)
-        mismatch(parameter, argument,
-                 fmt::format("it is a structure of {0} bytes, passed by value: write its bytes as b8[{0}]:@file.bin or "
-                             "b8[]:1,0,...",
-                             parameter.bytes));
+    if ((!is_structure && !is_value) || (is_structure ? argument.bytes : argument.contents->size()) != parameter.bytes)
+        mismatch(
+            parameter, argument,
+            fmt::format("it is a structure of {0} bytes, passed by value: write its fields as b8[{0}]:{{u32:7,&0}} "
+                        "or its bytes as b8[{0}]:@file.bin",
+                        parameter.bytes));
     if (!argument.output.empty()) mismatch(parameter, argument, "a structure is passed by value and has no output");
 }
 
@@ -90,6 +98,8 @@ PtxEntry find_entry(const nvptx::Module& module, std::string_view name) {
 
 void check_argument(const EntryParameter& parameter, const ParsedArgument& argument) {
     if (parameter.is_array) return check_structure(parameter, argument);
+    if (argument.kind == ParsedArgument::Kind::Structure)
+        mismatch(parameter, argument, fmt::format("it is no structure; write {}:...", argument_type(parameter.type)));
     if (argument.kind != ParsedArgument::Kind::Scalar) {
         if (parameter.bytes != 8 || parameter.type == ".f64")
             mismatch(parameter, argument,

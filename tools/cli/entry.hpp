@@ -24,7 +24,8 @@ struct PtxEntry {
     std::vector<EntryParameter> parameters;
 };
 
-/// The entry of that name or, if the name is empty, the only one. Throws Error.
+/// The entry of that name, or the only one that the name is part of, or, if the name is empty, the only one. Throws
+/// Error.
 PtxEntry find_entry(const nvptx::Module& module, std::string_view name);
 
 /// Throws Error unless the argument can be passed as the parameter: a buffer as an address, or as the bytes of a

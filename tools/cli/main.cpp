@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `ikat`. Exit codes, on which scripts rely: 0 done, 1 the kernel failed a check, 2 bad usage or input.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <sstream>
@@ -48,7 +49,25 @@ void check_command(const CLI::App& app, int argc, char** argv) {
     throw Error("there is no command '" + std::string(argv[1]) + "'", "commands are" + names);
 }
 
+/// `ikat run A ... --then B ... --then C ...`: cuts argc to what is in front of the first --then and gives the others.
+std::vector<std::vector<std::string>> cut_launches(int& argc, char** argv) {
+    std::vector<std::vector<std::string>> out;
+    if (argc < 2 || argv[1] != std::string_view("run")) return out;
+    int first = argc;
+    for (int i = 2; i < argc; ++i) {
+        if (argv[i] == std::string_view("--then")) {
+            first = std::min(first, i);
+            out.emplace_back();
+        } else if (!out.empty()) {
+            out.back().emplace_back(argv[i]);
+        }
+    }
+    argc = first;
+    return out;
+}
+
 Exit run(int argc, char** argv) {
+    auto then = cut_launches(argc, argv);
     CLI::App app("Kernels from C++ to PTX to results.", "ikat");
     app.set_version_flag("--version", "ikat " IKAT_VERSION);
     app.require_subcommand(1);
@@ -58,7 +77,7 @@ Exit run(int argc, char** argv) {
     add_emit(app);
     add_opt(app);
     add_ptx(app);
-    add_run(app);
+    add_run(app, std::move(then));
     add_devices(app);
     try {
         check_command(app, argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ikat run`: arguments to buffers, one launch, buffers to files.
+// `ikat run`: arguments to buffers, launches one after the other, buffers to files.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,16 +10,16 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ptx/module.hpp"
-#include "codegen/support/write_file.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
-#include "tools/cli/argument.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/entry.hpp"
 #include "tools/cli/files.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
+#include "tools/cli/modules.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/run_arguments.hpp"
 
 namespace ikat::cli {
 namespace {
@@ -31,17 +31,26 @@ constexpr const char* argument_help = R"(Arguments stand in the order of the ker
   f32[1024]:0                     ... filled with one value
   f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
   u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
-  b8[16]:@file.bin  b8[]:1,0,...  a structure of a PTX file's kernel, passed by value
-  &N                              the same buffer as argument N (from 0)
+  b8[48]:{&0,u32:7}               a structure of a PTX file's kernel, passed by value: its fields, naturally aligned
+  b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
+  &N  &N+BYTES                    the same buffer as argument N (from 0), or a place in it
 A buffer may end in =>file.npy, =>file.bin or =>- (print): what it holds after the run.
 Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
+--then WHAT [options] ARG...      behind all that, another launch; &N counts the arguments of all
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
-struct RunOptions {
-    std::string what, entry, device, grid, block, schedule, check, report;
+/// One launch as it is written.
+struct LaunchOptions {
+    std::string what, entry, grid, block;
     std::optional<std::uint32_t> shared;
+    std::vector<std::string> set, links, arguments;
+};
+
+struct RunOptions {
+    std::vector<LaunchOptions> launches;
+    std::string device, schedule, check, report;
     std::uint64_t steps = 0;
-    std::vector<std::string> arguments;
+    bool unchecked = false;
 };
 
 /// X[,Y[,Z]]
@@ -60,206 +69,339 @@ runtime::Dim3 parse_dim3(const std::string& text, std::string_view option) {
     throw Error(fmt::format("{} '{}' is not X[,Y[,Z]]", option, text), "one to three numbers from 1, such as 16,16");
 }
 
-using Buffer = runtime::Buffer<std::uint8_t>;
-using Traffic = std::vector<emulator::LaunchTraffic>;
-
-/// The parsed arguments with their buffers on the device.
-class Arguments {
-public:
-    explicit Arguments(const std::vector<std::string>& texts) {
-        for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
-        for (const ParsedArgument& argument : parsed_) check_same(argument);
-        for (std::size_t i = 0; i < size(); ++i) check_output(parsed_[i], parsed_[original(i)].type);
-        check_outputs_differ();
-    }
-
-    std::size_t size() const { return parsed_.size(); }
-    const ParsedArgument& operator[](std::size_t i) const { return parsed_[i]; }
-    /// Argument i, or the one that it says it is the same as.
-    std::size_t original(std::size_t i) const {
-        return parsed_[i].kind == ParsedArgument::Kind::Same ? parsed_[i].same : i;
-    }
-    const Buffer* buffer(std::size_t i) const { return buffers_[original(i)] ? &*buffers_[original(i)] : nullptr; }
-
-    /// Makes and fills the buffers; names[i] is what messages call that of argument i.
-    void upload(const runtime::Device& device, const std::vector<std::string>& names) {
-        buffers_.resize(size());
-        for (std::size_t i = 0; i < size(); ++i) {
-            const ParsedArgument& argument = parsed_[i];
-            if (argument.kind != ParsedArgument::Kind::Buffer) continue;
-            buffers_[i] = device.buffer<std::uint8_t>(argument.elements * argument.type.bytes(), names[i]);
-            if (!argument.contents) continue;
-            const auto* bytes = reinterpret_cast<const std::uint8_t*>(argument.contents->data());
-            buffers_[i]->upload({bytes, argument.contents->size()});
-        }
-    }
-
-    /// Those of the arguments first, in their order; then others by their addresses.
-    void sort(std::vector<emulator::BufferTraffic>& buffers) const {
-        const auto position = [&](const emulator::BufferTraffic& of) {
-            std::size_t i = 0;
-            while (i < size() && !(buffer(i) && buffer(i)->address() == of.address)) ++i;
-            return std::pair(i, of.address);
-        };
-        std::ranges::sort(buffers, {}, position);
-    }
-
-    void write_outputs() const {
-        for (std::size_t i = 0; i < size(); ++i) {
-            if (parsed_[i].output.empty()) continue;
-            const ParsedArgument& owner = parsed_[original(i)];
-            std::vector<std::byte> contents(buffer(i)->size());
-            buffer(i)->download({reinterpret_cast<std::uint8_t*>(contents.data()), contents.size()});
-            write_output(parsed_[i].output, owner.type, owner.shape, contents);
-        }
-    }
-
-private:
-    void check_same(const ParsedArgument& argument) const {
-        if (argument.kind != ParsedArgument::Kind::Same) return;
-        if (argument.same >= size() || parsed_[argument.same].kind != ParsedArgument::Kind::Buffer)
-            throw Error(fmt::format("argument '{}': argument {} is no buffer", argument.text, argument.same),
-                        "&N names an argument, counted from 0, that is written as a buffer");
-    }
-
-    /// Two outputs in one file would leave the second alone there.
-    void check_outputs_differ() const {
-        std::map<std::string, const ParsedArgument*> taken;
-        for (const ParsedArgument& argument : parsed_) {
-            if (argument.output.empty() || argument.output == "-") continue;
-            const auto [earlier, is_new] = taken.emplace(resolved(argument.output), &argument);
-            if (!is_new)
-                throw Error(fmt::format("arguments '{}' and '{}' are written to the same file", earlier->second->text,
-                                        argument.text),
-                            "give each a file of its own");
-        }
-    }
-
-    std::vector<ParsedArgument> parsed_;
-    std::vector<std::optional<Buffer>> buffers_;
-};
-
 void check_count(const std::string& kernel, std::size_t wanted, std::size_t given, const std::string& names) {
     if (wanted != given)
         throw Error(fmt::format("'{}' takes {} argument{}, not {}", kernel, wanted, wanted == 1 ? "" : "s", given),
                     wanted ? "its parameters are " + names : "it has no parameters");
 }
 
-/// One that counts what a launch moves, where a report is asked for and it can.
-runtime::Device open_device(const RunOptions& options, Traffic& traffic) {
-    if (!options.check.empty()) setenv("IKAT_CHECK", options.check.c_str(), 1);  // as if the user had
-    return runtime::Device::open({.device = options.device,
-                                  .step_budget = options.steps,
-                                  .schedule = options.schedule,
-                                  .traffic = options.report.empty() ? nullptr : &traffic});
-}
-
-/// To standard error, so that what the run prints stays clean.
-void print_report(const RunOptions& options, const runtime::Grid& grid, const Arguments& arguments, Traffic& traffic,
-                  auto&& kernel_report) {
-    if (options.report.empty()) return;
-    for (emulator::LaunchTraffic& launch : traffic) arguments.sort(launch.buffers);
-    ReportOptions wanted = report_options();
-    wanted.threads_per_block = std::uint32_t(grid.threads.count());
-    wanted.dynamic_shared_bytes = grid.dynamic_shared_bytes;
-    std::fflush(stdout);
-    fmt::print(stderr, "{}", render(kernel_report(wanted), options.report, traffic));
-}
+using Traffic = std::vector<emulator::LaunchTraffic>;
 
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
-void run_file(const RunOptions& options, Arguments& arguments) {
-    if (options.grid.empty() || options.block.empty())
-        throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
-    const std::string text = read_text(options.what);
-    const nvptx::Module module = nvptx::parse(text, options.what);
-    const PtxEntry entry = find_entry(module, options.entry);
-    std::vector<std::string> names;
-    for (const EntryParameter& parameter : entry.parameters) names.push_back(parameter.name);
-    check_count(entry.name, names.size(), arguments.size(), joined(names));
-    for (std::size_t i = 0; i < arguments.size(); ++i) check_argument(entry.parameters[i], arguments[i]);
-    const runtime::Grid grid{parse_dim3(options.grid, "--grid"), parse_dim3(options.block, "--block"),
-                             options.shared.value_or(0)};
+/// A file that launches run entries of. It is loaded once, so that its variables keep what a launch left in them.
+struct File {
+    std::string text;
+    nvptx::Module module;
+    std::optional<runtime::Module> loaded{};
+};
 
-    Traffic traffic;
-    const runtime::Device device = open_device(options, traffic);
-    arguments.upload(device, names);
-    std::vector<PassedValue> values;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        values.push_back({.bits = arguments.buffer(i) ? arguments.buffer(i)->address() : arguments[i].bits});
-        if (arguments[i].contents) values.back().bytes = *arguments[i].contents;
+/// `--set NAME=VALUE`
+struct Setting {
+    std::string name;
+    ParsedArgument value;
+};
+
+/// One launch, looked into as far as this is possible before anything runs.
+struct Launch {
+    const LaunchOptions* options;
+    std::size_t first;               // of its arguments
+    std::vector<std::string> names;  // of its parameters
+    std::optional<runtime::Dim3> grid, block;
+    // Of a file:
+    File* file = nullptr;
+    PtxEntry entry{};
+    std::vector<Setting> settings{};
+    // Of the library:
+    const stdlib::Entry* kernel = nullptr;
+    std::vector<KernelParameter> parameters{};
+
+    // Once it has run:
+    runtime::Grid launched{};
+    std::optional<std::size_t> traffic{};  // its place among what is counted
+
+    std::size_t size() const { return names.size(); }
+};
+
+class Run {
+public:
+    explicit Run(const RunOptions& options) : options_(options), arguments_(all_arguments(options)) {
+        std::size_t first = 0;
+        for (const LaunchOptions& launch : options.launches) {
+            prepare(launch, first);
+            first += launch.arguments.size();
+        }
     }
-    device.launch(device.load(text, options.what), entry.name, grid, pack(entry, values));
-    arguments.write_outputs();
-    print_report(options, grid, arguments, traffic,
-                 [&](const ReportOptions& wanted) { return report(module, entry.name, wanted); });
+
+    void operator()() {
+        const runtime::Device device = open_device();
+        std::vector<std::string> names;
+        for (const Launch& launch : launches_) names.insert(names.end(), launch.names.begin(), launch.names.end());
+        arguments_.upload(device, names);
+        for (Launch& launch : launches_) {
+            const std::size_t before = traffic_.size();
+            launch.launched = launch.file ? run_file(device, launch) : run_kernel(device, launch);
+            if (traffic_.size() > before) launch.traffic = before;
+        }
+        arguments_.write_outputs();
+        for (const Launch& launch : launches_) print_report(device, launch);
+    }
+
+private:
+    static std::vector<std::string> all_arguments(const RunOptions& options) {
+        std::vector<std::string> out;
+        for (const LaunchOptions& launch : options.launches)
+            out.insert(out.end(), launch.arguments.begin(), launch.arguments.end());
+        return out;
+    }
+    /// Argument i of the launch.
+    const ParsedArgument& argument(const Launch& launch, std::size_t i) const { return arguments_[launch.first + i]; }
+    const ParsedArgument& original(const Launch& launch, std::size_t i) const {
+        return arguments_[arguments_.original(launch.first + i)];
+    }
+
+    void prepare(const LaunchOptions& options, std::size_t first);
+    void prepare_file(Launch& launch);
+    void prepare_kernel(Launch& launch);
+    const stdlib::Entry& choose_kernel(const Launch& launch) const;
+    bool takes(const stdlib::Entry& entry, const Launch& launch) const;
+    Setting parse_setting(const std::string& text) const;
+
+    runtime::Device open_device();
+    runtime::Grid run_file(const runtime::Device& device, Launch& launch);
+    runtime::Grid run_kernel(const runtime::Device& device, const Launch& launch);
+    std::uint64_t bits(const ParsedArgument& argument, std::size_t number) const;
+    std::vector<std::byte> bytes_of(const ParsedArgument& value) const;
+    runtime::Argument as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const;
+    void print_report(const runtime::Device& device, const Launch& launch);
+
+    const RunOptions& options_;
+    Arguments arguments_;
+    std::map<std::vector<std::string>, File> files_;  // by the paths that are linked
+    std::vector<Launch> launches_;
+    Traffic traffic_;
+};
+
+void Run::prepare(const LaunchOptions& options, std::size_t first) {
+    Launch launch{.options = &options, .first = first, .names = {}, .grid = {}, .block = {}};
+    if (!options.grid.empty()) launch.grid = parse_dim3(options.grid, "--grid");
+    if (!options.block.empty()) launch.block = parse_dim3(options.block, "--block");
+    options.what.ends_with(".ptx") ? prepare_file(launch) : prepare_kernel(launch);
+    launches_.push_back(std::move(launch));
 }
 
-/// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
-runtime::Argument as_argument(const Arguments& arguments, std::size_t i, const ir::Parameter& parameter) {
-    const NumberType given = arguments[arguments.original(i)].type;
-    const ir::Type wanted = parameter.access == ir::Access::Value ? parameter.type : parameter.element;
-    const ir::Type type = given.raw && info(given.type).bytes == info(wanted).bytes ? wanted : given.type;
-    const Buffer* buffer = arguments.buffer(i);
-    return {.type = type, .bits = arguments[i].bits, .memory = buffer ? &buffer->memory() : nullptr};
+void Run::prepare_file(Launch& launch) {
+    const LaunchOptions& options = *launch.options;
+    if (!launch.grid || !launch.block)
+        throw Error("a PTX file needs --grid and --block", "such as --grid 4 --block 256: blocks, and threads in each");
+    std::vector<std::string> paths{options.what};
+    paths.insert(paths.end(), options.links.begin(), options.links.end());
+    auto [place, is_new] = files_.try_emplace(paths);
+    File& file = place->second;
+    if (is_new) {
+        file.module = read_modules(paths, !options_.unchecked);
+        file.text = paths.size() == 1 ? read_text(options.what) : nvptx::print(file.module);
+    }
+    launch.file = &file;
+    launch.entry = find_entry(file.module, options.entry);
+    for (const EntryParameter& parameter : launch.entry.parameters) launch.names.push_back(parameter.name);
+    check_count(launch.entry.name, launch.size(), options.arguments.size(), joined(launch.names));
+    for (std::size_t i = 0; i < launch.size(); ++i) check_argument(launch.entry.parameters[i], argument(launch, i));
+    for (const std::string& text : options.set) launch.settings.push_back(parse_setting(text));
 }
 
-/// What the launch helper chooses, where the command line does not say.
-runtime::Grid choose_grid(const RunOptions& options, const stdlib::Entry& entry,
-                          std::span<const runtime::Argument> arguments) {
-    runtime::Grid grid = entry.grid(arguments);
-    if (!options.grid.empty()) grid.blocks = parse_dim3(options.grid, "--grid");
-    if (!options.block.empty()) grid.threads = parse_dim3(options.block, "--block");
-    grid.dynamic_shared_bytes = options.shared.value_or(grid.dynamic_shared_bytes);
+Setting Run::parse_setting(const std::string& text) const {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0)
+        throw Error(fmt::format("--set '{}' is not NAME=VALUE", text), "such as --set table=f32[]:@table.npy");
+    Setting out{text.substr(0, equals), parse_argument(std::string_view(text).substr(equals + 1))};
+    const ParsedArgument& value = out.value;
+    if (value.kind == ParsedArgument::Kind::Same) arguments_.check_same(value, text);
+    for (const ParsedArgument& field : value.fields)
+        if (field.kind == ParsedArgument::Kind::Same) arguments_.check_same(field, text);
+    if (!value.output.empty() || (value.kind == ParsedArgument::Kind::Buffer && !value.contents))
+        throw Error(fmt::format("--set '{}' gives no contents", text), "such as f32[]:1,2,3, f32[]:@file.npy or u32:7");
+    return out;
+}
+
+void Run::prepare_kernel(Launch& launch) {
+    const LaunchOptions& options = *launch.options;
+    if (!options.links.empty())
+        throw Error(fmt::format("--link is for PTX files, and '{}' is a kernel of the library", options.what), {});
+    if (!options.set.empty())
+        throw Error(fmt::format("--set is for PTX files, and '{}' is a kernel of the library", options.what), {});
+    launch.kernel = &choose_kernel(launch);
+    const stdlib::Entry& entry = *launch.kernel;
+    if (!options.entry.empty() && options.entry != entry.name)
+        throw Error(fmt::format("'{}' has no entry '{}'", options.what, options.entry), "--entry is for PTX files");
+    launch.parameters = parameters_of(entry.kernel());
+    for (const KernelParameter& parameter : launch.parameters) launch.names.push_back(parameter.name);
+    check_count(entry.kernel().name, launch.size(), options.arguments.size(), joined(launch.names));
+    for (std::size_t i = 0; i < launch.size(); ++i)
+        if (argument(launch, i).kind == ParsedArgument::Kind::Structure)
+            throw Error(fmt::format("argument '{}' is a structure, which '{}' does not take", argument(launch, i).text,
+                                    entry.name),
+                        "its parameters are " + joined(launch.names));
+}
+
+/// Whether number and types of the arguments are those of the kernel's parameters.
+bool Run::takes(const stdlib::Entry& entry, const Launch& launch) const {
+    const std::vector<KernelParameter> parameters = parameters_of(entry.kernel());
+    if (parameters.size() != launch.options->arguments.size()) return false;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const ir::Parameter& parameter = entry.kernel().parameters[parameters[i].number];
+        const ParsedArgument& given = original(launch, i);
+        const bool is_value = parameter.access == ir::Access::Value;
+        const ir::Type wanted = is_value ? parameter.type : parameter.element;
+        const bool same_type =
+            given.type.type == wanted || (given.type.raw && given.type.bytes() == info(wanted).bytes);
+        if (is_value != (given.kind == ParsedArgument::Kind::Scalar) || !same_type) return false;
+    }
+    return true;
+}
+
+const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
+    const std::string& name = launch.options->what;
+    const stdlib::Alias* alias = stdlib::find(name) ? nullptr : stdlib::find_alias(name);
+    if (!alias || !alias->chooses) return find_kernel(name);
+    for (const stdlib::Candidate& candidate : alias->kernels)
+        for (const stdlib::Entry* entry : stdlib::entries_of(candidate)) {
+            if (!takes(*entry, launch)) continue;
+            const std::vector<KernelParameter> parameters = parameters_of(entry->kernel());
+            const auto columns = std::ranges::find(parameters, "columns", &KernelParameter::name);
+            const bool fits =
+                columns == parameters.end() ||
+                argument(launch, std::size_t(columns - parameters.begin())).bits <= candidate.most_columns;
+            if (fits) return *entry;
+        }
+    throw Error(fmt::format("'{}' is one of {}, and none takes these arguments", name, names_of(*alias)),
+                "`ikat kernels NAME` tells what each takes");
+}
+
+/// One that counts what a launch does and moves, where a report is asked for and it can.
+runtime::Device Run::open_device() {
+    if (!options_.check.empty()) setenv("IKAT_CHECK", options_.check.c_str(), 1);  // as if the user had
+    return runtime::Device::open({.device = options_.device,
+                                  .step_budget = options_.steps,
+                                  .schedule = options_.schedule,
+                                  .traffic = options_.report.empty() ? nullptr : &traffic_});
+}
+
+/// To standard error, so that what the run prints stays clean.
+void Run::print_report(const runtime::Device& device, const Launch& launch) {
+    if (options_.report.empty()) return;
+    std::span<emulator::LaunchTraffic> traffic;
+    if (launch.traffic) traffic = std::span(traffic_).subspan(*launch.traffic, 1);
+    for (emulator::LaunchTraffic& each : traffic) arguments_.sort(each.buffers);
+    ReportOptions wanted = report_options();
+    wanted.threads_per_block = std::uint32_t(launch.launched.threads.count());
+    wanted.dynamic_shared_bytes = launch.launched.dynamic_shared_bytes;
+    const KernelReport made =
+        launch.file ? report(launch.file->module, launch.entry.name, wanted)
+                    : report(compile(launch.kernel->kernel(), {.target = device.properties().target, .pressure = true}),
+                             wanted);
+    std::fflush(stdout);
+    fmt::print(stderr, "{}", render(made, options_.report, traffic));
+}
+
+/// What is passed for an argument that is a scalar or a buffer.
+std::uint64_t Run::bits(const ParsedArgument& argument, std::size_t number) const {
+    if (argument.kind == ParsedArgument::Kind::Same) return arguments_.address(argument);
+    return arguments_.buffer(number) ? arguments_.buffer(number)->address() : argument.bits;
+}
+
+/// Of a value that is not a buffer of its own.
+std::vector<std::byte> Run::bytes_of(const ParsedArgument& value) const {
+    if (value.kind == ParsedArgument::Kind::Structure)
+        return pack_structure(value, [this](const ParsedArgument& field) { return arguments_.address(field); });
+    if (value.contents) return *value.contents;
+    const bool is_address = value.kind == ParsedArgument::Kind::Same;
+    const std::uint64_t bits = is_address ? arguments_.address(value) : value.bits;
+    const auto bytes = std::as_bytes(std::span(&bits, 1)).first(is_address ? 8 : value.type.bytes());
+    return {bytes.begin(), bytes.end()};
+}
+
+runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
+    File& file = *launch.file;
+    if (!file.loaded) file.loaded = device.load(file.text, file.module.file, false);
+    for (const Setting& setting : launch.settings)
+        device.set_variable(*file.loaded, setting.name, bytes_of(setting.value));
+    std::vector<std::vector<std::byte>> structures(launch.size());
+    std::vector<PassedValue> values;
+    for (std::size_t i = 0; i < launch.size(); ++i) {
+        if (launch.entry.parameters[i].is_array) structures[i] = bytes_of(argument(launch, i));
+        values.push_back({.bits = bits(argument(launch, i), launch.first + i), .bytes = structures[i]});
+    }
+    const runtime::Grid grid{*launch.grid, *launch.block, launch.options->shared.value_or(0)};
+    device.launch(*file.loaded, launch.entry.name, grid, pack(launch.entry, values));
     return grid;
 }
 
-void run_kernel(const RunOptions& options, Arguments& arguments) {
-    const stdlib::Entry& entry = find_kernel(options.what);
-    if (!options.entry.empty() && options.entry != entry.name)
-        throw Error(fmt::format("'{}' has no entry '{}'", options.what, options.entry), "--entry is for PTX files");
-    const ast::Kernel& kernel = entry.kernel();
-    const std::vector<KernelParameter> parameters = parameters_of(kernel);
-    std::vector<std::string> names;
-    for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
-    check_count(kernel.name, names.size(), arguments.size(), joined(names));
-
-    Traffic traffic;
-    const runtime::Device device = open_device(options, traffic);
-    arguments.upload(device, names);
-    std::vector<runtime::Argument> launched;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        launched.push_back(as_argument(arguments, i, kernel.parameters[parameters[i].number]));
-        if (parameters[i].view)
-            append_shape(parameters[i], arguments[i].text, arguments[arguments.original(i)], launched);
-    }
-    runtime::check_arguments(kernel, launched, {});
-    const runtime::Grid grid = choose_grid(options, entry, launched);
-    device.launch({kernel}, {grid, Location{}}, launched);
-    arguments.write_outputs();
-    print_report(options, grid, arguments, traffic, [&](const ReportOptions& wanted) {
-        return report(compile(kernel, {.target = device.properties().target, .pressure = true}), wanted);
-    });
+/// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
+runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const {
+    const NumberType given = original(launch, i).type;
+    const ir::Type wanted = parameter.access == ir::Access::Value ? parameter.type : parameter.element;
+    const ir::Type type = given.raw && info(given.type).bytes == info(wanted).bytes ? wanted : given.type;
+    const Arguments::Buffer* buffer = arguments_.buffer(launch.first + i);
+    return {.type = type,
+            .bits = argument(launch, i).bits,
+            .memory = buffer ? &buffer->memory() : nullptr,
+            .offset = argument(launch, i).offset};
 }
 
-void run(const RunOptions& options) {
+/// Grid and block are what the launch helper chooses where the command line does not say.
+runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launch) {
+    const ast::Kernel& kernel = launch.kernel->kernel();
+    std::vector<runtime::Argument> launched;
+    for (std::size_t i = 0; i < launch.size(); ++i) {
+        launched.push_back(as_argument(launch, i, kernel.parameters[launch.parameters[i].number]));
+        if (launch.parameters[i].view)
+            append_shape(launch.parameters[i], argument(launch, i).text, original(launch, i), launched);
+    }
+    runtime::check_arguments(kernel, launched, {});
+    runtime::Grid grid = launch.kernel->grid(launched, launch.block ? std::uint32_t(launch.block->count()) : 0);
+    if (launch.grid) grid.blocks = *launch.grid;
+    if (launch.block) grid.threads = *launch.block;
+    grid.dynamic_shared_bytes = launch.options->shared.value_or(grid.dynamic_shared_bytes);
+    device.launch({kernel}, {grid, Location{}}, launched);
+    return grid;
+}
+
+/// What each launch says for itself.
+void add_launch_options(CLI::App& command, LaunchOptions& options) {
+    command.add_option("WHAT", options.what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
+        ->required();
+    command.add_option("ARG", options.arguments, "The kernel's arguments, see below")->expected(0, -1);
+    command.add_option("--entry", options.entry, "Which entry of a file that has several; a part of its name will do");
+    command.add_option("--grid", options.grid, "Blocks: X[,Y[,Z]]; required for a file");
+    command.add_option("--block", options.block, "Threads per block: X[,Y[,Z]]; required for a file");
+    command.add_option("--shared", options.shared, "Bytes of dynamic shared memory per block");
+    command.add_option("--link", options.links, "Another file, with functions and variables that the first uses")
+        ->type_name("FILE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.add_option("--set", options.set, "NAME=VALUE: what a .global or .const variable of a file holds first")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// What stands behind a --then.
+LaunchOptions parse_launch(std::vector<std::string> words) {
+    LaunchOptions options;
+    CLI::App command("", "ikat run ... --then");
+    command.set_help_flag();
+    add_launch_options(command, options);
+    std::ranges::reverse(words);  // as CLI11 takes them
+    command.parse(std::move(words));
+    return options;
+}
+
+void run(RunOptions& options, const std::vector<std::vector<std::string>>& then) {
     check_report_format(options.report);
-    Arguments arguments(options.arguments);
-    options.what.ends_with(".ptx") ? run_file(options, arguments) : run_kernel(options, arguments);
+    for (const std::vector<std::string>& words : then) options.launches.push_back(parse_launch(words));
+    Run{options}();
 }
 
 }  // namespace
 
-void add_run(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("run", "Run a kernel of the standard library or of a PTX file");
+void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
+    CLI::App* command = app.add_subcommand("run", "Run kernels of the standard library or of PTX files");
     auto options = std::make_shared<RunOptions>();
-    command->add_option("WHAT", options->what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
-        ->required();
-    command->add_option("ARG", options->arguments, "The kernel's arguments, see below")->expected(0, -1);
-    command->add_option("--entry", options->entry, "Which entry of a file that has several");
-    command->add_option("--grid", options->grid, "Blocks: X[,Y[,Z]]; required for a file");
-    command->add_option("--block", options->block, "Threads per block: X[,Y[,Z]]; required for a file");
-    command->add_option("--shared", options->shared, "Bytes of dynamic shared memory per block");
+    options->launches.emplace_back();
+    add_launch_options(*command, options->launches[0]);
     command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
     command->add_option("--check", options->check,
                         "registers: the emulator finds the use of registers that nothing has assigned, too");
@@ -269,10 +411,12 @@ void add_run(CLI::App& app) {
     command->add_option(
         "--steps", options->steps,
         "How many instructions a warp may execute between two barriers; more are an endless loop; else 10^9");
-    add_report_option(*command, options->report,
-                      "Print what the kernel takes of the device and, on the emulator, moves, to standard error");
+    command->add_flag("--unchecked", options->unchecked, "Run a file even if its PTX is not what ptxas takes");
+    add_report_option(
+        *command, options->report,
+        "Print what the kernel takes of the device and, on the emulator, does and moves, to standard error");
     command->footer(argument_help);
-    command->callback([options] { run(*options); });
+    command->callback([options, then = std::move(then)] { run(*options, then); });
 }
 
 }  // namespace ikat::cli

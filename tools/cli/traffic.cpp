@@ -21,7 +21,9 @@ void each_direction(const emulator::BufferTraffic& buffer, auto&& f) {
 std::string to_text(const emulator::LaunchTraffic& traffic) {
     std::size_t width = 6;
     for (const auto& buffer : traffic.buffers) width = std::max(width, buffer.name.size());
-    std::string out = "\nglobal memory, in bytes\n";
+    std::string out = fmt::format("\nexecuted      {} warp instructions, {} by lanes\n", traffic.warp_instructions,
+                                  traffic.lane_instructions);
+    out += "\nglobal memory, in bytes\n";
     out += fmt::format("   {:{}}           {:>11} {:>12} {:>12} {:>12}  efficiency\n", "buffer", width, "accesses",
                        "requested", "moved", "touched");
     for (const auto& buffer : traffic.buffers)
@@ -34,6 +36,10 @@ std::string to_text(const emulator::LaunchTraffic& traffic) {
 }
 
 void add_traffic(Json& json, const emulator::LaunchTraffic& traffic) {
+    json.key("executed"), json.open('{');
+    json.number("warp_instructions", traffic.warp_instructions);
+    json.number("lane_instructions", traffic.lane_instructions);
+    json.close('}');
     json.key("traffic"), json.open('[');
     for (const auto& buffer : traffic.buffers) {
         json.open('{');

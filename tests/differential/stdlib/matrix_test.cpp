@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that multiply, move and reduce, against plain loops in double: dot products and maxima, transposition, rotary
 // embedding, caches, matrix times vector, convolution.
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "stdlib/conv2d.hpp"
@@ -306,6 +308,20 @@ TEST_CASE("rotary embedding, both forms, forward and backward") {
         for (const float sign : {1.0f, -1.0f}) { IKAT_EACH_TYPE(check_rope, neox, sign); }
 }
 TEST_CASE("kv_scatter writes the rows of its slots and no others") { IKAT_EACH_TYPE(check_scatter); }
+TEST_CASE("kv_scatter keeps the bits of NaNs") {
+    const runtime::Device device = test::open_device();
+    const std::vector<std::uint16_t> bits{0x7c01, 0x7fff, 0xfe00, 0xffff, 0x7e12, 0xfc05, 0x8000, 0x0001, 0x7d00};
+    for (const std::size_t width : {9u, 8u, 2u}) {  // elements, whole vectors, vectors of 4 bytes
+        std::vector<half> x;
+        for (std::size_t i = 0; i < width; ++i) x.push_back(std::bit_cast<half>(bits[i]));
+        const auto from = device.upload(x);
+        const auto slots = device.upload(std::vector<std::uint32_t>{1});
+        auto cache = device.upload(std::vector<half>(2 * width));
+        stdlib::kv_scatter(device, from, slots, cache, std::uint32_t(width));
+        const auto got = cache.download();
+        CHECK(std::memcmp(got.data() + width, bits.data(), width * 2) == 0);
+    }
+}
 TEST_CASE("matrix times vector and the naive product of any shape") { IKAT_EACH_TYPE(check_products); }
 TEST_CASE("convolution with stride, padding, dilation and groups") { IKAT_EACH_TYPE(check_convolution); }
 

@@ -2,10 +2,12 @@
 // Softmax and the norms against their host references, over shapes that are kept in registers, streamed in vectors and
 // streamed by elements.
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "stdlib/norm.hpp"
 #include "stdlib/reference.hpp"
+#include "stdlib/registry.hpp"
 #include "stdlib/softmax.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -128,7 +130,100 @@ void check_residual() {
     }
 }
 
+/// Elements whose squares f32 cannot hold, and whose sums it cannot hold either.
+template <class T>
+void check_large_norms() {
+    const runtime::Device device = test::open_device();
+    for (const auto& [rows, columns] : {Shape{3, 7}, {2, 64}, {2, 1000}, {1, 10007}})
+        for (const float largest : {0x1.8p64f, 0x1p127f}) {
+            INFO("rows, columns, largest = " << rows << ", " << columns << ", " << largest);
+            const auto x = test::random_elements<T>(std::size_t(rows) * columns, columns, 0.25f * largest, largest);
+            const auto gamma = test::random_elements<T>(columns, 1);
+            const std::vector<T> zeros(x.size(), T(0.0f));
+            const auto rms = reference::rmsnorm(floats(x), floats(gamma), rows, columns, double(1e-5f));
+            for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"})
+                Case()
+                    .in(x)
+                    .in(gamma)
+                    .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
+                    .number(rows)
+                    .number(columns)
+                    .number(1e-5f)
+                    .run(device, test::name_of<T>(kernel));
+            const auto sum = floats(x);
+            Case()
+                .in(x)
+                .inout(zeros, {sum.begin(), sum.end()}, {0})
+                .in(gamma)
+                .template out<T>(rms, bounds<T>(rms, {}, 0, columns))
+                .number(rows)
+                .number(columns)
+                .number(1e-5f)
+                .run(device, test::name_of<T>("fused_residual_rmsnorm"));
+            const auto layer = reference::layernorm(floats(x), {}, {}, rows, columns, double(1e-5f));
+            Case()
+                .in(x)
+                .template out<T>(layer, bounds<T>(layer, {}, 16, columns))
+                .number(rows)
+                .number(columns)
+                .number(1e-5f)
+                .run(device, test::name_of<T>("layernorm_plain"));
+        }
+}
+
+/// What a kernel without other parameters makes of rows.
+template <class T>
+std::vector<T> of_rows(const runtime::Device& device, const std::string& kernel, const std::vector<T>& x,
+                       std::uint32_t rows, std::uint32_t columns) {
+    const stdlib::Entry* entry = stdlib::find(kernel);
+    REQUIRE(entry != nullptr);
+    const auto from = device.upload(x);
+    const auto to = device.buffer<T>(x.size());
+    const runtime::Argument arguments[] = {{.type = ir::type_of<T>, .memory = &from.memory()},
+                                           {.type = ir::type_of<T>, .memory = &to.memory()},
+                                           {.type = ir::Type::U32, .bits = rows},
+                                           {.type = ir::Type::U32, .bits = columns}};
+    const std::span<const runtime::Argument> list(arguments);
+    device.launch(runtime::CapturedKernel{entry->kernel()}, entry->grid(list, 0), list);
+    return to.download();
+}
+
+/// softmax(x + c) = softmax(x), bit for bit, where x + c is exact; with c = -1000 all of a row is far below what exp
+/// does not round to 0.
+template <class T>
+void check_shifted(const char* kernel) {
+    const runtime::Device device = test::open_device();
+    const float step = std::is_same_v<T, bfloat16> ? 8.0f : std::is_same_v<T, half> ? 1.0f : 0.0625f;
+    const float shift = std::is_same_v<T, bfloat16> ? 1024.0f : 1000.0f;
+    for (const auto& [rows, columns] : shapes) {
+        INFO(kernel << ", rows, columns = " << rows << ", " << columns);
+        std::vector<T> x, above, below;
+        for (const float v : test::random_elements<float>(std::size_t(rows) * columns, columns, -3, 3)) {
+            const float exact = std::round(v) * step;
+            x.push_back(T(exact)), above.push_back(T(exact + shift)), below.push_back(T(exact - shift));
+            REQUIRE(float(above.back()) == exact + shift);
+            REQUIRE(float(below.back()) == exact - shift);
+        }
+        const std::string name = test::name_of<T>(kernel);
+        const auto same = [](const std::vector<T>& a, const std::vector<T>& b) {
+            return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+        };
+        const auto want = of_rows(device, name, x, rows, columns);
+        CHECK(same(of_rows(device, name, above, rows, columns), want));
+        CHECK(same(of_rows(device, name, below, rows, columns), want));
+    }
+}
+
 }  // namespace
+
+TEST_CASE("norms of rows whose squares and sums overflow") {
+    check_large_norms<float>(), check_large_norms<bfloat16>();
+}
+TEST_CASE("softmax of x + c is that of x") {
+    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online", "log_softmax"}) {
+        IKAT_EACH_TYPE(check_shifted, kernel);
+    }
+}
 
 TEST_CASE("softmax of any shape") {
     for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online"}) {

@@ -2,6 +2,7 @@
 // Each kernel of the library on a device against its host reference in double: sizes 0, 1, tails and whole tiles,
 // random inputs, outputs poisoned before each run. Tolerances follow from the operation: 0 where one rounding is made
 // or none, k * eps * sum |a b| for sums of k terms.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -84,6 +85,19 @@ TEST_CASE("saxpy is one fused multiply-add per element") {
         for (std::size_t i = 0; i < n; ++i) wrong += got[i] != std::fma(1.7f, x[i], y[i]);
         CHECK(wrong == 0);
     }
+}
+
+TEST_CASE("gemm of more rows than a grid has blocks in y") {
+    const std::uint32_t rows = 65535 * 64 + 65;
+    const runtime::Grid grid = stdlib::gemm_tiled_grid(rows, 1);
+    CHECK(grid.blocks.y <= 65535);
+    CHECK(std::uint64_t(grid.blocks.y) * grid.blocks.z * 64 >= rows);
+    const runtime::Device device = test::open_device();
+    auto C = device.upload(std::vector<float>(rows, 1.0f), "C");
+    const auto none = device.buffer<float>(0);
+    stdlib::gemm(device, none, none, C, rows, 1, 0);
+    const auto got = C.download();
+    CHECK(std::ranges::count(got, 0.0f) == std::ptrdiff_t(got.size()));
 }
 
 TEST_CASE("sum and max of f32") { check_reductions<float>(); }

@@ -72,7 +72,7 @@ Measured measure(const stdlib::Entry& entry, const TrafficRow& row) {
         else
             out.minimum += parameter.access == ir::Access::InOut ? 2 * bytes : bytes;
     }
-    device.launch(runtime::CapturedKernel{entry.kernel()}, entry.grid(arguments), arguments);
+    device.launch(runtime::CapturedKernel{entry.kernel()}, entry.grid(arguments, 0), arguments);
     for (const emulator::BufferTraffic& buffer : traffic.at(0).buffers) {
         const auto is_of = [&](const runtime::Argument& a) {
             return a.memory && a.memory->address() == buffer.address;

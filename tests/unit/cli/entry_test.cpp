@@ -84,7 +84,7 @@ TEST_CASE("entry: arguments must fit") {
     CHECK(refused(4, "b8[24]:0").empty());
     for (const char* wrong : {"b64:1", "b8[23]:0", "b8[24]", "&1"})
         CHECK_THAT(refused(4, wrong),
-                   contains("a structure of 24 bytes, passed by value: write its bytes as b8[24]:@file.bin"));
+                   contains("a structure of 24 bytes, passed by value: write its fields as b8[24]:{u32:7,&0}"));
     CHECK_THAT(refused(4, "b8[24]:0=>-"), contains("has no output"));
 }
 

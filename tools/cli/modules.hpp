@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX files as one module.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/ptx/module.hpp"
+
+namespace ikat::cli {
+
+/// The file, or the files linked, whose lines are then those of the linked text. Throws Error for PTX that does not
+/// parse or, if it is to be checked, that ptxas would refuse.
+nvptx::Module read_modules(const std::vector<std::string>& paths, bool check);
+
+}  // namespace ikat::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/run_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/support/write_file.hpp"
+
+namespace ikat::cli {
+
+using Kind = ParsedArgument::Kind;
+
+Arguments::Arguments(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
+    for (const ParsedArgument& argument : parsed_) {
+        if (argument.kind == Kind::Same) check_same(argument, argument.text);
+        for (const ParsedArgument& field : argument.fields)
+            if (field.kind == Kind::Same) check_same(field, argument.text);
+    }
+    for (std::size_t i = 0; i < size(); ++i) check_output(parsed_[i], parsed_[original(i)].type);
+    check_outputs_differ();
+}
+
+void Arguments::check_same(const ParsedArgument& same, const std::string& text) const {
+    if (same.same >= size() || parsed_[same.same].kind != Kind::Buffer)
+        throw Error(fmt::format("argument '{}': argument {} is no buffer", text, same.same),
+                    "&N names an argument, counted from 0, that is written as a buffer");
+    const ParsedArgument& buffer = parsed_[same.same];
+    const std::uint64_t bytes = buffer.elements * buffer.type.bytes();
+    if (same.offset > bytes)
+        throw Error(fmt::format("argument '{}': the buffer of argument {} has {} bytes", text, same.same, bytes),
+                    "&N+BYTES is a place inside of the buffer");
+}
+
+/// Two outputs in one file would leave the second alone there.
+void Arguments::check_outputs_differ() const {
+    std::map<std::string, const ParsedArgument*> taken;
+    for (const ParsedArgument& argument : parsed_) {
+        if (argument.output.empty() || argument.output == "-") continue;
+        const auto [earlier, is_new] = taken.emplace(resolved(argument.output), &argument);
+        if (!is_new)
+            throw Error(fmt::format("arguments '{}' and '{}' are written to the same file", earlier->second->text,
+                                    argument.text),
+                        "give each a file of its own");
+    }
+}
+
+std::uint64_t Arguments::address(const ParsedArgument& same) const {
+    return buffers_[same.same]->address() + same.offset;
+}
+
+void Arguments::upload(const runtime::Device& device, const std::vector<std::string>& names) {
+    buffers_.resize(size());
+    for (std::size_t i = 0; i < size(); ++i) {
+        ParsedArgument& argument = parsed_[i];
+        if (argument.kind != Kind::Buffer) continue;
+        buffers_[i] = device.buffer<std::uint8_t>(argument.elements * argument.type.bytes(), names[i]);
+        if (!argument.contents) continue;
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(argument.contents->data());
+        buffers_[i]->upload({bytes, argument.contents->size()});
+    }
+}
+
+void Arguments::sort(std::vector<emulator::BufferTraffic>& buffers) const {
+    const auto position = [&](const emulator::BufferTraffic& of) {
+        std::size_t i = 0;
+        while (i < size() && !(buffer(i) && buffer(i)->address() == of.address)) ++i;
+        return std::pair(i, of.address);
+    };
+    std::ranges::sort(buffers, {}, position);
+}
+
+void Arguments::write_outputs() const {
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (parsed_[i].output.empty()) continue;
+        const ParsedArgument& owner = parsed_[original(i)];
+        std::vector<std::byte> contents(buffer(i)->size());
+        buffer(i)->download({reinterpret_cast<std::uint8_t*>(contents.data()), contents.size()});
+        write_output(parsed_[i].output, owner.type, owner.shape, contents);
+    }
+}
+
+}  // namespace ikat::cli
