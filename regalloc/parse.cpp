@@ -114,7 +114,7 @@ struct Parser {
 
     std::uint16_t position(const std::vector<Value>& values, const char* what) {
         const auto found = std::ranges::find(values, value());
-        if (found == values.end()) fail(std::string("a tied pair names no ") + what);
+        if (found == values.end()) fail(std::string("a tied pair names no ").append(what));
         return std::uint16_t(found - values.begin());
     }
     void instruction(BasicBlock& block) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rule of simplify, on its own: an instance of its left side is built from the pattern itself, at each type, with
 // values and constants at the edges of the types; the rule must match it, and the right side must give the same bits.
+#include <functional>
 #include <map>
 #include <random>
 
@@ -103,7 +104,7 @@ private:
     }
 
     /// Makes values and constants of the given kinds, builds the left side of them, rewrites it and compares.
-    bool check(Type type, const Kinds& kinds, auto&& build, Rewrite rewrite) {
+    bool check(Type type, const Kinds& kinds, const std::function<Value(Match&)>& build, Rewrite rewrite) {
         Function fn;
         fn.name = "rule";
         fn.parameters = {{.name = "in", .access = Access::In, .element = Type::U32},
