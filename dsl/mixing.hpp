@@ -15,8 +15,8 @@ template <class L, class R>
 struct TypesMatch {
     static constexpr bool match = false;
     template <class A, class B>
-    static constexpr bool are =
-        (std::is_same_v<L, A> && std::is_same_v<R, B>) || (std::is_same_v<L, B> && std::is_same_v<R, A>);
+    static constexpr bool are = (std::is_same_v<L, A> && std::is_same_v<R, B>) ||
+                                (std::is_same_v<L, B> && std::is_same_v<R, A>);
 #define IKAT_MIXED(A, B, a, b) \
     static_assert(!are<A, B>, a " and " b " do not mix: convert one with cast<" a ">() or cast<" b ">()");
 // Each list is the one before and one type more; X pairs the type T of the name t with each of them.

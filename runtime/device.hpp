@@ -37,12 +37,12 @@ struct OpenOptions {
     int ordinal = 0;            // which CUDA device, from 0
     std::string_view target{};  // compile for this target instead of the device's own
     // The emulator's:
-    std::uint32_t threads = 0;        // host threads; 0: IKAT_THREADS, else one per core
-    std::uint64_t step_budget = 0;    // instructions of a warp between two of its barriers; 0: 10^9. More are endless
+    std::uint32_t threads = 0;      // host threads; 0: IKAT_THREADS, else one per core
+    std::uint64_t step_budget = 0;  // instructions of a warp between two of its barriers; 0: 10^9. More are endless
     // The order in which warps run: "0" in turn, "7" by a seed, "7,lanes" of the lanes of a warp that have parted, too,
     // "random" by a seed that is drawn and printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     std::string_view schedule{};
-    std::string* printed = nullptr;   // what kernels print is appended here instead of going to stdout
+    std::string* printed = nullptr;  // what kernels print is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
 };
 

@@ -117,9 +117,9 @@ TEST_CASE("the text of a check that fails is the error's") {
     std::string printed;
     const auto device = runtime::Device::open({.device = "emulator", .printed = &printed});
     auto x = device.upload(std::vector<float>(65, 1.5f), "x");
-    CHECK_THROWS_WITH(device.launch(checks, runtime::Grid{{1}, {64}}, x, 40u),
-                      Catch::Contains("check failed: 40 is not below 0x28: 1.50%, in") &&
-                          Catch::Contains("language_test.cpp:"));
+    CHECK_THROWS_WITH(
+        device.launch(checks, runtime::Grid{{1}, {64}}, x, 40u),
+        Catch::Contains("check failed: 40 is not below 0x28: 1.50%, in") && Catch::Contains("language_test.cpp:"));
     CHECK_THAT(printed, Catch::Contains("check failed: 63 is not below 0x28: 1.50%\n"));
 }
 
