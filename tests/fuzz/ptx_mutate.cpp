@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated PTX: the parser either refuses a text with a place in it, or what it made prints to a text that parses and
-// prints to itself. It never crashes. The seed is fixed; IKAT_FUZZ_COUNT=n asks for more rounds than the default.
-#include <cstdlib>
-
+// prints to itself. It never crashes. IKAT_FUZZ_COUNT=n asks for so many rounds, IKAT_FUZZ_SEED=n for others.
 #include "codegen/ptx/check.hpp"
 #include "codegen/ptx/module.hpp"
 #include "codegen/support/diagnostic.hpp"
@@ -33,8 +31,7 @@ std::string complaint(const std::string& text, int& parsed) {
 }  // namespace
 
 TEST_CASE("mutated PTX is refused with a place, or prints to what prints to itself") {
-    const char* asked = std::getenv("IKAT_FUZZ_COUNT");
-    const int rounds = asked ? std::atoi(asked) : 200000;
+    const auto rounds = int(ikat::test::seed_count(200000));
     ikat::tests::Mutator mutator(
         ikat::tests::corpus({"/tests/golden/ptx", "/tests/golden/errors", "/tests/fuzz/corpus"}));
     int parsed = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated kernels on the emulator: they run to their end, or an Error says why not. It never crashes and never hangs.
-// IKAT_FUZZ_COUNT=n asks for more rounds than the default. A text that crashes is left in ptx_run_last.ptx of the
-// temporary folder.
+// IKAT_FUZZ_COUNT=n asks for so many rounds, IKAT_FUZZ_SEED=n for others; a text that crashes is then left in
+// ptx_run_last.ptx of the temporary folder.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,8 +23,8 @@ TEST_CASE("the corpus runs") {
 }
 
 TEST_CASE("mutated kernels run, or an error says why not") {
-    const char* asked = std::getenv("IKAT_FUZZ_COUNT");
-    const int rounds = asked ? std::atoi(asked) : 10000;
+    const bool asked = std::getenv("IKAT_FUZZ_COUNT") || std::getenv("IKAT_FUZZ_SEED");
+    const auto rounds = int(ikat::test::seed_count(10000));
     ikat::tests::WordMutator mutator(ikat::tests::corpus({"/tests/fuzz/corpus"}));
     const std::filesystem::path last = std::filesystem::temp_directory_path() / "ptx_run_last.ptx";
     int reached[4] = {};

@@ -5,7 +5,6 @@
 // IKAT_FUZZ_SEED sets the first seed, IKAT_FUZZ_COUNT the number of problems.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <random>
 
 #include "regalloc/stages.hpp"
@@ -13,17 +12,12 @@
 #include "tests/catch.hpp"
 #include "tests/fuzz/regalloc/executor.hpp"
 #include "tests/fuzz/regalloc/random_problem.hpp"
+#include "tests/fuzz/seeds.hpp"
 
 namespace ikat::regalloc::fuzz {
 namespace {
 
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-const std::uint64_t first_seed = from_environment("IKAT_FUZZ_SEED", 1);
-const std::uint64_t problem_count = from_environment("IKAT_FUZZ_COUNT", 400);
+const std::uint64_t first_seed = test::first_seed(1), problem_count = test::seed_count(400);
 
 std::uint32_t size_of(std::uint64_t seed) { return 1 + std::uint32_t(seed * 7919 % 120); }
 
