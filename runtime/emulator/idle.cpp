@@ -2,7 +2,6 @@
 #include "runtime/emulator/idle.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "runtime/emulator/handlers_control.hpp"
@@ -98,7 +97,7 @@ bool Watch::after() {
         if (split.wait == Split::Wait::None) ready |= split.mask;
     const std::span<const std::byte> local = local_memory();
     const auto same = [&](const std::byte* bytes, std::size_t count, std::size_t at) {
-        return std::memcmp(bytes_.data() + at, bytes, count) == 0;
+        return std::equal(bytes, bytes + count, bytes_.begin() + std::ptrdiff_t(at));  // count may be 0, bytes null
     };
     if (!(ready & ~ran_) && same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
         same(local.data(), local.size(), kernel_.register_bytes))

@@ -66,7 +66,7 @@ if(pkg_config)
   cmake_path(GET folder PARENT_PATH libraries)
   run(${COMPILER} ${debug} ${scratch}/row_sum.o -o ${scratch}/row_sum ${flags} -Wl,-rpath,${libraries})
   run(${scratch}/row_sum)
-  expect("row 4: ")
+  expect("1000\n1000\n1000\n1000\n1000\n")
 endif()
 
 # The Debian package, unpacked.
