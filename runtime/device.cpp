@@ -42,10 +42,10 @@ unsigned threads_from_environment() {
     return threads;
 }
 
-bool checks_registers() {
-    const std::string_view text = environment("IKAT_CHECK");
+bool checks_registers(std::string_view asked) {
+    const std::string_view text = asked.empty() ? environment("IKAT_CHECK") : asked;
     if (!text.empty() && text != "registers")
-        throw Error(fmt::format("IKAT_CHECK is '{}'", text),
+        throw Error(fmt::format("there is no check '{}'{}", text, asked.empty() ? " (from IKAT_CHECK)" : ""),
                     "what can be asked for is registers: that each has been assigned before it is used");
     return text == "registers";
 }
@@ -54,7 +54,7 @@ emulator::Options emulator_options(const OpenOptions& options) {
     emulator::Options out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
-    out.check_registers = checks_registers();
+    out.check_registers = checks_registers(options.check);
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };

@@ -42,6 +42,8 @@ struct OpenOptions {
     // The order in which warps run: "0" in turn, "7" by a seed, "7,lanes" of the lanes of a warp that have parted, too,
     // "random" by a seed that is drawn and printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     std::string_view schedule{};
+    // "registers": finds the use of registers that nothing has assigned, too, and is slower; empty: IKAT_CHECK.
+    std::string_view check{};
     std::string* printed = nullptr;  // what kernels print is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
 };

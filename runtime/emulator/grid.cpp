@@ -8,6 +8,7 @@
 //
 // With one thread everything happens in one order. With several, what blocks do to memory interleaves as on a device,
 // and findings and printed text still come in the order of the blocks.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -85,7 +86,8 @@ private:
             const Block::Turn turn = block.run(steps);
             end_turn(block, turn, generation);
             if (turn == Block::Turn::Ended) return true;
-            return state_.stop && (block.index() > failed_block_ || turn == Block::Turn::Waits);
+            // Of those that all wait for ever, each says so itself, so that the first is named.
+            return state_.stop && (block.index() > failed_block_ || (turn == Block::Turn::Waits && !stuck_));
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (block.index() < failed_block_) {
@@ -166,7 +168,7 @@ private:
     std::uint64_t ended_ = 0, generation_ = 0;
     std::set<std::uint64_t> waiting_;  // blocks that have said so in this generation
     std::atomic<bool> somebody_waits_ = false;
-    bool stuck_ = false;
+    std::atomic<bool> stuck_ = false;
     const Clock::time_point began_ = Clock::now();
     Clock::time_point next_progress_ = began_ + state_.options.progress_interval;
     std::map<std::uint64_t, std::string> outputs_;

@@ -270,10 +270,10 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
 
 /// One that counts what a launch does and moves, where a report is asked for and it can.
 runtime::Device Run::open_device() {
-    if (!options_.check.empty()) setenv("IKAT_CHECK", options_.check.c_str(), 1);  // as if the user had
     return runtime::Device::open({.device = options_.device,
                                   .step_budget = options_.steps,
                                   .schedule = options_.schedule,
+                                  .check = options_.check,
                                   .traffic = options_.report.empty() ? nullptr : &traffic_});
 }
 

@@ -361,6 +361,37 @@ TEST_CASE("a finding says what repeats its order of warps") {
     CHECK(failure(first.substr(at, first.find(' ', at) - at)) == first);
 }
 
+/// out[0] = a register that nothing has assigned.
+constexpr const char* unassigned = R"(.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %r1; .reg .b64 %d1;
+    ld.param.u64 %d1, [out]; st.global.u32 [%d1], %r1; ret;
+}
+)";
+
+TEST_CASE("registers that nothing has assigned are found where the options or the environment ask for it") {
+    const auto result = [](std::string_view check) {
+        return message_of([&] {
+            const Device device = Device::open({.device = "emulator", .check = check});
+            const Module module = device.load(unassigned, "unassigned.ptx");
+            Buffer<std::uint32_t> out = device.buffer<std::uint32_t>(1, "out");
+            const Argument list[] = {{.type = ir::Type::U32, .memory = &out.memory()}};
+            device.launch(module, "k", {{1}, {1}}, pack(list));
+        });
+    };
+    const Environment nothing("IKAT_CHECK", "");
+    CHECK(result("") == "");
+    CHECK_THAT(result("registers"), contains("note: a register that nothing has assigned"));
+    CHECK_THAT(result("all"), contains("error: there is no check 'all'\n"));
+    const Environment registers("IKAT_CHECK", "registers");
+    CHECK_THAT(result(""), contains("note: a register that nothing has assigned"));
+    const Environment wrong("IKAT_CHECK", "all");
+    CHECK_THAT(result(""), contains("error: there is no check 'all' (from IKAT_CHECK)"));
+}
+
 TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kernel error") {
     const Device device = emulator();
     CHECK_THAT(message_of([&] { device.load("nonsense", "bad.ptx"); }), contains("bad.ptx:1"));
