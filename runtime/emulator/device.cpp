@@ -42,7 +42,7 @@ std::string repeat_with(const emulator::Options& options) {
                        options.seed && options.lanes ? ",lanes" : "");
 }
 
-/// What a fill or a copy takes of the host's memory at once; a multiple of every element.
+/// What a fill takes of the host's memory at once; a multiple of every element.
 constexpr std::size_t piece = 64 * 1024;
 
 class Device final : public Backend {
@@ -62,13 +62,8 @@ public:
 
     void write(std::uint64_t to, std::span<const std::byte> from, StreamHandle) override { memory_.write(to, from); }
     void read(std::uint64_t from, std::span<std::byte> to, StreamHandle) override { memory_.read(from, to); }
-    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
-        std::vector<std::byte> between(std::min(bytes, piece));
-        for (std::size_t done = 0; done < bytes; done += between.size()) {
-            const auto some = std::span(between).first(std::min(between.size(), bytes - done));
-            read(from + done, some, stream);
-            write(to + done, some, stream);
-        }
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle) override {
+        memory_.copy(to, from, bytes);
     }
     void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
         std::vector<std::byte> some;

@@ -41,6 +41,8 @@ public:
     /// Host copies; throw Error when the range is not inside one allocation.
     void write(std::uint64_t address, std::span<const std::byte> from);
     void read(std::uint64_t address, std::span<std::byte> to) const;
+    /// From buffer to buffer, which may be the same: what nothing has written stays so.
+    void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);
 
     struct State;

@@ -207,6 +207,22 @@ void Memory::State::note_written(std::uint64_t address, std::size_t bytes) {
         written::set(view.written, address - view.base, bytes, others);
 }
 
+void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+    const View source = find(from);
+    const std::uint64_t first = from - source.base;
+    if (!source.written || written::all(source.written, first, bytes)) return note_written(to, bytes);
+    const View target = find(to);
+    std::uint8_t* bits = target.written;
+    if (!bits) {  // all of it was: it is asked about again
+        const std::lock_guard lock(mutex_);
+        bits = buffers_.at(target.base).written;
+        std::memset(bits, 0xff, (target.bytes + 7) / 8);
+        cell_of(to).written.store(bits, std::memory_order_release);
+    }
+    const std::vector<std::uint8_t> from_bits(source.written + first / 8, source.written + (first + bytes + 7) / 8);
+    written::copy(bits, to - target.base, from_bits.data(), first % 8, bytes);
+}
+
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
     ++state_.running_;
@@ -230,6 +246,13 @@ void Memory::write(std::uint64_t address, std::span<const std::byte> from) {
     if (from.empty()) return;
     std::memcpy(state_->range(address, from.size(), "a copy to the device"), from.data(), from.size());
     state_->note_written(address, from.size());
+}
+
+void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+    if (bytes == 0) return;
+    const std::byte* const source = state_->range(from, bytes, "a copy from the device");
+    std::memmove(state_->range(to, bytes, "a copy to the device"), source, bytes);
+    state_->note_copied(to, from, bytes);
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {

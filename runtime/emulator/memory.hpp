@@ -111,6 +111,8 @@ struct Memory::State {
     std::byte* range(std::uint64_t address, std::size_t bytes, std::string_view what) const;
     /// Notes that a range inside one live buffer has been written.
     void note_written(std::uint64_t address, std::size_t bytes);
+    /// ... or copied from another, or the same: what nothing has written stays so.
+    void note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     /// The buffer, live or freed, in whose cell the address lies.
     std::optional<Buffer> describe(std::uint64_t address) const;
 

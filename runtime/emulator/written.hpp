@@ -55,4 +55,19 @@ inline void set(std::uint8_t* bits, std::uint64_t at, std::uint64_t count, bool 
     if (count % 8) change(p + count / 8, bits_from(0, count % 8), to, others);
 }
 
+/// [at, at + count) becomes what [first, first + count) of `from` is. The two may not overlap; other host threads may
+/// change the bits around.
+inline void copy(std::uint8_t* to, std::uint64_t at, const std::uint8_t* from, std::uint64_t first,
+                 std::uint64_t count) {
+    while (count) {
+        const std::uint64_t place = at % 8, here = std::min(8 - place, count);
+        unsigned bits = from[first / 8] >> first % 8;
+        if (first % 8 + here > 8) bits |= unsigned(from[first / 8 + 1]) << (8 - first % 8);
+        const std::uint8_t wanted = bits_from(place, here), is = std::uint8_t(bits << place) & wanted;
+        change(to + at / 8, is, true, here < 8);
+        change(to + at / 8, wanted & ~is, false, here < 8);
+        at += here, first += here, count -= here;
+    }
+}
+
 }  // namespace ikat::emulator::written

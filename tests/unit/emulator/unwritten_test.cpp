@@ -172,6 +172,35 @@ TEST_CASE("what a launch has written the next may read, and what it has not it m
                           x, 0u) == "no failure");
 }
 
+TEST_CASE("a copy from buffer to buffer carries what nothing has written") {
+    Machine machine;
+    const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+    const auto y = machine.empty<std::uint32_t>("y", 64), z = machine.buffer("z", std::vector<std::uint32_t>(64, 4));
+    const std::uint32_t nines[] = {9, 9, 9, 9, 9, 9, 9, 9, 9};
+    machine.memory.write(y + 20, std::as_bytes(std::span(nines)));  // words 5 to 13
+    machine.memory.copy(z + 4, y, 252);                             // are 6 to 14 of z
+    const auto reads = [&](std::uint64_t buffer, int offset, std::uint32_t count, int bytes = 4) {
+        const std::string text = "mad.wide.u32 %d5, %r1, " + std::to_string(bytes) + ", %d4; ld.global.u" +
+                                 std::to_string(8 * bytes) + " %r5, [%d5+" + std::to_string(offset) +
+                                 "]; st.global.u32 [%d1], %r5;";
+        return machine.failure(threads(text), {.block = {count, 1, 1}}, x, buffer, x, 0u);
+    };
+    CHECK(reads(z, 24, 9) == "no failure");
+    CHECK(reads(z, 0, 1) == "no failure");
+    CHECK_THAT(reads(z, 24, 10), contains("thread (9,0,0)"));
+    CHECK_THAT(reads(z, 20, 1), contains("offset 20 of buffer 'z'"));
+    CHECK_THAT(reads(z, 252, 1), contains("offset 252 of buffer 'z'"));
+    CHECK(machine.get<std::uint32_t>(z + 20, 10) == std::vector<std::uint32_t>{~0u, 9, 9, 9, 9, 9, 9, 9, 9, 9});
+    // Within one buffer, by an odd number of bytes: 20 to 55 of y are written, then 33 to 68.
+    machine.memory.copy(y + 13, y, 100);
+    for (const int unwritten : {32, 69}) CHECK_THAT(reads(y, unwritten, 1, 1), contains("stored to a buffer"));
+    CHECK(reads(y, 33, 32, 1) == "no failure");
+    CHECK(reads(y, 65, 4, 1) == "no failure");
+    machine.memory.copy(y, x, 256);
+    machine.memory.copy(z, y, 256);
+    CHECK(reads(z, 0, 32) == "no failure");
+}
+
 TEST_CASE("each block has shared memory of its own, and each call keeps the undefined apart") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));

@@ -218,6 +218,17 @@ TEST_CASE("fills and copies of more than a piece") {
     }
 }
 
+TEST_CASE("a copy of a buffer that nothing has written is one") {
+    const Device device = emulator();
+    const Module module = device.load(increment, "increment.ptx");
+    const Buffer<std::uint32_t> unwritten = device.buffer<std::uint32_t>(1);
+    Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1});
+    const auto run = [&] { device.launch(module, "increment", {{1}, {1}}, parameters(x, x, 1)); };
+    CHECK(message_of(run) == "");
+    x.copy(unwritten);
+    CHECK_THAT(message_of(run), contains("an undefined value is stored to a buffer"));
+}
+
 TEST_CASE("variables of PTX are set from the host") {
     const Device device = emulator();
     const Module module = device.load(R"(.version 7.0
