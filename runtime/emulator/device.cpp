@@ -42,9 +42,6 @@ std::string repeat_with(const emulator::Options& options) {
                        options.seed && options.lanes ? ",lanes" : "");
 }
 
-/// What a fill takes of the host's memory at once; a multiple of every element.
-constexpr std::size_t piece = 64 * 1024;
-
 class Device final : public Backend {
 public:
     Device(emulator::Options options, std::string target, bool by_number)
@@ -65,13 +62,8 @@ public:
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle) override {
         memory_.copy(to, from, bytes);
     }
-    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle stream) override {
-        std::vector<std::byte> some;
-        while (some.size() < std::min(piece, element.size() * count))
-            some.insert(some.end(), element.begin(), element.end());
-        const std::size_t bytes = element.size() * count;
-        for (std::size_t done = 0; done < bytes; done += some.size())
-            write(to + done, std::span(some).first(std::min(some.size(), bytes - done)), stream);
+    void fill(std::uint64_t to, std::span<const std::byte> element, std::size_t count, StreamHandle) override {
+        memory_.fill(to, element, count);
     }
 
     ModuleHandle load(const PtxText& ptx) override {

@@ -34,13 +34,15 @@ public:
     Memory& operator=(const Memory&) = delete;
 
     /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error when
-    /// there is no memory.
+    /// there is no memory. Large ones take none of the host's before something reads or writes them, or a launch does.
     std::uint64_t allocate(std::size_t bytes, std::string_view name = {});
     /// Throws Error for an address that allocate did not return or that was freed before.
     void release(std::uint64_t address);
     /// Host copies; throw Error when the range is not inside one allocation.
     void write(std::uint64_t address, std::span<const std::byte> from);
     void read(std::uint64_t address, std::span<std::byte> to) const;
+    /// One element again and again. A fresh buffer that is filled with zeros takes memory where it is used, not before.
+    void fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count);
     /// From buffer to buffer, which may be the same: what nothing has written stays so.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);

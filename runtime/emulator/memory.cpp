@@ -20,7 +20,7 @@ namespace {
 constexpr int smallest_shift = 24;           // cells are at least 16 MiB of address space
 constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is used again
 constexpr std::size_t heap_bytes = 8 << 20;  // as CUDA has it unless it is told otherwise
-constexpr int poison = 0xff;                 // a NaN in every float type, -1 in every signed integer
+constexpr int poison_byte = 0xff;            // a NaN in every float type, -1 in every signed integer
 
 constexpr int room = 4;  // a cell is so many powers of two larger than its buffer
 
@@ -36,6 +36,10 @@ void* reserve_table(std::size_t bytes) {
     return table == MAP_FAILED ? nullptr : table;
 }
 
+std::byte* aligned(void* host) {
+    return static_cast<std::byte*>(host) + (256 - reinterpret_cast<std::uintptr_t>(host) % 256) % 256;
+}
+
 [[noreturn]] void out_of_memory(std::size_t bytes, std::string_view name) {
     throw Error(fmt::format("no memory for buffer '{}' of {} bytes", name, bytes),
                 "the emulator keeps device memory in host memory: use a smaller problem or free buffers first");
@@ -49,7 +53,7 @@ Memory::State::State() {
 
 Memory::State::~State() {
     for (auto& [address, buffer] : buffers_)
-        if (!buffer.freed) std::free(cell_of(address).host), std::free(buffer.written);
+        if (!buffer.freed) std::free(buffer.host), std::free(buffer.written);
     for (void* host : kept_) std::free(host);
     for (Window& window : windows_)
         if (window.cells != &nowhere_)
@@ -85,14 +89,13 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
     const int shift = shift_for(bytes);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
-    auto* host = static_cast<std::byte*>(std::aligned_alloc(256, rounded));
+    void* const host = std::calloc(rounded + 256, 1);  // of large ones no page is touched
     auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
     if (!host || !written) {
         std::free(host);
         std::free(written);
         out_of_memory(bytes, name);
     }
-    std::memset(host, poison, rounded);
 
     const std::lock_guard lock(mutex_);
     std::uint64_t address = 0;
@@ -108,9 +111,11 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
         std::free(written);
         out_of_memory(bytes, name);
     }
-    buffers_[address] = {.address = address, .bytes = bytes, .name = std::string(name), .written = written};
+    buffers_[address] = {
+        .address = address, .bytes = bytes, .name = std::string(name), .host = host, .written = written};
+    fresh_.insert(address);
     cell_of(address).written.store(written, std::memory_order_relaxed);
-    cell_of(address).host.store(host, std::memory_order_relaxed);
+    cell_of(address).host.store(aligned(host), std::memory_order_relaxed);
     cell_of(address).bytes.store(bytes, std::memory_order_release);  // after the pointer, for find
     return address;
 }
@@ -133,11 +138,11 @@ void Memory::State::release(std::uint64_t address) {
         throw Error(fmt::format("buffer '{}' at 0x{:x} is released a second time", buffer.name, address),
                     "release each buffer once");
     buffer.freed = true;
-    Cell& cell = cell_of(address);
-    cell.bytes = 0;
-    return_to_host(cell.host);  // the pointer stays: a launch may have read the size a moment ago
+    fresh_.erase(address);
+    cell_of(address).bytes = 0;
+    return_to_host(buffer.host);  // the cell's pointer stays: a launch may have read the size a moment ago
     return_to_host(buffer.written);
-    buffer.written = nullptr;
+    buffer.host = buffer.written = nullptr;
     classes_[windows_[address >> window_bits].shift].freed.push_back(address);
 }
 
@@ -149,7 +154,10 @@ std::uint64_t Memory::State::allocate_on_heap(std::size_t bytes) {
     }
     const std::uint64_t address = allocate(bytes, heap_name);
     const std::lock_guard lock(mutex_);
-    buffers_.at(address).on_heap = true;
+    Buffer& buffer = buffers_.at(address);
+    buffer.on_heap = true;
+    poison(buffer);
+    fresh_.erase(address);
     return address;
 }
 
@@ -183,10 +191,18 @@ std::optional<Memory::State::Buffer> Memory::State::describe(std::uint64_t addre
     return found->second;
 }
 
-std::byte* Memory::State::range(std::uint64_t address, std::size_t bytes, std::string_view what) const {
+void Memory::State::poison(const Buffer& buffer) { std::memset(aligned(buffer.host), poison_byte, buffer.bytes); }
+
+Memory::State::HostRange Memory::State::range(std::uint64_t address, std::size_t bytes, std::string_view what,
+                                              bool overwrites) {
     const View view = find(address);
     const std::uint64_t offset = address - view.base;
-    if (view.host && offset <= view.bytes && bytes <= view.bytes - offset) return view.host + offset;
+    if (view.host && offset <= view.bytes && bytes <= view.bytes - offset) {
+        const std::lock_guard lock(mutex_);
+        const bool is_fresh = fresh_.erase(view.base), is_whole = bytes == view.bytes;
+        if (is_fresh && !(overwrites && is_whole)) poison(buffers_.at(view.base));
+        return {view.host + offset, is_fresh && overwrites && is_whole};
+    }
     const auto buffer = describe(address);
     std::string where = "no buffer is there";
     if (buffer && buffer->freed)
@@ -225,6 +241,8 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
 
 Memory::State::Running::Running(State& state) : state_(state) {
     const std::lock_guard lock(state_.mutex_);
+    for (const std::uint64_t address : state_.fresh_) state_.poison(state_.buffers_.at(address));
+    state_.fresh_.clear();
     ++state_.running_;
 }
 
@@ -244,19 +262,33 @@ void Memory::name(std::uint64_t address, std::string_view name) { state_->rename
 
 void Memory::write(std::uint64_t address, std::span<const std::byte> from) {
     if (from.empty()) return;
-    std::memcpy(state_->range(address, from.size(), "a copy to the device"), from.data(), from.size());
+    std::memcpy(state_->range(address, from.size(), "a copy to the device", true).begin, from.data(), from.size());
     state_->note_written(address, from.size());
+}
+
+void Memory::fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count) {
+    const std::size_t bytes = element.size() * count;
+    if (bytes == 0) return;
+    const auto [to, is_zero] = state_->range(address, bytes, "a fill of the device", true);
+    const std::byte first = element.front();
+    if (std::ranges::count(element, first) != std::ptrdiff_t(element.size())) {
+        for (std::size_t at = 0; at < bytes; at += element.size()) std::ranges::copy(element, to + at);
+    } else if (!is_zero || first != std::byte{0}) {
+        std::memset(to, int(first), bytes);
+    }
+    state_->note_written(address, bytes);
 }
 
 void Memory::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
     if (bytes == 0) return;
-    const std::byte* const source = state_->range(from, bytes, "a copy from the device");
-    std::memmove(state_->range(to, bytes, "a copy to the device"), source, bytes);
+    const std::byte* const source = state_->range(from, bytes, "a copy from the device", false).begin;
+    std::memmove(state_->range(to, bytes, "a copy to the device", true).begin, source, bytes);
     state_->note_copied(to, from, bytes);
 }
 
 void Memory::read(std::uint64_t address, std::span<std::byte> to) const {
-    if (!to.empty()) std::memcpy(to.data(), state_->range(address, to.size(), "a copy from the device"), to.size());
+    if (to.empty()) return;
+    std::memcpy(to.data(), state_->range(address, to.size(), "a copy from the device", false).begin, to.size());
 }
 
 }  // namespace ikat::emulator

@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/emulator/emulator.hpp"
@@ -77,7 +78,12 @@ struct Memory::State {
         std::string name;
         bool freed = false;
         bool on_heap = false;  // of kernels
+        void* host = nullptr;  // what returns to the host
         std::uint8_t* written = nullptr;
+    };
+    struct HostRange {
+        std::byte* begin;
+        bool is_zero;  // nothing has touched it: it has the host's zero pages
     };
 
     State();
@@ -107,8 +113,9 @@ struct Memory::State {
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);
     void rename(std::uint64_t address, std::string_view name);
-    /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message.
-    std::byte* range(std::uint64_t address, std::size_t bytes, std::string_view what) const;
+    /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message. They are poisoned
+    /// if they are fresh and the caller does not overwrite the whole buffer.
+    HostRange range(std::uint64_t address, std::size_t bytes, std::string_view what, bool overwrites);
     /// Notes that a range inside one live buffer has been written.
     void note_written(std::uint64_t address, std::size_t bytes);
     /// ... or copied from another, or the same: what nothing has written stays so.
@@ -135,12 +142,14 @@ private:
     std::uint64_t fresh_cell(int shift);
     Cell& cell_of(std::uint64_t address) const;
     void return_to_host(void* host) noexcept;
+    void poison(const Buffer& buffer);
 
     Cell nowhere_;
     std::array<Window, address_limit / window_bytes> windows_;
     unsigned next_window_ = unsigned(Space::Const) + 1;
     std::array<SizeClass, window_bits + 1> classes_;
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
+    std::set<std::uint64_t> fresh_;            // those that nothing has touched: poisoned when something may read them
     std::vector<void*> kept_;                  // released while launches run
     unsigned running_ = 0;
     std::size_t heap_used_ = 0;

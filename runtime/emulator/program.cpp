@@ -131,21 +131,22 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
     });
     result.constant.resize(result.constants.host_bytes);
     result.constant_views = result.constants.views(result.constant.data(), 0, false);
+    // Without an initialiser they are zero, and take memory where they are used.
+    const auto host_bytes = [&](const ModuleMemory::Variable& placed) -> std::span<std::byte> {
+        if (placed.space == Space::Const) return {result.constant.data() + placed.host, placed.bytes};
+        constexpr std::byte zero[] = {std::byte{0}};
+        memory.fill(placed.address, zero, placed.bytes);
+        return {memory.state().range(placed.address, placed.bytes, "a variable", true).begin, placed.bytes};
+    };
     const auto initialise = [&](const nvptx::Variable& variable, const auto& declarator, bool in_function) {
         const ModuleMemory::Variable& placed = place_of(result, declarator, in_function);
-        std::vector<std::byte> bytes(placed.bytes);  // without an initialiser: zero
         const unsigned element = element_bytes(module.text(variable.type));
         if (declarator.initialiser.count && (element == 0 || element > 8))
             throw Error(fmt::format("'{}' of type {} cannot have an initial value", module.text(declarator.name),
                                     module.text(variable.type)),
                         "initial values are of types of 8 to 64 bits");
-        Initialiser initialiser(module, result, bytes, element);
+        Initialiser initialiser(module, result, host_bytes(placed), element);
         for (const nvptx::Operand& operand : module.operands(declarator.initialiser)) initialiser.write(operand);
-        if (bytes.empty()) return;
-        if (placed.space == Space::Global)
-            memory.write(placed.address, bytes);
-        else
-            std::memcpy(result.constant.data() + placed.host, bytes.data(), bytes.size());
     };
     each_declarator(module, ".global", initialise);
     each_declarator(module, ".const", initialise);

@@ -97,14 +97,11 @@ void read_values(ParsedArgument& argument, std::string_view text, bool has_shape
         text = parts.after;
         more = parts.found;
     }
-    if (has_shape && count == 1) {  // f32[1024]:0 fills
-        std::vector<std::byte> filled;
-        filled.reserve(argument.elements * argument.type.bytes());
-        for (std::uint64_t i = 0; i < argument.elements; ++i)
-            filled.insert(filled.end(), contents.begin(), contents.end());
-        contents = std::move(filled);
-    }
-    set_contents(argument, std::move(contents), {count}, has_shape);
+    argument.repeats = has_shape && count == 1;  // f32[1024]:0 fills
+    if (argument.repeats)
+        argument.contents = std::move(contents);
+    else
+        set_contents(argument, std::move(contents), {count}, has_shape);
 }
 
 void read_random(ParsedArgument& argument, std::string_view seed, bool has_shape) {
@@ -272,6 +269,15 @@ ParsedArgument parse_argument(std::string_view text) {
         diagnostic.message = fmt::format("argument '{}': {}", text, diagnostic.message);
         throw Error(std::move(diagnostic));
     }
+}
+
+std::vector<std::byte> contents_of(const ParsedArgument& buffer) {
+    if (!buffer.repeats) return *buffer.contents;
+    std::vector<std::byte> out;
+    out.reserve(buffer.elements * buffer.type.bytes());
+    for (std::uint64_t i = 0; i < buffer.elements; ++i)
+        out.insert(out.end(), buffer.contents->begin(), buffer.contents->end());
+    return out;
 }
 
 std::vector<std::byte> pack_structure(const ParsedArgument& structure,

@@ -32,6 +32,7 @@ struct ParsedArgument {
     std::vector<std::uint64_t> shape{};                // Buffer
     std::uint64_t elements = 0;                        // Buffer: the product of its shape
     std::optional<std::vector<std::byte>> contents{};  // Buffer: none = uninitialised
+    bool repeats = false;                              // Buffer: its contents are one element, again and again
     std::size_t same = 0;                              // Same: the number of the other argument
     std::uint64_t offset = 0;                          // Same: in bytes, from the beginning of its buffer
     std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses
@@ -41,6 +42,9 @@ struct ParsedArgument {
 
 /// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
 ParsedArgument parse_argument(std::string_view text);
+
+/// All bytes of a buffer that has contents.
+std::vector<std::byte> contents_of(const ParsedArgument& buffer);
 
 /// The bytes of a structure; address(field) is that of a field &N.
 std::vector<std::byte> pack_structure(const ParsedArgument& structure,

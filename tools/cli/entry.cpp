@@ -71,7 +71,8 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
 void check_structure(const EntryParameter& parameter, const ParsedArgument& argument) {
     const bool is_structure = argument.kind == ParsedArgument::Kind::Structure;
     const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.contents;
-    if ((!is_structure && !is_value) || (is_structure ? argument.bytes : argument.contents->size()) != parameter.bytes)
+    const std::uint64_t bytes = is_structure ? argument.bytes : argument.elements * argument.type.bytes();
+    if ((!is_structure && !is_value) || bytes != parameter.bytes)
         mismatch(
             parameter, argument,
             fmt::format("it is a structure of {0} bytes, passed by value: write its fields as b8[{0}]:{{u32:7,&0}} "

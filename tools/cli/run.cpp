@@ -161,6 +161,7 @@ private:
     runtime::Grid run_file(const runtime::Device& device, Launch& launch);
     runtime::Grid run_kernel(const runtime::Device& device, const Launch& launch);
     std::uint64_t bits(const ParsedArgument& argument, std::size_t number) const;
+    std::vector<std::byte> structure(const ParsedArgument& argument, std::size_t number) const;
     std::vector<std::byte> bytes_of(const ParsedArgument& value) const;
     runtime::Argument as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const;
     void print_report(const runtime::Device& device, const Launch& launch);
@@ -304,11 +305,19 @@ std::uint64_t Run::bits(const ParsedArgument& argument, std::size_t number) cons
 std::vector<std::byte> Run::bytes_of(const ParsedArgument& value) const {
     if (value.kind == ParsedArgument::Kind::Structure)
         return pack_structure(value, [this](const ParsedArgument& field) { return arguments_.address(field); });
-    if (value.contents) return *value.contents;
+    if (value.kind == ParsedArgument::Kind::Buffer) return contents_of(value);
     const bool is_address = value.kind == ParsedArgument::Kind::Same;
     const std::uint64_t bits = is_address ? arguments_.address(value) : value.bits;
     const auto bytes = std::as_bytes(std::span(&bits, 1)).first(is_address ? 8 : value.type.bytes());
     return {bytes.begin(), bytes.end()};
+}
+
+/// Of an argument that is passed by value: fields, or what was uploaded for it.
+std::vector<std::byte> Run::structure(const ParsedArgument& argument, std::size_t number) const {
+    if (!arguments_.buffer(number)) return bytes_of(argument);
+    const std::vector<std::uint8_t> bytes = arguments_.buffer(number)->download();
+    const auto of_bytes = std::as_bytes(std::span(bytes));
+    return {of_bytes.begin(), of_bytes.end()};
 }
 
 runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
@@ -319,7 +328,7 @@ runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
     std::vector<std::vector<std::byte>> structures(launch.size());
     std::vector<PassedValue> values;
     for (std::size_t i = 0; i < launch.size(); ++i) {
-        if (launch.entry.parameters[i].is_array) structures[i] = bytes_of(argument(launch, i));
+        if (launch.entry.parameters[i].is_array) structures[i] = structure(argument(launch, i), launch.first + i);
         values.push_back({.bits = bits(argument(launch, i), launch.first + i), .bytes = structures[i]});
     }
     const runtime::Grid grid{*launch.grid, *launch.block, launch.options->shared.value_or(0)};

@@ -26,8 +26,9 @@ std::string refused(const std::string& text) {
 template <class T>
 std::vector<T> values(const ParsedArgument& argument) {
     REQUIRE(argument.contents);
-    std::vector<T> out(argument.contents->size() / sizeof(T));
-    if (!out.empty()) std::memcpy(out.data(), argument.contents->data(), argument.contents->size());
+    const std::vector<std::byte> contents = cli::contents_of(argument);
+    std::vector<T> out(contents.size() / sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), contents.data(), contents.size());
     return out;
 }
 using Floats = std::vector<float>;
@@ -64,7 +65,9 @@ TEST_CASE("argument: a buffer of a shape is uninitialised or filled with one val
     CHECK(argument.shape == Shape{300, 250});
     CHECK(argument.elements == 75000);
     CHECK_FALSE(argument.contents);
-    CHECK(values<float>(cli::parse_argument("f32[2x2]:4")) == Floats{4, 4, 4, 4});
+    const ParsedArgument filled = cli::parse_argument("f32[2x2]:4");
+    CHECK(values<float>(filled) == Floats{4, 4, 4, 4});
+    CHECK(filled.contents->size() == 4);  // one element, however many there are
     CHECK(cli::parse_argument("f32[0]").elements == 0);
     CHECK(values<float>(cli::parse_argument("f32[0]:1")).empty());
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and atomics in every space and width, variables of module scope, and the address space itself.
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 
 #include "runtime/emulator/memory.hpp"
@@ -349,6 +352,60 @@ TEST_CASE("addresses of released buffers are not used again soon, and host copie
                contains("no memory for buffer 'huge'"));
     CHECK(second % 256 == 0);
     CHECK(memory.allocate(0, "nothing") != 0);
+}
+
+TEST_CASE("fresh buffers are poison, whoever comes first") {
+    emulator::Memory memory;
+    using Words = std::vector<std::uint32_t>;
+    const auto get = [&](std::uint64_t address) {
+        Words words(4);
+        memory.read(address, std::as_writable_bytes(std::span(words)));
+        return words;
+    };
+    const std::uint32_t seven[] = {7}, pattern[] = {1, 2};
+    const std::byte zero[] = {std::byte{0}};
+    const auto bytes = [](const auto& words) { return std::as_bytes(std::span(words)); };
+    CHECK(get(memory.allocate(16)) == Words{~0u, ~0u, ~0u, ~0u});
+    const auto part = memory.allocate(16), copy = memory.allocate(16), filled = memory.allocate(16);
+    memory.write(part + 4, bytes(seven));
+    CHECK(get(part) == Words{~0u, 7, ~0u, ~0u});
+    memory.copy(copy + 8, part + 4, 8);
+    CHECK(get(copy) == Words{~0u, ~0u, 7, ~0u});
+    memory.fill(filled, zero, 16);
+    CHECK(get(filled) == Words{0, 0, 0, 0});
+    memory.fill(filled, bytes(pattern), 2);
+    CHECK(get(filled) == Words{1, 2, 1, 2});
+    memory.fill(filled + 4, bytes(seven), 2);
+    CHECK(get(filled) == Words{1, 7, 7, 2});
+    memory.fill(filled, zero, 16);
+    CHECK(get(filled) == Words{0, 0, 0, 0});
+    // A launch.
+    Machine machine;
+    const auto y = machine.empty<std::uint32_t>("y", 4);
+    machine.run(kernel("ld.param.u64 %d1, [p0]; st.global.u32 [%d1+4], 5; ret;"), {}, y, y, y, 0u);
+    CHECK(machine.get<std::uint32_t>(y, 4) == Words{~0u, 5, ~0u, ~0u});
+}
+
+/// Host memory of this process in use, in bytes.
+std::size_t resident_bytes() {
+    std::size_t all = 0, pages = 0;
+    std::ifstream("/proc/self/statm") >> all >> pages;
+    return pages * std::size_t(sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("zeros that nobody touches take no memory") {
+    constexpr std::uint64_t large = 256 << 20;
+    const std::size_t before = resident_bytes();
+    Machine machine;
+    const auto x = machine.memory.allocate(large, "x"), y = machine.empty<std::uint32_t>("y", 2);
+    const std::byte zero[] = {std::byte{0}};
+    machine.memory.fill(x, zero, large);
+    machine.run(kernel("ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.global.u32 %r1, [%d1+134217728];"
+                       "ld.global.u32 %r2, [g+134217728]; st.global.u32 [%d2], %r1; st.global.u32 [%d2+4], %r2; ret;",
+                       ".global .u32 g[67108864];"),
+                {}, x, y, y, 0u);
+    CHECK(machine.get<std::uint32_t>(y, 2) == std::vector<std::uint32_t>{0, 0});
+    CHECK(resident_bytes() - before < large / 2);
 }
 
 TEST_CASE("an initial value of a type that has none is an error") {
