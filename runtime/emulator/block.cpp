@@ -78,7 +78,7 @@ Block::Block(LaunchState& state) : state_(state) {
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
     if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
-    shared_written_.resize(shared_variables_.host_bytes / 8);
+    shared_written_.resize(shared_variables_.host_bytes / 8 + 1);  // loads read two bytes at once
     local_written_.resize(local / 8 * warp_size * count);
     shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
     if (reserves) {

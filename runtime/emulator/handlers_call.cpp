@@ -45,6 +45,13 @@ bool push(Warp* w, unsigned lane, u64 alignment, u64 bytes, u64& at) {
     return true;
 }
 
+/// What earlier calls have left in a new part of the stack is no value of this one.
+void forget_written(const Warp* w, unsigned lane, u64 from, u64 to) {
+    if (from == to) return;
+    const View view = w->windows[int(Space::Local)].at(from);
+    written::set(view.bits + lane * (view.lane_stride / 8), from - view.base, to - from, false, false);
+}
+
 u64 pop(std::vector<u64>& stack) {
     const u64 word = stack.back();
     stack.pop_back();
@@ -78,6 +85,19 @@ void write_register(std::byte* frame, const u32* place, unsigned lane, u64 value
     }
 }
 
+/// Its bytes that are not defined, as a set.
+u32 undefined_bytes(const Warp* w, const u32* place, unsigned lane) {
+    const u32* const masks = undefined_at(w, place[0]);
+    u32 bytes = masks[0] >> lane & 1;
+    for (u32 k = 1; k < place[1]; ++k) bytes |= (masks[k] >> lane & 1) << k;
+    return bytes;
+}
+
+void set_undefined_bytes(const Warp* w, const u32* place, unsigned lane, u32 bytes) {
+    u32* const masks = undefined_at(w, place[0]);
+    for (u32 k = 0; k < std::max(place[1], 1u); ++k) masks[k] = (masks[k] & ~(1u << lane)) | (bytes >> k & 1) << lane;
+}
+
 /// The number of the function at an address, or the count of functions.
 u64 function_at(const Warp* w, u64 address) {
     if (address < function_address(0) || address % function_address(0)) return w->function_count;
@@ -95,6 +115,7 @@ IKAT_CONTROL_HANDLER(push_frame) {
         std::vector<u64>& kept = w->call_stack[lane];
         const u64 pointer = w->stack_pointer[lane], top = w->stack_top[lane];
         if (!push(w, lane, 16, op->x, w->stack_pointer[lane])) return overflow(w, op, lane);
+        forget_written(w, lane, w->stack_pointer[lane], w->stack_top[lane]);
         kept.push_back(pointer);
         kept.push_back(top);
         double_words(frame, op->d)[lane] = w->stack_pointer[lane];
@@ -126,7 +147,10 @@ IKAT_CONTROL_HANDLER(call_lanes) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         std::vector<u64>& kept = w->call_stack[lane];
-        if (kept.size() + list[0] > most_kept) return overflow(w, op, lane);
+        if (kept.size() + 2 * list[0] > most_kept) return overflow(w, op, lane);
+        if (w->undefined)
+            for (u32 i = 0; i < list[0]; ++i) kept.push_back(undefined_bytes(w, list + 1 + 2 * i, lane));
+        kept.push_back(w->undefined != nullptr);
         for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
         kept.push_back(w->undefined ? w->plain_of[behind] : behind);
     }
@@ -136,10 +160,13 @@ IKAT_CONTROL_HANDLER(call_lanes) {
 IKAT_CONTROL_HANDLER(restore_lanes) {
     const u32* const list = w->lists + op->x;
     each_lane(mask, [&](unsigned lane) {
-        for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(w->call_stack[lane]));
+        std::vector<u64>& kept = w->call_stack[lane];
+        for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(kept));
+        const bool was_checked = pop(kept) != 0;  // else all that the caller had was defined
+        if (w->undefined)                         // which, once it is so, stays so
+            for (u32 i = list[0]; i-- > 0;)
+                set_undefined_bytes(w, list + 1 + 2 * i, lane, was_checked ? u32(pop(kept)) : 0);
     });
-    if (w->undefined)  // what was not defined before the call is forgotten
-        for (u32 i = 0; i < list[0]; ++i) set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], mask, false);
     IKAT_NEXT;
 }
 
@@ -160,8 +187,10 @@ IKAT_CONTROL_HANDLER(enter_frame) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         u64 at = 0;
+        const u64 behind_parameters = w->stack_top[lane];
         w->stack_top[lane] = w->stack_pointer[lane];
         if (!push(w, lane, 1, op->x, at)) return overflow(w, op, lane);
+        forget_written(w, lane, behind_parameters, w->stack_top[lane]);
         double_words(frame, op->d)[lane] = w->stack_pointer[lane];
     }
     IKAT_NEXT;
@@ -181,6 +210,7 @@ IKAT_CONTROL_HANDLER(allocate_on_stack) {
         const auto lane = unsigned(std::countr_zero(rest));
         u64 at = 0;
         if (!push(w, lane, op->x, double_words(frame, op->a)[lane], at)) return overflow(w, op, lane);
+        forget_written(w, lane, at, w->stack_top[lane]);
         double_words(frame, op->d)[lane] = at;
     }
     IKAT_NEXT;

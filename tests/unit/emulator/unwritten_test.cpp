@@ -230,6 +230,49 @@ $out: st.param.b32 [result], %r2; ret;
                                       calls),
                               {.block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
     CHECK(machine.get<std::uint32_t>(x, 4) == std::vector<std::uint32_t>{0, 1, 3, 6});
+    // ... which is as undefined when the call is over
+    const std::string call =
+        "{ .param .b32 a; .param .b32 r; and.b32 %r6, %r1, 3; st.param.b32 [a], %r6; call (r), down, (a);"
+        "ld.param.b32 %r5, [r]; } add.u32 %r5, %r5, %r30; st.global.u32 [%d1], %r5;";
+    const auto after_call = [&](const std::string& before) {
+        return machine.failure(threads(before + call, calls), {.block = {32, 1, 1}}, x, y, x, 0u);
+    };
+    CHECK(after_call("st.shared.u32 [%r2], 7; ld.shared.u32 %r30, [%r2];") == "no failure");
+    CHECK(machine.get<std::uint32_t>(x, 4) == std::vector<std::uint32_t>{7, 8, 10, 13});
+    CHECK_THAT(after_call("mov.u32 %r30, 1; setp.eq.u32 %p9, %r1, 2; @%p9 ld.shared.u32 %r30, [tile+508];"),
+               contains("an undefined value is stored to a buffer, by block (0,0,0) thread (2,0,0)"));
+}
+
+TEST_CASE("what an earlier call has left in the stack is nothing that a call has written") {
+    const std::string function = R"(
+.func (.param .b32 result) f(.param .b32 n)
+{
+    .reg .b32 %r<8>; .reg .pred %p<4>; .reg .b64 %d<4>; .local .u32 v;
+    ld.param.u32 %r1, [n]; setp.ge.u32 %p1, %r1, 2; @%p1 bra $allocated; setp.eq.u32 %p2, %r1, 0; @%p2 bra $read;
+    st.local.u32 [v], %r1;
+$read: ld.local.u32 %r2, [v]; bra $out;
+$allocated: alloca.u64 %d1, 16; setp.eq.u32 %p2, %r1, 2; @%p2 bra $read_it;
+    st.local.u32 [%d1], %r1;
+$read_it: ld.local.u32 %r2, [%d1];
+$out: st.param.b32 [result], %r2; ret;
+}
+)";
+    const auto calls = [&](const std::vector<std::string>& arguments) {
+        std::string body = "mov.u64 %d6, f;";
+        for (const std::string& argument : arguments)
+            body += "{ .param .b32 a; .param .b32 r; st.param.b32 [a], " + argument +
+                    "; proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %d6, (a), proto;"
+                    "ld.param.b32 %r5, [r]; } st.global.u32 [%d1], %r5;";
+        Machine machine;
+        const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
+        return machine.failure(threads(body, function), {.block = {32, 1, 1}}, x, x, x, 0u);
+    };
+    CHECK(calls({"1", "1", "3", "3", "1"}) == "no failure");
+    for (const char* argument : {"0", "2"}) {  // which read what they have not written
+        const std::string other = argument[0] == '0' ? "1" : "3";
+        CHECK_THAT(calls({argument}), contains("an undefined value is stored to a buffer"));
+        CHECK_THAT(calls({other, argument}), contains("an undefined value is stored to a buffer"));
+    }
 }
 
 TEST_CASE("lanes that leave for the checked code in loops and branches come back with the right values") {
