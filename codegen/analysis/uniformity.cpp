@@ -37,11 +37,13 @@ public:
           forward_(control_flow(fn)),
           predecessors_(forward_.reversed()),
           post_(backwards(fn, predecessors_)),
+          position_(fn.block_count()),
           spread_(fn.block_count()),
           meets_(fn.block_count()) {}
 
     void run() {
         const auto order = forward_.reverse_postorder();
+        for (std::size_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
         for (changed_ = true; changed_;) {
             changed_ = false;
             for (std::uint32_t block : order) visit(Block(block));
@@ -86,7 +88,10 @@ private:
     /// them meet on the way or there, parameters tell the ways apart.
     void spread(Block branch) {
         spread_[index(branch)] = changed_ = true;
-        const std::uint32_t node = post_.parent(index(branch) + 1);
+        std::uint32_t node = post_.parent(index(branch) + 1);
+        // The beginning of a loop around the branch is no such place: who is there first begins the next round.
+        while (node != DominatorTree::none && node != 0 && position_[node - 1] <= position_[index(branch)])
+            node = post_.parent(node);
         const Block end = node == DominatorTree::none || node == 0 ? no_id<Block> : Block(node - 1);
         std::vector<Block> work;
         for (const Jump& jump : fn_[branch].terminator.targets) work.push_back(jump.to);
@@ -126,7 +131,8 @@ private:
     std::vector<Block>& cause_;
     const Graph forward_, predecessors_;
     const DominatorTree post_;
-    std::vector<bool> spread_, meets_;  // by block: done once
+    std::vector<std::size_t> position_;  // by block, in reverse postorder
+    std::vector<bool> spread_, meets_;   // by block: done once
     bool changed_ = false;
 };
 

@@ -8,7 +8,8 @@
 //     block and its only successor, if that has no other predecessor   ==>  one block
 //     parameter that every jump gives one value    ==>  that value
 //
-// An empty block on an edge of a branch stays if it passes arguments: it is where the copies for them will stand. No
+// An empty block on an edge of a branch stays if it passes arguments: it is where the copies for them will stand. One
+// from which all ways through a loop go back stays, too: there the threads of a warp meet before the next round. No
 // instruction is duplicated or moved across another, so that convergent operations keep their places.
 //
 // Needs: nothing. Keeps: SSA; the entry without predecessors. Leaves what no longer has a use: run dead_code after.
@@ -127,7 +128,9 @@ private:
             forwards_[index(block)] = empty && body.terminator.targets[0].to != block && block != fn_.entry();
             any |= forwards_[index(block)];
         }
-        if (any) exclude_used_elsewhere();
+        if (!any) return;
+        exclude_used_elsewhere();
+        exclude_latches();
     }
     /// A parameter that is used outside its block (which then dominates that use) must stay.
     void exclude_used_elsewhere() {
@@ -141,6 +144,19 @@ private:
                 std::as_const(fn_).each_use(inst, [&](Value value) { use(block, value); });
             Function::each_use(std::as_const(fn_[block].terminator), [&](Value value) { use(block, value); });
         }
+    }
+    void exclude_latches() {
+        std::vector<std::uint32_t> predecessors(fn_.block_count());
+        for (Block block : fn_.blocks())
+            for (const Jump& jump : fn_[block].terminator.targets) ++predecessors[index(jump.to)];
+        const auto collects = [&](Block block) { return forwards_[index(block)] && predecessors[index(block)] > 1; };
+        if (std::ranges::none_of(fn_.blocks(), collects)) return;
+        std::vector<std::size_t> position(fn_.block_count());
+        const std::vector<std::uint32_t> order = control_flow(fn_).reverse_postorder();
+        for (std::size_t i = 0; i < order.size(); ++i) position[order[i]] = i;
+        for (Block block : fn_.blocks())
+            if (collects(block) && position[index(fn_[block].terminator.targets[0].to)] < position[index(block)])
+                forwards_[index(block)] = false;
     }
     bool forward(Jump& jump, bool with_arguments) {
         if (!forwards_[index(jump.to)]) return false;

@@ -76,12 +76,19 @@ void Body::find_edits() {
 void Body::find_empty() {
     std::vector<bool> has_label(fn_.block_count());  // in a table of targets, or where a reader looks for the start
     has_label[index(fn_.entry())] = true;
+    std::vector<std::uint32_t> predecessors(fn_.block_count());
     for (Block block : fn_.blocks())
-        if (fn_[block].terminator.kind == Terminator::Kind::Multiway)
-            for (const ir::Jump& jump : fn_[block].terminator.targets) has_label[index(jump.to)] = true;
+        for (const ir::Jump& jump : fn_[block].terminator.targets) {
+            ++predecessors[index(jump.to)];
+            if (fn_[block].terminator.kind == Terminator::Kind::Multiway) has_label[index(jump.to)] = true;
+        }
+    // Where all ways through a loop go back together: the threads of a warp meet there before the next round.
+    const auto collects = [&](Block block) {
+        return predecessors[index(block)] > 1 && index(fn_[block].terminator.targets[0].to) < index(block);
+    };
     for (Block block : fn_.blocks()) {
         returns_.push_back(only_returns(block) && !has_label[index(block)]);
-        empty_.push_back(returns_.back() || is_empty(block));
+        empty_.push_back(returns_.back() || (is_empty(block) && !collects(block)));
     }
 }
 

@@ -245,6 +245,34 @@ TEST_CASE("a variable that only a while's condition assigns") {
     CHECK(run(in_condition, 1, 1, u32s(3), 64u) == u32s{66, 21, 0});
 }
 
+/// Behind some ways through the body nothing is left to do in the round.
+const auto rounds_apart = kernel("rounds_apart", params("y"), [](InOut<std::uint32_t> y) {
+    u32 a = thread_id().x, round = 0;
+    while_(
+        [&] {
+            y[thread_id().x] = a;
+            return round < 4;
+        },
+        [&] {
+            ++round;
+            u32 last = (a + 5) & 15;
+            for ([[maybe_unused]] auto i : range(2u, last, 3u).unroll(3)) a = 0;
+        });
+    y[thread_id().x] = ballot(a == 0);
+});
+
+TEST_CASE("threads that need less of a round wait for the others before the next") {
+    u32s expected(32);
+    for (std::uint32_t t = 0; t < 32; ++t) {
+        std::uint32_t a = t;
+        for (int round = 0; round < 4; ++round)
+            if (((a + 5) & 15) > 2) a = 0;
+        expected[0] |= std::uint32_t(a == 0) << t;
+    }
+    for (std::uint32_t& all : expected) all = expected[0];
+    for (int launch = 0; launch < 8; ++launch) CHECK(run(rounds_apart, 1, 32, u32s(32)) == expected);
+}
+
 // ---- floats and memory
 
 const auto separate = kernel("separate", params("x", "y"), [](In<float> x, InOut<float> y) {
