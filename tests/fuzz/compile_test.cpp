@@ -4,9 +4,9 @@
 // IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. What fails is shrunk, and the pass at fault named.
 #include "codegen/compile.hpp"
 #include "codegen/ir/print.hpp"
-#include "codegen/passes/pipeline.hpp"
 #include "runtime/device.hpp"
 #include "tests/catch.hpp"
+#include "tests/fuzz/guilty.hpp"
 #include "tests/fuzz/random_ir.hpp"
 #include "tests/fuzz/seeds.hpp"
 #include "tests/fuzz/shrink.hpp"
@@ -77,30 +77,6 @@ Bytes interpreted(const ir::Function& fn, const Inputs& inputs, std::uint32_t th
     return slice;
 }
 
-const CompileOptions plain{
-    .target = "sm_90", .allocation = regalloc::Method::Simplest, .optimise = false, .verify_each = true};
-const CompileOptions full{
-    .target = "sm_90", .allocation = regalloc::Method::Colouring, .optimise = true, .verify_each = true};
-
-/// What of `full` makes the difference: the allocation, or the first pass with which it shows.
-std::string guilty(const ir::Function& fn, const Inputs& inputs) {
-    const Bytes expected = run(fn, inputs, plain);
-    CompileOptions options = full;
-    options.optimise = false;
-    if (run(fn, inputs, options) != expected) return "the allocation";
-    options.optimise = true;
-    std::vector<std::string> names;
-    ir::Function copy = fn;
-    passes::run_pipeline(
-        copy, {.after = [&](const passes::Pass& pass, const ir::Function&, bool) { names.emplace_back(pass.name); }});
-    options.passes.clear();
-    for (const std::string& name : names) {
-        options.passes += (options.passes.empty() ? "" : ",") + name;
-        if (run(fn, inputs, options) != expected) return "pass " + name + " (of " + options.passes + ")";
-    }
-    return "what stands behind the passes";
-}
-
 }  // namespace
 
 TEST_CASE("passes and allocation change no result of two blocks") {
@@ -114,7 +90,9 @@ TEST_CASE("passes and allocation change no result of two blocks") {
             } catch (const Error&) { return false; }  // no program for the emulator any more
         };
         const ir::Function small = shrunk(fn, differs);
-        FAIL("seed " << seed << ": " << guilty(small, inputs) << " changes the result of\n" << print(small));
+        const Bytes expected = run(small, inputs, plain);
+        const auto right = [&](const CompileOptions& options) { return run(small, inputs, options) == expected; };
+        FAIL("seed " << seed << ": " << guilty(small, right) << " changes the result of\n" << print(small));
     }
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/shrink.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "codegen/ir/verify.hpp"
 
 namespace ikat::test {
@@ -83,10 +86,98 @@ private:
     const std::function<bool(const Function&)>& fails_;
 };
 
+/// The same for an AST: nodes leave their regions.
+class ShrinkingAst {
+public:
+    ShrinkingAst(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails)
+        : kernel_(std::move(kernel)), fails_(fails) {}
+
+    ast::Kernel run() {
+        for (bool again = true; again;) again = drop_runs(8) | drop_runs(1) | zeros();
+        return std::move(kernel_);
+    }
+
+private:
+    bool take(ast::Kernel&& candidate) {
+        if (!Scopes(candidate).well_formed() || !check(candidate).empty() || !fails_(candidate)) return false;
+        kernel_ = std::move(candidate);
+        return true;
+    }
+
+    bool drop_runs(std::size_t length) {
+        bool changed = false;
+        for (std::size_t region = 0; region < kernel_.regions.size(); ++region)
+            for (std::size_t end = kernel_.regions[region].size(); end > 0;) {
+                const std::size_t begin = end > length ? end - length : 0;
+                ast::Kernel candidate = kernel_;
+                auto& list = candidate.regions[region];
+                list.erase(list.begin() + std::ptrdiff_t(begin), list.begin() + std::ptrdiff_t(end));
+                changed |= take(std::move(candidate));
+                end = begin;
+            }
+        return changed;
+    }
+
+    bool zeros() {
+        bool changed = false;
+        for (std::size_t region = 0; region < kernel_.regions.size(); ++region) {
+            const std::vector<ast::Node> list = kernel_.regions[region];  // kernel_ may be another before the walk ends
+            for (ast::Node node : list) {
+                const ast::NodeInfo& info = kernel_[node];
+                if (info.type == Type::Void || info.kind == ast::Kind::Store || info.op == Op::Const) continue;
+                ast::Kernel candidate = kernel_;
+                candidate[node] = {.op = Op::Const, .type = info.type, .operand_type = info.type};
+                changed |= take(std::move(candidate));
+            }
+        }
+        return changed;
+    }
+
+    /// Whether each node uses what comes before it in its region or in one around it.
+    class Scopes {
+    public:
+        explicit Scopes(const ast::Kernel& kernel) : kernel_(kernel), known_(kernel.nodes.size()) {}
+        bool well_formed() { return walk(kernel_.body()); }
+
+    private:
+        bool known(ast::Node node) const { return node == ast::no_node || known_[index(node)]; }
+
+        /// If it is the condition of a `while_`, what it computes is known in the body too.
+        bool walk(ast::Region region, const ast::NodeInfo* while_node = nullptr) {
+            for (ast::Node id : kernel_[region]) {
+                const ast::NodeInfo& node = kernel_[id];
+                const bool loops = node.kind == ast::Kind::While;
+                if (loops ? !walk(node.regions[0], &node) : !uses_known(node)) return false;
+                for (ast::Region inner : node.regions)
+                    if (!loops && inner != ast::no_region && !walk(inner)) return false;
+                known_[index(id)] = true;
+            }
+            if (while_node && (!uses_known(*while_node) || !walk(while_node->regions[1]))) return false;
+            for (ast::Node id : kernel_[region]) known_[index(id)] = false;
+            return true;
+        }
+        bool uses_known(const ast::NodeInfo& node) const {
+            const auto is_known = [&](ast::Node used) { return known(used); };
+            return std::ranges::all_of(node.arguments, is_known) && std::ranges::all_of(node.other, is_known) &&
+                   known(node.guard) && known(node.place.offset);
+        }
+
+        const ast::Kernel& kernel_;
+        std::vector<bool> known_;
+    };
+
+    ast::Kernel kernel_;
+    const std::function<bool(const ast::Kernel&)>& fails_;
+};
+
 }  // namespace
 
 Function shrunk(Function fn, const std::function<bool(const Function&)>& fails) {
     return Shrinking(std::move(fn), fails).run();
+}
+
+ast::Kernel shrunk(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails) {
+    return ShrinkingAst(std::move(kernel), fails).run();
 }
 
 }  // namespace ikat::test
