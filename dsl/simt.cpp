@@ -53,6 +53,10 @@ void check_text(Recorder& recorder, const std::string& what, const char* text, c
 
 void require_whole_warps() { Recorder::active().kernel.block.whole_warps = true; }
 void require_linear_blocks() { Recorder::active().kernel.block.linear = true; }
+void require_linear_grid() {
+    require_linear_blocks();
+    Recorder::active().kernel.block.linear_grid = true;
+}
 void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
 
 Value exchange(const Operation& what, Values arguments, const Where& where) {

@@ -91,12 +91,15 @@ inline Leaf<std::uint64_t> global_timer(const trace::Where& where = trace::Where
     return detail::sample<std::uint64_t>(ir::SpecialRegister::Globaltimer, where);
 }
 
-// What a kernel demands of its blocks: said by functions that are right in such blocks only, checked by each launch.
+// What a kernel demands of its blocks and its grid: said by functions that are right in such only, checked by each
+// launch.
 
 /// Blocks are a multiple of 32 threads: every warp has all its lanes.
 inline void require_whole_warps() { trace::require_whole_warps(); }
 /// Blocks have one dimension: thread_id().x is the number of the thread.
 inline void require_linear_blocks() { trace::require_linear_blocks(); }
+/// ... and so has the grid: what a block does follows from block_id().x, so a second row of blocks would do it again.
+inline void require_linear_grid() { trace::require_linear_grid(); }
 /// Blocks have exactly so many threads: what each thread does is laid out for them.
 inline void require_threads(std::uint32_t count) { trace::require_threads(count); }
 

@@ -167,6 +167,7 @@ void vector_reduce(ir::Word mode, const Slot& slot, Values values, ir::Order ord
 
 void require_whole_warps();
 void require_linear_blocks();
+void require_linear_grid();
 void require_threads(std::uint32_t count);
 Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
 void barrier(const Where& where);

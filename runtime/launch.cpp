@@ -89,7 +89,7 @@ struct Check {
         each_exceeded_limit(grid, device,
                             [this](const std::string& message, const std::string& hint) { report(message, hint); });
     }
-    void bounds(const Dim3& block);
+    void bounds(const Dim3& block, const Dim3& blocks);
     void shared_memory(const Grid& grid);
 };
 
@@ -153,7 +153,7 @@ void Check::view(const ast::View& view) {
                "a view lies inside of its buffer");
 }
 
-void Check::bounds(const Dim3& block) {
+void Check::bounds(const Dim3& block, const Dim3& blocks) {
     if (kernel.bounds.max_threads && block.count() > kernel.bounds.max_threads)
         report(fmt::format("a block of {} threads, but its launch bounds say at most {}", block.count(),
                            kernel.bounds.max_threads),
@@ -169,6 +169,10 @@ void Check::bounds(const Dim3& block) {
         report(fmt::format("a block of {} x {} x {} threads, but the kernel needs blocks of one dimension", block.x,
                            block.y, block.z),
                fmt::format("launch {} x 1 x 1 threads per block", block.count()));
+    if (kernel.block.linear_grid && (blocks.y > 1 || blocks.z > 1))
+        report(fmt::format("a grid of {} x {} x {} blocks, but the kernel needs a grid of one dimension", blocks.x,
+                           blocks.y, blocks.z),
+               fmt::format("a block's work follows from its x alone: launch {} x 1 x 1 blocks", blocks.count()));
 }
 
 void Check::shared_memory(const Grid& grid) {
@@ -215,7 +219,7 @@ void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span
     }
     for (const ast::View& view : kernel.views) check.view(view);
     check.limits(point.grid, device.properties());
-    check.bounds(point.grid.threads);
+    check.bounds(point.grid.threads, point.grid.blocks);
     check.shared_memory(point.grid);
     check.finish();
 }

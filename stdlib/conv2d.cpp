@@ -66,7 +66,7 @@ const Conv2dKernel<T>& conv2d_kernel() {
                [](In<T> x, In<T> w, Out<T> y, u32 batch, u32 channels, u32 height, u32 width, u32 filters, u32 kernel_h,
                   u32 kernel_w, u32 stride_h, u32 stride_w, u32 pad_h, u32 pad_w, u32 dilation_h, u32 dilation_w,
                   u32 groups, u32 out_h, u32 out_w) {
-                   require_linear_blocks();
+                   require_linear_grid();
                    const auto depth = value(channels / groups), filters_of_group = value(filters / groups);
                    for (auto i : grid_stride(batch * filters * out_h * out_w)) {
                        const auto column = value(i % out_w), row = value(i / out_w % out_h);

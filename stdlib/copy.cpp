@@ -15,7 +15,7 @@ const CopyMatrixKernel<T>& copy_matrix_kernel() {
                                     [](In<T, 2> from, Out<T, 2> to) {
                                         check(to.extent(0) >= from.extent(0), "`to` has fewer rows than `from`");
                                         check(to.extent(1) >= from.extent(1), "`to` has fewer columns than `from`");
-                                        require_linear_blocks();
+                                        require_linear_grid();
                                         for (auto i : range(block_id().x, from.extent(0), grid_dim().x)) {
                                             const auto source = from[i];
                                             const auto target = to[i];

@@ -15,6 +15,7 @@ constexpr std::uint32_t threads = 256;
 /// The sum over the block of f(i as lanes), stored by its first thread.
 template <class T>
 void store_sum(const Out<float>& partial, const u32& n, auto&& term) {
+    require_linear_grid();
     f32 sum = 0;
     for_each_vec<T>(n, [&](auto width, const auto& i) { sum += term(width, i); });
     sum = block_sum(sum);
@@ -49,7 +50,7 @@ void reduce_warp(Best& best) {
 /// The best of the block, stored by its first thread.
 void store_best(Best& best, const Out<float>& value, const Out<std::uint32_t>& index) {
     require_whole_warps();
-    require_linear_blocks();
+    require_linear_grid();
     Shared<float, 32> values;
     Shared<std::uint32_t, 32> indices;
     reduce_warp(best);

@@ -19,6 +19,7 @@ using F = Leaf<float>;
 /// y[i] = f(x[i], ...) for i < n, where f takes as many f32 as there are arrays x. No array has wider elements than E.
 template <class E>
 void map(const auto& y, const u32& n, auto&& f, const auto&... x) {
+    require_linear_grid();
     for_each_vec<E>(n, [&]<int N>(Width<N>, const auto& i) {
         const auto apply = [&](const auto&... lanes) {
             return detail::lanes<N>([&](int k) { return value(f(lanes[std::size_t(k)]...)); });
@@ -160,7 +161,7 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
     return finished(kernel(activation_names[std::size_t(activation)][type_number<T>],
                            params("x", "bias", "y", "rows", "columns"),
                            [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
-                               require_linear_blocks();
+                               require_linear_grid();
                                with_width<T>(columns, [&]<int N>(Width<N>) {
                                    const auto length = value(columns / std::uint32_t(N));
                                    for (auto i : grid_stride(rows * length)) {

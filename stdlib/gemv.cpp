@@ -26,7 +26,7 @@ const GemvKernel<T>& gemv_warp_reduce() {
     static const auto made = kernel(name_of<T>("gemv_warp_reduce", "gemv_warp_reduce_f16", "gemv_warp_reduce_bf16"),
                                     params("A", "x", "y", "rows", "columns"),
                                     [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
-                                        require_linear_blocks();
+                                        require_linear_grid();
                                         require_threads(WarpGroup::block);
                                         const auto row = WarpGroup::row();
                                         const auto active = value(row < rows);
@@ -52,7 +52,7 @@ const GemvKernel<T>& gemv_coalesced() {
     static const auto made = kernel(name_of<T>("gemv_coalesced", "gemv_coalesced_f16", "gemv_coalesced_bf16"),
                                     params("A", "x", "y", "rows", "columns"),
                                     [](In<T> A, In<T> x, Out<T> y, u32 rows, u32 columns) {
-                                        require_linear_blocks();
+                                        require_linear_grid();
                                         require_threads(threads);
                                         Shared<float, threads / strip, strip> of_warp;
                                         const auto column = value(block_id().x * strip + lane_id());
@@ -81,7 +81,7 @@ const GemmNaiveKernel<T>& gemm_naive() {
     static const auto made =
         kernel(name_of<T>("gemm_naive", "gemm_naive_f16", "gemm_naive_bf16"), params("A", "B", "C", "m", "n", "k"),
                [](In<T> A, In<T> B, Out<T> C, u32 m, u32 n, u32 k) {
-                   require_linear_blocks();
+                   require_linear_grid();
                    for (auto i : grid_stride(m * n)) {
                        const auto row = value(i / n), column = value(i % n);
                        f32 sum = 0;

@@ -76,7 +76,7 @@ RopeKernel<T> make_rope(Rope form, const char* name) {
     return kernel(name, params("x", "positions", "tokens", "heads", "head_dim", "rotary", "base", "sign"),
                   [=](InOut<T> x, In<std::uint32_t> positions, u32 tokens, u32 heads, u32 head_dim, u32 rotary,
                       f32 base, f32 sign) {
-                      require_linear_blocks();
+                      require_linear_grid();
                       require_threads(threads);
                       const auto token = value(block_id().x);
                       const auto pairs = value(rotary / 2u), width = value(max(min(pairs, threads), 1u));
@@ -104,7 +104,7 @@ const TransposeKernel<T>& transpose_kernel() {
             name_of<T>("transpose", "transpose_f16", "transpose_bf16"), params("x", "y", "batch", "rows", "columns"),
             [](In<T> x, Out<T> y, u32 batch, u32 rows, u32 columns) {
                 require_threads(threads);
-                require_linear_blocks();
+                require_linear_grid();
                 Shared<T, tile, tile + 1> s;  // a column of it is in 32 banks
                 const auto across = value((columns + (tile - 1)) / tile), down = value((rows + (tile - 1)) / tile);
                 const auto block = value(block_id().x);
@@ -140,7 +140,7 @@ const ScatterKernel<T>& kv_scatter_kernel() {
         kernel(name_of<T>("kv_scatter", "kv_scatter_f16", "kv_scatter_bf16"),
                params("x", "slots", "cache", "tokens", "width", "cache_rows"),
                [](In<T> x, In<std::uint32_t> slots, Out<T> cache, u32 tokens, u32 width, u32 cache_rows) {
-                   require_linear_blocks();
+                   require_linear_grid();
                    const auto token = value(block_id().x);
                    return_if(token >= tokens);
                    const auto slot = value(slots[token]);

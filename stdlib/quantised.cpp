@@ -32,7 +32,7 @@ template <class Format>
 DequantiseKernel make_dequantise(const char* name) {
     return kernel(name, params("w", "y", "n"),
                   [](In<std::uint8_t> w, Out<float> y, u32 n) {
-                      require_linear_blocks();
+                      require_linear_grid();
                       require_threads(WarpGroup::block);
                       constexpr std::uint32_t line = 9;  // vectors of a unit, and one that keeps banks apart
                       Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
@@ -90,7 +90,7 @@ template <class Format, class X>
 auto make_gemv(const char* name) {
     return kernel(name, params("w", "x", "y", "rows", "columns"),
                   [](In<std::uint8_t> w, In<typename X::Element> x, Out<float> y, u32 rows, u32 columns) {
-                      require_linear_blocks();
+                      require_linear_grid();
                       require_threads(WarpGroup::block);
                       constexpr std::uint32_t piece = 64;  // units
                       Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
@@ -170,7 +170,7 @@ const QuantiseKernel& quantise_q8_1_kernel() {
     static const auto made =
         kernel("quantise_q8_1", params("x", "q", "n"),
                [](In<float> x, Out<std::uint32_t> q, u32 n) {
-                   require_linear_blocks();
+                   require_linear_grid();
                    require_threads(WarpGroup::block);
                    const auto words =
                        Shared<std::uint32_t, WarpGroup::rows_of_block * 72>().flat().slice(WarpGroup::number() * 72u);

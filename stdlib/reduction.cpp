@@ -18,6 +18,7 @@ template <class T>
 ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine) {
     return kernel(name, params("x", "partial", "n"),
                   [=](In<T> x, Out<float> partial, u32 n) {
+                      require_linear_grid();
                       f32 total = neutral;
                       for_each_vec<T>(n, [&](auto width, const auto& i) {
                           for (const auto& v : load_lanes<width>(x, i)) total = combine(total, v);

@@ -163,7 +163,7 @@ private:
 /// barriers. Blocks have Group::block threads.
 template <class Group, class E, int K>
 void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) {
-    require_linear_blocks();
+    require_linear_grid();
     require_threads(Group::block);
     const auto row = Group::row();
     const auto active = value(row < rows);
@@ -176,7 +176,7 @@ void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) 
 /// The same for the rows of total + x, which total becomes first.
 template <class Group, class E, int K>
 void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const u32& rows, const u32& columns, auto&& body) {
-    require_linear_blocks();
+    require_linear_grid();
     require_threads(Group::block);
     const auto row = Group::row();
     const auto active = value(row < rows);

@@ -7,7 +7,7 @@ namespace ikat::stdlib {
 
 const Kernel<f32, In<float>, InOut<float>, u32>& saxpy() {
     static const auto made = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, InOut<float> y, u32 n) {
-                                 require_linear_blocks();
+                                 require_linear_grid();
                                  u32 i = global_id().x;
                                  if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
                              }).launch_bounds(256);

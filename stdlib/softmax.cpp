@@ -85,7 +85,7 @@ const RowKernel<T>& softmax_online() {
     static const auto made = kernel(name_of<T>("softmax_online", "softmax_online_f16", "softmax_online_bf16"),
                                     params("x", "y", "rows", "columns"),
                                     [](In<T> x, Out<T> y, u32 rows, u32 columns) {
-                                        require_linear_blocks();
+                                        require_linear_grid();
                                         require_threads(Block::block);
                                         const auto active = value(Block::row() < rows);
                                         const StreamedRow<Block, T> row(x, Block::row(), active, columns);

@@ -106,10 +106,11 @@ struct View {
     std::uint32_t pitch(std::uint32_t dimension) const { return pointer + 1 + rank + dimension; }
 };
 
-/// What the body demands of the blocks that it is launched in; each launch checks it.
+/// What the body demands of the blocks and the grid that it is launched in; each launch checks it.
 struct BlockShape {
     bool whole_warps = false;   // a multiple of 32 threads
     bool linear = false;        // one dimension
+    bool linear_grid = false;   // and so has the grid
     std::uint32_t threads = 0;  // exactly so many; 0: any number
 };
 

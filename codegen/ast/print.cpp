@@ -44,7 +44,7 @@ private:
         keyword("min_blocks", kernel_.bounds.min_blocks, 0);
         keyword("max_registers", kernel_.bounds.max_registers, 0);
         if (kernel_.block.whole_warps) out_ += " whole_warps";
-        if (kernel_.block.linear) out_ += " linear_blocks";
+        if (kernel_.block.linear) out_ += kernel_.block.linear_grid ? " linear_grid" : " linear_blocks";
         keyword("block_threads", kernel_.block.threads, 0);
         out_ += '\n';
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the registry in blocks that nobody launches it in: the launch is refused, or its results are those of
-// the launch helper's own choice. Inputs are small integers, so that sums are exact in any order.
+// Every kernel of the registry in blocks and grids that nobody launches it in: the launch is refused, or its results
+// are those of the launch helper's own choice. Inputs are small integers, so that sums are exact in any order.
 #include <algorithm>
 #include <cstring>
 
@@ -69,8 +69,10 @@ std::uint64_t bits_of(ir::Type type, double value) {
     return type == ir::Type::F32 ? std::bit_cast<std::uint32_t>(float(value)) : std::uint64_t(value);
 }
 
-/// The buffers after a launch in `block`, or nothing where it is refused; block.x = 0 is the helper's choice.
-Contents run(const runtime::Device& device, const stdlib::Entry& entry, const TrafficRow& row, runtime::Dim3 block) {
+/// The buffers after a launch in `block`, or nothing where it is refused; block.x = 0 is the helper's choice. The grid
+/// is the helper's, so many times along each dimension.
+Contents run(const runtime::Device& device, const stdlib::Entry& entry, const TrafficRow& row, runtime::Dim3 block,
+             runtime::Dim3 times = {1}) {
     const auto& parameters = entry.kernel().parameters;
     REQUIRE(parameters.size() == row.arguments.size());
     Buffers buffers;
@@ -89,6 +91,7 @@ Contents run(const runtime::Device& device, const stdlib::Entry& entry, const Tr
     }
     runtime::Grid grid = entry.grid(arguments, std::uint32_t(block.x ? block.count() : 0));
     if (block.x) grid.threads = block;
+    grid.blocks = {grid.blocks.x * times.x, grid.blocks.y * times.y, grid.blocks.z * times.z};
     try {
         device.launch(runtime::CapturedKernel{entry.kernel()}, grid, arguments);
     } catch (const runtime::KernelError&) { throw; } catch (const Error&) {
@@ -101,7 +104,7 @@ Contents run(const runtime::Device& device, const stdlib::Entry& entry, const Tr
 
 }  // namespace
 
-TEST_CASE("in odd blocks every kernel of the registry is right or refused") {
+TEST_CASE("in odd blocks and grids every kernel of the registry is right or refused") {
     const auto device = runtime::Device::open({.device = "emulator", .threads = 1});
     std::size_t right = 0, refused = 0;
     for (const stdlib::Entry& entry : stdlib::registry()) {
@@ -110,6 +113,12 @@ TEST_CASE("in odd blocks every kernel of the registry is right or refused") {
         REQUIRE(row != nullptr);
         const Contents want = run(device, entry, *row, {0});
         REQUIRE_FALSE(want.empty());
+        for (const runtime::Dim3 times : {runtime::Dim3{1, 2}, {1, 1, 3}}) {
+            INFO("a grid " << times.y << " and " << times.z << " times as large along y and z");
+            const Contents got = run(device, entry, *row, {0}, times);
+            got.empty() ? ++refused : ++right;
+            if (!got.empty()) CHECK(got == want);
+        }
         for (const runtime::Dim3 block :
              {runtime::Dim3{1}, {33}, {64}, {100}, {128}, {256}, {1024}, {16, 16}, {8, 4, 2}}) {
             INFO("block " << block.x << " x " << block.y << " x " << block.z);

@@ -123,6 +123,16 @@ TEST_CASE("launch: the blocks that the kernel's body demands") {
     CHECK_THAT(launch.refused(arguments), contains("launch 64 x 1 x 1 threads per block"));
     launch.grid.threads = {64};
     CHECK(launch.refused(arguments).empty());
+    launch.grid.blocks = {2, 3};
+    CHECK(launch.refused(arguments).empty());
+    launch.scale.block.linear_grid = true;
+    CHECK_THAT(launch.refused(arguments),
+               contains("a grid of 2 x 3 x 1 blocks, but the kernel needs a grid of one dimension") &&
+                   contains("launch 6 x 1 x 1 blocks"));
+    launch.grid.blocks = {1, 1, 2};
+    CHECK_THAT(launch.refused(arguments), contains("a grid of 1 x 1 x 2 blocks"));
+    launch.grid.blocks = {2};
+    CHECK(launch.refused(arguments).empty());
     launch.scale.block.threads = 96;
     CHECK_THAT(launch.refused(arguments), contains("a block of 64 threads, but the kernel is laid out for 96"));
     launch.grid.threads = {96};
