@@ -7,6 +7,7 @@
 
 #include "codegen/ptx/check_call.hpp"
 #include "codegen/ptx/check_declarations.hpp"
+#include "codegen/ptx/check_directives.hpp"
 #include "codegen/ptx/check_excerpt.hpp"
 #include "codegen/ptx/check_operand.hpp"
 #include "codegen/ptx/check_scopes.hpp"
@@ -28,6 +29,8 @@ public:
         for (const Module::Item& item : module_.items) {
             if (item.kind == Module::Item::Kind::Variable) declare(module_.variables[item.index], Place::Module);
             if (item.kind == Module::Item::Kind::Function) function(module_.functions[item.index]);
+            if (item.kind == Module::Item::Kind::Directive)
+                check_module_directive(module_, module_.directives[item.index], report_error_);
         }
         check_constants(module_, report_error_);
         return std::move(findings_);
@@ -69,6 +72,7 @@ private:
     bool width(const Instruction& instruction, const Match& match);
     bool names(Position where, Span operands);
     void undeclared(Position where, Name name);
+    void body_of(Position where, Name name);
     bool has_short_addresses(const Instruction& instruction) const;
     std::string mnemonic(const Instruction& instruction) const;
 
@@ -199,6 +203,7 @@ void Checker::declare(const Variable& variable, Place place) {
 
 void Checker::function(const Function& function) {
     add(function.name, {.kind = Symbol::Kind::Function, .where = function.where, .function = &function});
+    check_head(module_, function, target_, report_error_);
     check_signature(module_, function, !target_ || target_->number >= 70, report_error_);
     scopes_.enter();
     for (const Variable& each : function.results) declare(each, Place::Result);
@@ -242,12 +247,14 @@ void Checker::body(const Function& function) {
         ++scope;
     };
     declare_labels();
+    bool has_label = false;
     for (const Statement& statement : function.body) {
         switch (statement.kind) {
             case Statement::Kind::Instruction: instruction(function.instructions[statement.index]); break;
             case Statement::Kind::Variable: declare(function.variables[statement.index], Place::Body); break;
             case Statement::Kind::Directive: {
                 const Directive& directive = function.body_directives[statement.index];
+                check_body_directive(module_, directive, has_label, report_error_);
                 if (module_.text(directive.name) == ".branchtargets") names(directive.where, directive.operands);
                 break;
             }
@@ -258,6 +265,7 @@ void Checker::body(const Function& function) {
             case Statement::Kind::ScopeEnd: scopes_.leave(); break;
             case Statement::Kind::Label: break;
         }
+        has_label = statement.kind == Statement::Kind::Label;
     }
 }
 
@@ -305,12 +313,25 @@ void Checker::undeclared(Position where, Name name) {
     error(where, text(name) + " is not declared here", std::move(hint));
 }
 
+/// A function that is used has a body in a module to which nothing is linked afterwards.
+void Checker::body_of(Position where, Name name) {
+    static constexpr std::string_view of_the_system[] = {"vprintf", "__assertfail", "malloc", "free"};
+    if (!options_.is_complete || std::ranges::find(of_the_system, module_.text(name)) != std::end(of_the_system))
+        return;
+    const Function* const function = module_.find_function(module_.text(name));
+    if (function && !function->has_body)
+        error(where, text(name) + " is declared and has no body",
+              "link the file that has it: `ikat run --link FILE`, `ikat ptx FILE FILE`");
+}
+
 /// All names among the operands are known; reports those that are not.
 bool Checker::names(Position where, Span operands) {
     bool known = true;
     for (const Operand& operand : module_.operands(operands)) {
-        if (operand.kind == Operand::Kind::Symbol && !scopes_.find(operand.name) &&
-            !find_special_register(module_.text(operand.name)) && module_.text(operand.name) != "WARP_SZ") {
+        const Symbol* const symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
+        if (symbol && symbol->kind == Symbol::Kind::Function) body_of(where, operand.name);
+        if (operand.kind == Operand::Kind::Symbol && !symbol && !find_special_register(module_.text(operand.name)) &&
+            module_.text(operand.name) != "WARP_SZ") {
             undeclared(where, operand.name);
             known = false;
         }

@@ -4,6 +4,7 @@
 //
 //   - a .version that knows the .target, and both high enough for what is used;
 //   - names: declared before their use, in the scope or around it, once; labels in reach; predicates as guards;
+//   - directives: known, where they may stand, with as many numbers as they take;
 //   - declarations: space, type, alignment, extents, initialisers, the bytes of parameters and of constant memory;
 //   - each instruction: a known opcode, modifiers that go together, the number and the classes of operands, registers
 //     of the right width and kind.
@@ -22,6 +23,8 @@ struct CheckOptions {
     /// How to report an opcode that the table does not have; nothing: not at all. In a module of a .version that is
     /// newer than the table it is a note at most.
     std::optional<Severity> unknown_opcodes = Severity::Error;
+    /// Nothing is linked to it afterwards: the functions that it uses have bodies.
+    bool is_complete = false;
 };
 
 /// What is wrong, in the order of the text. Empty if nothing is.

@@ -14,7 +14,7 @@ constexpr std::uint64_t most_vector_bits = 128, most_constant_bytes = 65536;
 constexpr std::uint64_t most_parameter_bytes = 4352, most_large_parameter_bytes = 32764;
 /// The ABI, which has no registers and local memory outside of functions, came with 3.0; banks of constants went
 /// before.
-constexpr Version first_abi{3, 0}, last_banks{2, 1};
+constexpr Version first_abi{3, 0}, last_banks{2, 1}, first_wide{8, 3};
 
 /// "as", "a list" ... of a value in an initialiser.
 bool is_number(const Operand& value) {
@@ -79,8 +79,6 @@ void Declaration::space() {
 void Declaration::linkage() {
     if (variable_.linkage.size() > 1)
         error("a variable has one of .extern, .visible, .weak and .common", "leave the others out");
-    if (!variable_.linkage.empty() && place_ == Place::Body)
-        error(std::string(text(variable_.linkage[0])) + " within a function", "declare it outside of functions");
 }
 
 void Declaration::alignment() {
@@ -109,6 +107,8 @@ void Declaration::type() {
     else if (lanes * type_.bits > most_vector_bits)
         error("a vector of " + std::to_string(lanes * type_.bits) + " bits",
               "one has at most " + std::to_string(most_vector_bits));
+    if (type_.bits == 128 && module_.version < first_wide)
+        error("a variable of " + name + " before .version 8.3", "it needs .version 8.3");
     if (is_parameter() && is_in(".param") && (is_vector || name == ".f16x2"))
         error("a parameter that is a vector", "declare its bytes, such as .align 16 .b8 x[16]");
 }
@@ -119,6 +119,8 @@ void Declaration::extents(const Variable::Declarator& declarator) {
         if (!extents.empty()) error(name(declarator) + " is an array of registers", "write x<4> for x0 to x3");
         return;
     }
+    if (is_parameter() && std::ranges::any_of(extents, [](std::int64_t each) { return each >> 32 > 0; }))
+        error(name(declarator) + " has more elements than parameters have bytes", "pass the address of an array");
     const auto open = std::ranges::find_if(extents, [](std::int64_t each) { return each <= 0; });
     if (open == extents.end()) return;
     const bool is_outermost =
@@ -180,26 +182,6 @@ bool is_extern(const Module& module, const std::vector<Name>& linkage) {
     return std::ranges::any_of(linkage, [&](Name each) { return module.text(each) == ".extern"; });
 }
 
-bool has_directive(const Module& module, const Function& function, std::string_view name) {
-    return std::ranges::any_of(function.directives,
-                               [&](const Directive& each) { return module.text(each.name) == name; });
-}
-
-void check_limits(const Module& module, const Function& function, const Report& report) {
-    for (const Directive& directive : function.directives) {
-        const std::string name(module.text(directive.name));
-        const bool counts = name == ".maxntid" || name == ".reqntid" || name == ".minnctapersm" ||
-                            name == ".maxnctapersm" || name == ".maxnreg";
-        if (!counts) continue;
-        for (const Operand& each : module.operands(directive.operands))
-            if (each.kind == Operand::Kind::Integer && std::int64_t(each.value) <= 0)
-                report(directive.where, name + " " + print(module, each), "it is a number from 1");
-    }
-    if (has_directive(module, function, ".maxntid") && has_directive(module, function, ".reqntid"))
-        report(function.where, std::string(module.text(function.name)) + " has both .maxntid and .reqntid",
-               ".reqntid says the block exactly: leave .maxntid out");
-}
-
 }  // namespace
 
 std::optional<Layout> layout(const Module& module, const Variable& variable, const Variable::Declarator& declarator) {
@@ -219,7 +201,6 @@ void check_declaration(const Module& module, const Variable& variable, Place pla
 
 void check_signature(const Module& module, const Function& function, bool large_parameters, const Report& report) {
     const std::string name(module.text(function.name));
-    check_limits(module, function, report);
     if (is_extern(module, function.linkage) && function.has_body)
         report(function.where, name + " is .extern and has a body", "leave one of them out");
     if (function.linkage.size() > 1)

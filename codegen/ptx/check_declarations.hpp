@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a declaration may be, by itself: its space, type, alignment, extents and initialiser; and what a function's
-// parameters and limits may be. Names are looked up elsewhere.
+// parameters may be. Names are looked up elsewhere.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,7 @@ using Report = std::function<void(Position where, std::string message, std::stri
 
 void check_declaration(const Module& module, const Variable& variable, Place place, const Report& report);
 
-/// The space of its parameters and what its directives promise. `large_parameters`: the target has room for more than
+/// The space of its parameters. `large_parameters`: the target has room for more than
 /// 4352 bytes.
 void check_signature(const Module& module, const Function& function, bool large_parameters, const Report& report);
 

@@ -62,7 +62,7 @@ constexpr WarpSizeExpression warp_size;
 constexpr IntegerOf<scan_number> integer;
 constexpr IntegerOf<scan_expression> integer_expression;
 constexpr CountOf<scan_number> count;
-constexpr CountOf<scan_expression> count_expression;
+constexpr CountOf<scan_expression, 63> count_expression;
 constexpr Quoted quoted;
 constexpr Attribute attribute;
 

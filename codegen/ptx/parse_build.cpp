@@ -129,13 +129,15 @@ void Build::bank(const Operand& number) {
     variable_.space = module.intern(text);
 }
 
-void Build::alignment(const Operand& bytes) {
+bool Build::alignment(const Operand& bytes) {
+    if (bytes.value == 0) return false;  // which would stand for none
     if (variable_.pointer.empty()) {
         variable_.alignment = std::uint32_t(bytes.value);
     } else {
         variable_.pointer.push_back(module.intern(".align"));
         variable_.pointer.push_back(module.intern(std::to_string(bytes.value)));
     }
+    return true;
 }
 
 bool Build::specifier(Name name) {

@@ -61,7 +61,7 @@ public:
     void linkage(Name name) { linkage_.push_back(name); }
     void variable(Name space);
     void bank(const Operand& number);
-    void alignment(const Operand& bytes);
+    bool alignment(const Operand& bytes);
     void attribute(Name text) { variable_.attribute = text; }
     /// ".v4", ".f32", ".ptr"; false for one too many.
     bool specifier(Name name);

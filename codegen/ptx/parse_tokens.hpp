@@ -230,13 +230,13 @@ struct IntegerOf : Token<IntegerOf<Scan>, Operand> {
 };
 
 /// A count or a size.
-template <bool (*Scan)(Build&, const char*&, Operand&)>
-struct CountOf : Token<CountOf<Scan>, Operand> {
+template <bool (*Scan)(Build&, const char*&, Operand&), int bits = 32>
+struct CountOf : Token<CountOf<Scan, bits>, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         const char* const start = first;
         if (!IntegerOf<Scan>{}.scan(build, first, operand)) return false;
-        if (operand.value <= 0xffff'ffff) return true;
-        build.source.fail(start, "this number is negative or does not fit in 32 bits", {});
+        if (operand.value >> bits == 0) return true;
+        build.source.fail(start, "this number is negative or does not fit in " + std::to_string(bits) + " bits", {});
     }
 };
 

@@ -68,7 +68,7 @@ public:
 
     ModuleHandle load(const PtxText& ptx) override {
         nvptx::Module module = nvptx::parse(ptx.text, ptx.name);
-        if (ptx.is_foreign) nvptx::check_or_throw(module);
+        if (ptx.is_foreign) nvptx::check_or_throw(module, {.is_complete = true});
         const nvptx::Target* const target = target_of(module);
         auto loaded = std::make_unique<Loaded>(emulator::Program(std::move(module), memory_, ptx.source_lines),
                                                std::string(ptx.name), target);

@@ -88,7 +88,7 @@ void optimise(const std::string& input, const std::string& passes, const std::st
 
 void reprint(const std::vector<std::string>& inputs, const std::string& output, bool check) {
     check_output_file(output);
-    write_text(output, nvptx::print(read_modules(inputs, check)));
+    write_text(output, nvptx::print(read_modules(inputs, check, false)));
 }
 
 std::string list_of_passes() {

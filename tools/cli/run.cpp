@@ -190,7 +190,7 @@ void Run::prepare_file(Launch& launch) {
     auto [place, is_new] = files_.try_emplace(paths);
     File& file = place->second;
     if (is_new) {
-        file.module = read_modules(paths, !options_.unchecked);
+        file.module = read_modules(paths, !options_.unchecked, true);
         file.text = paths.size() == 1 ? read_text(options.what) : nvptx::print(file.module);
     }
     launch.file = &file;

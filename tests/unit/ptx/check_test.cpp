@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "codegen/ptx/opcodes.hpp"
 #include "tests/catch.hpp"
@@ -98,26 +99,38 @@ TEST_CASE("check takes what ptxas takes") {
 
 namespace {
 
-constexpr std::string_view head = ".version 8.3\n.target sm_75\n.address_size 64\n";
+struct Declarations {
+    bool accepted;
+    std::string text, target;
+};
 
-/// The lines of declarations.txt, marked as instructions.txt is; each is a module.
-std::vector<Line> declarations() {
-    std::vector<Line> out;
+/// The lines of declarations.txt, marked as instructions.txt is; each is a module of .version 8.3 for sm_75, or of what
+/// stands in brackets before it.
+std::vector<Declarations> declarations() {
+    std::vector<Declarations> out;
     std::ifstream in(IKAT_SOURCE_DIR "/tests/unit/ptx/declarations.txt");
-    for (std::string line; std::getline(in, line);) out.push_back({line[0] == '+', line.substr(2)});
+    for (std::string line; std::getline(in, line);) {
+        std::string version = "8.3", target = "sm_75", text = line.substr(2);
+        if (text[0] == '[') {
+            std::istringstream(text.substr(1, text.find(']') - 1)) >> version >> target;
+            text = text.substr(text.find(']') + 2);
+        }
+        out.push_back({line[0] == '+',
+                       ".version " + version + "\n.target " + target + "\n.address_size 64\n" + text + '\n', target});
+    }
     return out;
 }
 
 }  // namespace
 
 TEST_CASE("check takes the declarations that ptxas takes") {
-    const std::vector<Line> all = declarations();
-    CHECK(all.size() > 180);
-    for (const auto& [accepted, text] : all) {
+    const std::vector<Declarations> all = declarations();
+    CHECK(all.size() > 260);
+    for (const auto& [accepted, text, target] : all) {
         INFO(text);
         std::string said;
         try {
-            said = rendered(findings(std::string(head) + text + '\n'));
+            said = rendered(findings(text));
         } catch (const Error& error) { said = error.what(); }
         if (accepted)
             CHECK(said == "");
@@ -128,9 +141,34 @@ TEST_CASE("check takes the declarations that ptxas takes") {
 
 TEST_CASE("the declarations' marks are what ptxas says") {
     if (tests::skip_without_ptxas()) return;
-    for (const auto& [accepted, text] : declarations()) {
+    for (const auto& [accepted, text, target] : declarations()) {
         INFO(text);
-        CHECK(tests::assemble(std::string(head) + text + '\n', "sm_75").assembled == accepted);
+        CHECK(tests::assemble(text, target).assembled == accepted);
+    }
+}
+
+TEST_CASE("what a complete module uses has a body") {
+    const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    for (const std::string& text : {std::string(".extern .func g(); .entry k() {call g; ret;}"),
+                                    std::string(".func g(); .entry k() {call g; ret;}"),
+                                    std::string(".extern .func g(); .func f() {call g; ret;}"),
+                                    std::string(".weak .func g(); .entry k() {call g; ret;}"),
+                                    std::string(".extern .func g(); .entry k() {.reg .b64 x; mov.b64 x, g; ret;}"),
+                                    std::string(".extern .func g(); .global .u64 p = g; .entry k() {ret;}")}) {
+        INFO(text);
+        const nvptx::Module module = nvptx::parse(head + text, "k.ptx");
+        CHECK(nvptx::check(module).empty());  // something may be linked to it
+        CHECK_THAT(rendered(nvptx::check(module, {.is_complete = true})),
+                   contains("g is declared and has no body") && contains("--link"));
+        if (!tests::skip_without_ptxas()) CHECK_FALSE(tests::assemble(head + text, "sm_80").assembled);
+    }
+    for (const std::string& text :
+         {std::string(".extern .func g(); .entry k() {ret;}"),
+          std::string(".func g(); .entry k() {call g; ret;} .func g() {ret;}"),
+          std::string(".extern .func free(.param .b64 a); .entry k() {.reg .b64 x; call free, (x); ret;}")}) {
+        INFO(text);
+        CHECK(nvptx::check(nvptx::parse(head + text, "k.ptx"), {.is_complete = true}).empty());
+        if (!tests::skip_without_ptxas()) CHECK(tests::assemble(head + text, "sm_80").assembled);
     }
 }
 
