@@ -127,7 +127,10 @@ const auto extent = left_bracket >> (count_expression[to<&Build::extent>] | does
 const auto initialiser = equals >> next_operand >> does<&Build::initialiser>;
 const auto declarator =
     expect(word[to<&Build::declarator>], "a name in the declaration of @") >> -range >> *extent >> -initialiser;
-const auto variable_start = space[to<&Build::variable>] >> -bank >> *specifier;
+const auto any_space = space[to<&Build::variable>];
+const auto variable_start =
+    ((attribute[to<&Build::attribute>] >> expect(any_space, "a state space such as .global")) | any_space) >> -bank >>
+    *specifier;
 const x3::rule<struct declaration_rule> declaration("declaration");
 const auto declaration_def = variable_start >> declarator >> *(comma >> declarator);
 const auto one_variable = variable_start >> declarator;
