@@ -56,10 +56,19 @@ Span Module::add_modifiers(std::span<const Name> modifiers) {
 }
 
 const Function* Module::find_function(std::string_view name) const {
-    const Name wanted = find(name);
-    const Function* found = nullptr;
-    for (const Function& function : functions)
-        if (function.name == wanted && wanted != no_name && (!found || !found->has_body)) found = &function;
+    const auto search = [this](Name wanted) {
+        const Function* found = nullptr;
+        for (const Function& function : functions)
+            if (function.name == wanted && wanted != no_name && (!found || !found->has_body)) found = &function;
+        return found;
+    };
+    const Function* const found = search(find(name));
+    if (!found || found->has_body) return found;
+    for (const Directive& directive : directives) {
+        const std::span<const Operand> given = operands(directive.operands);
+        if (text(directive.name) == ".alias" && given.size() == 2 && given[0].name == found->name)
+            if (const Function* const aliased = search(given[1].name); aliased && aliased->has_body) return aliased;
+    }
     return found;
 }
 

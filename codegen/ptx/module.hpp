@@ -142,7 +142,7 @@ public:
     Span add_operands(std::span<const Operand> operands);
     Span add_modifiers(std::span<const Name> modifiers);
 
-    /// Its definition, or else a prototype, or nullptr.
+    /// Its definition, or that of the function which it is an .alias of, or else a prototype, or nullptr.
     const Function* find_function(std::string_view name) const;
 
     struct Version {

@@ -60,6 +60,20 @@ std::uint32_t expected_fibonacci(std::uint32_t n) {
 
 }  // namespace
 
+TEST_CASE("a function has other names") {
+    const std::string functions =
+        ".visible .func (.param .b32 r) twice(.param .b32 n)\n"
+        "{ .reg .b32 x; ld.param.b32 x, [n]; add.u32 x, x, x; st.param.b32 [r], x; ret; }\n"
+        ".visible .func (.param .b32 r) doubled(.param .b32 n);\n.alias doubled, twice;\n";
+    CHECK(words("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; call (r), doubled, (a);"
+                "ld.param.b32 %r1, [r]; }",
+                functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
+    CHECK(words("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; mov.u64 %d1, doubled;"
+                "proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %d1, (a), proto;"
+                "ld.param.b32 %r1, [r]; }",
+                functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
+}
+
 TEST_CASE("a recursion whose depth differs from lane to lane") {
     const std::string body = R"(
     mov.u32 %r2, %tid.x; and.b32 %r2, %r2, 15; add.u32 %r5, %r2, 7;

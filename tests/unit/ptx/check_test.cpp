@@ -165,6 +165,7 @@ TEST_CASE("what a complete module uses has a body") {
     for (const std::string& text :
          {std::string(".extern .func g(); .entry k() {ret;}"),
           std::string(".func g(); .entry k() {call g; ret;} .func g() {ret;}"),
+          std::string(".visible .func h() {ret;} .visible .func g(); .alias g, h; .entry k() {call g; ret;}"),
           std::string(".extern .func free(.param .b64 a); .entry k() {.reg .b64 x; call free, (x); ret;}")}) {
         INFO(text);
         CHECK(nvptx::check(nvptx::parse(head + text, "k.ptx"), {.is_complete = true}).empty());
