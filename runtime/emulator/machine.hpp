@@ -183,6 +183,13 @@ inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) 
     return has_window && base >> 32 == 0 ? std::uint32_t(sum) : sum;
 }
 
+/// Stops the warp with a finding about one lane's access.
+inline std::byte* fail_access(Warp* w, const Op* op, Fault::Kind kind, Space space, unsigned lane,
+                              std::uint64_t address, std::uint32_t bytes, bool store) {
+    fail(w, op, {.kind = kind, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
+    return nullptr;
+}
+
 /// One lane's bytes at an address, or nullptr after recording a fault.
 /// `found`, if given, is the view.
 inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
@@ -193,14 +200,8 @@ inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, 
     if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
         return view.host + offset + lane * view.lane_stride;
     const bool read_only = store && !view.writable && offset < view.bytes;
-    fail(w, op,
-         {.kind = read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access,
-          .space = space,
-          .store = store,
-          .lane = lane,
-          .bytes = bytes,
-          .address = address});
-    return nullptr;
+    return fail_access(w, op, read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access, space, lane, address, bytes,
+                       store);
 }
 
 /// As above where the bytes must have been written: for atomics, and what the host reads.
@@ -210,14 +211,7 @@ inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, 
     std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);
     if (!at || !view.written) return at;
     if (written::all(view.written + lane * (view.lane_stride / 8), address - view.base, bytes)) return at;
-    fail(w, op,
-         {.kind = Fault::Kind::Unwritten,
-          .space = space,
-          .store = store,
-          .lane = lane,
-          .bytes = bytes,
-          .address = address});
-    return nullptr;
+    return fail_access(w, op, Fault::Kind::Unwritten, space, lane, address, bytes, store);
 }
 
 }  // namespace ikat::emulator

@@ -154,12 +154,24 @@ bool address_of(const Op* op, const Warp* w, const std::byte* frame, unsigned la
     return true;
 }
 
-const Op* definedness_of_load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
-    const u32 bytes = op->b, total = bytes * u32(std::popcount(op->d));
+/// Calls f(lane, access) for each lane until one is a finding; false if one is.
+template <class F>
+bool each_access(const Op* op, Warp* w, const std::byte* frame, u32 mask, u32 bytes, F f) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         Access access;
-        if (!address_of(op, w, frame, lane, total, access)) return find(w, op, lane, DefinedUse::Address);
+        if (!address_of(op, w, frame, lane, bytes, access)) {
+            find(w, op, lane, DefinedUse::Address);
+            return false;
+        }
+        if (!f(lane, access)) return false;
+    }
+    return true;
+}
+
+const Op* definedness_of_load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    const u32 bytes = op->b, total = bytes * u32(std::popcount(op->d));
+    const auto load = [&](unsigned lane, const Access& access) {
         const u8* const bits = access.view.written ? access.bits(lane) : nullptr;
         u64 at = access.at;
         for (const unsigned i : element_fields) {
@@ -170,7 +182,9 @@ const Op* definedness_of_load(const Op* op, Warp* w, std::byte* frame, u32 mask)
             write(w, field(op[1], i), bytes == 8 ? 8 : 4, lane, u);
             if (u) w->unwritten = {w->index_of(op), Space(op->a), access.address, total};
         }
-    }
+        return true;
+    };
+    if (!each_access(op, w, frame, mask, total, load)) return nullptr;
     IKAT_NEXT;
 }
 
@@ -178,10 +192,7 @@ const Op* definedness_of_load(const Op* op, Warp* w, std::byte* frame, u32 mask)
 /// first, and whole words of a vector beside others.
 const Op* definedness_of_store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
     const u32 bytes = op->b, total = bytes * u32(std::popcount(op->d));
-    for (u32 rest = mask; rest; rest &= rest - 1) {
-        const auto lane = unsigned(std::countr_zero(rest));
-        Access access;
-        if (!address_of(op, w, frame, lane, total, access)) return find(w, op, lane, DefinedUse::Address);
+    const auto store = [&](unsigned lane, const Access& access) {
         u64 u[4] = {};
         unsigned n = 0, gone = 0;
         bool some = false, bad = false;
@@ -195,13 +206,18 @@ const Op* definedness_of_store(const Op* op, Warp* w, std::byte* frame, u32 mask
             ++n;
         }
         const bool global = access.address >> window_bits > u64(Space::Const) && Space(op->a) != Space::Shared;
-        if (global && (bad || gone == n)) return find(w, op, lane, DefinedUse::Store);
-        if (!access.view.writable || (!some && !access.view.written)) continue;
+        if (global && (bad || gone == n)) {
+            find(w, op, lane, DefinedUse::Store);
+            return false;
+        }
+        if (!access.view.writable || (!some && !access.view.written)) return true;
         if (some && !access.view.written) w->block->reopen(access.address);
         u8* const to = access.bits(lane);
         for (u32 k = 0; to && k < total; ++k)
             written::set(to, access.at + k, 1, w->parallel && global, !(u[k / bytes] >> 8 * (k % bytes) & 0xff));
-    }
+        return true;
+    };
+    if (!each_access(op, w, frame, mask, total, store)) return nullptr;
     IKAT_NEXT;
 }
 
