@@ -4,7 +4,9 @@
 // that memory must not remember.
 #include <cmath>
 #include <limits>
+#include <span>
 
+#include "codegen/ir/parse.hpp"
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {
@@ -271,6 +273,59 @@ TEST_CASE("threads that need less of a round wait for the others before the next
     }
     for (std::uint32_t& all : expected) all = expected[0];
     for (int launch = 0; launch < 8; ++launch) CHECK(run(rounds_apart, 1, 32, u32s(32)) == expected);
+}
+
+const auto last_block = kernel("last_block", params("y"), [](InOut<std::uint32_t> y) {
+    if_(block_id().x > 0xffff, [&] { y[0] = block_id().x; });
+});
+
+TEST_CASE("blocks beyond 65535") { CHECK(run(last_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
+
+// ---- IR that the language does not make
+
+/// What a kernel of IR leaves in y, which begins as given; optimised.
+u32s run_ir(const char* text, const u32s& initial) {
+    const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
+    const auto y = simt_device().upload(initial, "y");
+    const std::uint64_t address = y.address();
+    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name,
+                         {.blocks = {1}, .threads = {1}, .dynamic_shared_bytes = 64},
+                         std::as_bytes(std::span(&address, 1)));
+    return y.download();
+}
+
+TEST_CASE("what is stored under one name of dynamic shared memory is there under the other") {
+    CHECK(run_ir(R"(kernel @names(%y: inout u32*) {
+  dynamic shared $a: u32[]
+  dynamic shared $b: u32[]
+^0:
+  %y = param.u64 %y
+  %a = symbol.u32 $a
+  %b = symbol.u32 $b
+  %0 = const.u32 1
+  %1 = const.u32 2
+  store.u32 shared [%a], %0
+  store.u32 shared [%b], %1
+  %2 = load.u32 shared [%a]
+  store.u32 global [%y], %2
+  return
+})",
+                 {0}) == u32s{2});
+}
+
+TEST_CASE("what is stored by a generic address is there by the global one") {
+    CHECK(run_ir(R"(kernel @generic(%y: inout u32*) {
+^0:
+  %y = param.u64 %y
+  %0 = const.u32 5
+  %1 = load.u32 global [%y]
+  store.u32 generic [%y], %0
+  %2 = load.u32 global [%y]
+  %3 = add.u32 %1, %2
+  store.u32 global [%y+4], %3
+  return
+})",
+                 {7, 0}) == u32s{5, 12});
 }
 
 // ---- floats and memory
