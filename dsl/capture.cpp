@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -22,33 +23,23 @@ using ast::Kind;
 using ast::Node;
 using ast::Region;
 
-// ---- the end: nodes that nothing uses are dropped, the others numbered in order
+// ---- the end: nodes that nothing uses are dropped
 
 namespace {
 
 class Finish {
 public:
-    explicit Finish(ast::Kernel& from) : from_(from), used_(from.nodes.size()), numbers_(from.nodes.size()) {
-        variables_.assign(from.variables.size(), no_id<ast::Variable>);
-    }
+    explicit Finish(ast::Kernel& from) : from_(from), used_(from.nodes.size()) {}
 
     ast::Kernel run() {
         mark(from_.body());
-        ast::Kernel to{.name = std::move(from_.name),
-                       .is_function = from_.is_function,
-                       .functions = std::move(from_.functions),
-                       .parameters = std::move(from_.parameters),
-                       .views = std::move(from_.views),
-                       .symbols = std::move(from_.symbols),
-                       .texts = std::move(from_.texts),
-                       .bounds = from_.bounds,
-                       .block = from_.block,
-                       .where = from_.where,
-                       .nodes = {},
-                       .variables = {},
-                       .regions = {}};
-        to.nodes.reserve(from_.nodes.size());
-        move(from_.body(), to);
+        for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
+        // The kernel gets nodes of its own, and the next capture the room that these were recorded in.
+        std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),
+                                         std::move_iterator(from_.nodes.end()));
+        std::swap(nodes, from_.nodes);
+        ast::Kernel to = std::move(from_);
+        from_.nodes = std::move(nodes);
         return to;
     }
 
@@ -84,50 +75,8 @@ private:
         }
     }
 
-    Region move(Region region, ast::Kernel& to) {
-        if (region == ast::no_region) return region;
-        const auto made = Region(to.regions.size());
-        to.regions.emplace_back();
-        for (Node old : from_[region]) {
-            if (!used_[index(old)]) continue;
-            const auto node = Node(to.nodes.size());
-            numbers_[index(old)] = node;
-            to.regions[index(made)].push_back(node);
-            to.nodes.push_back(std::move(from_[old]));
-            renumber(to.nodes.back(), to);
-            for (std::size_t r = 0; r < 2; ++r) {
-                const Region inner = move(to[node].regions[r], to);
-                to[node].regions[r] = inner;
-            }
-            if (to[node].kind == Kind::While) number(to[node].arguments[0]);
-        }
-        return made;
-    }
-
-    void number(Node& node) const {
-        if (node != ast::no_node) node = numbers_[index(node)];
-    }
-
-    void renumber(ast::NodeInfo& node, ast::Kernel& to) {
-        if (node.kind != Kind::While) std::ranges::for_each(node.arguments, [&](Node& argument) { number(argument); });
-        std::ranges::for_each(node.other, [&](Node& other) { number(other); });
-        number(node.guard);
-        number(node.place.offset);
-        const bool names_variable = node.kind == Kind::Read || node.kind == Kind::Declare ||
-                                    node.kind == Kind::Assign || node.kind == Kind::For;
-        if (!names_variable) return;
-        ast::Variable& known = variables_[index(node.variable)];
-        if (known == no_id<ast::Variable>) {
-            known = ast::Variable(to.variables.size());
-            to.variables.push_back(std::move(from_.variables[index(node.variable)]));
-        }
-        node.variable = known;
-    }
-
     ast::Kernel& from_;
-    std::vector<bool> used_;
-    std::vector<Node> numbers_;
-    std::vector<ast::Variable> variables_;
+    std::vector<bool> used_;  // by node
 };
 
 }  // namespace

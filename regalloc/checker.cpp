@@ -73,8 +73,9 @@ struct Checker {
         if (index(each.block) >= problem.blocks.size()) return false;
         const BasicBlock& in = block(each.block);
         if (each.instruction > in.instructions.size()) return false;
-        const auto& uses =
-            each.instruction < in.instructions.size() ? in.instructions[each.instruction].uses : in.terminator_uses;
+        const bool ends = each.instruction == in.instructions.size();
+        const std::span<const Value> uses =
+            ends ? std::span(in.terminator_uses) : in.instructions[each.instruction].uses;
         return each.use < uses.size() && is_register(class_of(uses[each.use]), each.to);
     }
 
@@ -140,7 +141,7 @@ struct Checker {
         }
     }
 
-    void define(const std::vector<Value>& definitions) {
+    void define(std::span<const Value> definitions) {
         for (std::size_t i = 0; i < definitions.size(); ++i) {
             const Value v = definitions[i];
             if (answer.registers[index(v)] == no_register) {
@@ -154,7 +155,7 @@ struct Checker {
         }
     }
 
-    void check_uses(Block b, std::uint32_t i, const std::vector<Value>& uses, const std::vector<bool>& tied,
+    void check_uses(Block b, std::uint32_t i, std::span<const Value> uses, const std::vector<bool>& tied,
                     std::size_t& next_reassigned) {
         for (std::uint32_t u = 0; u < uses.size(); ++u) {
             Register r = answer.registers[index(uses[u])];

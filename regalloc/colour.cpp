@@ -72,7 +72,7 @@ struct Colouring {
         }
     }
 
-    void number_unreachable(const std::vector<Value>& definitions) {
+    void number_unreachable(std::span<const Value> definitions) {
         std::vector<Register> next(pools.size());
         for (Value v : definitions) registers[index(v)] = next[problem.values[index(v)].register_class]++;
     }

@@ -112,16 +112,20 @@ struct Parser {
         end_of_line();
     }
 
-    std::uint16_t position(const std::vector<Value>& values, const char* what) {
+    std::uint16_t position(std::span<const Value> values, const char* what) {
         const auto found = std::ranges::find(values, value());
         if (found == values.end()) fail(std::string("a tied pair names no ").append(what));
         return std::uint16_t(found - values.begin());
     }
     void instruction(BasicBlock& block) {
         Instruction instruction;
-        if (!next_is("=")) instruction.definitions = list(&Parser::definition);
+        if (!next_is("=")) {
+            const std::vector<Value> definitions = list(&Parser::definition);
+            instruction.definitions.assign(definitions.begin(), definitions.end());
+        }
         expect("=");
-        instruction.uses = values();
+        const std::vector<Value> uses = values();
+        instruction.uses.assign(uses.begin(), uses.end());
         if (accept("tied")) do {
                 const std::uint16_t defined_at = position(instruction.definitions, "definition");
                 instruction.tied.push_back({defined_at, position(instruction.uses, "use")});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/support/id.hpp"
+#include "codegen/support/inline_vector.hpp"
 
 namespace ikat::regalloc {
 
@@ -30,8 +31,9 @@ struct Tied {
 };
 
 struct Instruction {
-    std::vector<Value> uses, definitions;
-    std::vector<Tied> tied{};
+    InlineVector<Value, 4> uses{};
+    InlineVector<Value, 2> definitions{};
+    InlineVector<Tied, 2> tied{};
 };
 
 struct Edge {

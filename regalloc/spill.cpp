@@ -22,6 +22,7 @@
 // Needs: limits obeyed around the pieces (choose_spilled). The result has the blocks of the problem, and its values;
 // pieces are new values after them. translate() reads its answer back.
 #include <algorithm>
+#include <array>
 
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
@@ -94,7 +95,7 @@ struct Spiller {
         std::erase(resident, v);
     }
     /// Lets residents leave, farthest next use first, until they and `needed` new pieces of class c fit. `kept` stay.
-    void make_room(std::size_t c, std::int64_t needed, std::size_t from, const std::vector<Value>& kept) {
+    void make_room(std::size_t c, std::int64_t needed, std::size_t from, std::span<const Value> kept) {
         const auto in_class = [&](Value v) { return class_of(v) == c; };
         for (std::int64_t count = std::ranges::count_if(resident, in_class); count + needed > room(c); --count) {
             Value farthest = no_id<Value>;
@@ -106,14 +107,14 @@ struct Spiller {
             leave(farthest);
         }
     }
-    void make_room_for(const std::vector<Value>& operands, std::size_t from, const std::vector<std::uint32_t>& extra) {
+    void make_room_for(std::span<const Value> operands, std::size_t from, const std::vector<std::uint32_t>& extra) {
         for (std::size_t c = 0; c < live.size(); ++c) {
             const auto missing = std::ranges::count_if(
                 operands, [&](Value v) { return class_of(v) == c && piece[index(v)] == no_id<Value>; });
             make_room(c, missing + extra[c], from, operands);
         }
     }
-    void load_missing(const std::vector<Value>& operands) {
+    void load_missing(std::span<const Value> operands) {
         for (Value v : operands) {
             if (piece[index(v)] != no_id<Value>) continue;
             piece[index(v)] = new_piece(v);
@@ -124,7 +125,8 @@ struct Spiller {
     static void add_once(std::vector<Value>& values, Value v) {
         if (std::ranges::find(values, v) == values.end()) values.push_back(v);
     }
-    std::vector<Value> renamed(std::vector<Value> values) const {
+    template <class Values>
+    Values renamed(Values values) const {
         for (Value& v : values)
             if (is_chosen(v)) v = piece[index(v)];
         return values;
@@ -177,7 +179,7 @@ struct Spiller {
     }
 
     /// Stores what has just been defined, and keeps it at hand if this block reads it.
-    void keep(const std::vector<Value>& definitions, std::size_t from) {
+    void keep(std::span<const Value> definitions, std::size_t from) {
         for (Value v : definitions) {
             if (has_slot(v)) write_store(slot(v), v, v);
             if (!is_chosen(v) || next_use(v, from) == no_use) continue;
@@ -266,7 +268,8 @@ struct Spiller {
             const Edge* at_start = from.edges.size() == 1 ? nullptr : &edge;
             Edge& written = block->edges.emplace_back(edge.to, std::vector<Value>{});
             for (std::size_t i = 0; i < edge.arguments.size(); ++i)
-                if (!is_dropped(edge.to, i, at_start)) written.arguments.push_back(renamed({edge.arguments[i]})[0]);
+                if (!is_dropped(edge.to, i, at_start))
+                    written.arguments.push_back(renamed(std::array{edge.arguments[i]})[0]);
         }
     }
 
@@ -274,7 +277,7 @@ struct Spiller {
         const BasicBlock& from = problem.blocks[index(b)];
         const std::size_t end = from.instructions.size();
         uses.clear();
-        const auto add = [&](std::size_t i, const std::vector<Value>& values) {
+        const auto add = [&](std::size_t i, std::span<const Value> values) {
             for (Value v : values)
                 if (is_chosen(v)) uses.emplace_back(v, i);
         };

@@ -38,7 +38,7 @@ struct Printer {
         const auto [c, rematerialisable] = problem.values[index(v)];
         return name(v) + ':' + (answer ? reg(c, register_of(v)) : class_name(c)) + (rematerialisable ? "!" : "");
     }
-    std::string definitions(const std::vector<Value>& values) const {
+    std::string definitions(std::span<const Value> values) const {
         return joined(values, [&](Value v) { return definition(v); });
     }
 
@@ -49,7 +49,7 @@ struct Printer {
             if (each.block == b && each.instruction == i && each.use == u) r = each.to;
         return name(v) + ':' + reg(problem.values[index(v)].register_class, r);
     }
-    std::string uses(Block b, std::size_t i, const std::vector<Value>& values) const {
+    std::string uses(Block b, std::size_t i, std::span<const Value> values) const {
         std::string text;
         for (std::size_t u = 0; u < values.size(); ++u) text += (u ? ", " : "") + use(b, i, u, values[u]);
         return text;
@@ -58,7 +58,7 @@ struct Printer {
     static std::string tied(const Instruction& instruction) {
         if (instruction.tied.empty()) return "";
         return " tied " + joined(instruction.tied, [&](const Tied& pair) {
-                   return name(instruction.definitions.at(pair.definition)) + ' ' + name(instruction.uses.at(pair.use));
+                   return name(instruction.definitions[pair.definition]) + ' ' + name(instruction.uses[pair.use]);
                });
     }
 

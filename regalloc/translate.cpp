@@ -32,7 +32,7 @@ struct Translator {
         }
     }
 
-    void reassign(Block b, std::uint32_t place, const std::vector<Value>& uses, const std::vector<Value>& pieces) {
+    void reassign(Block b, std::uint32_t place, std::span<const Value> uses, std::span<const Value> pieces) {
         for (std::uint32_t u = 0; u < uses.size(); ++u)
             if (const Register r = answer.registers[index(pieces[u])]; r != result.registers[index(uses[u])])
                 result.reassigned.push_back({b, place, u, r});

@@ -17,10 +17,10 @@ struct Validator {
     }
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
 
-    void uses(const std::vector<Value>& values) const {
+    void uses(std::span<const Value> values) const {
         for (Value v : values) require(index(v) < problem.values.size(), "a value is one of the problem's");
     }
-    void definitions(const std::vector<Value>& values) {
+    void definitions(std::span<const Value> values) {
         uses(values);
         for (Value v : values) require(defined.insert(index(v)), "a value is defined once");
     }

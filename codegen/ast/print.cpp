@@ -21,6 +21,7 @@ class Printer {
 public:
     Printer(const Kernel& kernel, bool locations) : kernel_(kernel), locations_(locations) {
         numbers_.resize(kernel.nodes.size());
+        variables_.resize(kernel.variables.size());
     }
 
     std::string run() {
@@ -211,9 +212,11 @@ private:
 
     std::string value(Node node) const { return '%' + std::to_string(numbers_[index(node)]); }
 
-    std::string variable(Variable variable) const {
+    std::string variable(Variable variable) {
         const std::string& given = kernel_[variable].name;
-        return given.empty() ? '$' + std::to_string(index(variable)) : given;
+        std::uint32_t& number = variables_[index(variable)];
+        if (number == 0) number = ++next_variable_;
+        return given.empty() ? '$' + std::to_string(number - 1) : given;
     }
 
     static std::string_view name(ir::Type type) { return ir::info(type).name; }
@@ -222,7 +225,8 @@ private:
     bool locations_;
     std::string out_;
     std::vector<std::uint32_t> numbers_;  // by node
-    std::uint32_t next_ = 0;
+    std::uint32_t next_ = 0, next_variable_ = 0;
+    std::vector<std::uint32_t> variables_;  // their numbers and one; 0: not met yet
 };
 
 }  // namespace

@@ -226,11 +226,12 @@ private:
         meet(variables_, after_then, condition, id);
     }
 
-    /// Rounds until nothing rises, and one more that reports. `round` walks the loop once and gives its control.
+    /// Rounds until nothing rises; what the last of them finds is reported. `round` walks the loop once and gives its
+    /// control.
     void rounds(Node id, auto&& round) {
         Loop loop{};
         Loop* const outer = std::exchange(loop_, &loop);
-        const bool reporting = std::exchange(reporting_, false);
+        const std::size_t reported = diagnostics_.size();
         const Variables before = variables_;
         Control control;
         for (bool again = true; again;) {
@@ -238,20 +239,13 @@ private:
             const Control broken = loop.broken, returned = returned_;
             loop.exits.clear(), loop.latches.clear();
             loop.continued = {};
+            diagnostics_.resize(reported);
             control = round();
             for (const Variables& latch : loop.latches) meet(variables_, latch, loop.continued.level, id);
             Variables next = head;
             meet(next, variables_, Level::Block, id);
             again = next != head || broken.level != loop.broken.level || returned.level != returned_.level;
             variables_ = std::move(next);
-        }
-        if (reporting) {
-            reporting_ = true;
-            const Variables head = variables_;
-            loop.exits.clear(), loop.latches.clear();
-            loop.continued = {};
-            control = round();
-            variables_ = head;
         }
         const Level level = join(control, loop.broken).level;
         for (const Variables& exit : loop.exits) meet(variables_, exit, level, id);
@@ -292,7 +286,7 @@ private:
     // ---- what has to be reached together
 
     void expect_together(const NodeInfo& node, const Control& control) {
-        if (!reporting_ || node.op == Op::ActiveMask || node.op == Op::Opaque) return;
+        if (node.op == Op::ActiveMask || node.op == Op::Opaque) return;
         const bool barrier = waits_for_block(node.op);
         const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
         if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;
@@ -329,7 +323,6 @@ private:
     Variables variables_;
     Control returned_;
     Loop* loop_ = nullptr;
-    bool reporting_ = true;
     std::vector<Diagnostic> diagnostics_;
 };
 

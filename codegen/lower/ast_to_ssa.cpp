@@ -21,6 +21,7 @@
 
 #include "codegen/lower/lower.hpp"
 #include "codegen/lower/paths.hpp"
+#include "codegen/support/inline_vector.hpp"
 
 namespace ikat::lower {
 namespace {
@@ -70,8 +71,9 @@ private:
 
     Value value(Node node) const { return values_[index(node)]; }
 
-    std::vector<Value> values(std::span<const Node> nodes) const {
-        std::vector<Value> out;
+    using Few = InlineVector<Value, 8>;
+    Few values(std::span<const Node> nodes) const {
+        Few out;
         for (Node node : nodes) out.push_back(value(node));
         return out;
     }
@@ -147,7 +149,7 @@ private:
         if (const auto word = known(node)) return build_.constant(node.type, *word);
         const ir::Instruction inst{
             .op = node.op, .type = node.operand_type, .from = node.from, .fp = node.fp, .attribute = node.attribute};
-        const std::vector<Value> operands = values(node.arguments);
+        const Few operands = values(node.arguments);
         if (!ir::info(node.op).shape.variadic) return build_.make(inst, operands);
         const std::span<const Type> one(&node.type, node.type == Type::Void ? 0 : 1);
         const ir::Inst made = build_.append(inst, operands, node.results.empty() ? one : std::span(node.results));
@@ -170,14 +172,14 @@ private:
 
     void store(const ast::NodeInfo& node) {
         const auto [where, space] = address(node);
-        std::vector<Value> operands = values(node.arguments);
+        Few operands = values(node.arguments);
         operands[0] = where;
         build_.make(access(Op::Store, node, space), operands);
     }
 
     Value atomic(const ast::NodeInfo& node) {
         const auto [where, space] = address(node);
-        std::vector<Value> operands = values(node.arguments);
+        Few operands = values(node.arguments);
         operands[0] = where;
         ir::Instruction inst = access(node.op, node, space);
         inst.attribute = node.attribute;
@@ -214,15 +216,16 @@ private:
         for (std::size_t region = 0; region < kernel.regions.size(); ++region)
             for (Node node : kernel.regions[region]) home[index(node)] = region;
         std::vector<bool> out(kernel.nodes.size());
-        for (std::size_t user = 0; user < kernel.nodes.size(); ++user) {
-            const auto use = [&](Node node) {
-                if (node != ast::no_node && home[index(node)] != home[user]) out[index(node)] = true;
-            };
-            const ast::NodeInfo& node = kernel.nodes[user];
-            if (node.kind != Kind::While) std::ranges::for_each(node.arguments, use);  // its own condition
-            std::ranges::for_each(node.other, use);
-            use(node.guard), use(node.place.offset);
-        }
+        for (std::size_t region = 0; region < kernel.regions.size(); ++region)
+            for (Node user : kernel.regions[region]) {
+                const auto use = [&](Node node) {
+                    if (node != ast::no_node && home[index(node)] != region) out[index(node)] = true;
+                };
+                const ast::NodeInfo& node = kernel[user];
+                if (node.kind != Kind::While) std::ranges::for_each(node.arguments, use);  // its own condition
+                std::ranges::for_each(node.other, use);
+                use(node.guard), use(node.place.offset);
+            }
         return out;
     }
 

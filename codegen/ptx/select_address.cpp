@@ -12,6 +12,8 @@
 // for the passes to find out, and here a widened index is taken as it is.
 //
 // A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "codegen/analysis/dominators.hpp"
@@ -111,7 +113,8 @@ std::optional<std::int64_t> AddressFolding::constant(Value value) const {
 std::optional<Sum> AddressFolding::split(Inst inst) {
     const Instruction it = fn_[inst];
     Instruction base{.op = it.op, .type = it.type, .where = it.where};
-    const std::vector<Value> x(fn_.operands(inst).begin(), fn_.operands(inst).end());
+    std::array<Value, 3> x{};  // a copy: what is made may move the operands
+    std::ranges::copy(fn_.operands(inst), x.begin());
     const Type type = fn_.type(fn_.result(inst));
     const auto wrapped = [&](std::uint64_t number) {
         return bits(type) == 32 ? std::int64_t(std::int32_t(number)) : std::int64_t(number);

@@ -6,9 +6,9 @@
 //
 // The instruction gives the canonical NaN where the choice gives x as it is. So it stands only where nothing sees which
 // NaN it was: all uses are sums, products, comparisons, or another such bound.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
-#include <string>
 #include <vector>
 
 #include "codegen/ptx/select_steps.hpp"
@@ -22,24 +22,31 @@ constexpr std::uint32_t first_target = 80;
 
 class Clamps {
 public:
-    explicit Clamps(ir::Function& fn) : fn_(fn), users_(fn.value_count()), leaves_(fn.value_count()) {
-        for (ir::Block block : fn.blocks()) {
-            for (Inst inst : fn[block].instructions)
-                std::as_const(fn).each_use(inst, [&](Value value) { users_[index(value)].push_back(inst); });
-            ir::Function::each_use(std::as_const(fn[block].terminator),
-                                   [&](Value value) { leaves_[index(value)] = true; });
-        }
-    }
+    explicit Clamps(ir::Function& fn) : fn_(fn) {}
 
     void run() {
         std::vector<Inst> found;
         for (ir::Block block : fn_.blocks())
             for (Inst inst : fn_[block].instructions)
-                if (is_clamp(inst) && hides_nan(fn_.result(inst))) found.push_back(inst);
+                if (is_clamp(inst)) found.push_back(inst);
+        if (found.empty()) return;
+        find_users();
+        std::erase_if(found, [&](Inst inst) { return !hides_nan(fn_.result(inst)); });
         for (Inst inst : found) become(inst);
     }
 
 private:
+    void find_users() {
+        users_.resize(fn_.value_count());
+        leaves_.resize(fn_.value_count());
+        for (ir::Block block : fn_.blocks()) {
+            for (Inst inst : fn_[block].instructions)
+                std::as_const(fn_).each_use(inst, [&](Value value) { users_[index(value)].push_back(inst); });
+            ir::Function::each_use(std::as_const(fn_[block].terminator),
+                                   [&](Value value) { leaves_[index(value)] = true; });
+        }
+    }
+
     /// The comparison that decides it: of the value that is bounded with the bound.
     Inst comparison(Inst inst) const { return fn_[std::as_const(fn_).operands(inst)[2]].instruction; }
 
@@ -77,13 +84,11 @@ private:
     void become(Inst inst) {
         const Value x = std::as_const(fn_).operands(inst)[1];
         const Word bound = *ir::constant(fn_, std::as_const(fn_).operands(inst)[0]);
-        char digits[9];
-        std::snprintf(digits, sizeof digits, "%08X", unsigned(bound));
         const bool is_lower = fn_[comparison(inst)].op == Op::Lt;
-        const std::string text = std::string(is_lower ? "max" : "min") + ".NaN.f32 {0}, {1}, 0f" + digits + ";";
         fn_[inst].op = Op::OpaqueValue;
         fn_[inst].type = Type::Void;
-        fn_[inst].attribute = fn_.add_text(text);
+        fn_[inst].attribute =
+            fn_.add_text(fmt::format("{}.NaN.f32 {{0}}, {{1}}, 0f{:08X};", is_lower ? "max" : "min", bound));
         fn_.set_operands(inst, {&x, 1});
     }
 

@@ -53,8 +53,8 @@ struct Executor {
         return home(v);
     }
 
-    void read(Block b, std::size_t place, const std::vector<Value>& uses, const std::vector<Tied>& tied = {},
-              const std::vector<Value>& definitions = {}) {
+    void read(Block b, std::size_t place, std::span<const Value> uses, std::span<const Tied> tied = {},
+              std::span<const Value> definitions = {}) {
         for (std::size_t u = 0; u < uses.size(); ++u) {
             bool overwritten = false;
             for (const Tied& pair : tied) {

@@ -58,7 +58,7 @@ struct Generator {
         for (Value& v : parameters) v = new_value(class_of(pick()));
         return parameters;
     }
-    void show(const std::vector<Value>& values) { visible.insert(visible.end(), values.begin(), values.end()); }
+    void show(std::span<const Value> values) { visible.insert(visible.end(), values.begin(), values.end()); }
 
     void tie(Instruction& instruction) {
         for (std::uint16_t d = 0; d < instruction.definitions.size(); ++d)
@@ -77,9 +77,10 @@ struct Generator {
         if (chance(15)) {
             made.definitions.push_back(new_value(Class(below(classes())), chance(70)));
         } else {
-            made.uses = pick_some(chance(5) ? 6 : 3);
-            made.definitions.resize(chance(5) ? 4 : below(3));
-            for (Value& v : made.definitions) v = new_value(Class(below(classes())));
+            const std::vector<Value> uses = pick_some(chance(5) ? 6 : 3);
+            made.uses.assign(uses.begin(), uses.end());
+            for (std::uint32_t n = chance(5) ? 4 : below(3); n > 0; --n)
+                made.definitions.push_back(new_value(Class(below(classes()))));
             tie(made);
         }
         show(made.definitions);
@@ -214,9 +215,7 @@ std::vector<std::uint32_t> smallest_limits(const Problem& problem) {
             limits[c] = std::max(limits[c], std::uint32_t(std::ranges::count_if(values, in_class)) + extra);
         }
     };
-    const auto distinct = [](const std::vector<Value>& values) {
-        return std::set<Value>(values.begin(), values.end());
-    };
+    const auto distinct = [](std::span<const Value> values) { return std::set<Value>(values.begin(), values.end()); };
     for (const BasicBlock& block : problem.blocks) {
         for (const Instruction& instruction : block.instructions) {
             std::set<Value> tied;

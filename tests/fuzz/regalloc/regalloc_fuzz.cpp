@@ -192,8 +192,9 @@ struct Mutator {
 bool in_range(const Problem& problem, const Allocation& answer) {
     return std::ranges::all_of(answer.reassigned, [&](const Reassigned& r) {
         const BasicBlock& block = problem.blocks[index(r.block)];
-        const auto& uses =
-            r.instruction < block.instructions.size() ? block.instructions[r.instruction].uses : block.terminator_uses;
+        const bool ends = r.instruction >= block.instructions.size();
+        const std::span<const Value> uses =
+            ends ? std::span(block.terminator_uses) : block.instructions[r.instruction].uses;
         return r.to < answer.used[problem.values[index(uses[r.use])].register_class];
     });
 }
