@@ -52,7 +52,9 @@ struct Arena {
     std::vector<Tree> trees;
     std::vector<ast::Region> homes;        // by node
     std::vector<std::uint32_t> positions;  // by node: in the window
-    std::vector<ast::Node> window, order;
+    std::vector<ast::Node> window;
+    std::vector<ast::Node> order, before, wished;  // of arrange(), and their places
+    std::vector<std::uint32_t> places;
     std::vector<std::uint32_t> tree_marks, node_marks;  // visited by the walk of that number
     void clear();
 };
@@ -213,7 +215,8 @@ private:
     std::vector<ast::Region>& homes_ = arena_.homes;
     std::vector<std::uint32_t>& positions_ = arena_.positions;
     std::vector<ast::Node>& window_ = arena_.window;
-    std::vector<ast::Node>& order_ = arena_.order;
+    std::vector<ast::Node>&order_ = arena_.order, &before_ = arena_.before, &wished_ = arena_.wished;
+    std::vector<std::uint32_t>& places_ = arena_.places;
     std::vector<std::uint32_t>&tree_marks_ = arena_.tree_marks, &node_marks_ = arena_.node_marks;
     std::uint32_t window_effects_ = 0;  // nodes of the window that are no pure ones
     std::uint32_t walk_ = 0;

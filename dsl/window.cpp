@@ -83,20 +83,23 @@ void Recorder::flush() {
 
 void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
     if (window_.size() < 2) return;
-    tree_marks_.resize(trees_.size());
-    node_marks_.resize(kernel.nodes.size());
+    const auto at_least = [](std::vector<std::uint32_t>& marks, std::size_t size) {
+        if (marks.size() < size) marks.resize(2 * size);
+    };
+    at_least(tree_marks_, trees_.size());
+    at_least(node_marks_, kernel.nodes.size());
     ++walk_;
     order_.clear();
     for (std::size_t i = 0; i < count; ++i) collect_tree(roots[i]);
     const auto position = [&](Node node) { return positions_[index(node)]; };
     if (std::ranges::is_sorted(order_, {}, position)) return;
 
-    std::vector<std::uint32_t> places;
-    for (Node node : order_) places.push_back(position(node));
-    std::ranges::sort(places);
-    const std::vector<Node> before = window_;
-    for (std::size_t i = 0; i < order_.size(); ++i) window_[places[i]] = order_[i];
-    legalise(before);
+    places_.clear();
+    for (Node node : order_) places_.push_back(position(node));
+    std::ranges::sort(places_);
+    before_ = window_;
+    for (std::size_t i = 0; i < order_.size(); ++i) window_[places_[i]] = order_[i];
+    legalise(before_);
 }
 
 void Recorder::collect_tree(std::uint32_t tree) {
@@ -117,10 +120,10 @@ void Recorder::collect_node(Node node) {
 /// Takes the window as a wish and gives the legal order nearest to it; `before` is the order of recording, which is
 /// legal.
 void Recorder::legalise(std::span<const Node> before) {
-    const std::vector<Node> wished = std::move(window_);
+    std::swap(wished_, window_);
     window_.clear();
     ++walk_;
-    for (Node node : wished) place(node, before);
+    for (Node node : wished_) place(node, before);
     for (std::size_t i = 0; i < window_.size(); ++i) positions_[index(window_[i])] = std::uint32_t(i);
 }
 

@@ -128,7 +128,7 @@ struct Kernel {
     bool checked = false;  // capture has found nothing wrong with it: check() need not look again
     Location where{};
 
-    std::vector<NodeInfo> nodes;
+    std::vector<NodeInfo> nodes;  // those of no region are none of the kernel's: nothing used them
     std::vector<VariableInfo> variables;
     std::vector<std::vector<Node>> regions;  // region 0 is the body
 

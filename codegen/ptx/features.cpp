@@ -70,7 +70,7 @@ private:
             if (operand.kind == Operand::Kind::Symbol && is_new(operand.name))
                 if (const SpecialRegister* special = find_special_register(module_.text(operand.name)))
                     features.push_back(special->feature);
-            add_registers(operand.children);
+            if (operand.children.count > 0) add_registers(operand.children);
         }
     }
     bool is_new(Name name) {

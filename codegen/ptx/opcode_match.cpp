@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the rows of the table once and holds instructions against them.
+// Reads the rows of the table, each opcode's once, and holds instructions against them.
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <mutex>
 
 #include "codegen/ptx/opcodes.hpp"
 #include "codegen/support/diagnostic.hpp"
@@ -92,16 +93,22 @@ Form read_form(const table::Row& row) {
     return form;
 }
 
-using Forms = std::map<std::string_view, std::vector<Form>>;
+/// The rows of one opcode, which are read when somebody asks for it.
+struct Opcode {
+    std::vector<const table::Row*> rows{};
+    std::once_flag read{};
+    std::vector<Form> forms{};
+};
+using Opcodes = std::map<std::string_view, Opcode>;
 
-const Forms& all_forms() {
-    static const Forms forms = [] {
-        Forms made;
+Opcodes& all_opcodes() {
+    static Opcodes opcodes = [] {
+        Opcodes made;
         for (const table::Part& part : table::parts())
-            for (const table::Row& row : part.rows) made[row.stem].push_back(read_form(row));
+            for (const table::Row& row : part.rows) made[row.stem].rows.push_back(&row);
         return made;
     }();
-    return forms;
+    return opcodes;
 }
 
 std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
@@ -280,8 +287,13 @@ std::size_t fewest_operands(std::span<const OperandRule> rules) {
 }
 
 std::span<const Form> forms_of(std::string_view stem) {
-    const auto found = all_forms().find(stem);
-    return found == all_forms().end() ? std::span<const Form>{} : std::span<const Form>(found->second);
+    const auto found = all_opcodes().find(stem);
+    if (found == all_opcodes().end()) return {};
+    Opcode& opcode = found->second;
+    std::call_once(opcode.read, [&] {
+        for (const table::Row* row : opcode.rows) opcode.forms.push_back(read_form(*row));
+    });
+    return opcode.forms;
 }
 
 Match match(const Module& module, const Instruction& instruction) {

@@ -62,7 +62,8 @@ bool suits(std::string_view pattern, std::string_view name) {
 }  // namespace
 
 const SpecialRegister* find_special_register(std::string_view name) {
-    if (!name.starts_with('%')) return nullptr;
+    // Of most names it is clear that they are none: %r12.
+    if (!name.starts_with('%') || (name.size() > 2 && name[2] >= '0' && name[2] <= '9')) return nullptr;
     for (const SpecialRegister& each : registers)
         if (suits(each.name, name)) return &each;
     return nullptr;

@@ -7,16 +7,18 @@
 
 #include "codegen/ast/ast.hpp"
 #include "tests/catch.hpp"
+#include "tests/unit/dsl/nodes.hpp"
 
 namespace ikat {
 namespace {
 
 std::size_t count(const ast::Kernel& kernel, ir::Op op) {
-    return std::size_t(std::ranges::count_if(
-        kernel.nodes, [&](const ast::NodeInfo& node) { return node.kind == ast::Kind::Operation && node.op == op; }));
+    return std::size_t(std::ranges::count_if(test::nodes_in_order(kernel), [&](const ast::NodeInfo& node) {
+        return node.kind == ast::Kind::Operation && node.op == op;
+    }));
 }
 std::size_t count(const ast::Kernel& kernel, ast::Kind kind) {
-    return std::size_t(std::ranges::count(kernel.nodes, kind, &ast::NodeInfo::kind));
+    return std::size_t(std::ranges::count(test::nodes_in_order(kernel), kind, &ast::NodeInfo::kind));
 }
 
 template <int levels>

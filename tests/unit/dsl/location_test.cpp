@@ -6,6 +6,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "tests/catch.hpp"
+#include "tests/unit/dsl/nodes.hpp"
 
 namespace ikat {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 std::string lines(const auto& k, ast::Kind kind) {
     const ast::Kernel& kernel = k.ast();
     std::string out;
-    for (const ast::NodeInfo& node : kernel.nodes)
+    for (const ast::NodeInfo& node : test::nodes_in_order(kernel))
         if (node.kind == kind) out += std::to_string(node.where.line - kernel.where.line) + ' ';
     return out;
 }
@@ -88,7 +89,7 @@ TEST_CASE("other threads") {
     });
     std::string found;
     const ast::Kernel& kernel = k.ast();
-    for (const ast::NodeInfo& node : kernel.nodes)
+    for (const ast::NodeInfo& node : test::nodes_in_order(kernel))
         if (node.kind == ast::Kind::Atomic || (node.kind == ast::Kind::Operation && !ir::is_pure(node.op)))
             found += std::to_string(node.where.line - kernel.where.line) + ' ';
     CHECK(found == "1 2 3 4 5 6 ");
