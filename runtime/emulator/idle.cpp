@@ -2,6 +2,7 @@
 #include "runtime/emulator/idle.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "runtime/emulator/handlers_control.hpp"
@@ -97,7 +98,7 @@ bool Watch::after() {
         if (split.wait == Split::Wait::None) ready |= split.mask;
     const std::span<const std::byte> local = local_memory();
     const auto same = [&](const std::byte* bytes, std::size_t count, std::size_t at) {
-        return std::equal(bytes, bytes + count, bytes_.begin() + std::ptrdiff_t(at));  // count may be 0, bytes null
+        return count == 0 || std::memcmp(bytes, bytes_.data() + at, count) == 0;
     };
     if (!(ready & ~ran_) && same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
         same(local.data(), local.size(), kernel_.register_bytes))
