@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <bit>
-#include <limits>
 
 #include "runtime/emulator/warp.hpp"
 
@@ -24,76 +23,79 @@ void assign(std::byte* frame, u32 offset, u32 lanes, u32 mask) {
     d = (d & ~mask) | (lanes & mask);
 }
 
-const Op* reschedule(Warp* w, const Op* next, u32 mask) {
+#define IKAT_CONTROL_HANDLER(name) \
+    const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
+
+bool must_leave(const Warp* w, const Op* next) { return next >= w->meet || w->instructions >= w->leave_at; }
+
+/// The running lanes have come to `op`, where others may be; or it is the turn of others.
+[[gnu::noinline]] IKAT_CONTROL_HANDLER(reschedule) {
+    if (op == w->meet && static_cast<ScheduledWarp*>(w)->join_others(mask)) {
+        mask = w->mask;
+        IKAT_CONTINUE(0);
+    }
     w->leave = Leave::Reschedule;
-    w->pc = w->index_of(next);
+    w->pc = w->index_of(op);
     w->mask = mask;
     return nullptr;
 }
 
-bool must_leave(const Warp* w, const Op* next) { return next >= w->meet || w->instructions >= w->leave_at; }
-
-constexpr std::int32_t leaves = std::numeric_limits<std::int32_t>::min();
-
-/// The distance to where lanes of the warp go on (w->mask), or `leaves`.
-std::int32_t diverge(const Op* op, Warp* w, u32 mask, u32 taken) {
+/// At a branch whose lanes do not agree; w->taken are those that jump.
+[[gnu::noinline]] IKAT_CONTROL_HANDLER(diverge) {
+    const u32 taken = w->taken;
     const auto jump = std::int32_t(op->x);
     const bool jump_is_behind = jump < 1;
     const std::int32_t behind = jump_is_behind ? jump : 1, ahead = jump_is_behind ? 1 : jump;
     if (!w->by_chance && !must_leave(w, op + behind)) {
         const u32 staying = jump_is_behind ? taken : mask & ~taken;
         static_cast<ScheduledWarp*>(w)->part(w->index_of(op + ahead), mask & ~staying, staying);
-        return behind;
+        mask = staying;
+        IKAT_CONTINUE(behind);
     }
     w->leave = Leave::Diverge;
     w->mask = mask;
-    w->taken = taken;
     w->target = w->index_of(op + jump);
     w->pc = w->index_of(op + 1);
-    return leaves;
+    return nullptr;
 }
 
 /// At a bra.uni. Lanes that have strayed may meet here in different rounds of a loop, which is the scheduler's doing.
-std::int32_t part_at_uniform(const Op* op, Warp* w, u32 mask, u32 taken) {
-    if (w->strayed) return diverge(op, w, mask, taken);
-    fail(w, op,
-         {.kind = Fault::Kind::Text,
-          .lane = unsigned(std::countr_zero(taken)),
-          .message = "the threads of a warp part at a branch that says .uni",
-          .hint = "leave out .uni where the condition may differ between threads"});
-    return leaves;
+[[gnu::noinline]] IKAT_CONTROL_HANDLER(part_at_uniform) {
+    if (w->strayed) return diverge(op, w, frame, mask);
+    return fail(w, op,
+                {.kind = Fault::Kind::Text,
+                 .lane = unsigned(std::countr_zero(w->taken)),
+                 .message = "the threads of a warp part at a branch that says .uni",
+                 .hint = "leave out .uni where the condition may differ between threads"});
 }
 
 }  // namespace
 
-#define IKAT_CONTROL_HANDLER(name) \
-    const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
-
 IKAT_CONTROL_HANDLER(jump) {
     w->count(op->y);
     if (must_leave(w, op + std::int32_t(op->x))) [[unlikely]]
-        return reschedule(w, op + std::int32_t(op->x), mask);
+        return reschedule(op + std::int32_t(op->x), w, frame, mask);
     IKAT_CONTINUE(std::int32_t(op->x));
 }
 
-#define IKAT_BRANCH(name, lanes, part)                           \
-    IKAT_CONTROL_HANDLER(name) {                                 \
-        w->count(op->y);                                         \
-        const u32 taken = (lanes)&mask;                          \
-        std::int32_t distance = taken ? std::int32_t(op->x) : 1; \
-        if (taken != 0 && taken != mask) {                       \
-            distance = part;                                     \
-            if (distance == leaves) return nullptr;              \
-            mask = w->mask;                                      \
-        } else if (must_leave(w, op + distance)) [[unlikely]] {  \
-            return reschedule(w, op + distance, mask);           \
-        }                                                        \
-        IKAT_CONTINUE(distance);                                 \
+// What is rare is for others, in whose place they end: these have no registers to save.
+#define IKAT_BRANCH(name, lanes, part)                                 \
+    IKAT_CONTROL_HANDLER(name) {                                       \
+        w->count(op->y);                                               \
+        const u32 taken = (lanes)&mask;                                \
+        if (taken != 0 && taken != mask) {                             \
+            w->taken = taken;                                          \
+            return part(op, w, frame, mask);                           \
+        }                                                              \
+        const std::int32_t distance = taken ? std::int32_t(op->x) : 1; \
+        if (must_leave(w, op + distance)) [[unlikely]]                 \
+            return reschedule(op + distance, w, frame, mask);          \
+        IKAT_CONTINUE(distance);                                       \
     }
-IKAT_BRANCH(branch_if, word(frame, op->a), diverge(op, w, mask, taken))
-IKAT_BRANCH(branch_unless, ~word(frame, op->a), diverge(op, w, mask, taken))
-IKAT_BRANCH(branch_if_uniform, word(frame, op->a), part_at_uniform(op, w, mask, taken))
-IKAT_BRANCH(branch_unless_uniform, ~word(frame, op->a), part_at_uniform(op, w, mask, taken))
+IKAT_BRANCH(branch_if, word(frame, op->a), diverge)
+IKAT_BRANCH(branch_unless, ~word(frame, op->a), diverge)
+IKAT_BRANCH(branch_if_uniform, word(frame, op->a), part_at_uniform)
+IKAT_BRANCH(branch_unless_uniform, ~word(frame, op->a), part_at_uniform)
 #undef IKAT_BRANCH
 
 IKAT_CONTROL_HANDLER(branch_table) {
@@ -118,7 +120,7 @@ IKAT_CONTROL_HANDLER(branch_table) {
 IKAT_CONTROL_HANDLER(join) {
     w->count(op->y);
     if (op + 1 >= w->meet) [[unlikely]]
-        return reschedule(w, op + 1, mask);
+        return reschedule(op + 1, w, frame, mask);
     IKAT_NEXT;
 }
 

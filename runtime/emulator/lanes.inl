@@ -74,6 +74,13 @@ HWY_INLINE auto lanes_of(V v, std::uint32_t mask, unsigned i) {
     return hn::LoadMaskBits(v, bytes);
 }
 
+/// Lanes `mask` of the register at `to`. It is written as a whole: what only part of a vector was stored to cannot be
+/// loaded until it is in the cache.
+template <class V>
+HWY_INLINE void blend(hn::Vec<V> from, std::uint32_t mask, unsigned i, V v, hn::TFromD<V>* to) {
+    hn::Store(hn::IfThenElse(lanes_of(v, mask, i), from, hn::Load(v, to)), v, to);
+}
+
 /// The scratch of the warp into lanes `mask` of d, then on to the next op.
 template <unsigned Bytes>
 HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
@@ -81,8 +88,7 @@ HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* fram
     const hn::ScalableTag<Bits> v;
     Bits* const d = lanes_at<Bits>(frame, op->d);
     const Bits* const s = lanes_at<Bits>(w->scratch, 0);
-    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
-        hn::BlendedStore(hn::Load(v, s + i), lanes_of(v, mask, i), v, d + i);
+    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) blend(hn::Load(v, s + i), mask, i, v, d + i);
     IKAT_NEXT;
 }
 

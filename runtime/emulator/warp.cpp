@@ -14,6 +14,13 @@ namespace {
 constexpr std::uint64_t patience = 16384;   // warp instructions that a ready split waits before it goes first
 constexpr std::uint64_t stray_turn = 1024;  // and how many it then executes
 constexpr std::size_t nobody = ~std::size_t{0};
+
+/// Inline: std::popcount is a call where not every machine has an instruction for it.
+unsigned count_of(std::uint32_t lanes) {
+    lanes -= lanes >> 1 & 0x55555555;
+    lanes = (lanes & 0x33333333) + (lanes >> 2 & 0x33333333);
+    return ((lanes + (lanes >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
 }  // namespace
 
 void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry) {
@@ -108,7 +115,7 @@ void ScheduledWarp::end_lanes() {
 
 void ScheduledWarp::set_running(std::uint32_t lanes) {
     mask = lanes;
-    running = unsigned(std::popcount(lanes));
+    running = count_of(lanes);
 }
 
 void ScheduledWarp::part(std::uint32_t at, std::uint32_t others, std::uint32_t staying) {
@@ -116,6 +123,15 @@ void ScheduledWarp::part(std::uint32_t at, std::uint32_t others, std::uint32_t s
     set_running(staying);
     meet = std::min(meet, code + at);
     leave_at = std::min(leave_at, instructions + patience);
+}
+
+bool ScheduledWarp::join_others(std::uint32_t running_lanes) {
+    if (splits_.size() != 1 || instructions >= slice_end) return false;
+    set_running(running_lanes | splits_[0].mask);
+    const std::uint32_t at = splits_[0].pc;
+    splits_.clear();
+    bound_turn(at, false);
+    return true;
 }
 
 /// The running lanes go on up to where others could, or for as long as those are patient; where their order is left to

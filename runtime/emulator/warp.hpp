@@ -37,6 +37,9 @@ public:
     void pass_barrier();
     /// Of the lanes that run, those that go on are `staying`; the others, which are ahead of them, wait at `pc`.
     void part(std::uint32_t pc, std::uint32_t others, std::uint32_t staying);
+    /// Where the running lanes come to the only others, which can go on: all go on as one, and the scheduler need not
+    /// be asked, who would say the same. False if it must be.
+    bool join_others(std::uint32_t running_lanes);
     /// The split that runs next where no seed orders them, if any can.
     std::optional<Split> next() const;
     /// Instructions since the warp began or last passed a barrier.
