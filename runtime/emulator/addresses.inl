@@ -25,38 +25,37 @@ struct Progression {
 template <class A, A Step>
 inline constexpr Progression<A, Step> progression;
 
-/// Whether a[i] == a[0] + i * Step for all lanes.
+/// Whether a[i] == a[0] + i * Step.
 template <class A, A Step>
-HWY_INLINE bool is_progression(const A* a) {
+HWY_INLINE bool is_row(const A* a) {
+    if (A(a[warp_size - 1] - a[0]) != A(A(warp_size - 1) * Step)) return false;
     const hn::ScalableTag<A> v;
-    const auto first = hn::Set(v, a[0]);
-    auto difference = hn::Zero(v);
-    for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
-        const auto expected = hn::Add(first, hn::Load(v, progression<A, Step>.at + i));
-        difference = hn::Or(difference, hn::Xor(expected, hn::Load(v, a + i)));
-    }
-    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
+    const auto in = [&](unsigned i) HWY_ATTR {
+        return hn::Eq(hn::Add(hn::Set(v, a[0]), hn::Load(v, progression<A, Step>.at + i)), hn::Load(v, a + i));
+    };
+    auto holds = in(0);
+    for (unsigned i = unsigned(hn::Lanes(v)); i < warp_size; i += unsigned(hn::Lanes(v))) holds = hn::And(holds, in(i));
+    return hn::AllTrue(v, holds);
 }
 
-/// What the 16 lanes from `first` on read, elements of so many bytes.
-enum class Row : std::uint8_t { Any, Same, Contiguous };
+/// Whether all lanes of a half of the warp are at one place, where they are a row.
+template <class A>
+HWY_INLINE bool is_same(const A* a, unsigned first) {
+    return a[first] == a[first + 15];
+}
 
-template <class A, A Step>
-HWY_INLINE bool is_row(const A* a, unsigned first) {
+/// Whether each half of the warp is a row: a[i] == a[0] + i * Step, or (OrSame) all at one place.
+template <class A, A Step, bool OrSame>
+HWY_INLINE bool are_rows(const A* a) {
     const hn::CappedTag<A, 16> v;
-    const auto start = hn::Set(v, a[first]);
-    auto difference = hn::Zero(v);
-    for (unsigned i = 0; i < 16; i += unsigned(hn::Lanes(v))) {
-        const auto expected = hn::Add(start, hn::Load(v, progression<A, Step>.at + i));
-        difference = hn::Or(difference, hn::Xor(expected, hn::Load(v, a + first + i)));
-    }
-    return hn::AllTrue(v, hn::Eq(difference, hn::Zero(v)));
-}
-
-template <class A, A Bytes>
-HWY_INLINE Row row_of(const A* a, unsigned first) {
-    if (a[first] == a[first + 15]) return is_row<A, 0>(a, first) ? Row::Same : Row::Any;
-    return is_row<A, Bytes>(a, first) ? Row::Contiguous : Row::Any;
+    const auto in = [&](unsigned first, unsigned i) HWY_ATTR {
+        const A* const steps = OrSame && is_same(a, first) ? progression<A, 0>.at : progression<A, Step>.at;
+        return hn::Eq(hn::Add(hn::Set(v, a[first]), hn::Load(v, steps + i)), hn::Load(v, a + first + i));
+    };
+    auto holds = hn::And(in(0, 0), in(16, 0));
+    for (unsigned i = unsigned(hn::Lanes(v)); i < 16; i += unsigned(hn::Lanes(v)))
+        holds = hn::And(holds, hn::And(in(0, i), in(16, i)));
+    return hn::AllTrue(v, holds);
 }
 
 /// Whether the active lanes are those of a progression with this step.
@@ -89,6 +88,15 @@ HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unuse
 }
 
 HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
+
+/// Whether two rows are inside of the view and aligned. (Those whose offset makes up for a misaligned register may be,
+/// too.)
+template <std::uint64_t Bytes, class A>
+HWY_INLINE bool rows_inside(const A* a, const Op* op, const View& view) {
+    const std::uint64_t origin = offset_of(op) - view.base, last = view.bytes - Bytes;
+    return ((a[0] | a[16] | op->x) & (Bytes - 1)) == 0 && view.bytes >= Bytes &&
+           std::min(a[0], a[16]) + origin <= last && std::max(a[15], a[31]) + origin <= last;
+}
 
 /// Whether all lanes, at a[i] + the offset of the op, are inside of the view and aligned.
 template <class A>

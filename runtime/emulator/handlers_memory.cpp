@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores. A warp's 32 addresses nearly always form one of two patterns, and each has a path that checks the
-// bounds once and moves whole vectors:
+// Loads and stores. The 32 addresses of a warp nearly always are a row, or one of 16 for each half:
 //
-//     contiguous   lane i reads base + i * size        one copy, or one de-interleave for .v2 and .v4
-//     uniform      every lane reads the same           one load, broadcast
+//     contiguous   lane i is at base + i * size     one copy, or one de-interleave for .v2 and .v4
+//     the same     every lane loads at base         one load, broadcast
 //
-// Loads of shared memory know a third, of which each half of the warp is one of these, as in a tile of a matrix
-// product. Other addresses of a whole warp are checked together and moved lane by lane, vectors through a staging area
-// that looks like the contiguous case. Partial masks, local memory and lanes in several buffers take longer ways. Every
-// path checks bounds and alignment.
+// `load`, load_two_rows and `store` check the bounds of a row once and move vectors, where nobody need be asked what
+// has been written (close_written). They call nobody and end in another's place, for a handler that is come back to has
+// registers to save.
+//
+// load_carefully and store_anywhere ask; other addresses of a whole warp they check together and move lane by lane,
+// vectors through a staging area that looks like the contiguous case. Partial masks, local memory and lanes in several
+// buffers take longer ways. Every path checks bounds and alignment.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/handlers_memory.cpp"
 #include <hwy/foreach_target.h>
@@ -32,21 +34,26 @@ HWY_INLINE void count_bytes(Warp* w, std::uint64_t address, std::uint64_t bytes,
 
 // ---- from memory bytes, lane after lane, to registers and back
 
-/// Into `Count` lanes from `first` on.
-template <class T, unsigned N, unsigned Count = warp_size>
+/// Into `Count` lanes from `first` on, and the same again into those behind them.
+template <class T, unsigned N, unsigned Count = warp_size, bool Again = false>
 HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const T* const from = reinterpret_cast<const T*>(host);
     if constexpr (N == 4 && sizeof(T) == 4) {
         const hn::CappedTag<T, Count> v;
+        const auto put = [&](auto lanes, std::uint32_t to, unsigned i) HWY_ATTR {
+            hn::Store(lanes, v, lanes_at<T>(frame, to) + first + i);
+            if constexpr (Again) hn::Store(lanes, v, lanes_at<T>(frame, to) + first + Count + i);
+        };
         for (unsigned i = 0; i < Count; i += unsigned(hn::Lanes(v))) {
             hn::Vec<decltype(v)> v0, v1, v2, v3;
             hn::LoadInterleaved4(v, from + 4 * i, v0, v1, v2, v3);
-            hn::Store(v0, v, lanes_at<T>(frame, op->d) + first + i);
-            hn::Store(v1, v, lanes_at<T>(frame, op->b) + first + i);
-            hn::Store(v2, v, lanes_at<T>(frame, op->c) + first + i);
-            hn::Store(v3, v, lanes_at<T>(frame, op->y) + first + i);
+            put(v0, op->d, i);
+            put(v1, op->b, i);
+            put(v2, op->c, i);
+            put(v3, op->y, i);
         }
     } else {
+        static_assert(!Again);
         Cell<T>* to[N];
         for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k)) + first;
         IKAT_EACH_OF(i, Count) for (unsigned k = 0; k < N; ++k) to[k][i] = from[i * N + k];
@@ -66,46 +73,19 @@ HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* ho
     if constexpr (N > 2) broadcast(op->c, 2), broadcast(op->y, 3);
 }
 
-/// What the halves of the warp read: relative to the view's base, and how much.
-struct Rows {
-    bool known = false;  // both are rows, aligned and inside of the view
-    std::uint64_t places[2]{}, bytes[2]{};
-    Row kinds[2]{};
-};
-template <class A, std::uint64_t Bytes>
-HWY_INLINE Rows rows_of(const A* a, const View& view, std::uint64_t at) {
-    Rows rows{.known = true, .places = {at, at + (std::uint64_t(a[16]) - std::uint64_t(a[0]))}};
-    for (unsigned half = 0; half < 2; ++half) {
-        rows.kinds[half] = row_of<A, A(Bytes)>(a, 16 * half);
-        rows.bytes[half] = rows.kinds[half] == Row::Same ? Bytes : 16 * Bytes;
-        rows.known &= rows.kinds[half] != Row::Any && (view.base + rows.places[half]) % Bytes == 0 &&
-                      inside(view, rows.places[half], rows.bytes[half]);
-    }
-    return rows;
-}
-
-template <class T, unsigned N>
-HWY_INLINE void load_rows(const Op* op, std::byte* frame, const View& view, const Rows& rows) {
-    for (unsigned half = 0; half < 2; ++half)
-        if (rows.kinds[half] == Row::Same)
-            load_uniform<T, N, 16>(op, frame, view.host + rows.places[half], 16 * half);
-        else
-            load_contiguous<T, N, 16>(op, frame, view.host + rows.places[half], 16 * half);
-}
-
-template <class T, unsigned N>
-HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host) {
+template <class T, unsigned N, unsigned Count = warp_size>
+HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host, unsigned first = 0) {
     T* const to = reinterpret_cast<T*>(host);
     if constexpr (N == 4 && sizeof(T) == 4) {
-        const hn::ScalableTag<T> v;
-        for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v)))
-            hn::StoreInterleaved4(
-                hn::Load(v, lanes_at<T>(frame, op->d) + i), hn::Load(v, lanes_at<T>(frame, op->b) + i),
-                hn::Load(v, lanes_at<T>(frame, op->c) + i), hn::Load(v, lanes_at<T>(frame, op->y) + i), v, to + 4 * i);
+        const hn::CappedTag<T, Count> v;
+        const auto of = [&](std::uint32_t from, unsigned i)
+                            HWY_ATTR { return hn::Load(v, lanes_at<T>(frame, from) + first + i); };
+        for (unsigned i = 0; i < Count; i += unsigned(hn::Lanes(v)))
+            hn::StoreInterleaved4(of(op->d, i), of(op->b, i), of(op->c, i), of(op->y, i), v, to + 4 * i);
     } else {
         const Cell<T>* from[N];
-        for (unsigned k = 0; k < N; ++k) from[k] = lanes_at<Cell<T>>(frame, element(op, k));
-        IKAT_EACH_LANE(i) for (unsigned k = 0; k < N; ++k) to[i * N + k] = T(from[k][i]);
+        for (unsigned k = 0; k < N; ++k) from[k] = lanes_at<Cell<T>>(frame, element(op, k)) + first;
+        IKAT_EACH_OF(i, Count) for (unsigned k = 0; k < N; ++k) to[i * N + k] = T(from[k][i]);
     }
 }
 
@@ -297,7 +277,8 @@ HWY_NOINLINE IKAT_HANDLER(load_some_contiguous) {
     const std::uintptr_t lane_0 = reinterpret_cast<std::uintptr_t>(view.host) + at - first * sizeof(T);
     for (unsigned i = 0; i < warp_size; i += unsigned(hn::Lanes(v))) {
         const auto lanes = lanes_of(v, mask, i);
-        hn::BlendedStore(hn::MaskedLoad(lanes, v, reinterpret_cast<const T*>(lane_0 + i * sizeof(T))), lanes, v, d + i);
+        const auto loaded = hn::MaskedLoad(lanes, v, reinterpret_cast<const T*>(lane_0 + i * sizeof(T)));
+        hn::Store(hn::IfThenElse(lanes, loaded, hn::Load(v, d + i)), v, d + i);
     }
     count_bytes<S>(w, address, sizeof(T) * unsigned(std::popcount(mask)), &Warp::bytes_read);
     IKAT_NEXT;
@@ -323,76 +304,163 @@ HWY_NOINLINE IKAT_HANDLER(store_some_contiguous) {
     IKAT_NEXT;
 }
 
+/// The rows of a warp, relative to the view's base.
+struct Rows {
+    std::uint64_t low, high;
+};
+template <class A>
+HWY_INLINE Rows rows_of(const A* a, const Op* op, const View& view) {
+    const std::uint64_t origin = offset_of(op) - view.base;
+    return {a[0] + origin, a[16] + origin};
+}
+
+template <class T, unsigned N, class A>
+HWY_INLINE void load_rows(const Op* op, std::byte* frame, const View& view, const A* a) {
+    const Rows rows = rows_of(a, op, view);
+    const bool low_same = is_same(a, 0), high_same = is_same(a, 16);  // a may be the register that is loaded
+    if (rows.low == rows.high && low_same && high_same) return load_uniform<T, N>(op, frame, view.host + rows.low);
+    if constexpr (N == 4 && sizeof(T) == 4)
+        if (rows.low == rows.high && !low_same && !high_same)
+            return load_contiguous<T, N, 16, true>(op, frame, view.host + rows.low);
+    if (low_same)
+        load_uniform<T, N, 16>(op, frame, view.host + rows.low);
+    else
+        load_contiguous<T, N, 16>(op, frame, view.host + rows.low);
+    if (high_same)
+        load_uniform<T, N, 16>(op, frame, view.host + rows.high, 16);
+    else
+        load_contiguous<T, N, 16>(op, frame, view.host + rows.high, 16);
+}
+
+template <class T, unsigned N>
+HWY_INLINE void store_rows(const Op* op, std::byte* frame, const View& view, const Rows& rows) {
+    store_contiguous<T, N, 16>(op, frame, view.host + rows.low);
+    store_contiguous<T, N, 16>(op, frame, view.host + rows.high, 16);
+}
+
+/// All lanes, where nothing may have written what they load.
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(load_asking) {
+    constexpr std::uint64_t bytes = sizeof(T) * N;
+    const A* const a = lanes_at<A>(frame, op->a);
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    if (are_rows<A, A(bytes), true>(a) && rows_inside<bytes>(a, op, view)) {
+        const Rows rows = rows_of(a, op, view);
+        const auto written = [&](std::uint64_t at, unsigned first) {
+            return range_is_written(view.written, at, is_same(a, first) ? bytes : 16 * bytes);
+        };
+        if (asks(w, view) && !(written(rows.low, 0) && written(rows.high, 16))) return go_on_checked(op, w, mask);
+        load_rows<T, N>(op, frame, view, a);
+    } else if (all_inside(a, op, view, bytes)) {
+        if (asks(w, view) && !lanes_are_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes))
+            return go_on_checked(op, w, mask);
+        load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
+    } else {
+        return load_any<S, A, T, N>(op, w, frame, mask);
+    }
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
+/// All lanes, anywhere.
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(load_anywhere) {
+    constexpr std::uint64_t bytes = sizeof(T) * N;
+    const A* const a = lanes_at<A>(frame, op->a);
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    if (S == Space::Generic && view.lane_stride) return load_any<S, A, T, N>(op, w, frame, mask);
+    if (view.written) return load_asking<S, A, T, N>(op, w, frame, mask);
+    if (!all_inside(a, op, view, bytes)) return load_any<S, A, T, N>(op, w, frame, mask);
+    load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
+/// All lanes, perhaps in two rows.
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(load_two_rows) {
+    constexpr std::uint64_t bytes = sizeof(T) * N;
+    const A* const a = lanes_at<A>(frame, op->a);
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    if (!are_rows<A, A(bytes), true>(a) || !rows_inside<bytes>(a, op, view) || view.written ||
+        (S == Space::Generic && view.lane_stride))
+        return load_anywhere<S, A, T, N>(op, w, frame, mask);
+    load_rows<T, N>(op, frame, view, a);
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
 template <Space S, class A, class T, unsigned N>
 IKAT_HANDLER(load) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
     const A* const a = lanes_at<A>(frame, op->a);
-    if (HWY_LIKELY(mask == all_lanes)) {
-        const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
-        const auto& view = view_for<S>(w, address);
-        const std::uint64_t at = address - view.base;
-        if (S != Space::Generic || view.lane_stride == 0) {
-            bool done = true;
-            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes)) {
-                if (asks(w, view) && !range_is_written(view.written, at, warp_size * bytes))
-                    return go_on_checked(op, w, mask);
-                load_contiguous<T, N>(op, frame, view.host + at);
-            } else if (address % bytes == 0 && is_progression<A, 0>(a) && inside(view, at, bytes)) {
-                if (asks(w, view) && !range_is_written(view.written, at, bytes)) return go_on_checked(op, w, mask);
-                load_uniform<T, N>(op, frame, view.host + at);
-            } else if (const Rows rows = S == Space::Shared && sizeof(T) >= 4 ? rows_of<A, bytes>(a, view, at) : Rows{};
-                       rows.known) {
-                if (asks(w, view) && !(range_is_written(view.written, rows.places[0], rows.bytes[0]) &&
-                                       range_is_written(view.written, rows.places[1], rows.bytes[1])))
-                    return go_on_checked(op, w, mask);
-                load_rows<T, N>(op, frame, view, rows);
-            } else if (all_inside(a, op, view, bytes)) {
-                if (asks(w, view) && !lanes_are_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes))
-                    return go_on_checked(op, w, mask);
-                load_gathered<A, T, N>(op, w, frame, a, origin_of(view, op));
-            } else {
-                done = false;
-            }
-            if (HWY_LIKELY(done)) {
-                count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
-                IKAT_NEXT;
-            }
-        }
+    if (HWY_UNLIKELY(mask != all_lanes)) {
+        if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
+            return load_some_contiguous<S, A, T>(op, w, frame, mask);
+        return load_any<S, A, T, N>(op, w, frame, mask);
     }
-    if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
-        if (mask != all_lanes) return load_some_contiguous<S, A, T>(op, w, frame, mask);
-    return load_any<S, A, T, N>(op, w, frame, mask);
+    if (!is_row<A, A(bytes)>(a)) {
+        const A step = a[15] - a[0];
+        if (step != 0 && step != A(15 * bytes)) return load_anywhere<S, A, T, N>(op, w, frame, mask);
+        return load_two_rows<S, A, T, N>(op, w, frame, mask);
+    }
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    const std::uint64_t at = address - view.base;
+    if (address % bytes || !inside(view, at, warp_size * bytes) || view.written ||
+        (S == Space::Generic && view.lane_stride))
+        return load_anywhere<S, A, T, N>(op, w, frame, mask);
+    load_contiguous<T, N>(op, frame, view.host + at);
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_read);
+    IKAT_NEXT;
+}
+
+template <Space S, class A, class T, unsigned N>
+HWY_NOINLINE IKAT_HANDLER(store_anywhere) {
+    constexpr std::uint64_t bytes = sizeof(T) * N;
+    const A* const a = lanes_at<A>(frame, op->a);
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    if (view.lane_stride || !view.writable) return store_any<S, A, T, N>(op, w, frame, mask);
+    if (are_rows<A, A(bytes), false>(a) && rows_inside<bytes>(a, op, view)) {
+        const Rows rows = rows_of(a, op, view);
+        if (asks(w, view)) {
+            note_range_written(view.written, rows.low, 16 * bytes, w->parallel);
+            note_range_written(view.written, rows.high, 16 * bytes, w->parallel);
+        }
+        store_rows<T, N>(op, frame, view, rows);
+    } else if (all_inside(a, op, view, bytes)) {
+        if (asks(w, view)) note_lanes_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes, w->parallel);
+        store_scattered<A, T, N>(op, w, frame, a, origin_of(view, op));
+    } else {
+        return store_any<S, A, T, N>(op, w, frame, mask);
+    }
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
+    IKAT_NEXT;
 }
 
 template <Space S, class A, class T, unsigned N>
 IKAT_HANDLER(store) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
     const A* const a = lanes_at<A>(frame, op->a);
-    if (HWY_LIKELY(mask == all_lanes)) {
-        const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
-        const auto& view = view_for<S>(w, address);
-        const std::uint64_t at = address - view.base;
-        if (S != Space::Generic || (view.lane_stride == 0 && view.writable)) {
-            bool done = true;
-            if (address % bytes == 0 && is_progression<A, A(bytes)>(a) && inside(view, at, warp_size * bytes)) {
-                if (asks(w, view)) note_range_written(view.written, at, warp_size * bytes, w->parallel);
-                store_contiguous<T, N>(op, frame, view.host + at);
-            } else if (all_inside(a, op, view, bytes)) {
-                if (asks(w, view))
-                    note_lanes_written(view.written, 0, a, offset_of(op) - view.base, mask, bytes, w->parallel);
-                store_scattered<A, T, N>(op, w, frame, a, origin_of(view, op));
-            } else {
-                done = false;
-            }
-            if (HWY_LIKELY(done)) {
-                count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
-                IKAT_NEXT;
-            }
-        }
+    if (HWY_UNLIKELY(mask != all_lanes)) {
+        if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
+            return store_some_contiguous<S, A, T>(op, w, frame, mask);
+        return store_any<S, A, T, N>(op, w, frame, mask);
     }
-    if constexpr (masks_are_exact && N == 1 && sizeof(T) >= 4)
-        if (mask != all_lanes) return store_some_contiguous<S, A, T>(op, w, frame, mask);
-    return store_any<S, A, T, N>(op, w, frame, mask);
+    if (!is_row<A, A(bytes)>(a)) return store_anywhere<S, A, T, N>(op, w, frame, mask);
+    const std::uint64_t address = std::uint64_t(a[0]) + offset_of(op);
+    const auto& view = view_for<S>(w, address);
+    const std::uint64_t at = address - view.base;
+    if (address % bytes || !inside(view, at, warp_size * bytes) || view.written ||
+        (S == Space::Generic && (view.lane_stride || !view.writable)))
+        return store_anywhere<S, A, T, N>(op, w, frame, mask);
+    store_contiguous<T, N>(op, frame, view.host + at);
+    count_bytes<S>(w, address, warp_size * bytes, &Warp::bytes_written);
+    IKAT_NEXT;
 }
 
 template <class T>

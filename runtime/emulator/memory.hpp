@@ -14,6 +14,7 @@
 // a neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until a long queue of later
 // frees has passed.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
@@ -54,10 +55,7 @@ struct Cells {
     const View* views = nullptr;
     std::uint64_t last = 0;  // the one of nothing, where all other addresses are
 
-    const View& at(std::uint64_t address) const {
-        const std::uint64_t cell = address >> bits;
-        return views[cell < last ? cell : last];
-    }
+    const View& at(std::uint64_t address) const { return views[std::min(address >> bits, last)]; }
 };
 
 struct Memory::State {
