@@ -81,6 +81,10 @@ Handler select_test(Type type, std::uint32_t mode);
 /// Rounding other than to nearest: for + - * / fma sqrt and rcp of f32 and f64. Packed types: both lanes of a register.
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);
 
+/// One that does the work of y ops of this one that follow each other, none of which writes the a of a later one, or
+/// nullptr. If lanes are missing it does its own alone.
+Handler select_run(Handler of);
+
 enum class Comparison : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
 /// Predicate d = a ? b.
 Handler select_compare(Comparison comparison, Type type, bool ftz);

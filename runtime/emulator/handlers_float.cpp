@@ -285,6 +285,37 @@ Handler for_small(Operation operation, bool pair, bool ftz) {
     }
 }
 
+constexpr Handler single_fma = map3<M<sem::Fma, float>, float, float, float, float>;
+
+#if HWY_NATIVE_FMA
+/// Those of an outer product have the first factor in common, which is kept as long as it is the same.
+IKAT_HANDLER(fma_run) {
+    if (HWY_UNLIKELY(mask != all_lanes)) return single_fma(op, w, frame, mask);
+    const hn::ScalableTag<float> v;
+    constexpr unsigned lanes = hn::MaxLanes(v), parts = warp_size / lanes;
+    const auto nan = hn::Set(v, sem::canonical_nan<float>());
+    const Op* const end = op + op->y;
+    while (op != end) {
+        const u32 common = op->a;
+        hn::Vec<decltype(v)> a[parts];
+        for (unsigned k = 0; k < parts; ++k) a[k] = hn::Load(v, lanes_at<float>(frame, common) + k * lanes);
+        do {
+            const float* const b = lanes_at<float>(frame, op->b);
+            const float* const c = lanes_at<float>(frame, op->c);
+            float* const d = lanes_at<float>(frame, op->d);
+            for (unsigned k = 0; k < parts; ++k) {
+                const auto x = hn::MulAdd(a[k], hn::Load(v, b + k * lanes), hn::Load(v, c + k * lanes));
+                hn::Store(hn::IfThenElse(hn::Eq(x, x), x, nan), v, d + k * lanes);
+            }
+        } while (++op != end && op->a == common);
+    }
+    IKAT_CONTINUE(0);
+}
+Handler choose_run(Handler of) { return of == single_fma ? fma_run : nullptr; }
+#else
+Handler choose_run(Handler) { return nullptr; }
+#endif
+
 Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
     switch (type) {
         case Type::F16:
@@ -306,10 +337,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_float);
+HWY_EXPORT(choose_run);
 HWY_EXPORT(choose_test);
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
     return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
 }
+Handler select_run(Handler of) { return HWY_DYNAMIC_DISPATCH(choose_run)(of); }
 Handler select_test(Type type, std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_test)(type, mode); }
 }  // namespace ikat::emulator
 #endif

@@ -47,6 +47,7 @@ public:
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
         resolve_targets();
+        if (!kernel_.checks) join_runs();
     }
 
 private:
@@ -285,6 +286,23 @@ private:
             append({.run = jump, .y = std::exchange(run_length_, 0)}, nullptr);
         } else if (!branches && blocks_[into].predecessors > 1) {
             append({.run = join, .y = std::exchange(run_length_, 0)}, nullptr);
+        }
+    }
+
+    /// Ops of one kind that follow each other, as the sums of a matrix product do, are executed by the first of them.
+    /// All keep their places: a jump may lead to any.
+    void join_runs() {
+        std::vector<Op>& code = kernel_.code;
+        for (std::size_t i = 0, end; i < code.size(); i = end) {
+            const auto belongs = [&](const Op& next) {
+                return next.run == code[i].run &&
+                       std::none_of(code.begin() + std::ptrdiff_t(i), code.begin() + std::ptrdiff_t(end),
+                                    [&](const Op& before) { return before.d == next.a; });
+            };
+            constexpr std::size_t most = 64;
+            for (end = i + 1; end < code.size() && end - i < most && belongs(code[end]);) ++end;
+            const Handler run = end - i > 1 ? select_run(code[i].run) : nullptr;
+            if (run) code[i].run = run, code[i].y = std::uint32_t(end - i);
         }
     }
 
