@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of instructions that PTX has in one. A product is taken into a sum only where both stand in one block and
 // nothing else needs the product, so that no work is repeated. Wide products are taken in even if others need them: one
-// mad.wide costs less than the two instructions of a 64-bit sum, and addresses with a common index are independent.
+// mad.wide costs less than the two instructions of a 64-bit sum, and addresses with a common index are independent. So
+// are products of floats: an fma costs what a sum does.
 //
 //     convert.u64.u32 %i * 4              ==>  mul.wide.u32 %i, 4
 //     mul.wide.u32 %i, 4 + %base          ==>  mad.wide.u32 %i, 4, %base
 //     convert.u64.u32 %i + %base          ==>  mad.wide.u32 %i, 1, %base
 //     %a * %b + %c, %a << 2 + %c          ==>  mad.lo %a, %b, %c; mad.lo %a, 4, %c
 //     %a * %b + %c of contractible floats ==>  fma %a, %b, %c
+//     %a * %b - %c, %c - %a * %b          ==>  fma %a, %b, -%c; fma -%a, %b, %c     the same; ptxas takes signs in
 //     convert.f32.f32.sat %a + %b         ==>  add.sat %a, %b             any sum or product of f16 or f32
 #include <optional>
 
@@ -46,6 +48,7 @@ private:
 
     void rewrite(Inst inst);
     void rewrite_sum(Inst inst);
+    void rewrite_difference(Inst inst);
     bool saturate(Inst inst);
     std::optional<Widened> widened(Value value) const;
     std::optional<Product> wide_product(Inst inst);
@@ -67,6 +70,8 @@ void Fusion::rewrite(Inst inst) {
             if (const auto wide = wide_product(inst)) become(inst, Op::MulWide, wide->type, {wide->a, wide->b});
         } else if (it.op == Op::Add) {
             rewrite_sum(inst);
+        } else if (it.op == Op::Sub && it.fp.contract) {
+            rewrite_difference(inst);
         } else if (it.op == Op::Convert && saturate(inst)) {
             return;
         }
@@ -136,6 +141,11 @@ std::optional<Fusion::Product> Fusion::product(Value value, const Instruction& s
         if (wide) return Product{walk_.operand(value, 0), walk_.operand(value, 1), wide->type};
         return {};
     }
+    if (is_float(sum.type)) {
+        const Instruction* times = walk_.defined_by(value, Op::Mul);
+        if (!times || !contractible(times->fp, sum.fp)) return {};
+        return Product{walk_.operand(value, 0), walk_.operand(value, 1), sum.type};
+    }
     if (index(value) >= uses_.size() || uses_[index(value)] != 1) return {};
     if (walk_.defined_by(value, Op::Shl)) {
         const Instruction* amount = walk_.defined_by(walk_.operand(value, 1), Op::Const);
@@ -143,8 +153,7 @@ std::optional<Fusion::Product> Fusion::product(Value value, const Instruction& s
         const Word factor = std::uint32_t(1) << amount->attribute;
         return Product{walk_.operand(value, 0), walk_.constant(sum.type, factor, sum.where), sum.type};
     }
-    const Instruction* times = walk_.defined_by(value, Op::Mul);
-    if (!times || (is_float(sum.type) && !contractible(times->fp, sum.fp))) return {};
+    if (!walk_.defined_by(value, Op::Mul)) return {};
     return Product{walk_.operand(value, 0), walk_.operand(value, 1), sum.type};
 }
 
@@ -158,6 +167,19 @@ void Fusion::rewrite_sum(Inst inst) {
         become(inst, is_wide ? Op::MadWide : Op::Fma, factors->type, {factors->a, factors->b, other});
         return;
     }
+}
+
+void Fusion::rewrite_difference(Inst inst) {
+    const Instruction difference = fn_[inst];
+    const Value left = fn_.operands(inst)[0], right = fn_.operands(inst)[1];
+    const auto negated = [&](Value value) {
+        return walk_.make({.op = Op::Neg, .type = difference.type, .where = difference.where}, {value},
+                          difference.type);
+    };
+    if (const auto of_left = product(left, difference))
+        become(inst, Op::Fma, difference.type, {of_left->a, of_left->b, negated(right)});
+    else if (const auto of_right = product(right, difference))
+        become(inst, Op::Fma, difference.type, {negated(of_right->a), of_right->b, left});
 }
 
 /// A clamped sum or product is one that clamps, if nothing else needs it.
