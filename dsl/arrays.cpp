@@ -186,7 +186,7 @@ Slot subscript(const Array& array, const Position& index, std::uint8_t count) {
     return slot;
 }
 
-Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank) {
+Position flattened(const Position* indices, const std::uint64_t* extents, std::uint8_t rank) {
     bool wide = false;
     for (std::uint8_t r = 0; r < rank; ++r) wide |= indices[r].wide;
     const Type type = wide ? Type::U64 : Type::U32;
@@ -195,7 +195,11 @@ Slot subscript(const Array& array, const Position* indices, const std::uint64_t*
         flat = binary(Op::Mul, type, flat, literal(type, extents[r]));
         flat = binary(Op::Add, type, flat, resized(type, type_of(indices[r]), indices[r].value));
     }
-    return subscript(array, Position{flat, wide, indices[0].where});
+    return {flat, wide, indices[0].where};
+}
+
+Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank) {
+    return subscript(array, flattened(indices, extents, rank));
 }
 
 // ---- slices
@@ -217,6 +221,28 @@ Array further(const Array& array, Value elements) {
 Array slice(const Array& array, const Position& first) {
     Recorder::active().at(first.where);
     return fixed(further(array, resized(address_type(array), type_of(first), first.value)));
+}
+
+void subscript(const Array& array, const Position& index, const StructLayout& layout, Slot* fields) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(index.where);
+    recorder.owns(array.capture);
+    const Type type = address_type(array);
+    const Value element = committed(further(array, resized(type, type_of(index), index.value)).first);
+    for (std::uint32_t k = 0; k < layout.count; ++k) {
+        const auto [field, offset] = layout.fields[k];
+        const std::uint32_t width = ir::info(field).bytes;
+        IKAT_ASSERT(offset % width == 0 && layout.bytes % width == 0, "fields stand at multiples of their width");
+        Slot& slot = fields[k] = {
+            .array = array, .index = literal(Type::U32, std::uint64_t{offset / width}), .where = index.where};
+        slot.array.element = field;
+        slot.array.sliced = true;
+        slot.array.first = settled(
+            committed(binary(Op::Mul, type, settled(element), literal(type, std::uint64_t{layout.bytes / width}))));
+        if (array.direction == Direction::Write || array.capture != recorder.capture()) continue;
+        unpack(recorder, slot, recorder.append(load_node(recorder, slot.array, recorder.commit(slot.index), 1)),
+               element, true);
+    }
 }
 
 Array viewed(const Array& array, Type element) {

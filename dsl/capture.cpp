@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <string_view>
 #include <thread>
@@ -133,6 +134,7 @@ struct KernelHandle::State {
     std::vector<Contract> contracts;
     ir::LaunchBounds bounds;
     bool is_function = false;
+    bool contracted = false;  // products and sums into fma
     Code code;
     Location where;
 
@@ -177,7 +179,7 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
         constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
         ir::Parameter parameter{.name = names[i], .type = type.type};
         Argument argument;
-        if (type.part) {
+        if (type.part && !type.pointer) {
             recorder.kernel.parameters.push_back(std::move(parameter));
             argument.value = recorder.parameter_value(i);
         } else if (type.pointer) {
@@ -240,7 +242,7 @@ std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
     for (const ast::NodeInfo& node : function.nodes) {
         if (node.kind == Kind::Return)
             complain(node.where, "return_() in a device function",
-                     "a function gives its last value: choose it with select() or if_");
+                     "a function gives a value on all ways: leave it with return_value(v)");
         if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
             complain(node.where, "print() or check() in a device function",
                      "they stand in kernels, and in C++ functions that kernels call");
@@ -261,11 +263,17 @@ void KernelHandle::State::capture() {
     recorder.kernel.name = name;
     recorder.kernel.is_function = is_function;
     recorder.kernel.where = where;
+    recorder.callers = Callers(where);
+    recorder.contracts = contracted;
     check_names(recorder);
     try {
         const std::vector<Argument> arguments = add_parameters(recorder);
         run_code(recorder, code, arguments.data());
-    } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (...) {
+    } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (const std::bad_alloc&) {
+        diagnostics = {{.where = recorder.here(),
+                        .message = "the host's memory is used up while the kernel is captured",
+                        .hint = std::string(endless_hint)}};
+    } catch (...) {
         thrown = std::current_exception();
         return;
     }
@@ -276,6 +284,7 @@ void KernelHandle::State::capture() {
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
     kernel->checked = diagnostics.empty();
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
+    recorder.callers.explain(diagnostics);
 }
 
 namespace {
@@ -444,6 +453,7 @@ void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_bl
     state_->bounds.min_blocks = min_blocks;
 }
 void KernelHandle::max_registers(std::uint32_t count) { state_->bounds.max_registers = count; }
+void KernelHandle::contract() { state_->contracted = true; }
 
 }  // namespace ikat::trace
 

@@ -72,6 +72,7 @@ public:
     void make_function();  // a function that kernels call
     void launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks);
     void max_registers(std::uint32_t count);
+    void contract();  // products and sums into fma
 
 private:
     friend Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);

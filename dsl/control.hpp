@@ -101,6 +101,79 @@ void return_if(C&& condition, const trace::Where& where = trace::Where::current(
     if_(std::forward<C>(condition), leave, where);
 }
 
+/// Leaves the function, a device_fn() or an inline_fn(), out of all regions and loops in it, with a value.
+template <Operand V>
+void return_value(V&& v, const trace::Where& where = trace::Where::current()) {
+    const ir::Type type = trace::returned_type(where);
+    if (type == ir::Type::Void) return trace::return_value(ir::type_of<DeviceTypeOf<V>>, {}, where);
+    if constexpr (DeviceValue<V> || std::is_same_v<std::remove_cvref_t<V>, bool>) {
+        using T = DeviceTypeOf<V>;
+        trace::return_value(ir::type_of<T>, Incoming<T>(std::forward<V>(v), where).value(), where);
+    } else {
+        trace::return_value(type, detail::literal_of(type, v), where);
+    }
+}
+/// ... of a function that returns nothing.
+inline void return_value(const trace::Where& where = trace::Where::current()) {
+    trace::returned_type(where);
+    trace::return_value(ir::Type::Void, {}, where);
+}
+
+namespace detail {
+
+template <class F>
+class InlineFunction {
+public:
+    InlineFunction(F body, const trace::Where& where) : body_(std::move(body)), where_(where) {}
+
+    template <class... A>
+    auto operator()(A&&... arguments) const {
+        using Given = decltype(body_(std::forward<A>(arguments)...));
+        if constexpr (std::is_void_v<Given>) {
+            trace::Inlined scope(ir::Type::Void, where_);
+            body_(std::forward<A>(arguments)...);
+            scope.end();
+        } else {
+            static_assert(Operand<Given>, "a function with return_value() returns a number, a pred or nothing");
+            using R = DeviceTypeOf<Given>;
+            trace::Inlined scope(ir::type_of<R>, where_);
+            return Leaf<R>(scope.end(Incoming<R>(body_(std::forward<A>(arguments)...), where_).value(), where_));
+        }
+    }
+
+private:
+    F body_;
+    trace::Where where_;
+};
+
+}  // namespace detail
+
+/// A function that is inlined where it is called, and that return_value() leaves. Without return_value() any C++
+/// function will do.
+///
+///     const auto root = inline_fn([](f32 x) {
+///         if_(x < 0, [&] { return_value(0); });
+///         return sqrt(x);
+///     });
+template <class F>
+auto inline_fn(F body, const trace::Where& where = trace::Where::current()) {
+    return detail::InlineFunction<F>(std::move(body), where);
+}
+
+/// A product of floats and the sum that it goes into may become one fma, if both are written in the lambda: one
+/// rounding instead of two. What the lambda returns, it gives.
+template <class F>
+auto contract(F&& f) {
+    const trace::Contraction inside(true);
+    return f();
+}
+/// Nothing in the lambda is contracted, whatever stands around it.
+template <class F>
+auto exact(F&& f) {
+    const trace::Contraction inside(false);
+    return f();
+}
+
 namespace detail {
 /// What a range of T is counted in: integers of 8 and 16 bits in 32.
 template <class T>

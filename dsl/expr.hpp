@@ -196,24 +196,28 @@ struct TreeOf<T, Expr<op, R, Arguments...>> {
                                     Expr<op, R, Arguments...>>;
 };
 
+/// A number of the host's as a value of a type that is known when the kernel is captured.
+template <class H>
+trace::Value literal_of(ir::Type type, H number) {
+    if constexpr (is_small_float<H>)
+        return trace::literal(type, static_cast<double>(float(number)));
+    else if constexpr (std::is_same_v<H, bool>)
+        return trace::literal(type, number);
+    else if constexpr (std::is_floating_point_v<H>)
+        return trace::literal(type, static_cast<double>(number));
+    else if constexpr (std::is_signed_v<H>)
+        return trace::literal(type, static_cast<std::int64_t>(number));
+    else
+        return trace::literal(type, static_cast<std::uint64_t>(number));
+}
+
 template <class T, class H>
 trace::Value literal(H number) {
-    constexpr ir::Type type = ir::type_of<T>;
-    if constexpr (is_small_float<H>)
-        return literal<T>(float(number));
-    else if constexpr (std::is_same_v<H, bool> || std::is_same_v<T, bool>) {
-        static_assert(std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
-        return trace::literal(type, static_cast<bool>(number));
-    } else if constexpr (std::is_floating_point_v<H>) {
-        static_assert(
-            ir::is_float(type),
-            "a floating number does not become a device integer: write an integer, or convert with cast<T>()");
-        return trace::literal(type, static_cast<double>(number));
-    } else if constexpr (std::is_signed_v<H>) {
-        return trace::literal(type, static_cast<std::int64_t>(number));
-    } else {
-        return trace::literal(type, static_cast<std::uint64_t>(number));
-    }
+    constexpr bool truth = std::is_same_v<H, bool> || std::is_same_v<T, bool>;
+    static_assert(!truth || std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
+    static_assert(truth || std::is_integral_v<H> || ir::is_float(ir::type_of<T>),
+                  "a floating number does not become a device integer: write an integer, or convert with cast<T>()");
+    return literal_of(ir::type_of<T>, number);
 }
 
 /// An operand as a value of type T, or, if it is a device value of another type, as it is: whoever calls has said so.

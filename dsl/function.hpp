@@ -13,9 +13,10 @@
 //         return product;
 //     });
 //
-// C++ functions, which are inlined, can do
-// more and are the usual choice; this is for code that is long and called from several places.
+// return_value(v) leaves it earlier. C++ functions, which are inlined, can do more and are the usual choice; this is
+// for code that is long and called from several places.
 #pragma once
+#include "dsl/control.hpp"
 #include "dsl/kernel.hpp"
 
 namespace ikat {
@@ -49,7 +50,8 @@ struct FunctionBody {
     trace::Where where;
     template <class... P>
     void operator()(P... parameters) {
-        trace::give(Incoming<R>(body(std::move(parameters)...)).value(), where);
+        trace::Inlined scope(ir::type_of<R>, where);
+        trace::give(scope.end(Incoming<R>(body(std::move(parameters)...)).value(), where), where);
     }
 };
 

@@ -4,24 +4,12 @@
 // Nothing runs until the kernel is used for the first time (a launch, .ast(), .check()): then the lambda is called
 // once, and what it records is kept. Kernels may stand at namespace scope.
 //
-// A struct of the host is a parameter, too, if Hana knows its fields:
-//
-//     struct Params {
-//         BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), (std::uint32_t, n));
-//     };
-//     kernel("scale", params("p", "x"), [](Struct<Params> p, InOut<float> x) {
-//         u32 i = global_id().x;
-//         if_(i < p[&Params::n], [&] { x[i] *= p[&Params::scale]; });
-//     });
-//
-// In PTX it is one parameter for each field, in their order: p_scale, p_n. Fields may be structs: p_inner_x.
+// A struct of the host is a parameter, too, as Struct<S> (dsl/structs.hpp): in PTX it is one parameter for each field,
+// in their order: p_scale, p_n. Fields may be structs: p_inner_x.
 #pragma once
 #include <array>
 #include <boost/hana/accessors.hpp>
-#include <boost/hana/concept/struct.hpp>
-#include <boost/hana/define_struct.hpp>
 #include <boost/hana/first.hpp>
-#include <boost/hana/for_each.hpp>
 #include <boost/hana/length.hpp>
 #include <boost/hana/second.hpp>
 #include <boost/hana/tuple.hpp>
@@ -32,13 +20,12 @@
 
 #include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
+#include "dsl/structs.hpp"
 #include "dsl/view.hpp"
 
 namespace ikat {
 
 namespace detail {
-
-namespace hana = boost::hana;
 
 /// "inner_x": the names of a field and of the fields that it is in, joined.
 template <class... Name>
@@ -66,10 +53,6 @@ constexpr auto joined(const std::array<trace::ParameterType, count>&... parts) {
     return out;
 }
 
-/// How a field is passed: a bool as a byte.
-template <class T>
-using PassedAs = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-
 /// The parameters of the PTX entry that a struct, or a field with that name, is; none for a struct whose fields Hana
 /// does not know.
 template <class S, class... Path>
@@ -81,6 +64,13 @@ constexpr auto field_types() {
         });
     else if constexpr (sizeof...(Path) == 0)
         return std::array<trace::ParameterType, 0>{};
+    else if constexpr (BufferHandle<S>)
+        return std::array{trace::ParameterType{.type = element_type<std::remove_const_t<typename S::buffer_element>>,
+                                               .pointer = true,
+                                               .direction = std::is_const_v<typename S::buffer_element>
+                                                                ? trace::Direction::Read
+                                                                : trace::Direction::ReadWrite,
+                                               .part = FieldPath<Path...>::text.data()}};
     else
         return std::array{trace::ParameterType{.type = ir::type_of<DeviceTypeOf<PassedAs<S>>>,
                                                .part = FieldPath<Path...>::text.data()}};
@@ -92,59 +82,7 @@ constexpr bool are_fields(std::span<const trace::ParameterType> types) {
     return out;
 }
 
-/// Which parameter of the struct a member begins at; as many as there are if it is no field.
-template <class S, class T>
-std::uint32_t field_number(T S::*member) {
-    static const S probe{};
-    std::uint32_t number = 0, found = std::uint32_t(field_types<S>().size());
-    hana::for_each(hana::accessors<S>(), [&](auto field) {
-        const auto& value = hana::second(field)(probe);
-        if (static_cast<const void*>(&value) == &(probe.*member)) found = number;
-        using Field = std::remove_cvref_t<decltype(value)>;
-        number += hana::Struct<Field>::value ? std::uint32_t(field_types<Field>().size()) : 1;
-    });
-    return found;
-}
-
 }  // namespace detail
-
-/// A field of a struct that the kernel is given.
-template <class T>
-class Field : public Leaf<T> {
-public:
-    using Leaf<T>::Leaf;
-    Field(const Field&) = default;
-    IKAT_REFUSED(
-        "the fields of a struct parameter are read-only: copy one to a variable, f32 scale = p[&Params::scale]")
-    void operator=(detail::Anything) const;
-};
-
-/// A struct of the host as a kernel's parameter: p[&S::field] is the field's value; of a field that is a struct itself,
-/// p[&S::inner][&Inner::field].
-template <class S>
-class Struct {
-public:
-    explicit Struct(const trace::Argument* fields) {
-        for (trace::Value& value : fields_) value = (fields++)->value;
-    }
-    /// A part of the struct that it is a field of.
-    explicit Struct(std::span<const trace::Value> fields) {
-        for (std::size_t i = 0; i < fields_.size() && i < fields.size(); ++i) fields_[i] = fields[i];
-    }
-    template <class T>
-    auto operator[](T S::*member) const {
-        const std::uint32_t number = trace::checked_field(detail::field_number(member), fields_.size());
-        if constexpr (boost::hana::Struct<T>::value)
-            return Struct<T>(std::span(fields_).subspan(number));
-        else if constexpr (std::is_same_v<T, bool>)
-            return Field<bool>((Leaf<std::uint8_t>(fields_[number]) != 0).recorded());
-        else
-            return Field<DeviceTypeOf<T>>(fields_[number]);
-    }
-
-private:
-    std::array<trace::Value, detail::field_types<S>().size()> fields_;
-};
 
 /// What a type means as a kernel's parameter: what launches pass for it (`host_type`: the scalar, or the elements), and
 /// the parameters of the PTX entry that it is made of.
@@ -154,7 +92,7 @@ struct ParameterTraits {
 };
 template <class T>
 struct ParameterTraits<Var<T>> {
-    static constexpr bool valid = !std::is_same_v<T, bool>;
+    static constexpr bool valid = !std::is_same_v<T, bool> && !HostStruct<T>;
     static constexpr int rank = 0;
     using host_type = T;
     static constexpr trace::ParameterType types[] = {{.type = ir::type_of<T>}};
@@ -166,7 +104,7 @@ struct ParameterTraits<Pointer<T, direction, r>> {
     static constexpr int rank = r;
     using host_type = T;
     static constexpr trace::ParameterType pointer{
-        .type = ir::type_of<T>, .pointer = true, .direction = direction, .rank = r};
+        .type = detail::element_type<T>, .pointer = true, .direction = direction, .rank = r};
     static constexpr auto types = detail::view_types<r>(pointer);
     static Pointer<T, direction, r> make(const trace::Argument* arguments) {
         if constexpr (r == 1)
@@ -176,21 +114,19 @@ struct ParameterTraits<Pointer<T, direction, r>> {
     }
 };
 
-template <class S>
-requires(boost::hana::Struct<S>::value) struct ParameterTraits<Struct<S>> {
+template <HostStruct S>
+struct ParameterTraits<Struct<S>> {
     using structure = S;
     static constexpr auto types = detail::field_types<S>();
     static constexpr bool valid = detail::are_fields(types);
     static Struct<S> make(const trace::Argument* arguments) { return Struct<S>(arguments); }
-    /// Calls f(field) for each field of a struct, in their order; each is of the type of its parameter.
+    /// Calls f(field) for each field of a struct, in their order; numbers are of the type of their parameter.
     static void each_field(const S& given, auto&& f) {
-        boost::hana::for_each(boost::hana::accessors<S>(), [&](auto field) {
-            const auto& value = boost::hana::second(field)(given);
-            using Given = std::remove_cvref_t<decltype(value)>;
-            if constexpr (boost::hana::Struct<Given>::value)
-                ParameterTraits<Struct<Given>>::each_field(value, f);
+        detail::each_number(given, [&]<class F>(const F& field) {
+            if constexpr (BufferHandle<F>)
+                f(field);
             else
-                f(static_cast<DeviceTypeOf<detail::PassedAs<Given>>>(value));
+                f(static_cast<DeviceTypeOf<detail::PassedAs<F>>>(field));
         });
     }
 };
@@ -263,6 +199,12 @@ public:
         handle_.max_registers(count);
         return std::move(*this);
     }
+    /// A product of floats and the sum that it goes into may become one fma, with one rounding instead of two, as nvcc
+    /// does it. contract() in dsl/control.hpp is for a part of a kernel.
+    Kernel&& contract() && {
+        handle_.contract();
+        return std::move(*this);
+    }
 
 private:
     trace::KernelHandle handle_;
@@ -274,6 +216,10 @@ template <class P>
 inline constexpr bool is_struct = false;
 template <class S>
 inline constexpr bool is_struct<Struct<S>> = true;
+template <class P>
+inline constexpr bool is_struct_variable = false;
+template <HostStruct S>
+inline constexpr bool is_struct_variable<Var<S>> = true;
 
 /// The parameter types of a lambda or function as a Hana tuple of types.
 template <class F>
@@ -333,7 +279,7 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
             {std::data(ParameterTraits<P>::types), std::uint32_t(std::size(ParameterTraits<P>::types))}..., {}};
         return Kernel<P...>(
             trace::KernelHandle(name, names, list, sizeof...(P), code_of<P...>(std::move(body)), where));
-    } else if constexpr ((hana::Struct<P>::value || ...)) {
+    } else if constexpr (((HostStruct<P> || is_struct_variable<P>) || ...)) {
         static_assert(always_false<F>,
                       "a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));

@@ -209,12 +209,12 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
     }
 }
 
+/// A number of the host's as a value of the device, converted as the device does it: cast<u64>(1u).
 template <class To, HostNumber V>
-auto cast(V&&, Rounding = Rounding::Nearest) {
-    static_assert(
-        always_false<V>,
-        "cast<T>() converts values of the device: a number of the host's becomes one by its type's name, u64(1)");
-    return detail::constant<typename detail::Named<To>::type>(0);
+auto cast(V number, Rounding rounding = detail::usual_rounding<typename detail::Named<To>::type, DeviceTypeOf<V>>) {
+    using From = DeviceTypeOf<V>;
+    static_assert(!std::is_same_v<From, long double>, "cast<T>() takes no long double, which a device does not have");
+    return cast<To>(Leaf<From>(detail::literal<From>(number)), rounding);
 }
 
 /// An integer as another integer type: what of that type is nearest to it.

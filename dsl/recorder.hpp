@@ -16,6 +16,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "dsl/callers.hpp"
 #include "dsl/host_stack.hpp"
 #include "dsl/trace.hpp"
 
@@ -59,6 +60,12 @@ struct Arena {
     void clear();
 };
 
+/// Beyond any kernel, and below what the host's memory holds.
+inline constexpr std::size_t most_nodes = std::size_t{1} << 21;
+inline constexpr std::string_view endless_hint =
+    "a C++ loop over a number of the host's is unrolled: write for (auto i : range(n)) or while_(), which the device "
+    "runs";
+
 class Recorder {
 public:
     explicit Recorder(std::uint32_t capture, bool compare_regions);
@@ -72,6 +79,7 @@ public:
 
     ast::Kernel kernel;
     std::vector<Diagnostic> diagnostics;
+    Callers callers;
 
     std::uint32_t capture() const { return capture_; }
 
@@ -134,6 +142,8 @@ public:
         expect_unchanged(mark, caller.where);
         while (close()) body();
     }
+    /// Goes into a region that every thread goes through, once: it may change what the host holds.
+    void enter(ast::Region region);
     /// Makes the regions around `region`, from the current one on, open again: for an else behind else_if.
     void reopen(ast::Region region);
     void shut(ast::Region until);
@@ -164,8 +174,16 @@ public:
         return std::span(kernel.symbols).first(replaying_ ? now_.symbols : kernel.symbols.size());
     }
 
-    std::uint32_t loops = 0;  // that are open
-    Value dynamic_end;        // in bytes, behind the last dynamic array
+    std::uint32_t loops = 0;  // that are open, of the innermost function
+    /// A function that is being inlined.
+    struct Function {
+        ir::Type type = ir::Type::Void;  // of what it gives
+        Variable result{};
+        std::uint32_t outer_loops = 0;
+    };
+    std::vector<Function> functions;  // innermost last
+    bool contracts = false;           // a product and a sum may become one fma
+    Value dynamic_end;                // in bytes, behind the last dynamic array
 
     /// The kernel, without what nothing uses, everything numbered in order.
     ast::Kernel finish();

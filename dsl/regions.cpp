@@ -60,12 +60,16 @@ bool Recorder::close() {
     return false;
 }
 
-void Recorder::reopen(Region region) {
-    if (is_open(region)) return;
-    reopen(parents_[index(region)]);
+void Recorder::enter(Region region) {
     flush();
     stack_.push_back(region);
     open_[index(region)] = true;
+}
+
+void Recorder::reopen(Region region) {
+    if (is_open(region)) return;
+    reopen(parents_[index(region)]);
+    enter(region);
 }
 
 void Recorder::shut(Region until) {
@@ -399,5 +403,75 @@ void leave(Kind kind, std::string_view name, const Where& where) {
 void break_(const Where& where) { leave(Kind::Break, "break_", where); }
 void continue_(const Where& where) { leave(Kind::Continue, "continue_", where); }
 void return_(const Where& where) { leave(Kind::Return, "return_", where); }
+
+// ---- functions
+
+Inlined::Inlined(ir::Type result, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (result != ir::Type::Void) result_ = recorder.define(result, {}, ast::no_node);
+    const Region body = recorder.add_region();
+    region_ = index(recorder.region());
+    recorder.statement({.kind = Kind::Scope,
+                        .attribute = result != ir::Type::Void,
+                        .regions = {body, ast::no_region},
+                        .where = recorder.here()});
+    recorder.enter(body);
+    recorder.functions.push_back({result, result_, std::exchange(recorder.loops, 0)});
+}
+
+void Inlined::close() {
+    Recorder& recorder = Recorder::active();
+    recorder.shut(Region(region_));
+    recorder.loops = recorder.functions.back().outer_loops;
+    recorder.functions.pop_back();
+    open_ = false;
+}
+
+/// Left by an exception, which ends the capture.
+Inlined::~Inlined() {
+    if (Recorder* recorder = Recorder::current(); open_ && recorder) recorder->functions.pop_back();
+}
+
+Value Inlined::end(Value value, const Where& where) {
+    assign(result_, value, where);
+    close();
+    return read(result_);
+}
+
+void Inlined::end() { close(); }
+
+ir::Type returned_type(const Where& where) {
+    Recorder& recorder = Recorder::active();
+    if (!recorder.functions.empty()) return recorder.functions.back().type;
+    recorder.complain("return_value() outside of a function",
+                      "it leaves a device_fn() or an inline_fn(); return_() ends the thread", Location::of(where));
+    return ir::Type::Void;
+}
+
+void return_value(ir::Type given, Value value, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    // A way that ends here is less of a puzzle than a region that records nothing.
+    if (recorder.functions.empty()) return void(recorder.statement({.kind = Kind::Return, .where = recorder.here()}));
+    const auto [type, result, loops] = recorder.functions.back();
+    const auto name = [](ir::Type type) {
+        return type == ir::Type::Void ? std::string("nothing") : std::string(ir::info(type).name);
+    };
+    if (given != type)
+        recorder.complain("return_value() of " + name(given) + " in a function that returns " + name(type),
+                          "all values of a function have the type of the one that its lambda returns at its end",
+                          recorder.here());
+    else if (type != ir::Type::Void)
+        assign(result, value, where);
+    recorder.statement({.kind = Kind::Leave, .where = recorder.here()});
+}
+
+// ---- contraction
+
+Contraction::Contraction(bool allowed) : before_(std::exchange(Recorder::active().contracts, allowed)) {}
+Contraction::~Contraction() {
+    if (Recorder* recorder = Recorder::current()) recorder->contracts = before_;
+}
 
 }  // namespace ikat::trace

@@ -170,11 +170,6 @@ void print(const Text& text, V&&... v) {
     const trace::Value arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
     trace::print(text.text, {arguments, sizeof...(V)}, text.where);
 }
-/// The host's printf would run once, at capture.
-#define IKAT_PRINTF IKAT_REFUSED("printf writes on the host: print(\"x = {}\\n\", x) writes from the device")
-IKAT_PRINTF int printf(const char*, const HostGuard&, ...);
-IKAT_PRINTF int printf(const char*, detail::Anything, const HostGuard&, ...);
-#undef IKAT_PRINTF
 /// Stops the kernel with the text if the condition is false in any thread: check(i < n, "{} of {}", i, n). Without
 /// values the text is as it stands.
 template <DeviceValue C, Operand... V>

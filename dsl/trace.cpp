@@ -106,12 +106,12 @@ Value operation(const Operation& what, Values arguments) { return Recorder::acti
 
 Value choice(const Operation& what, Values arguments) {
     Recorder& recorder = Recorder::active();
+    const bool selects = what.op == ir::Op::Select;
     for (const Value& argument : arguments) {
-        if (!argument.unguarded) continue;
+        if (!argument.unguarded || (selects && &argument == &arguments[2])) continue;  // a condition is always asked
         const ast::Node load = recorder.find_load(recorder.adopt(argument));
         if (load == ast::no_node) continue;
         const ast::NodeInfo& node = recorder.kernel[load];
-        const bool selects = what.op == ir::Op::Select;
         const std::string array = node.place.base == ast::Place::Base::Parameter
                                       ? "`" + recorder.kernel.parameters[node.place.index].name + "`"
                                       : "a shared or local array";
@@ -199,11 +199,19 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
     return 0;
 }
 
-std::uint32_t checked_field(std::uint32_t field, std::uint32_t count) {
-    if (field < count) return field;
-    Recorder::active().complain("this member of the struct is no field that a kernel can read",
-                                "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)");
-    return 0;
+namespace {
+constexpr std::string_view no_member = "this member of the struct is no field that a kernel can read",
+                           no_member_hint = "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)";
+}
+
+Value no_field() {
+    Recorder::active().complain(std::string(no_member), std::string(no_member_hint));
+    return constant(Type::U32, 0);
+}
+
+void refuse_member() {
+    throw Error(Diagnostic{
+        .where = Recorder::active().here(), .message = std::string(no_member), .hint = std::string(no_member_hint)});
 }
 
 int checked_width(int width, const Where& where) {
@@ -319,7 +327,10 @@ bool Recorder::owns(std::uint32_t capture) {
 }
 
 void Recorder::at(const Location& where) {
-    if (where.known()) here_ = where;
+    if (where.known()) {
+        here_ = where;
+        callers.at(where);
+    }
     locate();
 }
 
@@ -363,9 +374,17 @@ Value Recorder::together(Values operands) {
     return out;
 }
 
+namespace {
+/// Whether the operation is a part of an fma.
+bool is_contractible(const Operation& what) {
+    return ir::is_float(what.type) && (what.op == ir::Op::Mul || what.op == ir::Op::Add || what.op == ir::Op::Sub);
+}
+}  // namespace
+
 Value Recorder::tree(const Operation& what, Values arguments) {
     IKAT_ASSERT(arguments.count <= 4, "a tree has at most four arguments");
     Tree tree{.what = what, .count = std::uint8_t(arguments.count)};
+    tree.what.fp.contract = contracts && is_contractible(what);
     for (std::uint32_t i = 0; i < arguments.count; ++i) tree.arguments[i] = adopt(arguments[i]);
     Value out = together(arguments);
     out.tree = std::uint32_t(trees_.size());

@@ -88,8 +88,10 @@ void assign(Variable variable, Value value, const Where& where);
 Value read(Variable variable);
 /// A host index into `size` registers; a diagnostic and 0 if it is out of bounds.
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
-/// The number of a field of a struct; a diagnostic and 0 for a member that is no field.
-std::uint32_t checked_field(std::uint32_t field, std::uint32_t count);
+/// A member of a struct is no field that Hana knows: a diagnostic, and something in its place.
+Value no_field();
+/// The same where nothing can take its place: throws Error.
+[[noreturn]] void refuse_member();
 /// Lanes of a group of a shuffle: a power of two up to 32; a diagnostic and 32 if it is none.
 int checked_width(int width, const Where& where);
 /// A host number of a lane of a packed value, 0 or 1; a diagnostic and 0 if it is neither.
@@ -137,10 +139,25 @@ Array declare_constant(ir::Type element, std::uint64_t count, const void* first,
 /// Dynamic shared memory for `count` elements behind what has been asked for before.
 Array declare_dynamic(ir::Type element, Position count);
 
+/// A number in a struct in memory, by its offset in bytes.
+struct FieldPlace {
+    ir::Type type = ir::Type::Void;
+    std::uint32_t offset = 0;
+};
+struct StructLayout {
+    const FieldPlace* fields = nullptr;
+    std::uint32_t count = 0;
+    std::uint32_t bytes = 0;  // of the struct, with its padding
+};
+
 /// array[index]; with `count` = 2, 4, 8 or 16, elements index * count and the next.
 Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1);
 /// array[i, j, ...] of an array with extents, row-major.
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
+/// [i, j, ...] as one index.
+Position flattened(const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
+/// The fields of array[index], where the array, and what it is a slice of, count in structs.
+void subscript(const Array& array, const Position& index, const StructLayout& layout, Slot* fields);
 /// The array from element `first` on.
 Array slice(const Array& array, const Position& first);
 /// The same memory as elements of another type. A slice begins at a whole number of them.
@@ -215,6 +232,39 @@ void while_(Condition condition, Body body, const Where& where);
 void break_(const Where& where);
 void continue_(const Where& where);
 void return_(const Where& where);
+
+/// The body of a function of the device, in a scope of its own that return_value() leaves.
+class Inlined {
+public:
+    /// Begins it. A function that gives nothing has the type Void.
+    Inlined(ir::Type result, const Where& where);
+    Inlined(const Inlined&) = delete;
+    ~Inlined();
+    /// Ends it with what it gives at its end; gives what it gives on all ways.
+    Value end(Value value, const Where& where);
+    void end();
+
+private:
+    void close();
+    Variable result_;
+    std::uint32_t region_ = 0;  // that it stands in
+    bool open_ = true;
+};
+/// What return_value() gives at this place; Void where there is no function, which is a diagnostic.
+ir::Type returned_type(const Where& where);
+/// Leaves the innermost function, with a value of type `given`; with Void without one.
+void return_value(ir::Type given, Value value, const Where& where);
+
+/// Whether products and sums of floats that are recorded from now on, as long as it lives, may become one fma.
+class Contraction {
+public:
+    explicit Contraction(bool allowed);
+    Contraction(const Contraction&) = delete;
+    ~Contraction();
+
+private:
+    bool before_;
+};
 
 /// The step of a range, where the host knows it, is not 0. Whether it counts downwards.
 bool counts_down(double step, const Where& where);

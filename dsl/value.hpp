@@ -31,6 +31,13 @@ public:
     /// Never chosen: x = y goes the way of all assignments, through Incoming, which knows the place of the statement.
     /// Were it not declared here, the compiler's own would copy the handle and record nothing.
     Var& operator=(const Var&) requires(false);
+    /// But for p = q of a struct that variables are members of: C++ assigns them one by one, converts nothing on the
+    /// way, and so knows no place.
+    template <class V>
+    requires std::same_as<V, const Var> Var& operator=(V& other) {
+        trace::assign(variable_, other.recorded(), trace::Where());
+        return *this;
+    }
     Var& operator=(const Incoming<T>& v) {
         trace::assign(variable_, v.value(), v.where());
         return *this;

@@ -27,6 +27,10 @@ bool is_effect(const ast::NodeInfo& node) {
 
 Node Recorder::append(ast::NodeInfo node) {
     if (replaying_ && repeats(node)) return Node(now_.nodes++);
+    if (kernel.nodes.size() >= most_nodes)
+        throw Error(Diagnostic{.where = here_,
+                               .message = "the kernel is recorded without end: it has two million operations by now",
+                               .hint = std::string(endless_hint)});
     const auto id = Node(kernel.nodes.size());
     window_effects_ += is_effect(node);
     unlocated_nodes_ |= !node.where.known();

@@ -23,9 +23,10 @@
 
 namespace ikat::runtime {
 
-/// The types that device memory can hold.
+/// The types that device memory can hold: numbers, and structs that are their bytes.
 template <class T>
-concept Element = ir::contains(ir::Storable, ir::type_of<T>);
+concept Element = ir::contains(ir::Storable, ir::type_of<T>) ||
+    (std::is_class_v<T> && !std::is_empty_v<T> && std::is_trivially_copyable_v<T>);
 
 /// A piece of device memory, in bytes. Moves, does not copy.
 class Allocation {
@@ -41,7 +42,7 @@ public:
     void rename(std::string_view name);
     Backend* device() const { return device_.get(); }
 
-    BufferPart whole() const { return {this, 0, bytes_}; }
+    BufferPart whole() const { return {this, 0, bytes_, life_}; }
 
     /// From byte `offset` on. These throw Error when more bytes are given or asked for than there are.
     void write(std::span<const std::byte> from, std::size_t offset = 0);
@@ -57,6 +58,7 @@ private:
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;
     std::string name_;
+    std::shared_ptr<const void> life_ = std::make_shared<char>();  // as long as this object, for its parts
 };
 
 template <Element T>
@@ -88,6 +90,9 @@ public:
     BufferSlice<const T> slice(std::uint64_t first, std::uint64_t count) const {
         return all<const T>().slice(first, count);
     }
+    /// All of them.
+    operator BufferSlice<T>() { return all<T>(); }
+    operator BufferSlice<const T>() const { return all<const T>(); }
     auto view(std::integral auto... extents) { return all<T>().view(extents...); }
     auto view(std::integral auto... extents) const { return all<const T>().view(extents...); }
 

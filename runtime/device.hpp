@@ -72,7 +72,9 @@ public:
     requires requires(const R& host) { std::data(host) + std::size(host); }
     auto upload(const R& host, std::string_view name = {}) const {
         using T = std::remove_cvref_t<decltype(*std::data(host))>;
-        static_assert(Element<T>, "device memory holds floats, from ikat::e4m3 to double, and integers of fixed size");
+        static_assert(
+            Element<T>,
+            "device memory holds floats, from ikat::e4m3 to double, integers of fixed size, and structs of these");
         if constexpr (Element<T>) {
             Buffer<T> out = buffer<T>(std::size(host), name);
             out.upload(std::span<const T>(std::data(host), std::size(host)));

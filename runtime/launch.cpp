@@ -286,6 +286,16 @@ Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kerne
                    .hint = "pass a number that the parameter's type can hold, or give the parameter a wider type"});
 }
 
+Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Kernel& kernel, std::size_t position,
+                         const Location& where) {
+    if (part.is_there()) return {.type = element, .memory = part.memory, .offset = part.offset, .length = part.bytes};
+    throw Error(Diagnostic{
+        .where = where,
+        .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
+                               part.memory ? "has been freed" : "is an empty slice, of no buffer"),
+        .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
+}
+
 std::vector<std::byte> pack(std::span<const Argument> arguments) {
     std::vector<std::byte> out;
     for (const Argument& argument : arguments) {

@@ -35,6 +35,11 @@ struct HostScalar {
 Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kernel, std::size_t position,
                const Location& where);
 
+/// The part of a buffer as an argument, with elements that are `element` to the kernel. Throws Error, naming parameter
+/// `position`, if there is no buffer, or no longer.
+Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Kernel& kernel, std::size_t position,
+                         const Location& where);
+
 namespace detail {
 
 template <class A>
@@ -79,9 +84,11 @@ struct Memory<BufferView<T, r>> {
     static BufferPart part(const BufferView<T, r>& given) { return given.part(); }
 };
 
-/// Adds the arguments that `given` is for a parameter of rank 1 to 3 with elements T.
+/// Adds the arguments that `given` is for a parameter of rank 1 to 3 with elements T, which are `element` to the
+/// kernel.
 template <class T, int rank, bool written, class A>
-void add_memory(std::vector<Argument>& list, const A& given) {
+void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const ast::Kernel& kernel,
+                const Location& where) {
     using Given = std::remove_const_t<A>;
     using M = Memory<Given>;
     if constexpr (M::rank == 0) {
@@ -96,8 +103,7 @@ void add_memory(std::vector<Argument>& list, const A& given) {
     } else {
         constexpr bool constant = M::is_const || (is_buffer<Given> && std::is_const_v<A>);
         static_assert(!written || !constant, "launch: the kernel writes this buffer (Out, InOut), but it is const");
-        const BufferPart part = M::part(given);
-        list.push_back({.type = ir::type_of<T>, .memory = part.memory, .offset = part.offset, .length = part.bytes});
+        list.push_back(buffer_argument(element, M::part(given), kernel, list.size(), where));
         if constexpr (rank > 1) {
             for (std::uint64_t number : given.extents()) list.push_back({.type = ir::Type::U32, .bits = number});
             for (std::uint64_t number : given.pitches()) list.push_back({.type = ir::Type::U32, .bits = number});
@@ -133,15 +139,21 @@ void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kern
         constexpr bool same = std::is_same_v<std::remove_const_t<A>, S>;
         static_assert(same, "launch: the kernel's parameter is a Struct: pass the struct that it is of");
         if constexpr (same) {
+            const std::size_t first = list.size();
             const auto add = [&]<class F>(const F& field) {
-                list.push_back(scalar_argument<F>(field, kernel, list.size(), where));
+                if constexpr (Memory<F>::rank == 1)
+                    add_memory<typename Memory<F>::element, 1, !Memory<F>::is_const>(
+                        list, field, Traits::types[list.size() - first].type, kernel, where);
+                else
+                    list.push_back(scalar_argument<F>(field, kernel, list.size(), where));
             };
             Traits::each_field(given, add);
         }
     } else if constexpr (Traits::rank == 0) {
         list.push_back(scalar_argument<typename Traits::host_type, A>(given, kernel, list.size(), where));
     } else {
-        add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given);
+        add_memory<typename Traits::host_type, Traits::rank, Traits::writes, A>(list, given, Traits::types[0].type,
+                                                                                kernel, where);
     }
 }
 

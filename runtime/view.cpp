@@ -9,13 +9,25 @@
 
 namespace ikat::runtime {
 
+namespace {
+
+/// The buffer that a part is one of.
+const Allocation& memory_of(const BufferPart& part) {
+    if (part.is_there()) return *part.memory;
+    throw Error(part.memory ? freed : "a slice of no buffer is used",
+                part.memory ? freed_hint : "buffer.slice(first, count) is one");
+}
+
+}  // namespace
+
 BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes) {
+    const Allocation& memory = memory_of(whole);
     const std::uint64_t size = whole.bytes / element_bytes;
     if (first > size || count > size - first)
         throw Error(fmt::format("a slice of {} elements from element {} on, of buffer '{}', which has {} there", count,
-                                first, whole.memory->name(), size),
+                                first, memory.name(), size),
                     "slice(first, count) is inside of what it is a slice of");
-    return {whole.memory, whole.offset + first * element_bytes, count * element_bytes};
+    return {whole.memory, whole.offset + first * element_bytes, count * element_bytes, whole.life};
 }
 
 std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches) {
@@ -47,22 +59,24 @@ std::string view_problem(std::span<const std::uint64_t> extents, std::span<const
 
 namespace detail {
 
-void read(const BufferPart& part, std::span<std::byte> to) { part.memory->read(to, part.offset); }
+void read(const BufferPart& part, std::span<std::byte> to) { memory_of(part).read(to, part.offset); }
 
 void write(const BufferPart& part, std::span<const std::byte> from) {
+    const Allocation& memory = memory_of(part);
     if (from.size() > part.bytes)
         throw Error(fmt::format("an upload of {} bytes for a slice of buffer '{}', which has {}", from.size(),
-                                part.memory->name(), part.bytes),
+                                memory.name(), part.bytes),
                     "make the slice as large as what it is to hold");
     // A slice of elements that are not const was made of a buffer that is not const.
-    const_cast<Allocation*>(part.memory)->write(from, part.offset);
+    const_cast<Allocation&>(memory).write(from, part.offset);
 }
 
 void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                 std::size_t element_bytes) {
+    const Allocation& memory = memory_of(part);
     const std::string problem = view_problem(extents, pitches, part.bytes / element_bytes);
     if (!problem.empty())
-        throw Error(fmt::format("buffer '{}': {}", part.memory->name(), problem),
+        throw Error(fmt::format("buffer '{}': {}", memory.name(), problem),
                     "a view lies inside of its buffer: view(rows, columns), view(planes, rows, columns)");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of buffers, and buffers as matrices: what a launch takes where the kernel has In<T>, In<T, 2>, In<T, 3> and
-// their like. They own nothing: the buffer must live as long as they do, and stay where it is.
+// their like. They own nothing: the buffer must live as long as they do, and stay where it is. A slice of a buffer that
+// is gone is an Error where it is used.
 //
 //     Buffer<float> x = device.upload(host, "x");
 //     device.launch(k, grid, x.slice(64, 32));                  elements 64 ... 95
@@ -12,6 +13,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,10 +23,17 @@ namespace ikat::runtime {
 
 class Allocation;
 
+/// What is said of a part of a buffer that is gone.
+inline constexpr const char* freed = "a slice or a view of a buffer that has been freed is used";
+inline constexpr const char* freed_hint = "slices and views own nothing: keep the buffer as long as they are used";
+
 /// Bytes of a buffer.
 struct BufferPart {
     const Allocation* memory = nullptr;
     std::uint64_t offset = 0, bytes = 0;
+    std::weak_ptr<const void> life{};  // of the memory
+
+    bool is_there() const { return memory && !life.expired(); }
 };
 
 /// Elements first ... first + count - 1 of a part. Throws Error unless it has them.
@@ -68,7 +77,9 @@ public:
     const { return BufferView(part_, extents_, {std::uint64_t(pitches)...}); }
 
     /// From the first element to the last.
-    BufferPart part() const { return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T)}; }
+    BufferPart part() const {
+        return {part_.memory, part_.offset, view_size(extents_, pitches_) * sizeof(T), part_.life};
+    }
     const std::array<std::uint64_t, rank>& extents() const { return extents_; }
     const std::array<std::uint64_t, rank - 1>& pitches() const { return pitches_; }
 
@@ -83,8 +94,13 @@ template <class T>
 class BufferSlice {
 public:
     using value_type = std::remove_const_t<T>;
+    using buffer_element = T;
 
+    /// Of no buffer.
+    BufferSlice() = default;
     explicit BufferSlice(const BufferPart& part) : part_(part) {}
+    template <class From>
+    requires std::same_as<const From, T> BufferSlice(const BufferSlice<From>& other) : part_(other.part()) {}
 
     std::uint64_t size() const { return part_.bytes / sizeof(T); }
     const BufferPart& part() const { return part_; }

@@ -7,7 +7,7 @@
 // The functions of stdlib are made of correctly rounded operations only: they give the same bits on every device, on
 // the emulator, too. Subnormal numbers, infinities and NaNs are arguments like all others, and results. Their errors
 // are bounds, in units in the last place of the result; docs/math.md has what was measured over all arguments, and the
-// methods. f16 is computed in f32: cast<f16>(exp(cast<f32>(x))).
+// methods. Nothing in them is contracted, in no kernel. f16 is computed in f32: cast<f16>(exp(cast<f32>(x))).
 #pragma once
 #include "dsl/math.hpp"
 
@@ -44,14 +44,18 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
         using T = DeviceTypeOf<V>;                                                                \
         static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,                      \
                       #name "() is for f32 and f64: compute f16 in f32, and convert the result"); \
-        return detail::name(value(x));                                                            \
+        const Leaf<T> argument = value(x);                                                        \
+        const trace::Contraction exact(false);                                                    \
+        return detail::name(argument);                                                            \
     }
 #define IKAT_SINGLE(name)                                                            \
     template <DeviceValue V>                                                         \
     auto name(const V& x) {                                                          \
         static_assert(std::is_same_v<DeviceTypeOf<V>, float>,                        \
                       #name "() is for f32: convert the argument with cast<f32>()"); \
-        return detail::name(value(x));                                               \
+        const Leaf<float> argument = value(x);                                       \
+        const trace::Contraction exact(false);                                       \
+        return detail::name(argument);                                               \
     }
 /// e to the power of x. f32 and f64: 1 ulp.
 IKAT_BOTH(exp)
@@ -87,7 +91,9 @@ IKAT_SINGLE(gelu_tanh)
 template <class X, class Y>
 requires(DeviceValue<X> || DeviceValue<Y>) auto pow(const X& x, const Y& y) {
     static_assert(std::is_same_v<CommonType<X, Y>, float>, "pow() is for f32: convert the arguments with cast<f32>()");
-    return detail::pow(Leaf<float>(Incoming<float>(x).value()), Leaf<float>(Incoming<float>(y).value()));
+    const Leaf<float> base(Incoming<float>(x).value()), exponent(Incoming<float>(y).value());
+    const trace::Contraction exact(false);
+    return detail::pow(base, exponent);
 }
 
 }  // namespace ikat::stdlib

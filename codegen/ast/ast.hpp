@@ -56,6 +56,8 @@ enum class Kind : std::uint8_t {
     Break,     // out of the innermost For or While
     Continue,  // to its next round
     Return,    // from the kernel
+    Scope,  // regions[0], once: the body of a function that is inlined; attribute: 1 if it ends by assigning its result
+    Leave,  // behind the innermost Scope, out of the loops in it
 };
 
 /// Most operations have few operands.

@@ -8,6 +8,7 @@
 //
 // and in uniformity.cpp, which operations need threads that may have gone another way.
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
@@ -39,9 +40,16 @@ public:
     }
 
 private:
+    static bool is_value(const NodeInfo& node) {
+        return node.kind == Kind::Read || node.kind == Kind::Load || node.kind == Kind::Extract ||
+               (node.kind == Kind::Operation && ir::is_pure(node.op));
+    }
+
     void walk(Region region) {
-        if (region == no_region) return;
-        for (Node id : kernel_[region]) {
+        if (region != no_region) walk(kernel_[region]);
+    }
+    void walk(std::span<const Node> nodes) {
+        for (Node id : nodes) {
             const NodeInfo& node = kernel_[id];
             if (!now_) return unreached(node);
             visit(node);
@@ -61,6 +69,8 @@ private:
             case Kind::Break: return jump(node, "break_()");
             case Kind::Continue: return jump(node, "continue_()");
             case Kind::Return: return jump(node, "return_()");
+            case Kind::Scope: return visit_scope(node);
+            case Kind::Leave: meet(*leaving_, now_); return jump(node, "return_value()");
             case Kind::Operation:
             case Kind::Extract:
             case Kind::Declare: return;
@@ -115,6 +125,20 @@ private:
         now_ = after_condition;
     }
 
+    void visit_scope(const NodeInfo& node) {
+        Assigned left;
+        Assigned* const outer = std::exchange(leaving_, &left);
+        // What the function gives at its end is nothing that the user may leave out.
+        auto nodes = kernel_[node.regions[0]];
+        std::size_t statements = nodes.size();
+        if (node.attribute && statements > 0)
+            for (--statements; statements > 0 && is_value(kernel_[nodes[statements - 1]]);) --statements;
+        walk(nodes.first(statements));
+        if (now_) walk(nodes.subspan(statements));
+        leaving_ = outer;
+        meet(now_, left);
+    }
+
     void jump(const NodeInfo& node, const char* name) {
         now_.reset();
         jump_ = {node.where, name};
@@ -138,6 +162,7 @@ private:
 
     const Kernel& kernel_;
     Assigned now_;
+    Assigned* leaving_ = nullptr;  // the innermost Scope, on all ways that a Leave has taken
     std::vector<bool> reported_;
     Jump jump_;
     std::vector<Diagnostic> diagnostics_;

@@ -131,6 +131,8 @@ private:
             case Kind::Break: return "break";
             case Kind::Continue: return "continue";
             case Kind::Return: return "return";
+            case Kind::Scope: return "scope";
+            case Kind::Leave: return "leave";
         }
         return {};
     }

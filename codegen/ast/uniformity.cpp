@@ -150,7 +150,7 @@ private:
     // ---- the walk
 
     Control here(const Control& region) const {
-        Control out = join(region, returned_);
+        Control out = join(join(region, returned_), left_);
         return loop_ ? join(join(out, loop_->broken), loop_->continued) : out;
     }
 
@@ -190,6 +190,11 @@ private:
                 loop_->latches.push_back(variables_);
                 break;
             case Kind::Return: returned_ = join(returned_, here(control)); break;
+            case Kind::Scope: visit_scope(id, node, control); break;
+            case Kind::Leave:
+                left_ = join(left_, here(control));
+                leaves_->push_back(variables_);
+                break;
         }
     }
 
@@ -226,6 +231,17 @@ private:
         meet(variables_, after_then, condition, id);
     }
 
+    /// Behind it those that have left it and those that have come to its end are together again.
+    void visit_scope(Node id, const NodeInfo& node, const Control& control) {
+        std::vector<Variables> leaves;
+        std::vector<Variables>* const outer = std::exchange(leaves_, &leaves);
+        const Control left_before = left_;
+        walk(node.regions[0], control);
+        for (const Variables& at : leaves) meet(variables_, at, left_.level, id);
+        left_ = left_before;
+        leaves_ = outer;
+    }
+
     /// Rounds until nothing rises; what the last of them finds is reported. `round` walks the loop once and gives its
     /// control.
     void rounds(Node id, auto&& round) {
@@ -236,7 +252,7 @@ private:
         Control control;
         for (bool again = true; again;) {
             const Variables head = variables_;
-            const Control broken = loop.broken, returned = returned_;
+            const Control broken = loop.broken, returned = returned_, left = left_;
             loop.exits.clear(), loop.latches.clear();
             loop.continued = {};
             diagnostics_.resize(reported);
@@ -244,7 +260,8 @@ private:
             for (const Variables& latch : loop.latches) meet(variables_, latch, loop.continued.level, id);
             Variables next = head;
             meet(next, variables_, Level::Block, id);
-            again = next != head || broken.level != loop.broken.level || returned.level != returned_.level;
+            again = next != head || broken.level != loop.broken.level || returned.level != returned_.level ||
+                    left.level != left_.level;
             variables_ = std::move(next);
         }
         const Level level = join(control, loop.broken).level;
@@ -321,7 +338,8 @@ private:
     const Kernel& kernel_;
     std::vector<Shape> shapes_;  // by node
     Variables variables_;
-    Control returned_;
+    Control returned_, left_;                   // threads that have ended, or have left the innermost Scope
+    std::vector<Variables>* leaves_ = nullptr;  // at that Scope's Leaves
     Loop* loop_ = nullptr;
     std::vector<Diagnostic> diagnostics_;
 };

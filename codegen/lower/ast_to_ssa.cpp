@@ -132,6 +132,8 @@ private:
             case Kind::Break: paths_.jump_to(*loops_.back().exit); break;
             case Kind::Continue: paths_.jump_to(*loops_.back().next); break;
             case Kind::Return: paths_.terminate(ir::Terminator::Kind::Return); break;
+            case Kind::Scope: lower_scope(node); break;
+            case Kind::Leave: paths_.jump_to(*scopes_.back()); break;
         }
     }
 
@@ -206,6 +208,17 @@ private:
         paths_.enter(block);
         lower(region);
         if (paths_.reachable()) paths_.jump_to(after);
+    }
+
+    // ---- functions that are inlined
+
+    void lower_scope(const ast::NodeInfo& node) {
+        Join after = paths_.new_join();
+        scopes_.push_back(&after);
+        lower(node.regions[0]);
+        scopes_.pop_back();
+        if (paths_.reachable()) paths_.jump_to(after);
+        paths_.enter(after);
     }
 
     // ---- loops
@@ -412,6 +425,7 @@ private:
     std::vector<Value> values_;              // by ast::Node
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
     std::vector<Loop> loops_;                // innermost last
+    std::vector<Join*> scopes_;              // innermost last: where a Leave goes
     std::vector<bool> used_elsewhere_;       // by ast::Node, once it is asked for
 };
 

@@ -22,6 +22,8 @@ const auto many = kernel("many", params("x", "y", "n"), [](In<float> x, InOut<fl
     constexpr bool wanted = true;
     if (wanted) y[1] = 2;
     if_(true & (n > 3), [&] { y[2] = 1.0; });
+    u64 wide = cast<u64>(1u) + cast<u64>(n);
+    y[n] = cast<f32>(3) + cast<f32>(cast<i32>(2.5f)) + cast<f32>(wide) + select(x[0] > 1, t, 0);
 });
 const auto none = kernel("none", [] { sync_block(); });
 const auto does_not_throw = kernel("does_not_throw", [](InOut<float> x, const u32& n) noexcept { x[n] = 0; });

@@ -6,12 +6,11 @@
 // expect: an array of the device is no pointer: x[i] is an element, x.slice(n) the array from element n on
 // expect: a device value has no value on the host: declare the variable as f32, u32, i32 ... instead of float, unsigned, int; convert with cast<f32>(); call ikat's functions, such as sqrt() and stdlib::exp(), not the host's
 // expect: printf writes on the host: print("x = {}\n", x) writes from the device
-// expect: cast<T>() converts values of the device: a number of the host's becomes one by its type's name, u64(1)
+// expect: dsl_mistakes.cpp:20:
 // expect: dsl_mistakes.cpp:21:
-// expect: dsl_mistakes.cpp:22:
-// expect: dsl_mistakes.cpp:25:
-// expect: dsl_mistakes.cpp:31:
-// expect: dsl_mistakes.cpp:33:
+// expect: dsl_mistakes.cpp:24:
+// expect: dsl_mistakes.cpp:30:
+// expect: dsl_mistakes.cpp:32:
 #include <cmath>
 #include <cstdio>
 #include <ikat/dsl.hpp>
@@ -31,6 +30,5 @@ void misuse(In<float> x, InOut<float> y, f32 v, u32 u, InOut<float, 2> A) {
     y[0] = (float)u;
     std::size_t host = u;
     printf("%u\n", u);
-    u64 wide = cast<u64>(1u);
     const f32& fixed = v; fixed += 1;
 }

@@ -3,10 +3,16 @@
 // What a struct parameter may be.
 // expect: a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]
 // expect: Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers, floats, bool, and structs of these
-// expect: the fields of a struct parameter are read-only: copy one to a variable, f32 scale = p[&Params::scale]
+// expect: the fields of a struct parameter, and of a name for an element, are read-only: copy one to a variable, f32 scale = p[&Params::scale], or all of them, Var<Params> mine = p
+// expect: this name stands for a struct that was read from memory: declare it as Var<Body> to change it, or write bodies[i] = ... to store
+// expect: a struct is assigned a struct of the same type: a variable, an element, a parameter, or one of the host's
+// expect: a struct in a variable or in memory has fields that are numbers, bool, or structs of these
+// expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
+// expect: Out<T> is write-only: declare the parameter as InOut<T>
+// expect: launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter
 // expect: u32 and f32 do not mix
 // expect: launch: the kernel's parameter is a Struct: pass the struct that it is of
-// errors: 7
+// errors: 16
 #include <ikat/ikat.hpp>
 using namespace ikat;
 
@@ -19,6 +25,9 @@ struct Pointers {
 struct Plain {
     float scale;
 };
+struct Handles {
+    BOOST_HANA_DEFINE_STRUCT(Handles, (BufferSlice<float>, x));
+};
 
 const auto by_itself = kernel("by_itself", [](Params p, Out<float> y) { y[0] = p.scale; });
 const auto pointers = kernel("pointers", [](Struct<Pointers> p, Out<float> y) { y[0] = 1; });
@@ -30,4 +39,19 @@ void misuse(Struct<Params> p, Out<float> y, const Device& device, Buffer<float>&
     y[0] = p[&Params::scale] + p[&Params::n];
     device.launch(good, grid(1, 1), 2.0f, b);
     device.launch(good, grid(1, 1), Pointers{}, b);
+}
+
+const auto elements = kernel("elements", [](InOut<Params> e) { e[0] = e[1]; });
+const auto of_variable = kernel("of_variable", [](Var<Params> p, Out<float> y) { y[0] = p[&Params::scale]; });
+
+void misuse_of_elements(InOut<Params> e, In<Params> in, Out<Params> out, InOut<float> y, const Device& device,
+                        Buffer<float>& b) {
+    auto t = e[0];
+    t = e[1];
+    t[&Params::scale] = 1;
+    e[0] = y[0];
+    Var<Handles> handles;
+    in[0] = e[0];
+    y[0] = out[0][&Params::scale];
+    device.launch(elements, grid(1, 1), b);
 }

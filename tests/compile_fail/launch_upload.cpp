@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What device memory cannot hold.
-// expect: device memory holds floats, from ikat::e4m3 to double, and integers of fixed size
+// expect: device memory holds floats, from ikat::e4m3 to double, integers of fixed size, and structs of these
 // errors: 1
 #include <ikat/ikat.hpp>
 #include <vector>

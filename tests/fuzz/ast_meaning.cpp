@@ -28,7 +28,7 @@ public:
           values_(kernel.nodes.size()),
           variables_(kernel.variables.size()) {}
 
-    enum class Way { On, Break, Continue, Return };
+    enum class Way { On, Break, Continue, Leave, Return };
 
     Way run(Node id) {
         if (steps_++ == 1'000'000) throw std::runtime_error("the kernel does not end");
@@ -45,6 +45,11 @@ public:
             case Kind::Break: return Way::Break;
             case Kind::Continue: return Way::Continue;
             case Kind::Return: return Way::Return;
+            case Kind::Leave: return Way::Leave;
+            case Kind::Scope: {
+                const Way way = run(node.regions[0]);
+                return way == Way::Leave ? Way::On : way;
+            }
             case Kind::If:
                 if (argument(node, 0)) return run(node.regions[0]);
                 return node.regions[1] == ast::no_region ? Way::On : run(node.regions[1]);
@@ -105,7 +110,7 @@ private:
         for (__int128 i = number(argument(node, 0), type); i < end; i += step) {
             variables_[index(node.variable)] = Word(i) & all;
             const Way way = run(node.regions[0]);
-            if (way == Way::Return) return way;
+            if (way == Way::Return || way == Way::Leave) return way;
             if (way == Way::Break) break;
         }
         return Way::On;
@@ -115,7 +120,7 @@ private:
             run(node.regions[0]);
             if (!argument(node, 0)) return Way::On;
             const Way way = run(node.regions[1]);
-            if (way == Way::Return) return way;
+            if (way == Way::Return || way == Way::Leave) return way;
             if (way == Way::Break) return Way::On;
         }
     }

@@ -4,9 +4,10 @@
 //     kernel random(out: inout T*)
 //
 // Loops with break and continue, bounds read from variables, steps and unroll factors; conditions that assign; early
-// returns; variables that are live across all of it. Each thread works in a slice of `out`, with subscripts that it
-// computes, guarded accesses, and atomics. On request blocks of several threads meet in between: they exchange values
-// through shared memory between barriers, add to shared sums, vote and shuffle.
+// returns, and functions that are left out of all this; variables that are live across all of it. Each thread works in
+// a slice of `out`, with subscripts that it computes, guarded accesses, and atomics. On request blocks of several
+// threads meet in between: they exchange values through shared memory between barriers, add to shared sums, vote and
+// shuffle.
 #pragma once
 #include <array>
 #include <random>
@@ -252,7 +253,7 @@ private:
         for (std::uint32_t n = 1 + pick(4); n > 0; --n) statement(region, depth, in_loop);
     }
     void statement(Region region, int depth, bool in_loop) {
-        switch (pick(depth > 0 ? 8 : 5)) {
+        switch (pick(depth > 0 ? 9 : 5)) {
             case 0:
             case 1: return assign(region, variable(), value(region));
             case 2: return store(region, value(region));
@@ -261,6 +262,7 @@ private:
             case 5: return leave_or_branch(region, depth, in_loop);
             case 6: return range_loop(region, depth);
             case 7: return counted_while(region, depth);
+            case 8: return scope(region, depth);
         }
     }
     void leave_or_branch(Region region, int depth, bool in_loop) {
@@ -269,12 +271,23 @@ private:
         fill(node.regions[0], depth - 1, in_loop);
         if (in_loop && pick(2))
             add(node.regions[0], {.kind = pick(2) ? Kind::Break : Kind::Continue});
+        else if (scopes_ > 0 && pick(2))
+            add(node.regions[0], {.kind = Kind::Leave});
         else if (!together_ && pick(12) == 0)
             add(node.regions[0], {.kind = Kind::Return});
         if (pick(2)) {
             node.regions[1] = new_region();
             fill(node.regions[1], depth - 1, in_loop);
         }
+        add(region, node);
+    }
+    /// An inlined function, whose loops are its own.
+    void scope(Region region, int depth) {
+        ast::NodeInfo node{.kind = Kind::Scope};
+        node.regions[0] = new_region();
+        ++scopes_;
+        fill(node.regions[0], depth - 1, false);
+        --scopes_;
         add(region, node);
     }
     void range_loop(Region region, int depth) {
@@ -328,6 +341,7 @@ private:
     bool together_;
     ast::Kernel kernel_;
     std::vector<ast::Variable> variables_;
+    int scopes_ = 0;                      // that are open
     Node thread_{}, slice_{}, middle_{};  // tid.x; the slice's first element and its middle, u64
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Kernels with one mistake each, and some that look like mistakes and are none, for tests/golden/dsl_errors.
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -425,6 +426,121 @@ const auto no_field = kernel("no_field", params("p", "y"), [](Struct<Params> p, 
     y[1] = p[&Params::other];
 });
 
+struct Point {
+    BOOST_HANA_DEFINE_STRUCT(Point, (float, x), (float, y));
+    float hidden = 0;
+};
+const auto no_field_of_variable = kernel("no_field_of_variable", params("p", "y"), [](In<Point> p, Out<float> y) {
+    Var<Point> mine = p[0];
+    y[0] = mine[&Point::hidden];
+});
+
+const auto unassigned_struct = kernel("unassigned_struct", params("p", "n"), [](InOut<Point> p, u32 n) {
+    Var<Point> mine;
+    mine[&Point::x] = 1;
+    if_(n > 3, [&] { mine[&Point::y] = 1; });
+    p[0] = mine;
+});
+
+const auto endless = kernel("endless", params("y"), [](InOut<float> y) {
+    for (;;)
+        y[0] += 1;
+});
+
+// ---- mistakes in functions that kernels call
+
+f32 unassigned_in_helper(const f32& a) {
+    f32 s;
+    return s + a;
+}
+void stores_too_much(Out<float> y, const u32& n) {
+    y[n] = 1e300;
+}
+const auto mistakes_in_helpers = kernel("mistakes_in_helpers", params("y"), [](Out<float> y) {
+    f32 v = 1;
+    y[0] = unassigned_in_helper(v);
+    y[1] = unassigned_in_helper(v + 1);
+});
+const auto numbers_in_helpers = kernel("numbers_in_helpers", params("y", "n"), [](Out<float> y, u32 n) {
+    u32 k = n + 1;
+    stores_too_much(y, k);
+    y[1] = 2;
+    stores_too_much(y, k + 1);
+});
+const auto in_the_library = kernel("in_the_library", params("y"), [](Out<float> y) {
+    Regs<i8, 4> r;
+    std::fill(r.begin(), r.end(), 300);
+    y[0] = cast<f32>(r[0]);
+});
+
+// ---- functions that return_value() leaves
+
+const auto no_function = kernel("no_function", params("y", "n"), [](Out<float> y, u32 n) {
+    if_(n > 3, [&] { return_value(1); });
+    y[0] = 1;
+});
+
+const auto other_results = kernel("other_results", params("y", "n"), [](Out<float> y, u32 n) {
+    y[0] = inline_fn([&] {
+        if_(n > 3, [&] { return_value(n); });
+        if_(n > 2, [&] { return_value(); });
+        if_(n > 1, [&] { return_value(true); });
+        if_(n > 0, [&] { return_value(1e300); });
+        return 1.0f;
+    })();
+    inline_fn([&] {
+        if_(n > 3, [&] { return_value(2); });
+        y[1] = 1;
+    })();
+});
+
+const auto behind_return_value = kernel("behind_return_value", params("y", "n"), [](Out<float> y, u32 n) {
+    y[0] = inline_fn([&] {
+        if_(n > 3, [&] { return_value(1); y[1] = 2; });
+        return cast<f32>(n);
+    })();
+    y[1] = inline_fn([&] {
+        if_(n > 3, [&] { return_value(1); }).else_([&] { return_value(2); });
+        return cast<f32>(n * 2);  // C++ asks for it
+    })();
+    y[2] = inline_fn([&] {
+        if_(n > 3, [&] { return_value(1); }).else_([&] { return_value(2); });
+        y[3] = 2;
+        return cast<f32>(n * 2);
+    })();
+});
+
+const auto unassigned_behind_function = kernel("unassigned_behind_function", params("y", "n"), [](Out<float> y, u32 n) {
+    f32 s, t;
+    inline_fn([&] {
+        if_(n > 3, [&] { t = 1; return_value(); });
+        s = t = 1;
+    })();
+    y[0] = t;
+    y[1] = s;
+});
+
+const auto barrier_in_function = kernel("barrier_in_function", params("y", "n"), [](Out<float> y, u32 n) {
+    inline_fn([&] {
+        if_(thread_id().x > n, [&] { return_value(); });
+        sync_block();
+        for (auto i : range(n)) {
+            if_(thread_id().x > i, [&] { return_value(); });
+        }
+    })();
+    sync_block();
+    y[0] = 1;
+});
+
+const auto loop_around_function = kernel("loop_around_function", params("y", "n"), [](Out<float> y, u32 n) {
+    for (auto i : range(n)) {
+        inline_fn([&] {
+            if_(n > i, [&] { break_(); });
+            y[i] = 1;
+        })();
+    }
+});
+
 const auto divergent_row = kernel("divergent_row", params("A", "y"), [](In<float, 2> A, Out<float> y) {
     auto row = A[thread_id().x], same = A[block_id().x];
     if_(same[0] > 0, [&] { sync_block(); });
@@ -492,6 +608,18 @@ const KernelRegistration registered[] = {
     ENTRY(view_directions),
     ENTRY(kept_slice),
     ENTRY(no_field),
+    ENTRY(no_field_of_variable),
+    ENTRY(unassigned_struct),
+    ENTRY(endless),
+    ENTRY(mistakes_in_helpers),
+    ENTRY(numbers_in_helpers),
+    ENTRY(in_the_library),
+    ENTRY(no_function),
+    ENTRY(other_results),
+    ENTRY(behind_return_value),
+    ENTRY(unassigned_behind_function),
+    ENTRY(barrier_in_function),
+    ENTRY(loop_around_function),
     ENTRY(divergent_row),
     ENTRY(constant_counts),
     ENTRY(constant_bytes),

@@ -88,9 +88,9 @@ Exit run(int argc, char** argv) {
         return fail(bad_input, "error: " + std::string(error.what()) + "\n  hint: see `ikat " + command + "--help`");
     } catch (const runtime::KernelError& error) {
         return fail(kernel_failed, error.what());
-    } catch (const Error& error) { return fail(bad_input, error.what()); } catch (const std::exception& error) {
-        return fail(bad_input, "error: " + std::string(error.what()));
-    }
+    } catch (const Error& error) { return fail(bad_input, error.what()); } catch (const std::bad_alloc&) {
+        return fail(bad_input, "error: the host's memory is used up\n  hint: give smaller buffers, or fewer");
+    } catch (const std::exception& error) { return fail(bad_input, "error: " + std::string(error.what())); }
     return done;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs holds the page against this file.
-#include <ikat/dsl.hpp>
+#include <ikat/ikat.hpp>
 
 #include <vector>
 
@@ -158,6 +158,56 @@ const auto scale_by = kernel("scale_by", params("p", "x"), [](Struct<Params> p, 
     for (auto i : grid_stride(p[&Params::n])) x[i] *= p[&Params::scale];
 });
 
+struct Body {
+    BOOST_HANA_DEFINE_STRUCT(Body, (float, x), (float, speed), (std::uint32_t, hits));
+};
+const auto advance = kernel("advance", params("bodies", "time", "n"), [](InOut<Body> bodies, f32 time, u32 n) {
+    u32 i = global_id().x;
+    return_if(i >= n);
+    Var<Body> mine = bodies[i];                // three variables
+    mine[&Body::x] += mine[&Body::speed] * time;
+    if_(mine[&Body::x] > 1, [&] { mine = Body{0, 1, 0}; });
+    bodies[i] = mine;                          // three stores
+    bodies[i][&Body::hits] += 1;               // a place as any other
+});
+
+struct Inputs {
+    BOOST_HANA_DEFINE_STRUCT(Inputs, (BufferSlice<const float>, x), (BufferSlice<float>, y), (std::uint32_t, n));
+};
+const auto doubled = kernel("doubled", params("p"), [](Struct<Inputs> p) {
+    auto x = p[&Inputs::x];  // an In<float>
+    auto y = p[&Inputs::y];  // an InOut<float>
+    for (auto i : grid_stride(p[&Inputs::n])) y[i] = x[i] * 2;
+});
+
+struct Complex {
+    f32 re, im;
+};
+Complex operator*(const Complex& a, const Complex& b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+const auto squares = kernel("squares", [](InOut<float> y) {
+    Regs<Complex, 2> r(Complex{y[0], y[1]});
+    r[1] = r[0] * r[1];
+    y[0] = r[1].re;
+});
+
+const auto root = inline_fn([](f32 x) {
+    if_(x < 0, [&] { return_value(0); });
+    for (auto k : range(10)) {
+        if_(x < cast<f32>(k * k), [&] { return_value(cast<f32>(k)); });
+    }
+    return sqrt(x);
+});
+const auto roots = kernel("roots", [](InOut<float> y) { y[0] = root(y[0]); });
+
+const auto axpby = kernel("axpby", [](In<float> x, InOut<float> y, f32 a, f32 b) {
+                       u32 i = global_id().x;
+                       contract([&] { y[i] = a * x[i] + b * y[i]; });      // a product and an fma
+                       auto error = contract([&] { return x[i] * a - b; });  // an fma
+                       exact([&] { y[i] += error * b; });                  // two roundings, in any kernel
+                   }).contract();                                          // all else in it
+
 const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
     u32 i = global_id().x;
     f32 sum = 0;
@@ -229,6 +279,11 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(retyped.check());
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(scale_by.check());
+    CHECK_NOTHROW(advance.check());
+    CHECK_NOTHROW(doubled.check());
+    CHECK_NOTHROW(squares.check());
+    CHECK_NOTHROW(roots.check());
+    CHECK_NOTHROW(axpby.check());
     CHECK_NOTHROW(control.check());
     CHECK_NOTHROW(factorials.check());
     CHECK_NOTHROW(texts.check());
