@@ -284,12 +284,12 @@ TEST_CASE("blocks beyond 65535") { CHECK(run(last_block, 0x10001, 1, u32s(1)) ==
 // ---- IR that the language does not make
 
 /// What a kernel of IR leaves in y, which begins as given; optimised.
-u32s run_ir(const char* text, const u32s& initial) {
+u32s run_ir(const char* text, const u32s& initial, std::uint32_t threads = 1) {
     const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
     const auto y = simt_device().upload(initial, "y");
     const std::uint64_t address = y.address();
     simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name,
-                         {.blocks = {1}, .threads = {1}, .dynamic_shared_bytes = 64},
+                         {.blocks = {1}, .threads = {threads}, .dynamic_shared_bytes = 64},
                          std::as_bytes(std::span(&address, 1)));
     return y.download();
 }
@@ -326,6 +326,42 @@ TEST_CASE("what is stored by a generic address is there by the global one") {
   return
 })",
                  {7, 0}) == u32s{5, 12});
+}
+
+TEST_CASE("two ways back to the beginning of a loop") {
+    const u32s counted = run_ir(R"(kernel @two_ways(%y: inout u32*) {
+^0:
+  %y = param.u64 %y
+  %tid = special.u32 tid.x
+  %n = load.u32 global [%y]
+  %zero = const.u32 0
+  %one = const.u32 1
+  jump ^1(%zero, %zero)
+^1(%i: u32, %sum: u32):
+  %again = lt.u32 %i, %n
+  branch %again, ^2, ^4
+^2:
+  %next = add.u32 %i, %one
+  %p = lt.u32 %tid, %next
+  branch %p, ^3, ^1(%next, %sum)
+^3:
+  %more = add.u32 %sum, %tid
+  %most = mul.u32 %more, %next
+  jump ^1(%next, %most)
+^4:
+  %four = const.u32 4
+  %place = mad_wide.u32 %tid, %four, %y
+  barrier 0
+  store.u32 global [%place], %sum
+  return
+})",
+                                u32s(32, 5), 32);
+    for (std::uint32_t t = 0; t < 32; ++t) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t i = 0; i < 5; ++i)
+            if (t < i + 1) sum = (sum + t) * (i + 1);
+        CHECK(counted[t] == sum);
+    }
 }
 
 // ---- floats and memory

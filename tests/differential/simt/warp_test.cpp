@@ -158,6 +158,20 @@ TEST_CASE("a block that is launched without a cluster is one of its own") {
     check_assembled(clusters, 90);
 }
 
+/// Its operand is the same for all lanes, and what it gives is not.
+const auto elected = kernel("elected", params("y"),
+                            [](InOut<std::uint32_t> y) { if_(elect(), [&] { y[warp_id()] += lane_id() + 1; }); });
+
+TEST_CASE("one lane of each warp is elected") {
+    const runtime::Device device = runtime::Device::open({.device = "emulator", .target = "sm_90"});
+    auto y = device.upload(std::vector<std::uint32_t>(2));
+    device.launch(elected, runtime::grid(64, 64), y);
+    for (const std::uint32_t lane : y.download()) {
+        CHECK(lane >= 1);
+        CHECK(lane <= 32);
+    }
+}
+
 TEST_CASE("ptxas takes what warps do") {
     check_assembled(reductions, 80);
     check_assembled(matches, 75);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels are refused for what their control flow does, and which are not: variables that may be unassigned, and
+// operations of a whole warp where not all of it may come. What is said of each stands in tests/golden/dsl_errors.
+#include <ikat/dsl.hpp>
+
+#include "codegen/support/diagnostic.hpp"
+#include "tests/catch.hpp"
+
+namespace ikat {
+namespace {
+
+bool is_refused(const auto& body) {
+    const auto k = kernel("k", params("y", "n"), body);
+    try {
+        k.check();
+    } catch (const Error&) { return true; }
+    return false;
+}
+
+TEST_CASE("a variable is read where it may be unassigned") {
+    const auto assigned_in_one_arm = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        if_(n > 3, [&] { v = 1; });
+        y[0] = v;
+    };
+    CHECK(is_refused(assigned_in_one_arm));
+    const auto assigned_in_both = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        if_(n > 3, [&] { v = 1; }).else_([&] { v = 2; });
+        y[0] = v;
+    };
+    CHECK_FALSE(is_refused(assigned_in_both));
+    const auto assigned_in_a_loop = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        for (auto i : range(n)) v = i;
+        y[0] = v;
+    };
+    CHECK(is_refused(assigned_in_a_loop));
+    const auto read_in_the_loop = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        for (auto i : range(n)) {
+            v = i;
+            y[i] = v;
+        }
+    };
+    CHECK_FALSE(is_refused(read_in_the_loop));
+}
+
+/// A vote of all 32 lanes where `condition` of the thread's number holds.
+bool vote_is_refused(const auto& condition) {
+    return is_refused([&](InOut<std::uint32_t> y, u32 n) {
+        u32 t = thread_id().x;
+        if_(condition(t, n), [&] { y[t] = ballot(y[t] > 3); });
+    });
+}
+
+TEST_CASE("whole warps vote where a condition holds for whole warps") {
+    CHECK_FALSE(vote_is_refused([](u32& t, u32&) { return t < 64; }));
+    CHECK_FALSE(vote_is_refused([](u32& t, u32&) { return t + 32 < 128; }));
+    CHECK_FALSE(vote_is_refused([](u32&, u32& n) { return n < 3; }));
+    CHECK(vote_is_refused([](u32& t, u32&) { return t < 16; }));
+    CHECK(vote_is_refused([](u32& t, u32&) { return t + 1 < 32; }));
+    CHECK(vote_is_refused([](u32& t, u32& n) { return t * n < 32; }));
+    CHECK(vote_is_refused([](u32& t, u32&) { return fma(t, t, t) < 64; }));
+    CHECK(vote_is_refused([](u32& t, u32& n) { return t < n; }));
+}
+
+}  // namespace
+}  // namespace ikat
