@@ -30,7 +30,7 @@ struct Maker {
     }
     std::uint32_t below(std::uint32_t n) { return (state = state * 1664525 + 1013904223) / 256 % n; }
 
-    Value define(std::vector<Value> uses, Class c = 0) {
+    Value define(InlineVector<Value, 4> uses, Class c = 0) {
         const Value v = value(c);
         here().instructions.push_back({std::move(uses), {v}});
         return v;
