@@ -34,6 +34,8 @@ public:
 
     ast::Kernel run() {
         mark(from_.body());
+        for (std::size_t i = 0; i < used_.size(); ++i)
+            if (!used_[i]) from_.nodes[i] = {};
         for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
         // The kernel gets nodes of its own, and the next capture the room that these were recorded in.
         std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),

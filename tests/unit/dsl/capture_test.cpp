@@ -4,6 +4,7 @@
 #include <barrier>
 #include <cstdlib>
 #include <ikat/dsl.hpp>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -89,6 +90,17 @@ TEST_CASE("an exception of the user's own passes through") {
     CHECK_THROWS_WITH(k.check(), "mine");
     CHECK_THROWS_WITH(k.check(), "mine");
     CHECK_NOTHROW(kernel("next", [](InOut<float> x) { x[0] = 1; }).check());
+}
+
+TEST_CASE("memory that runs out is one error with the line of the kernel") {
+    const auto k = kernel("k", params("x"), [](InOut<float> x) {
+        x[0] = 1;
+        throw std::bad_alloc();
+    });
+    const std::vector<Diagnostic> found = diagnostics_of(k);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].message == "the host's memory is used up while the kernel is captured");
+    CHECK(found[0].where.known());
 }
 
 TEST_CASE("a loop that an exception leaves says nothing of its own") {
