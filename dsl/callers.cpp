@@ -20,6 +20,8 @@ bool Callers::is_inside(const Location& where) const {
 }
 
 void Callers::at(const Location& where) {
+    const bool again = where.line == last_.line && where.column == last_.column && where.file == last_.file;
+    if (again && open_ == calls_.size()) return;
     if (where == kernel_) return;  // what its parameters and its end have
     if (is_inside(where)) {
         for (; open_ < calls_.size(); ++open_) calls_[open_].behind = where;

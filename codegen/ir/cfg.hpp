@@ -15,4 +15,12 @@ inline Graph control_flow(const Function& fn) {
     return graph;
 }
 
+/// By block: how many targets of terminators it is.
+inline std::vector<std::uint32_t> predecessor_counts(const Function& fn) {
+    std::vector<std::uint32_t> counts(fn.block_count());
+    for (Block block : fn.blocks())
+        for (const Jump& jump : fn[block].terminator.targets) ++counts[index(jump.to)];
+    return counts;
+}
+
 }  // namespace ikat::ir

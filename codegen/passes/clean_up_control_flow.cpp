@@ -146,9 +146,7 @@ private:
         }
     }
     void exclude_latches() {
-        std::vector<std::uint32_t> predecessors(fn_.block_count());
-        for (Block block : fn_.blocks())
-            for (const Jump& jump : fn_[block].terminator.targets) ++predecessors[index(jump.to)];
+        const std::vector<std::uint32_t> predecessors = predecessor_counts(fn_);
         const auto collects = [&](Block block) { return forwards_[index(block)] && predecessors[index(block)] > 1; };
         if (std::ranges::none_of(fn_.blocks(), collects)) return;
         std::vector<std::size_t> position(fn_.block_count());
@@ -201,9 +199,7 @@ private:
     }
 
     bool merge_chains() {
-        std::vector<std::uint32_t> predecessors(fn_.block_count());
-        for (Block block : fn_.blocks())
-            for (const Jump& jump : fn_[block].terminator.targets) ++predecessors[index(jump.to)];
+        const std::vector<std::uint32_t> predecessors = predecessor_counts(fn_);
         std::vector<bool> keep(fn_.block_count(), true);
         Replacement replacement;
         bool changed = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/ir/cfg.hpp"
 #include "codegen/ir/print.hpp"
 
 namespace ikat::nvptx {
@@ -76,12 +77,10 @@ void Body::find_edits() {
 void Body::find_empty() {
     std::vector<bool> has_label(fn_.block_count());  // in a table of targets, or where a reader looks for the start
     has_label[index(fn_.entry())] = true;
-    std::vector<std::uint32_t> predecessors(fn_.block_count());
     for (Block block : fn_.blocks())
-        for (const ir::Jump& jump : fn_[block].terminator.targets) {
-            ++predecessors[index(jump.to)];
-            if (fn_[block].terminator.kind == Terminator::Kind::Multiway) has_label[index(jump.to)] = true;
-        }
+        if (fn_[block].terminator.kind == Terminator::Kind::Multiway)
+            for (const ir::Jump& jump : fn_[block].terminator.targets) has_label[index(jump.to)] = true;
+    const std::vector<std::uint32_t> predecessors = ir::predecessor_counts(fn_);
     // Where all ways through a loop go back together: the threads of a warp meet there before the next round.
     const auto collects = [&](Block block) {
         return predecessors[index(block)] > 1 && index(fn_[block].terminator.targets[0].to) < index(block);

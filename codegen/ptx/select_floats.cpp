@@ -8,6 +8,7 @@
 #include <string>
 
 #include "codegen/ir/shape.hpp"
+#include "codegen/support/inline_vector.hpp"
 
 namespace ikat::nvptx {
 namespace {
@@ -28,11 +29,9 @@ Feature needed(Op op, Type type) {
 }  // namespace
 
 std::optional<Value> FloatForms::rewrite(Inst inst) {
-    const bool converts =
-        fn_[inst].op == Op::Low || fn_[inst].op == Op::High || fn_[inst].op == Op::Pack || fn_[inst].op == Op::Convert;
-    if (!converts && (ir::info(fn_[inst].op).effect || has_form(fn_[inst].op, fn_[inst].type))) return {};
     const ir::Instruction it = fn_[inst];
-    const std::vector<Value> operands(fn_.operands(inst).begin(), fn_.operands(inst).end());
+    InlineVector<Value, 4> operands;  // a copy: what is made may move them
+    operands.assign(fn_.operands(inst).begin(), fn_.operands(inst).end());
     where_ = it.where;
     switch (it.op) {
         case Op::Low:
@@ -41,6 +40,7 @@ std::optional<Value> FloatForms::rewrite(Inst inst) {
         case Op::Convert: return converted(it, fn_.type(fn_.result(inst)), operands[0]);
         default: break;
     }
+    if (ir::info(it.op).effect || has_form(it.op, it.type)) return {};
     return it.op == Op::SetLanes ? set_lanes(it, operands) : arithmetic(it.op, it.type, operands);
 }
 

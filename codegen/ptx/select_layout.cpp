@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/loops.hpp"
+#include "codegen/ir/cfg.hpp"
 #include "codegen/ptx/select_steps.hpp"
 
 namespace ikat::nvptx {
@@ -44,9 +45,7 @@ void expand_checks(Function& fn) {
 }
 
 void split_critical_edges(Function& fn) {
-    std::vector<std::uint32_t> predecessors(fn.block_count());
-    for (Block block : fn.blocks())
-        for (const ir::Jump& jump : fn[block].terminator.targets) ++predecessors[index(jump.to)];
+    const std::vector<std::uint32_t> predecessors = ir::predecessor_counts(fn);
     for (std::uint32_t block = 0, count = std::uint32_t(fn.block_count()); block < count; ++block) {
         const std::size_t targets = fn[Block(block)].terminator.targets.size();
         for (std::size_t i = 0; targets > 1 && i < targets; ++i) {

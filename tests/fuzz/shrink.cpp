@@ -11,13 +11,29 @@ namespace {
 
 using namespace ir;
 
+/// Takes runs of `length` out of each list of a program, the last run first, where `take` takes what is left. It may
+/// change the program.
+bool drop_runs(const auto& program, std::size_t lists, std::size_t length, auto list_of, auto take) {
+    bool changed = false;
+    for (std::size_t i = 0; i < lists; ++i)
+        for (std::size_t end = list_of(program, i).size(); end > 0;) {
+            const std::size_t begin = end > length ? end - length : 0;
+            auto candidate = program;
+            auto& list = list_of(candidate, i);
+            list.erase(list.begin() + std::ptrdiff_t(begin), list.begin() + std::ptrdiff_t(end));
+            changed |= take(std::move(candidate));
+            end = begin;
+        }
+    return changed;
+}
+
 class Shrinking {
 public:
     Shrinking(Function fn, const std::function<bool(const Function&)>& fails) : fn_(std::move(fn)), fails_(fails) {}
 
     Function run() {
         for (bool again = true; again;) {
-            again = drop_runs(16) | drop_runs(1);
+            again = drop(16) | drop(1);
             again |= zeros();
             again |= jumps();
         }
@@ -32,18 +48,9 @@ private:
     }
 
     /// Instructions that nothing needs; the verifier refuses those that something does.
-    bool drop_runs(std::size_t length) {
-        bool changed = false;
-        for (Block block : fn_.blocks())
-            for (std::size_t end = fn_[block].instructions.size(); end > 0;) {
-                const std::size_t begin = end > length ? end - length : 0;
-                Function candidate = fn_;
-                auto& list = candidate[block].instructions;
-                list.erase(list.begin() + std::ptrdiff_t(begin), list.begin() + std::ptrdiff_t(end));
-                changed |= take(std::move(candidate));
-                end = begin;
-            }
-        return changed;
+    bool drop(std::size_t length) {
+        const auto list_of = [](auto& fn, std::size_t block) -> auto& { return fn[Block(block)].instructions; };
+        return drop_runs(fn_, fn_.block_count(), length, list_of, [&](Function&& it) { return take(std::move(it)); });
     }
 
     bool zeros() {
@@ -93,7 +100,7 @@ public:
         : kernel_(std::move(kernel)), fails_(fails) {}
 
     ast::Kernel run() {
-        for (bool again = true; again;) again = drop_runs(8) | drop_runs(1) | zeros();
+        for (bool again = true; again;) again = drop(8) | drop(1) | zeros();
         return std::move(kernel_);
     }
 
@@ -104,18 +111,10 @@ private:
         return true;
     }
 
-    bool drop_runs(std::size_t length) {
-        bool changed = false;
-        for (std::size_t region = 0; region < kernel_.regions.size(); ++region)
-            for (std::size_t end = kernel_.regions[region].size(); end > 0;) {
-                const std::size_t begin = end > length ? end - length : 0;
-                ast::Kernel candidate = kernel_;
-                auto& list = candidate.regions[region];
-                list.erase(list.begin() + std::ptrdiff_t(begin), list.begin() + std::ptrdiff_t(end));
-                changed |= take(std::move(candidate));
-                end = begin;
-            }
-        return changed;
+    bool drop(std::size_t length) {
+        const auto list_of = [](auto& kernel, std::size_t region) -> auto& { return kernel.regions[region]; };
+        return drop_runs(kernel_, kernel_.regions.size(), length, list_of,
+                         [&](ast::Kernel&& it) { return take(std::move(it)); });
     }
 
     bool zeros() {
