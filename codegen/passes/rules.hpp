@@ -114,9 +114,15 @@ struct NegativeZero : Pattern {
     Type type(const Match&) const { return Type::Void; }
 };
 
+template <class P>
+inline constexpr bool is_constant = std::same_as<P, Literal> || std::same_as<P, NegativeZero>;
+template <int I>
+inline constexpr bool is_constant<Constant<I>> = true;
+
 template <Op op, class... Args>
 struct Node : Pattern {
     static constexpr Op root = op;
+    static constexpr bool takes_constant = (is_constant<Args> || ...);
     std::tuple<Args...> arguments;
     constexpr Node(Args... args) : arguments(args...) {}
 
@@ -300,15 +306,19 @@ constexpr auto rule(From from, To to, TypeSet types = Any) {
     return Rule<From, decltype(pattern(to)), Always>{from, pattern(to), types};
 }
 
-/// Tries one rule on an instruction: the value that stands for its result, where the rule matches. What it takes to
-/// compute it is appended to `made`.
-using Rewrite = std::optional<Value> (*)(Function& fn, Inst inst, std::vector<Inst>& made);
+/// One rule, and what tells at a glance that it does not match.
+struct Rewrite {
+    /// The value that stands for an instruction's result, where the rule matches. What it takes to compute it is
+    /// appended to `made`.
+    std::optional<Value> (*apply)(Function& fn, Inst inst, std::vector<Inst>& made) = nullptr;
+    TypeSet types{};              // what the instruction is written at
+    bool takes_constant = false;  // among its operands
+};
 
 /// Rule `i` of a list, as a function.
 template <const auto& list, std::size_t i>
 std::optional<Value> apply(Function& fn, Inst inst, std::vector<Inst>& made) {
     constexpr auto& rule = std::get<i>(list);
-    if (!contains(rule.types, fn[inst].type)) return {};
     const Instruction& root = fn[inst];
     Match m{.fn = fn, .made = made, .type = root.type, .where = root.where, .contract = root.fp.contract};
     if (!rule.from.match(m, inst) || !rule.condition(m)) return {};
@@ -326,7 +336,9 @@ public:
         std::array<Rewrite, count> all;
         std::size_t n = 0;
         const auto add = [&]<const auto & list, std::size_t... i>(std::index_sequence<i...>) {
-            ((roots[n] = std::get<i>(list).from.root, all[n++] = apply<list, i>), ...);
+            ((roots[n] = std::get<i>(list).from.root,
+              all[n++] = {apply<list, i>, std::get<i>(list).types, std::get<i>(list).from.takes_constant}),
+             ...);
         };
         (add.template operator()<lists>(
              std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(lists)>>>{}),
@@ -339,9 +351,18 @@ public:
         }
         return table;
     }
-    std::span<const Rewrite> of(Op op) const {
-        const std::size_t begin = end_[std::size_t(op)];
-        return std::span(rewrites_).subspan(begin, end_[std::size_t(op) + 1] - begin);
+    /// What the first rule that matches an instruction makes of it.
+    std::optional<Value> rewrite(Function& fn, Inst id, std::vector<Inst>& made) const {
+        const Instruction& inst = fn[id];
+        const std::size_t begin = end_[std::size_t(inst.op)], end = end_[std::size_t(inst.op) + 1];
+        if (begin == end || !is_exact(inst.fp) || inst.guard != no_value) return {};
+        const Type type = inst.type;
+        const bool has_constant =
+            std::ranges::any_of(fn.operands(id), [&](Value v) { return constant(fn, v).has_value(); });
+        for (const Rewrite& rule : std::span(rewrites_).subspan(begin, end - begin))
+            if (contains(rule.types, type) && (has_constant || !rule.takes_constant))
+                if (const auto found = rule.apply(fn, id, made)) return found;
+        return {};
     }
 
 private:

@@ -65,9 +65,7 @@ private:
     std::optional<Value> rewritten(Inst inst, std::vector<Inst>& made) {
         const Op op = fn_[inst].op;
         if (op == Op::Convert || op == Op::Bitcast) return simplify_conversion(fn_, inst, made);
-        for (const rules::Rewrite rewrite : rewrites.of(op))
-            if (const auto found = rewrite(fn_, inst, made)) return found;
-        return {};
+        return rewrites.rewrite(fn_, inst, made);
     }
 
     void constants_to_the_right(Inst inst) {

@@ -70,14 +70,13 @@ public:
         if (!possible(from, middle) || !possible(middle, to)) return false;
         bool matched = false;
         for (int n = 0; n < 30; ++n) {
-            matched |= check(
-                to, Kinds{.values = {from}},
-                [&](Match& m) {
-                    const Value inner =
-                        m.make({.op = op, .type = middle, .from = from}, std::array{m.values[0]}, middle);
-                    return m.make({.op = op, .type = to, .from = middle}, std::array{inner}, to);
-                },
-                passes::simplify_conversion);
+            matched |= check(to, Kinds{.values = {from}},
+                             [&](Match& m) {
+                                 const Value inner =
+                                     m.make({.op = op, .type = middle, .from = from}, std::array{m.values[0]}, middle);
+                                 return m.make({.op = op, .type = to, .from = middle}, std::array{inner}, to);
+                             },
+                             {passes::simplify_conversion});
         }
         return matched;
     }
@@ -99,12 +98,12 @@ private:
         const Type result = at(info(root).shape.result, type);
         infer(rule.from, result, compared, kinds);
 
-        return check(
-            type, kinds, [&](Match& m) { return rule.from.build(m, result); }, apply<list, i>);
+        return check(type, kinds, [&](Match& m) { return rule.from.build(m, result); },
+                     {apply<list, i>, rule.types, rule.from.takes_constant});
     }
 
     /// Makes values and constants of the given kinds, builds the left side of them, rewrites it and compares.
-    bool check(Type type, const Kinds& kinds, const std::function<Value(Match&)>& build, Rewrite rewrite) {
+    bool check(Type type, const Kinds& kinds, const std::function<Value(Match&)>& build, const Rewrite& rule) {
         Function fn;
         fn.name = "rule";
         fn.parameters = {{.name = "in", .access = Access::In, .element = Type::U32},
@@ -123,8 +122,12 @@ private:
         const Value left = build(m);
         fn[block].instructions = made;
         made.clear();
-        const auto right = rewrite(fn, fn[left].instruction, made);
+        const Inst root = fn[left].instruction;
+        const auto right = rule.apply(fn, root, made);
         if (!right) return false;
+        const bool has_constant =
+            std::ranges::any_of(fn.operands(root), [&](Value v) { return constant(fn, v).has_value(); });
+        REQUIRE((has_constant || !rule.takes_constant));
         fn[block].instructions.insert(fn[block].instructions.end(), made.begin(), made.end());
         store(fn, block, to_out, left, 0);
         store(fn, block, to_out, *right, 8);
