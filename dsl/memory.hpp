@@ -8,7 +8,6 @@
 #pragma once
 #include <cstddef>
 #include <initializer_list>
-#include <iterator>
 
 #include "dsl/operators.hpp"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/reference.hpp"
 
 namespace ikat::runtime {
 
@@ -80,10 +81,8 @@ struct RawLaunch {
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
 };
 
-class Backend {
+class Backend : public Counted {
 public:
-    virtual ~Backend() = default;
-
     virtual const DeviceProperties& properties() const = 0;
 
     /// Throws Error when there is no memory. The name is for messages.

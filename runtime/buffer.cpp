@@ -17,10 +17,11 @@ void check_size(const Allocation& memory, std::size_t bytes, std::string_view wh
 
 }  // namespace
 
-Allocation::Allocation(std::shared_ptr<Backend> device, std::size_t bytes, std::string_view name)
+Allocation::Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name)
     : device_(std::move(device)), address_(device_->allocate(bytes, name)), bytes_(bytes), name_(name) {}
 
 Allocation::~Allocation() {
+    life_->is_over = true;
     if (device_) device_->release(address_);
 }
 

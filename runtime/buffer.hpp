@@ -10,7 +10,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,7 +30,7 @@ concept Element = ir::contains(ir::Storable, ir::type_of<T>) ||
 /// A piece of device memory, in bytes. Moves, does not copy.
 class Allocation {
 public:
-    Allocation(std::shared_ptr<Backend> device, std::size_t bytes, std::string_view name);
+    Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name);
     ~Allocation();
     Allocation(Allocation&& other) noexcept;
     Allocation& operator=(Allocation&& other) noexcept;
@@ -54,11 +53,11 @@ private:
     /// The device, which a buffer has until it is moved from.
     Backend& home() const;
 
-    std::shared_ptr<Backend> device_;
+    Reference<Backend> device_;
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;
     std::string name_;
-    std::shared_ptr<const void> life_ = std::make_shared<char>();  // as long as this object, for its parts
+    Reference<BufferLife> life_ = make_reference<BufferLife>();  // for its parts
 };
 
 template <Element T>

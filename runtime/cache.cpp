@@ -24,7 +24,7 @@ std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
 }
 
 std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kernel, const CompileOptions& options,
-                                                     const std::shared_ptr<Backend>& device) {
+                                                     const Reference<Backend>& device) {
     std::shared_ptr<Slot> used, gone;
     {
         const std::lock_guard lock(mutex_);

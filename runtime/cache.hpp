@@ -29,7 +29,7 @@ public:
     /// again. Where the cache is full, the kernel that was not used for longest makes room, after the device's work is
     /// done.
     std::shared_ptr<const LoadedKernel> get(const CapturedKernel& kernel, const CompileOptions& options,
-                                            const std::shared_ptr<Backend>& device);
+                                            const Reference<Backend>& device);
     static constexpr std::size_t most_kernels = 1024;
     /// Kernels held.
     std::size_t size() const;

@@ -18,8 +18,8 @@
 
 namespace ikat::runtime {
 
-struct Device::State {
-    std::shared_ptr<Backend> backend;
+struct Device::State : Counted {
+    Reference<Backend> backend;
     CompileOptions options;
     ModuleCache cache;
 };
@@ -81,7 +81,7 @@ bool set_schedule(emulator::Options& options, std::string_view asked) {
     return true;
 }
 
-std::shared_ptr<Backend> make_emulator(const OpenOptions& options) {
+Reference<Backend> make_emulator(const OpenOptions& options) {
     const std::string_view target = options.target;
     emulator::Options its = emulator_options(options);
     const bool by_number = !set_schedule(its, options.schedule);
@@ -96,7 +96,7 @@ std::shared_ptr<const cuda::Driver> find_driver() {
     } catch (const Error&) { return nullptr; }
 }
 
-std::shared_ptr<Backend> open_backend(const OpenOptions& options) {
+Reference<Backend> open_backend(const OpenOptions& options) {
     const bool asked = !options.device.empty();
     const std::string_view name = asked ? options.device : environment("IKAT_DEVICE");
     if (name == "emulator") return make_emulator(options);
@@ -118,7 +118,7 @@ void name_buffers(const ast::Kernel& kernel, std::span<const Argument> arguments
 }  // namespace
 
 Device Device::open(const OpenOptions& options) {
-    auto state = std::make_shared<State>();
+    auto state = make_reference<State>();
     state->backend = open_backend(options);
     state->options.target = options.target.empty() ? state->backend->properties().target : options.target;
     return Device(std::move(state));

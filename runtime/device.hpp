@@ -11,8 +11,6 @@
 // kernel that goes wrong while it runs is a KernelError; everything else that is wrong is an Error.
 #pragma once
 #include <cstdint>
-#include <iterator>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,7 +129,7 @@ private:
         }
     }
     struct State;
-    explicit Device(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    explicit Device(Reference<State> state) : state_(std::move(state)) {}
     /// Throws where the device was moved from.
     State& state() const;
     void check_home(const Module& module, std::string_view doing) const;
@@ -140,7 +138,7 @@ private:
                    std::span<const Argument> arguments) const;
     void launch_on(StreamHandle stream, const Module& module, const RawLaunch& launch) const;
 
-    std::shared_ptr<State> state_;
+    Reference<State> state_;
 };
 
 /// Work that is done in order, while the host goes on. Errors of a kernel come at the latest with synchronize().

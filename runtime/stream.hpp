@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device hands out besides memory: loaded PTX, streams and events. Each keeps its device open.
 #pragma once
-#include <memory>
 #include <utility>
 
 #include "runtime/backend.hpp"
@@ -12,7 +11,7 @@ namespace ikat::runtime {
 template <class Handle, void (Backend::*destroy)(Handle) noexcept>
 class Owned {
 public:
-    Owned(std::shared_ptr<Backend> device, Handle handle) : device_(std::move(device)), handle_(handle) {}
+    Owned(Reference<Backend> device, Handle handle) : device_(std::move(device)), handle_(handle) {}
     ~Owned() {
         if (device_) (device_.get()->*destroy)(handle_);
     }
@@ -30,7 +29,7 @@ public:
     Handle handle() const { return device(), handle_; }
 
 private:
-    std::shared_ptr<Backend> device_;
+    Reference<Backend> device_;
     Handle handle_;
 };
 

@@ -13,11 +13,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "codegen/support/reference.hpp"
 
 namespace ikat::runtime {
 
@@ -27,13 +28,18 @@ class Allocation;
 inline constexpr const char* freed = "a slice or a view of a buffer that has been freed is used";
 inline constexpr const char* freed_hint = "slices and views own nothing: keep the buffer as long as they are used";
 
+/// Whether a buffer is still there. Its parts have it, too.
+struct BufferLife : Counted {
+    bool is_over = false;
+};
+
 /// Bytes of a buffer.
 struct BufferPart {
     const Allocation* memory = nullptr;
     std::uint64_t offset = 0, bytes = 0;
-    std::weak_ptr<const void> life{};  // of the memory
+    Reference<BufferLife> life{};
 
-    bool is_there() const { return memory && !life.expired(); }
+    bool is_there() const { return memory && life && !life->is_over; }
 };
 
 /// Elements first ... first + count - 1 of a part. Throws Error unless it has them.

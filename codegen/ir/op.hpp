@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The op table: what ops.def says about each op, as constexpr data, and questions asked of it.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -190,7 +189,10 @@ constexpr bool has(Op op, Trait trait) { return info(op).traits & trait; }
 /// The mode that an op's attribute chooses, by number and by name; "" and nothing if it has no such mode.
 constexpr std::string_view mode_name(Op op, std::uint64_t mode) {
     std::string_view rest = info(op).modes;
-    for (; mode && !rest.empty(); --mode) rest.remove_prefix(std::min(rest.find('|'), rest.size() - 1) + 1);
+    for (; mode && !rest.empty(); --mode) {
+        const std::size_t bar = rest.find('|');
+        rest = bar == rest.npos ? "" : rest.substr(bar + 1);
+    }
     return rest.substr(0, rest.find('|'));
 }
 constexpr std::optional<std::uint64_t> mode_named(Op op, std::string_view name) {

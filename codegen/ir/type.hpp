@@ -2,7 +2,6 @@
 // The scalar types of the IR, sets of them, and their C++ models.
 #pragma once
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string_view>
 

@@ -3,6 +3,7 @@
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 

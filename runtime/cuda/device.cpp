@@ -288,8 +288,8 @@ DeviceProperties device_properties(const Driver& driver, int ordinal) {
     return out;
 }
 
-std::shared_ptr<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal) {
-    return std::make_shared<Device>(std::move(driver), ordinal);
+Reference<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal) {
+    return make_reference<Device>(std::move(driver), ordinal);
 }
 
 }  // namespace ikat::runtime::cuda

@@ -17,7 +17,7 @@ DeviceProperties device_properties(const Driver& driver, int ordinal);
 
 /// Opens device `ordinal` on its primary context, which it shares with other users of CUDA in the process. Throws Error
 /// when there is no such device.
-std::shared_ptr<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal);
+Reference<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal);
 
 /// What the driver's compiler wrote about `ptx`, as an Error: the place of the first complaint in the PTX and, where
 /// source_lines has it, in the kernel's source; the whole log as a note.

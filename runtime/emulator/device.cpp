@@ -201,8 +201,8 @@ DeviceProperties emulator_properties(const emulator::Options& options, std::stri
     };
 }
 
-std::shared_ptr<Backend> open_emulator(emulator::Options options, std::string target, bool by_number) {
-    return std::make_shared<Device>(std::move(options), std::move(target), by_number);
+Reference<Backend> open_emulator(emulator::Options options, std::string target, bool by_number) {
+    return make_reference<Device>(std::move(options), std::move(target), by_number);
 }
 
 }  // namespace ikat::runtime

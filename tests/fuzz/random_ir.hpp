@@ -9,6 +9,7 @@
 // on request every operation that other threads see or take part in. Each thread works in a slice of %out of its own:
 // slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end a sample of all values is stored.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/differential/ops/reference.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <limits>

@@ -8,6 +8,7 @@
 //
 // Outputs are poisoned before the launch: with NaN, or with -1 for integers.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <random>

@@ -28,7 +28,7 @@ TEST_CASE("a device is opened on its primary context and released at the end") {
     CHECK(device->properties().target == "sm_90");
     CHECK(device->properties().multiprocessors == 132);
     CHECK(device->properties().shared_bytes_optin == 232448);
-    device.reset();
+    device = Reference<Backend>();
     CHECK(fake.log() == "cuDevicePrimaryCtxRelease 40\n");
 }
 

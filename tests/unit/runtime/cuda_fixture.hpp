@@ -31,7 +31,7 @@ struct FakeCuda {
         function<FakeReset>("fake_reset")();
         return out;
     }
-    std::shared_ptr<runtime::Backend> open() const {
+    Reference<runtime::Backend> open() const {
         auto device = runtime::cuda::open_device(runtime::cuda::load_driver(FAKE_CUDA), 0);
         log();
         return device;

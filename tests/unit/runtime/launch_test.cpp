@@ -28,7 +28,7 @@ ast::Kernel kernel() {
 
 struct Launch {
     FakeCuda fake;
-    std::shared_ptr<Backend> device = fake.open();
+    Reference<Backend> device = fake.open();
     Allocation x{device, 64, "x"}, y{device, 64, "y"};
     ast::Kernel scale = kernel();
     Grid grid{{1}, {128}};
