@@ -395,6 +395,28 @@ TEST_CASE("a product and a sum round twice, fma once") {
     CHECK(differ > 8);  // or the test says nothing
 }
 
+const auto rounded = kernel("rounded", params("x", "y"), [](In<float> x, InOut<std::int32_t> y) {
+    u32 i = thread_id().x;
+    y[i * 4] = cast<i32>(x[i], Rounding::Nearest);
+    y[i * 4 + 1] = cast<i32>(x[i], Rounding::Zero);
+    y[i * 4 + 2] = cast<i32>(x[i], Rounding::Down);
+    y[i * 4 + 3] = cast<i32>(x[i], Rounding::Up);
+});
+
+TEST_CASE("one value rounds in four ways to four numbers") {
+    std::vector<float> x;
+    for (int k = 0; k < 32; ++k) x.push_back(float(k - 16) / 4 + 0.125f);
+    auto y = simt_device().upload(std::vector<std::int32_t>(128), "y");
+    simt_device().launch(rounded, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    const std::vector<std::int32_t> got = y.download();
+    for (std::size_t i = 0; i < 32; ++i) {
+        CHECK(got[i * 4] == std::int32_t(std::nearbyint(x[i])));
+        CHECK(got[i * 4 + 1] == std::int32_t(std::trunc(x[i])));
+        CHECK(got[i * 4 + 2] == std::int32_t(std::floor(x[i])));
+        CHECK(got[i * 4 + 3] == std::int32_t(std::ceil(x[i])));
+    }
+}
+
 const auto overwritten = kernel("overwritten", params("x"), [](InOut<std::uint32_t> x) {
     Shared<std::uint32_t, 64> s;
     u32 i = thread_id().x;

@@ -24,6 +24,18 @@ TEST_CASE("a variable is read where it may be unassigned") {
         y[0] = v;
     };
     CHECK(is_refused(assigned_in_one_arm));
+    const auto assigned_in_the_other = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        if_(n > 3, [&] { y[1] = 1; }).else_([&] { v = 2; });
+        y[0] = v;
+    };
+    CHECK(is_refused(assigned_in_the_other));
+    const auto the_other_leaves = [](InOut<std::uint32_t> y, u32 n) {
+        u32 v;
+        if_(n > 3, [&] { v = 1; }).else_([&] { return_(); });
+        y[0] = v;
+    };
+    CHECK_FALSE(is_refused(the_other_leaves));
     const auto assigned_in_both = [](InOut<std::uint32_t> y, u32 n) {
         u32 v;
         if_(n > 3, [&] { v = 1; }).else_([&] { v = 2; });
