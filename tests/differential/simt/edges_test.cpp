@@ -2,6 +2,7 @@
 // Kernels at the edges of types, against what the host computes: narrow loads widened, products and addresses of
 // negative numbers, offsets beyond 2^31, ranges that end where their type does, sums that must not be fused, values
 // that memory must not remember.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -415,6 +416,43 @@ TEST_CASE("one value rounds in four ways to four numbers") {
         CHECK(got[i * 4 + 2] == std::int32_t(std::floor(x[i])));
         CHECK(got[i * 4 + 3] == std::int32_t(std::ceil(x[i])));
     }
+}
+
+/// Comparisons of a number from 8 on with one up to 8, which are the same at most in one value.
+template <class T>
+const auto touching = kernel("touching", params("x", "y"), [](In<T> x, InOut<std::uint32_t> y) {
+    u32 i = thread_id().x;
+    auto above = value(max(x[i], 8)), below = value(min(x[i ^ 1], 8));
+    const auto ask = [&](const auto& a, const auto& b) {
+        return cast<u32>(a < b) | cast<u32>(a <= b) << 1 | cast<u32>(a > b) << 2 | cast<u32>(a >= b) << 3 |
+               cast<u32>(a == b) << 4 | cast<u32>(a != b) << 5;
+    };
+    y[i * 2] = ask(above, below);
+    y[i * 2 + 1] = ask(below, above);
+});
+
+template <class T>
+void check_touching() {
+    std::vector<T> x;
+    for (const int a : {0, 7, 8, 9})
+        for (const int b : {0, 7, 8, 9}) x.insert(x.end(), {T(a), T(b)});
+    auto y = simt_device().upload(u32s(64), "y");
+    simt_device().launch(touching<T>, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    const u32s got = y.download();
+    const auto ask = [](T a, T b) {
+        return std::uint32_t((a < b) | (a <= b) << 1 | (a > b) << 2 | (a >= b) << 3 | (a == b) << 4 | (a != b) << 5);
+    };
+    for (std::size_t i = 0; i < 32; ++i) {
+        const T above = std::max(x[i], T(8)), below = std::min(x[i ^ 1], T(8));
+        CHECK(got[i * 2] == ask(above, below));
+        CHECK(got[i * 2 + 1] == ask(below, above));
+    }
+}
+
+TEST_CASE("comparisons of numbers whose ranges touch") {
+    check_touching<std::uint32_t>();
+    check_touching<std::int32_t>();
+    check_touching<std::int64_t>();
 }
 
 const auto overwritten = kernel("overwritten", params("x"), [](InOut<std::uint32_t> x) {
