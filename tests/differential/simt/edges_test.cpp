@@ -418,7 +418,8 @@ TEST_CASE("one value rounds in four ways to four numbers") {
     }
 }
 
-/// Comparisons of a number from 8 on with one up to 8, which are the same at most in one value.
+/// Comparisons of a number from 8 on with one up to 8, which are the same at most in one value; and the remainder of
+/// one that is at most the divisor.
 template <class T>
 const auto touching = kernel("touching", params("x", "y"), [](In<T> x, InOut<std::uint32_t> y) {
     u32 i = thread_id().x;
@@ -427,8 +428,9 @@ const auto touching = kernel("touching", params("x", "y"), [](In<T> x, InOut<std
         return cast<u32>(a < b) | cast<u32>(a <= b) << 1 | cast<u32>(a > b) << 2 | cast<u32>(a >= b) << 3 |
                cast<u32>(a == b) << 4 | cast<u32>(a != b) << 5;
     };
-    y[i * 2] = ask(above, below);
-    y[i * 2 + 1] = ask(below, above);
+    y[i * 3] = ask(above, below);
+    y[i * 3 + 1] = ask(below, above);
+    y[i * 3 + 2] = cast<u32>(max(min(x[i], 9), 0) % 9);
 });
 
 template <class T>
@@ -436,7 +438,7 @@ void check_touching() {
     std::vector<T> x;
     for (const int a : {0, 7, 8, 9})
         for (const int b : {0, 7, 8, 9}) x.insert(x.end(), {T(a), T(b)});
-    auto y = simt_device().upload(u32s(64), "y");
+    auto y = simt_device().upload(u32s(96), "y");
     simt_device().launch(touching<T>, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
     const u32s got = y.download();
     const auto ask = [](T a, T b) {
@@ -444,12 +446,13 @@ void check_touching() {
     };
     for (std::size_t i = 0; i < 32; ++i) {
         const T above = std::max(x[i], T(8)), below = std::min(x[i ^ 1], T(8));
-        CHECK(got[i * 2] == ask(above, below));
-        CHECK(got[i * 2 + 1] == ask(below, above));
+        CHECK(got[i * 3] == ask(above, below));
+        CHECK(got[i * 3 + 1] == ask(below, above));
+        CHECK(got[i * 3 + 2] == std::uint32_t(x[i] % 9));
     }
 }
 
-TEST_CASE("comparisons of numbers whose ranges touch") {
+TEST_CASE("comparisons and remainders of numbers whose ranges touch") {
     check_touching<std::uint32_t>();
     check_touching<std::int32_t>();
     check_touching<std::int64_t>();
