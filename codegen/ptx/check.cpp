@@ -186,6 +186,7 @@ void Checker::declare(const Variable& variable, Place place) {
                         .variable = &variable,
                         .place = place};
     check_declaration(module_, variable, place, report_error_);
+    check_attribute(module_, variable.attribute, variable.where, module_.text(variable.space), target_, report_error_);
     if (!symbol.type)
         error(variable.where,
               variable.type == no_name ? "a declaration without a type" : text(variable.type) + " is not a type");
@@ -204,6 +205,7 @@ void Checker::declare(const Variable& variable, Place place) {
 void Checker::function(const Function& function) {
     add(function.name, {.kind = Symbol::Kind::Function, .where = function.where, .function = &function});
     check_head(module_, function, target_, report_error_);
+    check_attribute(module_, function.attribute, function.where, {}, target_, report_error_);
     check_signature(module_, function, !target_ || target_->number >= 70, report_error_);
     scopes_.enter();
     for (const Variable& each : function.results) declare(each, Place::Result);

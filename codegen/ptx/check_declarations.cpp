@@ -72,6 +72,8 @@ void Declaration::space() {
         error("a variable in " + space + " outside of functions", "declare it in the function that uses it");
     if (place_ == Place::EntryParameter && !is_in(".param"))
         error("a parameter of an entry in " + space, "those of entries are in .param");
+    if (is_in(".sreg")) error("a variable in .sreg", "special registers have names of their own, such as %tid.x");
+    if (is_in(".tex")) error("a variable in .tex", "textures are .global .texref outside of functions");
     if (space.starts_with(".const[") && last_banks < module_.version)
         error("constant memory has no numbered banks since .version 2.2", "write .const");
 }
@@ -226,6 +228,11 @@ void check_signature(const Module& module, const Function& function, bool large_
 std::string difference(const Module& module, const Function& a, const Function& b) {
     if (is_extern(module, a.linkage) && b.has_body) return "the first is .extern";
     if (a.is_entry != b.is_entry) return "one of them is an entry";
+    const auto returns = [&](const Function& function) {
+        return std::ranges::none_of(function.directives,
+                                    [&](const Directive& each) { return module.text(each.name) == ".noreturn"; });
+    };
+    if (returns(a) != returns(b)) return "one of them is .noreturn";
     if (a.results.size() != b.results.size() || a.parameters.size() != b.parameters.size())
         return "the numbers of parameters differ";
     const auto differ = [&](const Variable& x, const Variable& y) {

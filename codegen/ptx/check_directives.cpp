@@ -24,7 +24,7 @@ constexpr Rule rules[] = {
     {".alias", InModule | InBody},
     {".file", InModule},
     {".section", InModule},
-    {".loc", InModule | InBody},
+    {".loc", InBody},
     {".branchtargets", InBody | BehindLabel},
     {".calltargets", InBody | BehindLabel},
     {".callprototype", InBody | BehindLabel},
@@ -96,6 +96,10 @@ void check_counts(const Module& module, const Directive& directive, const Report
 
 void check_module_directive(const Module& module, const Directive& directive, const Report& report) {
     check(module, directive, InModule, nullptr, report);
+    const auto operands = module.operands(directive.operands);
+    if (module.text(directive.name) == ".alias" && operands.size() == 2 && operands[0].name == operands[1].name)
+        report(directive.where, std::string(module.text(operands[0].name)) + " is an .alias of itself",
+               "the second name is the function's");
 }
 
 void check_head(const Module& module, const Function& function, const Target* target, const Report& report) {
@@ -104,9 +108,9 @@ void check_head(const Module& module, const Function& function, const Target* ta
         check_counts(module, each, report);
     }
     const std::string name(module.text(function.name));
+    const auto name_of_directive = [&](const Directive& each) { return module.text(each.name); };
     const auto has = [&](std::string_view directive) {
-        return std::ranges::any_of(function.directives,
-                                   [&](const Directive& each) { return module.text(each.name) == directive; });
+        return std::ranges::count(function.directives, directive, name_of_directive) > 0;
     };
     if (has(".maxntid") && has(".reqntid"))
         report(function.where, name + " has both .maxntid and .reqntid",
@@ -116,8 +120,33 @@ void check_head(const Module& module, const Function& function, const Target* ta
                ".reqnctapercluster says the cluster exactly: leave .maxclusterrank out");
     if (has(".blocksareclusters") && !(has(".reqntid") && has(".reqnctapercluster")))
         report(function.where, name + " has .blocksareclusters alone", "it goes with .reqntid and .reqnctapercluster");
+    if (function.is_entry && !function.has_body && !function.directives.empty())
+        report(function.where, "a prototype of an entry with " + std::string(module.text(function.directives[0].name)),
+               "directives stand where the entry has its body");
+    if (std::ranges::count(function.directives, ".noreturn", name_of_directive) > 1)
+        report(function.where, name + " is .noreturn twice", "leave one of them out");
     if (has(".noreturn") && !function.results.empty())
         report(function.where, name + " is .noreturn and has a result", "leave one of them out");
+}
+
+void check_attribute(const Module& module, Name attribute, Position where, std::string_view space, const Target* target,
+                     const Report& report) {
+    std::string_view rest = module.text(attribute);
+    rest.remove_prefix(std::min(rest.find('('), rest.size()));
+    for (std::size_t dot; (dot = rest.find('.')) != rest.npos;) {
+        rest.remove_prefix(dot);
+        const std::string name(rest.substr(0, rest.find_first_of("(), \t\n")));
+        rest.remove_prefix(name.size());
+        if (name != ".managed" && name != ".unified")
+            return report(where, "there is no attribute " + name, "there are .managed and .unified");
+        if (name == ".managed" ? space != ".global" : !space.empty() && space != ".global")
+            return report(where, name + (space.empty() ? " on a function" : " in " + std::string(space)),
+                          name == ".managed" ? "variables in .global may be managed"
+                                             : "functions and variables in .global may be unified");
+        if (name == ".unified" && target && target->number < 90)
+            return report(where, std::string(target->name) + " does not have .unified",
+                          "it needs .target sm_90 or higher");
+    }
 }
 
 void check_body_directive(const Module& module, const Directive& directive, bool has_label, const Report& report) {

@@ -17,4 +17,8 @@ void check_head(const Module& module, const Function& function, const Target* ta
 /// Of one of a body. It has a label if one stands directly before it.
 void check_body_directive(const Module& module, const Directive& directive, bool has_label, const Report& report);
 
+/// Of the attribute of a variable in `space`, or of a function where that is empty.
+void check_attribute(const Module& module, Name attribute, Position where, std::string_view space, const Target* target,
+                     const Report& report);
+
 }  // namespace ikat::nvptx
