@@ -418,6 +418,25 @@ TEST_CASE("one value rounds in four ways to four numbers") {
     }
 }
 
+const auto wide_products = kernel("wide_products", params("x", "y"), [](In<std::int32_t> x, InOut<std::uint64_t> y) {
+    u32 i = thread_id().x;
+    i32 a = x[i], b = x[i ^ 1];
+    y[i * 2] = bit_cast<u64>(mul_wide(a, b));
+    y[i * 2 + 1] = mul_wide(bit_cast<u32>(a), bit_cast<u32>(b));
+});
+
+TEST_CASE("the wide product of the same bits, signed and unsigned") {
+    std::vector<std::int32_t> x(32);
+    for (std::uint32_t i = 0; i < 32; ++i) x[i] = std::int32_t(0x9e3779b9u * (i + 1));
+    auto y = simt_device().upload(std::vector<std::uint64_t>(64), "y");
+    simt_device().launch(wide_products, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    const std::vector<std::uint64_t> got = y.download();
+    for (std::size_t i = 0; i < 32; ++i) {
+        CHECK(got[i * 2] == std::uint64_t(std::int64_t(x[i]) * x[i ^ 1]));
+        CHECK(got[i * 2 + 1] == std::uint64_t(std::uint32_t(x[i])) * std::uint32_t(x[i ^ 1]));
+    }
+}
+
 /// Comparisons of a number from 8 on with one up to 8, which are the same at most in one value; and the remainder of
 /// one that is at most the divisor.
 template <class T>
