@@ -418,6 +418,25 @@ TEST_CASE("one value rounds in four ways to four numbers") {
     }
 }
 
+/// One address with different constants on either way: what they have in common is computed on both.
+const auto either_way = kernel("either_way", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
+    u32 i = thread_id().x;
+    u32 number = x[i];
+    if_((i & 1) == 0, [&] { y[i + 32] = number; }).else_([&] { y[i + 64] = number + 100; });
+});
+
+TEST_CASE("addresses on either way of a branch") {
+    u32s expected(128, 7);
+    u32s x(32);
+    for (std::uint32_t i = 0; i < 32; ++i) {
+        x[i] = i * i;
+        expected[i % 2 == 0 ? i + 32 : i + 64] = i % 2 == 0 ? x[i] : x[i] + 100;
+    }
+    auto y = simt_device().upload(u32s(128, 7), "y");
+    simt_device().launch(either_way, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    CHECK(y.download() == expected);
+}
+
 const auto wide_products = kernel("wide_products", params("x", "y"), [](In<std::int32_t> x, InOut<std::uint64_t> y) {
     u32 i = thread_id().x;
     i32 a = x[i], b = x[i ^ 1];
