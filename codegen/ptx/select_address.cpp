@@ -106,7 +106,7 @@ Sum AddressFolding::sum(Value value) const {
 std::optional<std::int64_t> AddressFolding::constant(Value value) const {
     const Instruction* it = walk_.defined_by(value, Op::Const);
     if (!it) return {};
-    return bits(it->type) == 32 ? std::int64_t(std::int32_t(it->attribute)) : std::int64_t(it->attribute);
+    return std::int64_t(it->attribute);
 }
 
 /// The result as rest + constant; nothing if the constant is 0.

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the registry, compiled for each target, is taken by NVIDIA's assembler without a warning and without
-// a spill; its registry row tells what a user has to know.
+// Every kernel of the registry, compiled for one target or for all, is taken by NVIDIA's assembler without a warning
+// and without a spill; its registry row tells what a user has to know.
 #include "codegen/compile.hpp"
 #include "stdlib/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
+#include "tests/targets.hpp"
 
 namespace ikat::tests {
 namespace {
 
 TEST_CASE("registered kernels are assembled without spills") {
     if (skip_without_ptxas()) return;
+    std::size_t number = 0;
     for (const stdlib::Entry& entry : stdlib::registry())
-        for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_120"}) {
+        for (const std::string& target : targets_of(number++, {"sm_75", "sm_80", "sm_90", "sm_120"})) {
             const PtxasReport report = assemble(compile(entry.kernel(), {.target = target}).ptx, target);
             INFO(entry.name << " for " << target << "\n" << report.log);
             CHECK(report.clean());
