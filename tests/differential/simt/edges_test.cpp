@@ -52,6 +52,20 @@ TEST_CASE("narrow loads are extended as their type says") {
     check_widened<std::uint32_t>();
 }
 
+const auto widened_or_not = kernel("widened_or_not", params("x", "y"), [](In<std::int16_t> x, InOut<std::int32_t> y) {
+    u32 i = thread_id().x;
+    y[i] = cast<i32>(x.load_if((i & 1) == 0, i, -3));
+});
+
+TEST_CASE("what stands for a narrow load is extended, too") {
+    std::vector<std::int16_t> x(32);
+    std::vector<std::int32_t> expected(32);
+    for (std::int32_t i = 0; i < 32; ++i) x[i] = std::int16_t(i - 9), expected[i] = i % 2 == 0 ? i - 9 : -3;
+    auto y = simt_device().upload(std::vector<std::int32_t>(32), "y");
+    simt_device().launch(widened_or_not, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    CHECK(y.download() == expected);
+}
+
 /// x * 2^n in 64 bits, as shifts and as products: what mul.wide may do, and from 2^31 on may not.
 const auto shifted = kernel("shifted", params("x", "y"), [](In<std::int32_t> x, InOut<std::int64_t> y) {
     u32 i = thread_id().x;
