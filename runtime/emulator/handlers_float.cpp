@@ -285,9 +285,9 @@ Handler for_small(Operation operation, bool pair, bool ftz) {
     }
 }
 
+#if HWY_NATIVE_FMA
 constexpr Handler single_fma = map3<M<sem::Fma, float>, float, float, float, float>;
 
-#if HWY_NATIVE_FMA
 /// Those of an outer product have the first factor in common, which is kept as long as it is the same.
 IKAT_HANDLER(fma_run) {
     if (HWY_UNLIKELY(mask != all_lanes)) return single_fma(op, w, frame, mask);

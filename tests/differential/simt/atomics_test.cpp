@@ -57,6 +57,22 @@ TEST_CASE("atomics of each operator") {
     CHECK(got[32] == threads);
 }
 
+const auto wrapping = kernel("wrapping", params("x"), [](InOut<std::uint32_t> x) {
+    u32 i = thread_id().x;
+    atomic_inc(x[i], 9);
+    atomic_dec(x[i + 16], 9);
+});
+
+TEST_CASE("counting atomics wrap at their limit, and from beyond it") {
+    u32s x(32), expected(32);
+    for (std::uint32_t i = 0; i < 16; ++i) {
+        x[i] = x[i + 16] = i;
+        expected[i] = i >= 9 ? 0 : i + 1;
+        expected[i + 16] = i == 0 || i > 9 ? 9 : i - 1;
+    }
+    CHECK(run(wrapping, 1, 16, x) == expected);
+}
+
 const auto wide_operators =
     kernel("wide_operators", params("l", "u", "d", "f", "h"),
            [](InOut<std::int64_t> l, InOut<std::uint64_t> u, InOut<double> d, InOut<float> f, InOut<half> h) {

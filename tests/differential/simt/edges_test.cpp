@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels at the edges of types, against what the host computes: narrow loads widened, products and addresses of
-// negative numbers, offsets beyond 2^31, ranges that end where their type does, sums that must not be fused, values
-// that memory must not remember.
+// Kernels at the edges of types, against what the host computes: narrow loads widened, products, comparisons and
+// addresses of negative numbers, offsets beyond 2^31, sums that must not be fused.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 
-#include "codegen/ir/parse.hpp"
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {
@@ -164,222 +161,26 @@ TEST_CASE("constants of 2^31 to 2^32 bytes and beyond in an address") {
     check_far<(1ull << 40) + 3>(buffer);
 }
 
-// ---- ranges
+/// One address with different constants on either way: what they have in common is computed on both.
+const auto either_way = kernel("either_way", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
+    u32 i = thread_id().x;
+    u32 number = x[i];
+    if_((i & 1) == 0, [&] { y[i + 32] = number; }).else_([&] { y[i + 64] = number + 100; });
+});
 
-template <class E, std::uint32_t step, unsigned factor>
-const auto counted = kernel("counted", params("bounds", "y"), [](In<E> bounds, InOut<std::uint64_t> y) {
-    u32 t = thread_id().x;
-    u64 rounds = 0, sum = 0;
-    for (auto i : range(bounds[2 * t], bounds[2 * t + 1], E(step)).unroll(factor)) {
-        ++rounds;
-        sum = sum * 31 + cast<u64>(i);
+TEST_CASE("addresses on either way of a branch") {
+    u32s expected(128, 7);
+    u32s x(32);
+    for (std::uint32_t i = 0; i < 32; ++i) {
+        x[i] = i * i;
+        expected[i % 2 == 0 ? i + 32 : i + 64] = i % 2 == 0 ? x[i] : x[i] + 100;
     }
-    y[2 * t] = rounds, y[2 * t + 1] = sum;
-});
-
-template <class E, std::uint32_t step, unsigned factor>
-void check_counted() {
-    constexpr E lowest = std::numeric_limits<E>::min(), highest = std::numeric_limits<E>::max();
-    const E edges[] = {lowest, E(lowest + 1), E(lowest + 9), E(-2), 0, 3, 10, E(highest - 9), E(highest - 1), highest};
-    std::vector<E> bounds;
-    for (E begin : edges)
-        for (E end : edges)
-            if (begin >= end || (__int128(end) - begin) / step < 100) bounds.insert(bounds.end(), {begin, end});
-    auto y = simt_device().upload(std::vector<std::uint64_t>(bounds.size()), "y");
-    simt_device().launch(counted<E, step, factor>, runtime::Grid{{1}, {std::uint32_t(bounds.size() / 2)}},
-                         simt_device().upload(bounds, "bounds"), y);
-    const auto got = y.download();
-    for (std::size_t t = 0; t < bounds.size() / 2; ++t) {
-        std::uint64_t rounds = 0, sum = 0;
-        for (__int128 i = bounds[2 * t]; i < bounds[2 * t + 1]; i += step) ++rounds, sum = sum * 31 + std::uint64_t(i);
-        INFO("from " << std::int64_t(bounds[2 * t]) << " to " << std::int64_t(bounds[2 * t + 1]) << " by " << step);
-        CHECK(got[2 * t] == rounds);
-        CHECK(got[2 * t + 1] == sum);
-    }
+    auto y = simt_device().upload(u32s(128, 7), "y");
+    simt_device().launch(either_way, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
+    CHECK(y.download() == expected);
 }
 
-template <class E>
-void check_ranges() {
-    check_counted<E, 1, 1>();
-    check_counted<E, 7, 1>();
-    check_counted<E, 1, 4>();
-    check_counted<E, 7, 3>();
-    check_counted<E, (std::uint64_t(std::numeric_limits<E>::max()) >> 1 & 0x7fffffff), 2>();
-}
-
-TEST_CASE("a range near the ends of its type counts exactly") {
-    check_ranges<std::int8_t>();
-    check_ranges<std::uint8_t>();
-    check_ranges<std::int16_t>();
-    check_ranges<std::uint16_t>();
-    check_ranges<std::int32_t>();
-    check_ranges<std::uint32_t>();
-    check_ranges<std::int64_t>();
-    check_ranges<std::uint64_t>();
-}
-
-const auto constant_ranges = kernel("constant_ranges", params("y"), [](InOut<std::uint32_t> y) {
-    u32 rounds = 0;
-    i32 last = 0;
-    for (auto i : range(i32(INT32_MIN), INT32_MIN + 5, 2)) ++rounds, last = i;
-    y[0] = rounds, y[1] = bit_cast<u32>(last);
-    for (auto i : range(i32(INT32_MIN), INT32_MIN, 1)) ++rounds, last = i;
-    for (auto i : range(i32(INT32_MAX), INT32_MIN, 1)) ++rounds, last = i;
-    y[2] = rounds;
-    for (auto i : range(i32(INT32_MAX - 3), INT32_MAX, 2)) ++rounds, last = i;
-    y[3] = rounds, y[4] = bit_cast<u32>(last);
-    for (auto i : range(i32(INT32_MIN), INT32_MAX, INT32_MAX)) ++rounds, last = i;
-    y[5] = rounds, y[6] = bit_cast<u32>(last);
-});
-
-TEST_CASE("ranges of constants near INT_MIN and INT_MAX") {
-    CHECK(run(constant_ranges, 1, 1, u32s(7)) == u32s{3, 0x80000004, 3, 5, 0x7ffffffe, 8, 0x7ffffffe});
-}
-
-/// The variable that decides is assigned in the condition alone.
-const auto in_condition = kernel("in_condition", params("y", "limit"), [](InOut<std::uint32_t> y, u32 limit) {
-    u32 n = 0, rounds = 0;
-    while_(
-        [&] {
-            n += 3;
-            return n < limit;
-        },
-        [&] { ++rounds; });
-    y[0] = n, y[1] = rounds;
-    u32 m = limit;
-    while_(
-        [&] {
-            m = m / 2;
-            return m != 0;
-        },
-        [&] { if_(m == 5, [&] { break_(); }); });
-    y[2] = m;
-});
-
-TEST_CASE("a variable that only a while's condition assigns") {
-    CHECK(run(in_condition, 1, 1, u32s(3), 10u) == u32s{12, 3, 5});
-    CHECK(run(in_condition, 1, 1, u32s(3), 0u) == u32s{3, 0, 0});
-    CHECK(run(in_condition, 1, 1, u32s(3), 64u) == u32s{66, 21, 0});
-}
-
-/// Behind some ways through the body nothing is left to do in the round.
-const auto rounds_apart = kernel("rounds_apart", params("y"), [](InOut<std::uint32_t> y) {
-    u32 a = thread_id().x, round = 0;
-    while_(
-        [&] {
-            y[thread_id().x] = a;
-            return round < 4;
-        },
-        [&] {
-            ++round;
-            u32 last = (a + 5) & 15;
-            for ([[maybe_unused]] auto i : range(2u, last, 3u).unroll(3)) a = 0;
-        });
-    y[thread_id().x] = ballot(a == 0);
-});
-
-TEST_CASE("threads that need less of a round wait for the others before the next") {
-    u32s expected(32);
-    for (std::uint32_t t = 0; t < 32; ++t) {
-        std::uint32_t a = t;
-        for (int round = 0; round < 4; ++round)
-            if (((a + 5) & 15) > 2) a = 0;
-        expected[0] |= std::uint32_t(a == 0) << t;
-    }
-    for (std::uint32_t& all : expected) all = expected[0];
-    for (int launch = 0; launch < 8; ++launch) CHECK(run(rounds_apart, 1, 32, u32s(32)) == expected);
-}
-
-const auto last_block = kernel("last_block", params("y"), [](InOut<std::uint32_t> y) {
-    if_(block_id().x > 0xffff, [&] { y[0] = block_id().x; });
-});
-
-TEST_CASE("blocks beyond 65535") { CHECK(run(last_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
-
-// ---- IR that the language does not make
-
-/// What a kernel of IR leaves in y, which begins as given; optimised.
-u32s run_ir(const char* text, const u32s& initial, std::uint32_t threads = 1) {
-    const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
-    const auto y = simt_device().upload(initial, "y");
-    const std::uint64_t address = y.address();
-    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name,
-                         {.blocks = {1}, .threads = {threads}, .dynamic_shared_bytes = 64},
-                         std::as_bytes(std::span(&address, 1)));
-    return y.download();
-}
-
-TEST_CASE("what is stored under one name of dynamic shared memory is there under the other") {
-    CHECK(run_ir(R"(kernel @names(%y: inout u32*) {
-  dynamic shared $a: u32[]
-  dynamic shared $b: u32[]
-^0:
-  %y = param.u64 %y
-  %a = symbol.u32 $a
-  %b = symbol.u32 $b
-  %0 = const.u32 1
-  %1 = const.u32 2
-  store.u32 shared [%a], %0
-  store.u32 shared [%b], %1
-  %2 = load.u32 shared [%a]
-  store.u32 global [%y], %2
-  return
-})",
-                 {0}) == u32s{2});
-}
-
-TEST_CASE("what is stored by a generic address is there by the global one") {
-    CHECK(run_ir(R"(kernel @generic(%y: inout u32*) {
-^0:
-  %y = param.u64 %y
-  %0 = const.u32 5
-  %1 = load.u32 global [%y]
-  store.u32 generic [%y], %0
-  %2 = load.u32 global [%y]
-  %3 = add.u32 %1, %2
-  store.u32 global [%y+4], %3
-  return
-})",
-                 {7, 0}) == u32s{5, 12});
-}
-
-TEST_CASE("two ways back to the beginning of a loop") {
-    const u32s counted = run_ir(R"(kernel @two_ways(%y: inout u32*) {
-^0:
-  %y = param.u64 %y
-  %tid = special.u32 tid.x
-  %n = load.u32 global [%y]
-  %zero = const.u32 0
-  %one = const.u32 1
-  jump ^1(%zero, %zero)
-^1(%i: u32, %sum: u32):
-  %again = lt.u32 %i, %n
-  branch %again, ^2, ^4
-^2:
-  %next = add.u32 %i, %one
-  %p = lt.u32 %tid, %next
-  branch %p, ^3, ^1(%next, %sum)
-^3:
-  %more = add.u32 %sum, %tid
-  %most = mul.u32 %more, %next
-  jump ^1(%next, %most)
-^4:
-  %four = const.u32 4
-  %place = mad_wide.u32 %tid, %four, %y
-  barrier 0
-  store.u32 global [%place], %sum
-  return
-})",
-                                u32s(32, 5), 32);
-    for (std::uint32_t t = 0; t < 32; ++t) {
-        std::uint32_t sum = 0;
-        for (std::uint32_t i = 0; i < 5; ++i)
-            if (t < i + 1) sum = (sum + t) * (i + 1);
-        CHECK(counted[t] == sum);
-    }
-}
-
-// ---- floats and memory
+// ---- arithmetic
 
 const auto separate = kernel("separate", params("x", "y"), [](In<float> x, InOut<float> y) {
     u32 i = thread_id().x;
@@ -430,25 +231,6 @@ TEST_CASE("one value rounds in four ways to four numbers") {
         CHECK(got[i * 4 + 2] == std::int32_t(std::floor(x[i])));
         CHECK(got[i * 4 + 3] == std::int32_t(std::ceil(x[i])));
     }
-}
-
-/// One address with different constants on either way: what they have in common is computed on both.
-const auto either_way = kernel("either_way", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
-    u32 i = thread_id().x;
-    u32 number = x[i];
-    if_((i & 1) == 0, [&] { y[i + 32] = number; }).else_([&] { y[i + 64] = number + 100; });
-});
-
-TEST_CASE("addresses on either way of a branch") {
-    u32s expected(128, 7);
-    u32s x(32);
-    for (std::uint32_t i = 0; i < 32; ++i) {
-        x[i] = i * i;
-        expected[i % 2 == 0 ? i + 32 : i + 64] = i % 2 == 0 ? x[i] : x[i] + 100;
-    }
-    auto y = simt_device().upload(u32s(128, 7), "y");
-    simt_device().launch(either_way, runtime::Grid{{1}, {32}}, simt_device().upload(x, "x"), y);
-    CHECK(y.download() == expected);
 }
 
 const auto wide_products = kernel("wide_products", params("x", "y"), [](In<std::int32_t> x, InOut<std::uint64_t> y) {
@@ -508,86 +290,6 @@ TEST_CASE("comparisons and remainders of numbers whose ranges touch") {
     check_touching<std::uint32_t>();
     check_touching<std::int32_t>();
     check_touching<std::int64_t>();
-}
-
-const auto overwritten = kernel("overwritten", params("x"), [](InOut<std::uint32_t> x) {
-    Shared<std::uint32_t, 64> s;
-    u32 i = thread_id().x;
-    s[i] = i;
-    x[i] = i;
-    sync_block();
-    auto other = value(s[63 - i] + x[63 - i]);
-    sync_block();
-    s[63 - i] = i + 100;
-    x[63 - i] = i + 1000;
-    sync_block();
-    x[64 + i] = s[i] + x[i];  // what the other stored
-    x[128 + i] = other;
-});
-
-TEST_CASE("behind a barrier memory holds what others stored") {
-    const u32s got = run(overwritten, 1, 64, u32s(192));
-    for (std::uint32_t i = 0; i < 64; ++i) {
-        CHECK(got[64 + i] == (63 - i) * 2 + 1100);
-        CHECK(got[128 + i] == (63 - i) * 2);
-    }
-}
-
-/// Each thread's own element, by other operations than stores.
-const auto between = kernel("between", params("x", "y"), [](InOut<std::uint32_t> x, InOut<std::uint32_t> y) {
-    u32 i = thread_id().x;
-    x[i] = 1;
-    auto before = x[i];
-    auto old = atomic_add(x[i], 5);
-    auto after = x[i];
-    y[i * 8] = before;
-    y[i * 8 + 1] = old;
-    y[i * 8 + 2] = after - old;
-    atomic_exchange(x[i], 40);  // nobody asks what was there
-    y[i * 8 + 3] = x[i];
-    atomic_store(x[i], 41);
-    y[i * 8 + 4] = x[i];
-    volatile_store(x[i], 42);
-    y[i * 8 + 5] = x[i];
-});
-
-TEST_CASE("a load behind an atomic or an ordered store of the same element reads what that left") {
-    auto y = simt_device().upload(u32s(256), "y");
-    simt_device().launch(between, runtime::Grid{{1}, {32}}, simt_device().upload(u32s(32), "x"), y);
-    const u32s got = y.download();
-    for (std::uint32_t i = 0; i < 32; ++i)
-        CHECK(u32s(got.begin() + i * 8, got.begin() + i * 8 + 6) == u32s{1, 1, 5, 40, 41, 42});
-}
-
-const auto reduced = kernel("reduced", params("x", "y"), [](InOut<float> x, InOut<float> y) {
-    x.vec<2>(0) = {1, 2};
-    reduce_add(x.vec<2>(0), {10, 20});
-    y[0] = x[0], y[1] = x[1];
-});
-
-TEST_CASE("a load behind a reduction of a vector reads what that left") {
-    auto y = simt_device().upload(std::vector<float>(2), "y");
-    simt_device().launch(reduced, runtime::Grid{{1}, {1}}, simt_device().upload(std::vector<float>(2), "x"), y);
-    CHECK(y.download() == std::vector<float>{11, 22});
-}
-
-const auto aliased = kernel("aliased", params("x", "y"), [](InOut<std::uint32_t> x, InOut<std::uint32_t> y) {
-    y[0] = x[1];
-    y[1] = 7;
-    y[2] = x[1];
-});
-const auto read_only = kernel("read_only", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
-    y[0] = x[1];
-    y[1] = 7;
-    y[2] = x[1];
-});
-
-TEST_CASE("two parameters of one buffer see each other's stores; one that is only read is refused") {
-    auto buffer = simt_device().upload(u32s{0, 5, 0, 0}, "buffer");
-    simt_device().launch(aliased, runtime::Grid{{1}, {1}}, buffer, buffer);
-    CHECK(buffer.download() == u32s{5, 7, 7, 0});
-    CHECK_THROWS_WITH(simt_device().launch(read_only, runtime::Grid{{1}, {1}}, buffer, buffer),
-                      tests::contains("are the same memory"));
 }
 
 }  // namespace

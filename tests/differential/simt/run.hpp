@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel on one block, for tests: its buffers up and down again; and before ptxas.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "codegen/compile.hpp"
+#include "codegen/ir/parse.hpp"
 #include "codegen/ptx/target.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -25,6 +27,18 @@ std::vector<T> run(const Kernel<InOut<T>, P...>& kernel, std::uint32_t blocks, s
     auto buffer = simt_device().upload(initial, "x");
     simt_device().launch(kernel, runtime::Grid{{blocks}, {threads}}, buffer, arguments...);
     return buffer.download();
+}
+
+/// What a kernel of IR, which the language would not make, leaves in its only buffer; optimised.
+inline std::vector<std::uint32_t> run_ir(const char* text, const std::vector<std::uint32_t>& initial,
+                                         std::uint32_t threads = 1) {
+    const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
+    const auto y = simt_device().upload(initial, "y");
+    const std::uint64_t address = y.address();
+    simt_device().launch(simt_device().load(compiled.ptx, "ir"), compiled.name,
+                         {.blocks = {1}, .threads = {threads}, .dynamic_shared_bytes = 64},
+                         std::as_bytes(std::span(&address, 1)));
+    return y.download();
 }
 
 /// NVIDIA's assembler takes the kernel for each target from sm_`lowest` on, without a warning.

@@ -58,6 +58,14 @@ TEST_CASE("a variable is read where it may be unassigned") {
     CHECK_FALSE(is_refused(read_in_the_loop));
 }
 
+TEST_CASE("an atomic and a load in one expression have no order") {
+    CHECK(is_refused([](InOut<std::uint32_t> y, u32 n) { y[0] = atomic_add(y[1], n) + y[1]; }));
+    CHECK_FALSE(is_refused([](InOut<std::uint32_t> y, u32 n) {
+        u32 before = atomic_add(y[1], n);
+        y[0] = before + y[1];
+    }));
+}
+
 /// A vote of all 32 lanes where `condition` of the thread's number holds.
 bool vote_is_refused(const auto& condition) {
     return is_refused([&](InOut<std::uint32_t> y, u32 n) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and their ends, against what the host computes: ranges that end where their type does, what a condition
+// assigns, threads that leave a round early, blocks of large numbers.
+#include <limits>
+
+#include "tests/differential/simt/run.hpp"
+
+namespace ikat::test {
+namespace {
+
+using u32s = std::vector<std::uint32_t>;
+
+template <class E, std::uint32_t step, unsigned factor>
+const auto counted = kernel("counted", params("bounds", "y"), [](In<E> bounds, InOut<std::uint64_t> y) {
+    u32 t = thread_id().x;
+    u64 rounds = 0, sum = 0;
+    for (auto i : range(bounds[2 * t], bounds[2 * t + 1], E(step)).unroll(factor)) {
+        ++rounds;
+        sum = sum * 31 + cast<u64>(i);
+    }
+    y[2 * t] = rounds, y[2 * t + 1] = sum;
+});
+
+template <class E, std::uint32_t step, unsigned factor>
+void check_counted() {
+    constexpr E lowest = std::numeric_limits<E>::min(), highest = std::numeric_limits<E>::max();
+    const E edges[] = {lowest, E(lowest + 1), E(lowest + 9), E(-2), 0, 3, 10, E(highest - 9), E(highest - 1), highest};
+    std::vector<E> bounds;
+    for (E begin : edges)
+        for (E end : edges)
+            if (begin >= end || (__int128(end) - begin) / step < 100) bounds.insert(bounds.end(), {begin, end});
+    auto y = simt_device().upload(std::vector<std::uint64_t>(bounds.size()), "y");
+    simt_device().launch(counted<E, step, factor>, runtime::Grid{{1}, {std::uint32_t(bounds.size() / 2)}},
+                         simt_device().upload(bounds, "bounds"), y);
+    const auto got = y.download();
+    for (std::size_t t = 0; t < bounds.size() / 2; ++t) {
+        std::uint64_t rounds = 0, sum = 0;
+        for (__int128 i = bounds[2 * t]; i < bounds[2 * t + 1]; i += step) ++rounds, sum = sum * 31 + std::uint64_t(i);
+        INFO("from " << std::int64_t(bounds[2 * t]) << " to " << std::int64_t(bounds[2 * t + 1]) << " by " << step);
+        CHECK(got[2 * t] == rounds);
+        CHECK(got[2 * t + 1] == sum);
+    }
+}
+
+template <class E>
+void check_ranges() {
+    check_counted<E, 1, 1>();
+    check_counted<E, 7, 1>();
+    check_counted<E, 1, 4>();
+    check_counted<E, 7, 3>();
+    check_counted<E, (std::uint64_t(std::numeric_limits<E>::max()) >> 1 & 0x7fffffff), 2>();
+}
+
+TEST_CASE("a range near the ends of its type counts exactly") {
+    check_ranges<std::int8_t>();
+    check_ranges<std::uint8_t>();
+    check_ranges<std::int16_t>();
+    check_ranges<std::uint16_t>();
+    check_ranges<std::int32_t>();
+    check_ranges<std::uint32_t>();
+    check_ranges<std::int64_t>();
+    check_ranges<std::uint64_t>();
+}
+
+const auto constant_ranges = kernel("constant_ranges", params("y"), [](InOut<std::uint32_t> y) {
+    u32 rounds = 0;
+    i32 last = 0;
+    for (auto i : range(i32(INT32_MIN), INT32_MIN + 5, 2)) ++rounds, last = i;
+    y[0] = rounds, y[1] = bit_cast<u32>(last);
+    for (auto i : range(i32(INT32_MIN), INT32_MIN, 1)) ++rounds, last = i;
+    for (auto i : range(i32(INT32_MAX), INT32_MIN, 1)) ++rounds, last = i;
+    y[2] = rounds;
+    for (auto i : range(i32(INT32_MAX - 3), INT32_MAX, 2)) ++rounds, last = i;
+    y[3] = rounds, y[4] = bit_cast<u32>(last);
+    for (auto i : range(i32(INT32_MIN), INT32_MAX, INT32_MAX)) ++rounds, last = i;
+    y[5] = rounds, y[6] = bit_cast<u32>(last);
+});
+
+TEST_CASE("ranges of constants near INT_MIN and INT_MAX") {
+    CHECK(run(constant_ranges, 1, 1, u32s(7)) == u32s{3, 0x80000004, 3, 5, 0x7ffffffe, 8, 0x7ffffffe});
+}
+
+/// The variable that decides is assigned in the condition alone.
+const auto in_condition = kernel("in_condition", params("y", "limit"), [](InOut<std::uint32_t> y, u32 limit) {
+    u32 n = 0, rounds = 0;
+    while_(
+        [&] {
+            n += 3;
+            return n < limit;
+        },
+        [&] { ++rounds; });
+    y[0] = n, y[1] = rounds;
+    u32 m = limit;
+    while_(
+        [&] {
+            m = m / 2;
+            return m != 0;
+        },
+        [&] { if_(m == 5, [&] { break_(); }); });
+    y[2] = m;
+});
+
+TEST_CASE("a variable that only a while's condition assigns") {
+    CHECK(run(in_condition, 1, 1, u32s(3), 10u) == u32s{12, 3, 5});
+    CHECK(run(in_condition, 1, 1, u32s(3), 0u) == u32s{3, 0, 0});
+    CHECK(run(in_condition, 1, 1, u32s(3), 64u) == u32s{66, 21, 0});
+}
+
+/// Behind some ways through the body nothing is left to do in the round.
+const auto rounds_apart = kernel("rounds_apart", params("y"), [](InOut<std::uint32_t> y) {
+    u32 a = thread_id().x, round = 0;
+    while_(
+        [&] {
+            y[thread_id().x] = a;
+            return round < 4;
+        },
+        [&] {
+            ++round;
+            u32 last = (a + 5) & 15;
+            for ([[maybe_unused]] auto i : range(2u, last, 3u).unroll(3)) a = 0;
+        });
+    y[thread_id().x] = ballot(a == 0);
+});
+
+TEST_CASE("threads that need less of a round wait for the others before the next") {
+    u32s expected(32);
+    for (std::uint32_t t = 0; t < 32; ++t) {
+        std::uint32_t a = t;
+        for (int round = 0; round < 4; ++round)
+            if (((a + 5) & 15) > 2) a = 0;
+        expected[0] |= std::uint32_t(a == 0) << t;
+    }
+    for (std::uint32_t& all : expected) all = expected[0];
+    for (int launch = 0; launch < 8; ++launch) CHECK(run(rounds_apart, 1, 32, u32s(32)) == expected);
+}
+
+const auto last_block = kernel("last_block", params("y"), [](InOut<std::uint32_t> y) {
+    if_(block_id().x > 0xffff, [&] { y[0] = block_id().x; });
+});
+
+TEST_CASE("blocks beyond 65535") { CHECK(run(last_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
+
+TEST_CASE("two ways back to the beginning of a loop") {
+    const u32s counted = run_ir(R"(kernel @two_ways(%y: inout u32*) {
+^0:
+  %y = param.u64 %y
+  %tid = special.u32 tid.x
+  %n = load.u32 global [%y]
+  %zero = const.u32 0
+  %one = const.u32 1
+  jump ^1(%zero, %zero)
+^1(%i: u32, %sum: u32):
+  %again = lt.u32 %i, %n
+  branch %again, ^2, ^4
+^2:
+  %next = add.u32 %i, %one
+  %p = lt.u32 %tid, %next
+  branch %p, ^3, ^1(%next, %sum)
+^3:
+  %more = add.u32 %sum, %tid
+  %most = mul.u32 %more, %next
+  jump ^1(%next, %most)
+^4:
+  %four = const.u32 4
+  %place = mad_wide.u32 %tid, %four, %y
+  barrier 0
+  store.u32 global [%place], %sum
+  return
+})",
+                                u32s(32, 5), 32);
+    for (std::uint32_t t = 0; t < 32; ++t) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t i = 0; i < 5; ++i)
+            if (t < i + 1) sum = (sum + t) * (i + 1);
+        CHECK(counted[t] == sum);
+    }
+}
+
+}  // namespace
+}  // namespace ikat::test
