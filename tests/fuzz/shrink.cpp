@@ -33,7 +33,8 @@ public:
 
     Function run() {
         for (bool again = true; again;) {
-            again = drop(16) | drop(1);
+            again = drop(16);
+            again |= drop(1);
             again |= zeros();
             again |= jumps();
         }
@@ -100,7 +101,11 @@ public:
         : kernel_(std::move(kernel)), fails_(fails) {}
 
     ast::Kernel run() {
-        for (bool again = true; again;) again = drop(8) | drop(1) | zeros();
+        for (bool again = true; again;) {
+            again = drop(8);
+            again |= drop(1);
+            again |= zeros();
+        }
         return std::move(kernel_);
     }
 
