@@ -73,6 +73,23 @@ TEST_CASE("counting atomics wrap at their limit, and from beyond it") {
     CHECK(run(wrapping, 1, 16, x) == expected);
 }
 
+const auto subnormal_sums = kernel("subnormal_sums", params("x"), [](InOut<float> x) {
+    Shared<float, 1> s;
+    f32 small = x[0];
+    s[0] = small;
+    sync_block();
+    atomic_add(s[0], small);
+    atomic_add(x[1], small);
+    sync_block();
+    x[2] = s[0];
+});
+
+TEST_CASE("atomic sums of subnormal numbers: zero in global memory, exact in shared memory") {
+    const float small = 1e-40f;
+    CHECK(run(subnormal_sums, 1, 1, std::vector<float>{small, small, 7}) ==
+          std::vector<float>{small, 0, small + small});
+}
+
 const auto wide_operators =
     kernel("wide_operators", params("l", "u", "d", "f", "h"),
            [](InOut<std::int64_t> l, InOut<std::uint64_t> u, InOut<double> d, InOut<float> f, InOut<half> h) {
