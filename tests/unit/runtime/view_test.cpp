@@ -130,6 +130,7 @@ TEST_CASE("slices: parts of buffers are read, written and passed") {
     const Device device = emulator();
     Buffer<float> x = device.upload(counting(8));
     CHECK(x.slice(2, 3).download() == std::vector<float>{2, 3, 4});
+    CHECK(x.slice(2, 5).slice(1, 2).download() == std::vector<float>{3, 4});
     x.slice(6, 2).upload(std::vector<float>{60, 70});
     CHECK(x.download() == std::vector<float>{0, 1, 2, 3, 4, 5, 60, 70});
     CHECK_THAT(message_of([&] { x.slice(6, 1).upload(std::vector<float>{1, 2}); }), contains("8 bytes for a slice"));
