@@ -53,9 +53,12 @@ private:
     void work() {
         std::vector<std::unique_ptr<Block>> resident, idle;
         while (true) {
-            const bool may_start = resident.size() < (somebody_waits_ ? most_waiting : most_resident) && !state_.stop;
-            const std::uint64_t next = may_start ? next_.fetch_add(1) : count_;
-            if (next < count_) {
+            // Where some wait for blocks that come later, as many start as are there: each look at all that wait costs.
+            const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
+            std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
+            for (; starting > 0 && resident.size() < most && !state_.stop; --starting) {
+                const std::uint64_t next = next_.fetch_add(1);
+                if (next >= count_) break;
                 if (idle.empty()) idle.push_back(std::make_unique<Block>(state_));
                 resident.push_back(std::move(idle.back()));
                 idle.pop_back();
