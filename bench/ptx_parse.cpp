@@ -10,7 +10,7 @@
 #include <functional>
 #include <sstream>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 
 namespace {
 

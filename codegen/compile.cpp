@@ -7,9 +7,9 @@
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/lower/lower.hpp"
+#include "codegen/nvptx/emit/emit.hpp"
+#include "codegen/nvptx/select/select.hpp"
 #include "codegen/passes/pipeline.hpp"
-#include "codegen/ptx/emit.hpp"
-#include "codegen/ptx/select.hpp"
 
 namespace ikat {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/function.hpp"
-#include "codegen/ptx/pressure.hpp"
+#include "codegen/nvptx/emit/pressure.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/regalloc.hpp"
 

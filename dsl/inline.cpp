@@ -7,7 +7,7 @@
 // A variable that is read and written is two operands, and a mov in front of the text.
 #include <algorithm>
 
-#include "codegen/ptx/inline.hpp"
+#include "codegen/nvptx/emit/inline.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {

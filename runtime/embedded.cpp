@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/embedded.hpp"
 
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 namespace ikat::runtime {
 namespace {

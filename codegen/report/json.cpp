@@ -2,7 +2,7 @@
 // The report as programs read it.
 #include "codegen/report/json.hpp"
 
-#include "codegen/ptx/allocation.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/report/report.hpp"
 
 namespace ikat {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 
 namespace ikat {
 

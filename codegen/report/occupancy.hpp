@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many blocks of a kernel a multiprocessor holds at once, from its limits (codegen/ptx/target.cpp) and from how
-// registers and shared memory are handed out.
+// How many blocks of a kernel a multiprocessor holds at once, from its limits (codegen/ptx/table/target.cpp) and from
+// how registers and shared memory are handed out.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 namespace ikat {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/ptx/allocation.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/report/mix.hpp"
 
 namespace ikat {

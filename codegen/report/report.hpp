@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "codegen/compile.hpp"
-#include "codegen/ptx/module.hpp"
-#include "codegen/ptx/pressure.hpp"
+#include "codegen/nvptx/emit/pressure.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "codegen/ptxas.hpp"
 #include "codegen/report/occupancy.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "codegen/ptx/allocation.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/report/report.hpp"
 
 namespace ikat {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {

@@ -11,9 +11,9 @@
 #include <mutex>
 #include <utility>
 
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/table/target.hpp"
+#include "codegen/ptx/text/module.hpp"
 
 namespace ikat::runtime {
 namespace {

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "runtime/emulator/traffic.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "runtime/emulator/machine.hpp"
 #include "runtime/emulator/variables.hpp"
 

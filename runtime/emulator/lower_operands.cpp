@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/ptx/special_registers.hpp"
+#include "codegen/ptx/table/special_registers.hpp"
 #include "runtime/emulator/lowering.hpp"
 
 namespace ikat::emulator {

@@ -6,7 +6,7 @@
 //
 // where the `v.x` below are plain names, which no text can have.
 #pragma once
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 
 namespace ikat::emulator {
 

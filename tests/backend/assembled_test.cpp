@@ -10,8 +10,8 @@
 
 #include "codegen/compile.hpp"
 #include "codegen/ir/parse.hpp"
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mnemonics: the .ptx column of the op table with its keys filled in.
-#include "codegen/ptx/mnemonic.hpp"
+#include "codegen/nvptx/emit/mnemonic.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat::nvptx {

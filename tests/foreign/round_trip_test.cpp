@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/foreign/compilers.hpp"
 #include "tests/ptxas.hpp"

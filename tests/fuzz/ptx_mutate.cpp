@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutated PTX: the parser either refuses a text with a place in it, or what it made prints to a text that parses and
 // prints to itself. It never crashes. IKAT_FUZZ_COUNT=n asks for so many rounds, IKAT_FUZZ_SEED=n for others.
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/mutate.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "runtime/emulator/emulator.hpp"
 
 namespace ikat::tests {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptx: parses PTX and prints it again; the printed text must parse and print to itself.
 // ptx-check: what the check of names, types and features finds.
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {

@@ -4,7 +4,7 @@
 // recolour the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
 #include "codegen/compile.hpp"
 #include "codegen/ir/parse.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {

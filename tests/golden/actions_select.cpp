@@ -3,7 +3,7 @@
 #include "codegen/ir/parse.hpp"
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/ptx/select.hpp"
+#include "codegen/nvptx/select/select.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {

@@ -18,9 +18,9 @@ Tree tree_with(const std::string& path, const std::string& text) {
     Tree tree = {
         {"codegen/support/id.hpp", header("#include <vector>\n")},
         {"codegen/ir/op.hpp", header("#include \"codegen/support/id.hpp\"\n")},
-        {"codegen/ptx/module.hpp", header("#include \"codegen/ir/op.hpp\"\n")},
+        {"codegen/ptx/text/module.hpp", header("#include \"codegen/support/id.hpp\"\n")},
         {"dsl/kernel.hpp", header("#include \"codegen/ir/op.hpp\"\n#include <boost/hana.hpp>\n")},
-        {"runtime/device.hpp", header("#include \"codegen/ptx/module.hpp\"\n")},
+        {"runtime/device.hpp", header("#include \"codegen/ptx/text/module.hpp\"\n")},
         {"include/ikat/ikat.hpp", header("#include \"dsl/kernel.hpp\"\n#include \"runtime/device.hpp\"\n")},
         {"examples/saxpy.cpp", spdx + "#include <ikat/ikat.hpp>\n"},
     };
@@ -42,8 +42,8 @@ TEST_CASE("a tree in order has no broken rules") {
 }
 
 TEST_CASE("a lower layer may not include a higher one") {
-    CHECK(broken_rules(tree_with("codegen/ir/print.cpp", spdx + "\n  #  include \"codegen/ptx/module.hpp\"\n")) ==
-          Lines{"codegen/ir/print.cpp:3: ir may not include ptx (codegen/ptx/module.hpp)"});
+    CHECK(broken_rules(tree_with("codegen/ir/print.cpp", spdx + "\n  #  include \"codegen/ptx/text/module.hpp\"\n")) ==
+          Lines{"codegen/ir/print.cpp:3: ir may not include ptx (codegen/ptx/text/module.hpp)"});
     CHECK(broken_rules(tree_with("codegen/ir/a.hpp", header("#include <ikat/ikat.hpp>\n"))) ==
           Lines{"codegen/ir/a.hpp:3: ir may not include include (include/ikat/ikat.hpp)"});
 }
@@ -65,18 +65,19 @@ TEST_CASE("a file outside the layers is reported") {
 
 TEST_CASE("X3 is read by parsers alone, also through a header") {
     const std::string x3 = "#include <boost/spirit/home/x3.hpp>\n";
-    CHECK(broken_rules(tree_with("codegen/ptx/parse.cpp", spdx + x3)) == Lines{});
+    CHECK(broken_rules(tree_with("codegen/ptx/text/parse.cpp", spdx + x3)) == Lines{});
     CHECK(broken_rules(tree_with("tools/ikat/argument_parser.cpp", spdx + x3)) == Lines{});
-    CHECK(broken_rules(tree_with("codegen/ptx/emit.cpp", spdx + x3)) ==
-          Lines{"codegen/ptx/emit.cpp:2: Spirit X3 is read by codegen/ptx/emit.cpp, which is not called parse*.cpp or "
+    CHECK(broken_rules(tree_with("codegen/nvptx/emit/emit.cpp", spdx + x3)) ==
+          Lines{"codegen/nvptx/emit/emit.cpp:2: Spirit X3 is read by codegen/nvptx/emit/emit.cpp, which is not called "
+                "parse*.cpp or "
                 "*_parser.cpp"});
 
-    Tree tree = tree_with("codegen/ptx/grammar.hpp", header(x3));
-    tree["codegen/ptx/parse.cpp"] = spdx + "#include \"codegen/ptx/grammar.hpp\"\n";
+    Tree tree = tree_with("codegen/ptx/text/grammar.hpp", header(x3));
+    tree["codegen/ptx/text/parse.cpp"] = spdx + "#include \"codegen/ptx/text/grammar.hpp\"\n";
     CHECK(broken_rules(tree) == Lines{});
-    tree["codegen/ptx/emit.cpp"] = spdx + "#include \"codegen/ptx/grammar.hpp\"\n";
+    tree["codegen/nvptx/emit/emit.cpp"] = spdx + "#include \"codegen/ptx/text/grammar.hpp\"\n";
     CHECK(broken_rules(tree).size() == 1);
-    tree["codegen/ptx/module.hpp"] = header("#include \"codegen/ptx/grammar.hpp\"\n");
+    tree["codegen/ptx/text/module.hpp"] = header("#include \"codegen/ptx/text/grammar.hpp\"\n");
     CHECK(broken_rules(tree).size() == 3);  // emit.cpp, the public header and the example that includes it
 }
 

@@ -13,7 +13,7 @@
 #include "codegen/ir/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tools/cli/argument.hpp"
 
 namespace ikat::cli {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/link.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/text/link.hpp"
 #include "tools/cli/files.hpp"
 
 namespace ikat::cli {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"

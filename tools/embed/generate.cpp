@@ -5,7 +5,7 @@
 #include <set>
 
 #include "codegen/compile.hpp"
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 #include "codegen/ptxas.hpp"
 
 namespace ikat::embed {

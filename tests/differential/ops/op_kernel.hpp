@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/ir/function.hpp"
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 namespace ikat::test {
 

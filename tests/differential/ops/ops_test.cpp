@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "codegen/compile.hpp"
-#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/check/check.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/ops/reference.hpp"

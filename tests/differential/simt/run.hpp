@@ -6,7 +6,7 @@
 
 #include "codegen/compile.hpp"
 #include "codegen/ir/parse.hpp"
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/ptxas.hpp"

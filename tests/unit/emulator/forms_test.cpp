@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/ptx/check.hpp"
-#include "codegen/ptx/opcodes.hpp"
+#include "codegen/ptx/check/check.hpp"
+#include "codegen/ptx/table/opcodes.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wrong answer of the allocator is found, and said of the function it is wrong for.
-#include "codegen/ptx/allocation.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
 
 #include "codegen/ir/parse.hpp"
-#include "codegen/ptx/select.hpp"
-#include "codegen/ptx/target.hpp"
+#include "codegen/nvptx/select/select.hpp"
+#include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 
 using namespace ikat;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check() and ptxas held against each other: instructions.txt, and a file for each "a" target, has a line for each
 // instruction, marked '+' where ptxas takes it and '-' where it does not.
-#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/check/check.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "codegen/ptx/opcodes.hpp"
+#include "codegen/ptx/table/opcodes.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 

@@ -3,7 +3,7 @@
 // time are loose; bench_ptx_parse measures.
 #include <chrono>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
 

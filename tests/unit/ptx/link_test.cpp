@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linked modules: what ptxas takes them for, and what they may not be. tests/golden/cli/link.txt runs them.
-#include "codegen/ptx/link.hpp"
+#include "codegen/ptx/text/link.hpp"
 
 #include <fstream>
 #include <sstream>
 
-#include "codegen/ptx/check.hpp"
+#include "codegen/ptx/check/check.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/ptxas.hpp"

@@ -2,7 +2,7 @@
 // What the parser makes of operands and declarations; its layout and its messages are golden files.
 #include <bit>
 
-#include "codegen/ptx/module.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ptx/target.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/nvptx/emit/allocation.hpp"
+
+#include "codegen/ir/print.hpp"
+#include "regalloc/text.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+class Translation {
+public:
+    Translation(const ir::Function& fn, Registers& out) : fn_(fn), out_(out) {
+        out_.ranges.assign(fn.value_count(), no_id<regalloc::Value>);
+        out_.problem.limits.assign(std::size(pools), regalloc::unlimited);
+        out_.problem.blocks.resize(fn.block_count());
+    }
+
+    void run() {
+        for (ir::Block block : fn_.blocks()) number(block);
+        for (ir::Block block : fn_.blocks()) translate(fn_[block], out_.problem.blocks[index(block)]);
+    }
+
+private:
+    /// Live ranges in order of definition, so that the simplest allocation reads from top to bottom.
+    void number(ir::Block block) {
+        for (ir::Value value : fn_[block].parameters) number(value, false);
+        for (ir::Inst inst : fn_[block].instructions) {
+            if (is_immediate(fn_[inst].op)) continue;
+            for (ir::Value value : fn_.results(inst)) number(value, is_rematerialisable(inst));
+        }
+    }
+    void number(ir::Value value, bool rematerialisable) {
+        out_.ranges[index(value)] = regalloc::Value(out_.problem.values.size());
+        out_.problem.values.push_back({pool_of(fn_.type(value)), rematerialisable});
+    }
+    bool is_rematerialisable(ir::Inst inst) const {
+        if (fn_[inst].op == ir::Op::Special) return true;
+        return fn_[inst].op == ir::Op::Bitcast && !has_range(fn_.operands(inst)[0]);
+    }
+
+    bool has_range(ir::Value value) const { return out_.ranges[index(value)] != no_id<regalloc::Value>; }
+    regalloc::Value range(ir::Value value) const {
+        IKAT_ASSERT(has_range(value),
+                    "an immediate where PTX takes none: " + ir::print(fn_, value) + "\n" + print(fn_));
+        return out_.ranges[index(value)];
+    }
+
+    void translate(const ir::BasicBlock& from, regalloc::BasicBlock& to) const {
+        for (ir::Value value : from.parameters) to.parameters.push_back(range(value));
+        to.instructions.reserve(from.instructions.size());
+        for (ir::Inst inst : from.instructions) to.instructions.push_back(translate(inst));
+        if (from.terminator.condition != ir::no_value) to.terminator_uses.push_back(range(from.terminator.condition));
+        for (const ir::Jump& jump : from.terminator.targets) {
+            regalloc::Edge edge{regalloc::Block(index(jump.to)), {}};
+            for (ir::Value value : jump.arguments) edge.arguments.push_back(range(value));
+            to.edges.push_back(std::move(edge));
+        }
+    }
+
+    regalloc::Instruction translate(ir::Inst inst) const {
+        regalloc::Instruction out;
+        if (is_immediate(fn_[inst].op)) return out;
+        const ir::Tie& tie = fn_[inst].tie;
+        const auto operands = fn_.operands(inst);
+        for (std::uint32_t i = 0; i < operands.size(); ++i) {
+            const bool tied = i >= tie.operand && i < tie.operand + tie.count;
+            if (!tied && !has_range(operands[i])) continue;
+            if (tied) out.tied.push_back({std::uint16_t(tie.result + i - tie.operand), std::uint16_t(out.uses.size())});
+            out.uses.push_back(range(operands[i]));
+        }
+        if (fn_[inst].guard != ir::no_value) out.uses.push_back(range(fn_[inst].guard));
+        for (ir::Value value : fn_.results(inst)) out.definitions.push_back(range(value));
+        return out;
+    }
+
+    const ir::Function& fn_;
+    Registers& out_;
+};
+
+}  // namespace
+
+Registers allocate(const ir::Function& fn, const regalloc::Options& options) {
+    Registers out;
+    Translation(fn, out).run();
+    out.allocation = regalloc::allocate(out.problem, options);
+    return out;
+}
+
+std::string print(const ir::Function& fn, const Registers& registers) {
+    const auto named = [&](ir::Value value) {
+        return std::string(pools[pool_of(fn.type(value))].prefix) + std::to_string(registers.of(value));
+    };
+    const auto list = [&](std::span<const ir::Value> values) {
+        std::string out;
+        for (ir::Value value : values) (out += out.empty() ? "" : " ") += named(value);
+        return out;
+    };
+    return ir::print(fn, {.note = [&](ir::Inst i) { return is_immediate(fn[i].op) ? "" : list(fn.results(i)); },
+                          .remark = [&](ir::Block b) { return list(fn[b].parameters); }});
+}
+
+std::string report(const ir::Function& fn, const Registers& registers) {
+    std::string out;
+    for (const std::string& violation : regalloc::check(registers.problem, registers.allocation))
+        out += violation + '\n';
+    if (out.empty()) return out;
+    std::vector<std::string> classes;
+    for (const Pool& pool : pools) classes.emplace_back(pool.name);
+    return out + regalloc::to_string(registers.problem, registers.allocation, classes) + print(fn, registers);
+}
+
+}  // namespace ikat::nvptx

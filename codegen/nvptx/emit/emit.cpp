@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a PTX file: header, entry and its parameters, declarations of registers and memory. The body is
+// emit_body.cpp's.
+#include "codegen/nvptx/emit/emit.hpp"
+
+#include <algorithm>
+
+#include "codegen/nvptx/emit/body.hpp"
+#include "codegen/nvptx/emit/mnemonic.hpp"
+#include "codegen/nvptx/emit/writer.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+class Emitter {
+public:
+    Emitter(Module& module, const Part& part, bool line_info)
+        : fn_(part.fn),
+          names_(unique_names(part.fn, module)),
+          registers_(part.registers),
+          module_(module),
+          writer_(module_, function_, line_info) {}
+
+    /// Adds the function to the module; the places of its instructions.
+    std::vector<Location> run() {
+        signature();
+        for (std::size_t i = 0; i < fn_.symbols.size(); ++i) declare(fn_.symbols[i], names_.symbols[i]);
+        Body body(fn_, names_, registers_, writer_);
+        body.declare_print();
+        declare_registers();
+        body.emit();
+        module_.items.push_back({Module::Item::Kind::Function, std::uint32_t(module_.functions.size())});
+        module_.functions.push_back(std::move(function_));
+        declare_files();
+        return writer_.take_places();
+    }
+
+private:
+    void signature();
+    void result();
+    Variable parameter(const ir::Parameter& parameter, std::string_view name);
+    void bound(std::string_view name, std::initializer_list<std::uint32_t> numbers);
+    void declare(const ir::Symbol& symbol, std::string_view name);
+    void initialise(Variable& variable, const ir::Symbol& symbol);
+    void declare_registers();
+    void declare_files();
+
+    const ir::Function& fn_;
+    const Names names_;
+    const Registers& registers_;
+    Module& module_;
+    Function function_;
+    Writer writer_;
+};
+
+void Emitter::signature() {
+    if (fn_.is_entry) function_.linkage = {module_.intern(".visible")};
+    function_.is_entry = fn_.is_entry;
+    result();
+    function_.name = module_.intern(fn_.name);
+    for (std::size_t i = 0; i < fn_.parameters.size(); ++i)
+        function_.parameters.push_back(parameter(fn_.parameters[i], names_.parameters[i]));
+    if (fn_.bounds.max_threads) bound(".maxntid", {fn_.bounds.max_threads, 1, 1});
+    if (fn_.bounds.min_blocks) bound(".minnctapersm", {fn_.bounds.min_blocks});
+    if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
+}
+
+/// `(.param .b32 $result)` of a function that gives something.
+void Emitter::result() {
+    for (ir::Block block : fn_.blocks())
+        for (ir::Inst inst : fn_[block].instructions) {
+            if (fn_[inst].op != ir::Op::Give || !function_.results.empty()) continue;
+            Variable out{.space = module_.intern(".param")};
+            out.type = module_.intern("." + std::string(ir::info(fn_[inst].type).bits));
+            out.declarators.push_back({.name = module_.intern(result_name)});
+            function_.results.push_back(std::move(out));
+        }
+}
+
+/// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
+Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
+    Variable out{.space = module_.intern(".param")};
+    out.type = module_.intern("." + std::string(fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits));
+    out.declarators.push_back({.name = module_.intern(name)});
+    if (parameter.alignment)
+        out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
+                       module_.intern(std::to_string(parameter.alignment))};
+    return out;
+}
+
+void Emitter::bound(std::string_view name, std::initializer_list<std::uint32_t> numbers) {
+    std::vector<Operand> operands;
+    for (std::uint32_t number : numbers) operands.push_back(Writer::integer(number));
+    function_.directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
+}
+
+/// `.shared .align 16 .b8 tile[4096];` in the body; before the entry, dynamic shared memory as an external array and
+/// `.const .align 16 .f32 table[2] = {0f3F800000, 0f40000000};`.
+void Emitter::declare(const ir::Symbol& symbol, std::string_view name) {
+    const std::uint32_t size = ir::info(symbol.element).bytes;
+    Variable out{.space = module_.intern("." + std::string(ir::space_names[int(symbol.space)]))};
+    out.alignment = std::max({symbol.alignment, size, symbol.dynamic ? 16u : 1u});
+    out.type = module_.intern(".b8");
+    const std::int64_t bytes = symbol.dynamic ? -1 : std::int64_t(symbol.count * size);
+    out.declarators.push_back({.name = module_.intern(name), .extents = {bytes}});
+    if (symbol.space == ir::Space::Const) {
+        initialise(out, symbol);
+    } else if (symbol.dynamic) {
+        out.linkage = {module_.intern(".extern")};
+    } else {
+        return writer_.variable(std::move(out));
+    }
+    module_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(module_.variables.size())});
+    module_.variables.push_back(std::move(out));
+}
+
+void Emitter::initialise(Variable& variable, const ir::Symbol& symbol) {
+    std::vector<Operand> values;
+    for (const ir::Word value : symbol.values) values.push_back(literal(writer_, symbol.element, value));
+    const Operand list = writer_.group(Operand::Kind::Vector, values);
+    variable.type = module_.intern("." + std::string(data_type(symbol.element)));
+    variable.declarators[0].extents = {std::int64_t(symbol.count)};
+    variable.declarators[0].initialiser = module_.add_operands({&list, 1});
+}
+
+void Emitter::declare_registers() {
+    for (std::size_t pool = 0; pool < std::size(pools); ++pool) {
+        const std::uint32_t count = registers_.allocation.used[pool];
+        if (!count) continue;
+        Variable out{.space = module_.intern(".reg"), .type = module_.intern(pools[pool].type)};
+        out.declarators.push_back({.name = module_.intern(pools[pool].prefix), .range = count, .has_range = true});
+        writer_.variable(std::move(out));
+    }
+}
+
+/// `.file 1 "saxpy.cpp"`, for the .loc directives of the body.
+void Emitter::declare_files() {
+    for (std::uint32_t number = 0; std::string_view name : writer_.files()) {
+        const Operand operands[] = {Writer::integer(++number),
+                                    {.kind = Operand::Kind::String, .name = module_.intern(name)}};
+        module_.items.push_back({Module::Item::Kind::Directive, std::uint32_t(module_.directives.size())});
+        module_.directives.push_back({.name = module_.intern(".file"), .operands = module_.add_operands(operands)});
+    }
+}
+
+}  // namespace
+
+Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info) {
+    Emitted out;
+    for (const Part& function : functions) Emitter(out.module, function, false).run();
+    out.places = Emitter(out.module, kernel, line_info).run();
+    out.module.target = {out.module.intern(target.name)};
+    out.module.version = lowest_version(target, features_of(out.module));
+    return out;
+}
+
+}  // namespace ikat::nvptx

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/nvptx/emit/instruction.hpp"
+
+#include <algorithm>
+
+#include "codegen/ir/print.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/nvptx/emit/inline.hpp"
+#include "codegen/nvptx/emit/mnemonic.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
+
+bool has_modes(Op op) { return op == Op::Shuffle || info(op).attribute == ir::Attribute::Mode; }
+
+/// Everything the spelling depends on, in one word: two spellings must never have one key, so each field fits its bits.
+std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
+    std::uint64_t key = 0;
+    const auto add = [&](auto field, int width) {
+        const auto bits = std::uint64_t(field);
+        IKAT_ASSERT(bits >> width == 0, "an instruction's field has outgrown its bits in the key of its spelling");
+        key = key << width | bits;
+    };
+    add(inst.op, 8), add(inst.type, 5), add(inst.from, 5);
+    add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
+    const ir::MemoryInfo& memory = inst.memory;
+    add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
+    add(memory.is_volatile, 1), add(read, 1), add(has_modes(inst.op) ? inst.attribute : 0, 8);
+    return key;
+}
+
+std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64 - width)) >> (64 - width); }
+
+}  // namespace
+
+Names unique_names(const ir::Function& fn, const Module& module) {
+    Names names;
+    std::vector<std::string> taken{fn.name, "WARP_SZ", "vprintf"};  // PTX keeps one word for itself; prints call
+    for (const Function& function : module.functions) taken.emplace_back(module.text(function.name));
+    const auto give = [&](std::string name) {
+        while (std::ranges::find(taken, name) != taken.end()) name += '_';
+        return taken.emplace_back(std::move(name));
+    };
+    for (const ir::Parameter& parameter : fn.parameters) names.parameters.push_back(give(parameter.name));
+    for (const ir::Symbol& symbol : fn.symbols) names.symbols.push_back(give(symbol.name));
+    return names;
+}
+
+InstructionEmitter::InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers,
+                                       Writer& writer)
+    : fn_(fn), names_(names), registers_(registers), writer_(writer), read_(fn.value_count()) {
+    const auto read = [&](Value value) { read_[index(value)] = true; };
+    for (ir::Block block : fn.blocks()) {
+        for (Inst inst : fn[block].instructions) fn.each_use(inst, read);
+        ir::Function::each_use(fn[block].terminator, read);
+    }
+}
+
+void InstructionEmitter::emit(Inst inst) {
+    writer_.set_location(fn_[inst].where);
+    switch (fn_[inst].op) {
+        case Op::Const:
+        case Op::Symbol: return;  // their users write them
+        case Op::Keep: return;
+        case Op::Opaque:
+        case Op::OpaqueValue: return emit_text(inst);
+        case Op::Param: return emit_parameter(inst);
+        case Op::Print: return emit_print(inst);
+        case Op::Pack: return put(inst, std::array{operand(fn_.result(inst)), data(fn_.operands(inst))});
+        case Op::Unpack: return put(inst, std::array{data(fn_.results(inst)), operand(fn_.operands(inst)[0])});
+        case Op::Sample:
+        case Op::Special:
+            return put(inst, std::array{operand(fn_.result(inst)), special_register(fn_[inst].attribute)});
+        case Op::BarrierVote:
+        case Op::BarrierCount:
+            return put(inst, std::array{operand(fn_.result(inst)), Writer::integer(0), operand(fn_.operands(inst)[0])});
+        case Op::Give:
+            return put(inst, std::array{writer_.address(writer_.name(result_name), 0), operand(fn_.operands(inst)[0])});
+        case Op::AllMatch:
+        case Op::Elect: return emit_truth(inst);
+        case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
+        default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
+    }
+}
+
+/// `%tid.x`
+Operand InstructionEmitter::special_register(Word which) {
+    const std::string_view name = ir::special_register_names[which];
+    const std::size_t dot = name.find('.');
+    Operand out = writer_.name("%" + std::string(name.substr(0, dot)));
+    if (dot != name.npos) out.suffix = writer_.module().intern(name.substr(dot));
+    return out;
+}
+
+/// `ld d, [a]`, `st [a], v`, `atom d, [a], v…`: vectors in braces.
+void InstructionEmitter::emit_memory(Inst inst) {
+    const ir::Instruction& access = fn_[inst];
+    const auto operands = fn_.operands(inst).first(ir::operand_count(access));
+    scratch_.clear();
+    const bool gives = info(access.op).shape.result != ir::Slot::None;
+    if (access.op == Op::Load)
+        scratch_.push_back(data(fn_.results(inst)));
+    else if (gives && result_is_read(inst))
+        scratch_.push_back(operand(fn_.result(inst)));
+    scratch_.push_back(writer_.address(operand(operands[0]), access.memory.offset));
+    if (!gives)
+        scratch_.push_back(data(operands.subspan(1)));
+    else
+        for (Value value : operands.subspan(1)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+/// Pointers are passed as generic addresses of global memory.
+void InstructionEmitter::emit_parameter(Inst inst) {
+    const ir::Parameter& parameter = fn_.parameters[fn_[inst].attribute];
+    const Operand to = operand(fn_.result(inst));
+    put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[fn_[inst].attribute]), 0)});
+    if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
+}
+
+void InstructionEmitter::emit_text(Inst inst) {
+    scratch_.clear();
+    for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
+    for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
+    append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
+}
+
+/// Of two results, the one that is a predicate: `_|p`.
+void InstructionEmitter::emit_truth(Inst inst) {
+    const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
+    scratch_.assign({writer_.group(Operand::Kind::Pair, pair)});
+    for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+/// Results, then operands, then a table; what is tied for a false guard is not written.
+void InstructionEmitter::emit_plain(Inst inst) {
+    scratch_.clear();
+    const auto results = fn_.results(inst);
+    if (!results.empty()) scratch_.push_back(destination(results));
+    for (Value value : fn_.operands(inst).first(ir::operand_count(fn_[inst]))) scratch_.push_back(operand(value));
+    if (info(fn_[inst].op).attribute == ir::Attribute::Table)
+        scratch_.push_back(writer_.hexadecimal(fn_[inst].attribute));
+    put(inst, scratch_);
+}
+
+void InstructionEmitter::put(Inst inst, std::span<const Operand> operands) {
+    const ir::Instruction& from = fn_[inst];
+    const Name guard = from.guard == ir::no_value ? no_name : register_name(from.guard);
+    writer_.instruction(spelling(inst), operands, guard, from.guard_negated);
+}
+
+Spelling InstructionEmitter::spelling(Inst inst) {
+    const bool read = result_is_read(inst);
+    const auto [found, added] = spellings_.try_emplace(spelling_key(fn_[inst], read));
+    if (added) found->second = writer_.spelling(mnemonic(fn_[inst], read));
+    return found->second;
+}
+
+/// Atomics that nobody waits for are reductions.
+bool InstructionEmitter::result_is_read(Inst inst) const {
+    return !has_reduction(fn_[inst]) || read_[index(fn_.result(inst))];
+}
+
+/// One register, or of a shuffle the value and the predicate: `d|p`.
+Operand InstructionEmitter::destination(std::span<const Value> results) {
+    if (results.size() == 1) return operand(results[0]);
+    return writer_.group(Operand::Kind::Pair, std::array{operand(results[0]), operand(results[1])});
+}
+
+Operand InstructionEmitter::data(std::span<const Value> values) {
+    if (values.size() == 1) return operand(values[0]);
+    std::vector<Operand> elements;
+    for (Value value : values) elements.push_back(operand(value));
+    return writer_.group(Operand::Kind::Vector, elements);
+}
+
+Operand InstructionEmitter::operand(Value value) {
+    if (registers_.ranges[index(value)] != no_id<regalloc::Value>)
+        return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
+    const ir::Instruction& definition = fn_[fn_[value].instruction];
+    if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);
+    return literal(writer_, definition.type, definition.attribute);
+}
+
+Operand literal(Writer& writer, Type type, Word bits) {
+    if (type == Type::F32) return {.kind = Operand::Kind::Float32, .value = bits};
+    if (type == Type::F64) return {.kind = Operand::Kind::Float64, .value = bits};
+    if (ir::is_float(type) || (!ir::is_signed(type) && bits >> 31)) return writer.hexadecimal(bits);
+    return Writer::integer(ir::is_signed(type) ? Word(sign_extend(bits, ir::bits(type))) : bits);
+}
+
+}  // namespace ikat::nvptx

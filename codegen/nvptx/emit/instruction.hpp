@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One selected IR instruction as PTX: usually one instruction, for pointers and print a few.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/nvptx/emit/allocation.hpp"
+#include "codegen/nvptx/emit/writer.hpp"
+
+namespace ikat::nvptx {
+
+/// What parameters and symbols are called: as in the function, but each differently, and as no function of the module.
+struct Names {
+    std::vector<std::string> parameters, symbols;
+};
+Names unique_names(const ir::Function& fn, const Module& module);
+
+/// A constant. PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
+Operand literal(Writer& writer, ir::Type type, ir::Word bits);
+
+class InstructionEmitter {
+public:
+    InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer);
+
+    void emit(ir::Inst inst);
+    /// A register, or for a constant or a symbol what stands for it.
+    Operand operand(ir::Value value);
+    /// The register of a predicate.
+    Name register_name(ir::Value value) { return operand(value).name; }
+
+    /// Declares what the print instructions need outside the body and at its beginning. Before the first emit.
+    void declare_print();
+
+private:
+    void emit_memory(ir::Inst inst);
+    void emit_parameter(ir::Inst inst);
+    Operand special_register(ir::Word which);
+    void emit_print(ir::Inst inst);
+    void emit_text(ir::Inst inst);
+    void emit_truth(ir::Inst inst);
+    void emit_plain(ir::Inst inst);
+    void put(ir::Inst inst, std::span<const Operand> operands);
+    Spelling spelling(ir::Inst inst);
+    Operand destination(std::span<const ir::Value> results);
+    Operand data(std::span<const ir::Value> values);
+    bool result_is_read(ir::Inst inst) const;
+
+    const ir::Function& fn_;
+    const Names& names_;
+    const Registers& registers_;
+    Writer& writer_;
+    std::vector<bool> read_;  // by value: somebody uses it
+    std::unordered_map<std::uint64_t, Spelling> spellings_;
+    std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
+    std::vector<Operand> scratch_;
+};
+
+/// The parameter through which a function gives its result.
+inline constexpr std::string_view result_name = "$result";
+
+/// Bytes of the buffer through which vprintf gets its arguments, and where each stands in it.
+struct PrintLayout {
+    std::vector<std::uint32_t> offsets;
+    std::uint32_t bytes = 0;
+};
+PrintLayout print_layout(const ir::Function& fn, ir::Inst inst);
+
+}  // namespace ikat::nvptx

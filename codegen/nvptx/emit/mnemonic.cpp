@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/nvptx/emit/mnemonic.hpp"
+
+#include "codegen/ir/shape.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+using ir::Instruction, ir::Op, ir::Shape, ir::Type;
+
+/// Indexed by Rounding. Conversions to an integral value have spellings of their own.
+constexpr std::string_view float_rounding[] = {".rn", ".rz", ".rm", ".rp"};
+constexpr std::string_view integral_rounding[] = {".rni", ".rzi", ".rmi", ".rpi"};
+
+/// The rounding that cvt must be written with, and no other may be (PTX ISA, cvt): where an integer becomes a float or
+/// the reverse, and where a float loses bits.
+std::string_view convert_rounding(Type to, Type from, Rounding rounding) {
+    if (is_float(to) != is_float(from)) return (is_float(to) ? float_rounding : integral_rounding)[int(rounding)];
+    if (!is_float(to) || to == from) return "";
+    const bool always = contains(ir::PackedFloat8, from);  // though it is exact
+    return always || bits(to) <= bits(from) ? float_rounding[int(rounding)] : "";
+}
+
+/// Written out even where it is the default: without it ptxas may contract a product and a sum.
+std::string_view rounding(const Instruction& inst) {
+    if (ir::is_conversion(inst.op)) return convert_rounding(inst.type, inst.from, inst.fp.rounding);
+    return is_float(inst.type) ? float_rounding[int(inst.fp.rounding)] : "";
+}
+
+void append_dotted(std::string& out, std::string_view word) {
+    if (!word.empty()) (out += '.') += word;
+}
+
+void append_vector(std::string& out, const ir::MemoryInfo& memory) {
+    if (memory.count > 1) (out += ".v") += char('0' + memory.count);
+}
+
+/// ".relaxed.gpu.global": order and scope, space, cache operator, in the order PTX wants.
+void append_memory(std::string& out, const ir::MemoryInfo& memory) {
+    if (memory.is_volatile) append_dotted(out, "volatile");
+    if (memory.order != ir::Order::Weak) {
+        append_dotted(out, ir::order_names[int(memory.order)]);
+        append_dotted(out, ir::scope_names[int(memory.scope)]);
+    }
+    if (memory.space != ir::Space::Generic) append_dotted(out, ir::space_names[int(memory.space)]);
+    append_dotted(out, ir::cache_operator_names[int(memory.cache)]);
+}
+
+/// Fills in one key, the text between braces.
+void append_key(std::string& out, std::string_view key, const Instruction& inst) {
+    if (const auto bar = key.find('|'); bar != key.npos) {
+        out += is_float(inst.type) ? key.substr(bar + 1) : key.substr(0, bar);
+        return;
+    }
+    switch (key[0]) {
+        case 't': out += info(inst.type).typed; break;
+        case 'b': out += info(inst.type).bits; break;
+        case 'd': out += data_type(inst.type); break;
+        case 'f': out += info(inst.from).typed; break;
+        case 'q': out += inst.fp.approx ? ".approx" : rounding(inst); break;
+        case 'r': out += rounding(inst); break;
+        case 'z': out += inst.fp.ftz ? ".ftz" : ""; break;
+        case 's': out += inst.fp.sat ? ".sat" : ""; break;
+        case 'a':
+            if (const auto mode = ir::mode_name(inst.op, inst.attribute); mode != "plain") append_dotted(out, mode);
+            break;
+        case 'e': out += contains(ir::PackedFloat8, inst.type) ? ".satfinite" : ""; break;
+        case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;
+        case 'o': append_memory(out, inst.memory); break;
+        case 'v': append_vector(out, inst.memory); break;
+        case 'w': out += inst.type == Type::I64 ? "u64" : info(inst.type).typed; break;
+        case 'n': out += contains(ir::SmallFloat, inst.type) ? ".noftz" : ""; break;
+        case 'y': out += inst.fp.ftz || lane(inst.type) == Type::BF16 ? ".ftz" : ""; break;
+        default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
+    }
+}
+
+std::string expand(std::string_view format, const Instruction& inst) {
+    std::string out;
+    while (!format.empty()) {
+        const auto open = format.find('{');
+        out += format.substr(0, open);
+        if (open == format.npos) break;
+        const auto close = format.find('}', open);
+        append_key(out, format.substr(open + 1, close - open - 1), inst);
+        format.remove_prefix(close + 1);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string_view data_type(Type type) {
+    const bool small = is_float(type) && type != Type::F32 && type != Type::F64;
+    return small ? info(type).bits : info(type).typed;
+}
+
+bool has_reduction(const Instruction& inst) {
+    const Shape& shape = info(inst.op).shape;
+    const bool updates =
+        shape.arguments[0] == ir::Slot::Address && shape.result == ir::Slot::T && has(inst.op, ir::Writes);
+    const bool exists = updates && inst.op != Op::AtomicExchange && inst.op != Op::AtomicCas;
+    return exists && inst.memory.order != ir::Order::Acquire && inst.memory.order != ir::Order::AcquireRelease;
+}
+
+std::string mnemonic(const Instruction& inst, bool result_is_read) {
+    std::string text = expand(info(inst.op).ptx, inst);
+    if (!result_is_read && has_reduction(inst)) text.replace(0, 4, "red");
+    if (inst.op == Op::Shuffle) text += '.', text += ir::shuffle_mode_names[inst.attribute], text += ".b32";
+    return text;
+}
+
+}  // namespace ikat::nvptx

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/nvptx/emit/writer.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ikat::nvptx {
+
+Operand Writer::hexadecimal(std::uint64_t bits) {
+    std::array<char, 18> text{'0', 'x'};
+    const auto end = std::to_chars(text.data() + 2, text.data() + text.size(), bits, 16).ptr;
+    Operand out = integer(bits);
+    out.name = module_.intern({text.data(), std::size_t(end - text.data())});
+    return out;
+}
+
+Operand Writer::register_operand(regalloc::Class pool, regalloc::Register number) {
+    std::vector<Name>& names = registers_[pool];
+    if (number >= names.size()) names.resize(number + 1, no_name);
+    if (names[number] == no_name)
+        names[number] = module_.intern(std::string(pools[pool].prefix) + std::to_string(number));
+    return {.kind = Operand::Kind::Symbol, .name = names[number]};
+}
+
+Operand Writer::address(Operand base, std::int64_t offset) {
+    base.has_offset = offset != 0;
+    base.value = std::uint64_t(offset);
+    return group(Operand::Kind::Address, {&base, 1});
+}
+
+Spelling Writer::spelling(std::string_view mnemonic) {
+    const auto [found, added] = spellings_.try_emplace(std::string(mnemonic));
+    if (!added) return found->second;
+    std::vector<Name> modifiers;
+    std::size_t begin = mnemonic.find('.');
+    const Name opcode = module_.intern(mnemonic.substr(0, begin));
+    while (begin < mnemonic.size()) {
+        const std::size_t end = std::min(mnemonic.find('.', begin + 1), mnemonic.size());
+        modifiers.push_back(module_.intern(mnemonic.substr(begin, end - begin)));
+        begin = end;
+    }
+    return found->second = {opcode, module_.add_modifiers(modifiers)};
+}
+
+void Writer::instruction(Spelling spelling, std::span<const Operand> operands, Name guard, bool negated) {
+    if (line_info_ && where_.known() && where_ != last_) loc();
+    statement(Statement::Kind::Instruction, std::uint32_t(function_.instructions.size()));
+    function_.instructions.push_back({.opcode = spelling.opcode,
+                                      .modifiers = spelling.modifiers,
+                                      .operands = module_.add_operands(operands),
+                                      .guard = guard,
+                                      .guard_negated = negated});
+    places_.push_back(where_);
+}
+
+/// `.loc 1 12 5`
+void Writer::loc() {
+    last_ = where_;
+    const std::string_view file = where_.file;
+    const auto found = std::ranges::find(files_, file);
+    const auto number = std::uint64_t(found - files_.begin()) + 1;
+    if (found == files_.end()) files_.push_back(file);
+    directive(".loc", std::array{integer(number), integer(where_.line), integer(where_.column)});
+}
+
+void Writer::variable(Variable variable) {
+    statement(Statement::Kind::Variable, std::uint32_t(function_.variables.size()));
+    function_.variables.push_back(std::move(variable));
+}
+
+void Writer::directive(std::string_view name, std::span<const Operand> operands) {
+    statement(Statement::Kind::Directive, std::uint32_t(function_.body_directives.size()));
+    function_.body_directives.push_back({.name = module_.intern(name), .operands = module_.add_operands(operands)});
+}
+
+}  // namespace ikat::nvptx

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses as register + constant, and the read-only path.
+//
+//     %1 = add.u32 %i, 3
+//     %2 = mul.u32 %1, 4              ==>   %4 = mul.u32 %i, 4
+//     %3 = add.u32 $tile, %2                %5 = add.u32 $tile, %4     (shared by all such accesses)
+//     load.f32 shared [%3]                  load.f32 shared [%5+12]
+//
+// The walk writes every integer sum and product on its way as rest + constant, both modulo the width. A rest is made
+// where the value itself stands, and made once where that dominates; those that no access takes are swept away. Within
+// 32 bits, and within 64, this is exact. From 32 to 64 bits it is only where the sum in 32 bits does not wrap: that is
+// for the passes to find out, and here a widened index is taken as it is.
+//
+// A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "codegen/analysis/dominators.hpp"
+#include "codegen/analysis/memory.hpp"
+#include "codegen/ir/shape.hpp"
+#include "codegen/nvptx/select/rewriter.hpp"
+#include "codegen/nvptx/select/steps.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
+
+/// value = rest + constant, modulo the value's width.
+struct Sum {
+    Value rest;
+    std::int64_t constant = 0;
+};
+
+class AddressFolding {
+public:
+    explicit AddressFolding(ir::Function& fn) : fn_(fn), walk_(fn), dominators_(fn) {}
+
+    void run() {
+        walk_.run([this](Inst inst) { rewrite(inst); });
+    }
+
+private:
+    void rewrite(Inst inst);
+    void rewrite_access(Inst inst);
+    std::optional<Sum> split(Inst inst);
+    Sum sum(Value value) const;
+    std::optional<std::int64_t> constant(Value value) const;
+    Value find_or_make(const Instruction& base, std::initializer_list<Value> operands, Type result);
+
+    /// An integer operation on the values of up to three operands, as a key: equal keys are equal values.
+    using Key = std::array<std::uint32_t, 5>;
+    static Key key(const Instruction& inst, std::span<const Value> operands);
+
+    ir::Function& fn_;
+    Rewriter walk_;
+    analysis::Dominators dominators_;
+    struct Known {
+        Value value;
+        Block block;
+    };
+    std::map<Key, Known> known_;
+    std::vector<Sum> sums_;  // by value; of those not here, the value itself
+};
+
+void AddressFolding::rewrite(Inst inst) {
+    const Instruction& it = fn_[inst];
+    if (ir::has_address(it.op)) return rewrite_access(inst);
+    const bool is_integer_sum = it.guard == ir::no_value && contains(ir::Int, it.type) &&
+                                (it.op == Op::Add || it.op == Op::Sub || it.op == Op::Mul || it.op == Op::Shl ||
+                                 it.op == Op::Fma || it.op == Op::MadWide || it.op == Op::MulWide);
+    if (!is_integer_sum) return walk_.keep(inst);
+    const Value result = fn_.result(inst);
+    const auto [known, added] = known_.try_emplace(key(it, fn_.operands(inst)), Known{result, walk_.block()});
+    if (!added && dominators_.dominates(known->second.block, walk_.block()))
+        return walk_.replace(result, known->second.value);
+    known->second = {result, walk_.block()};
+    if (const auto parts = split(inst)) {
+        if (index(result) >= sums_.size()) sums_.resize(fn_.value_count(), {ir::no_value});
+        sums_[index(result)] = *parts;
+    }
+    walk_.keep(inst);
+}
+
+AddressFolding::Key AddressFolding::key(const Instruction& inst, std::span<const Value> operands) {
+    Key key{std::uint32_t(inst.op), std::uint32_t(bits(inst.type))};
+    if (inst.op == Op::MadWide || inst.op == Op::MulWide) key[1] += ir::is_signed(inst.type);
+    for (std::size_t i = 0; i < operands.size(); ++i) key[2 + i] = index(operands[i]) + 1;
+    return key;
+}
+
+Value AddressFolding::find_or_make(const Instruction& base, std::initializer_list<Value> operands, Type result) {
+    const Key wanted = key(base, std::span(operands.begin(), operands.size()));
+    const auto [known, added] = known_.try_emplace(wanted);
+    if (added || !dominators_.dominates(known->second.block, walk_.block()))
+        known->second = {walk_.make(base, operands, result), walk_.block()};
+    return known->second.value;
+}
+
+Sum AddressFolding::sum(Value value) const {
+    if (index(value) >= sums_.size() || sums_[index(value)].rest == ir::no_value) return {value};
+    return sums_[index(value)];
+}
+
+std::optional<std::int64_t> AddressFolding::constant(Value value) const {
+    const Instruction* it = walk_.defined_by(value, Op::Const);
+    if (!it) return {};
+    return std::int64_t(it->attribute);
+}
+
+/// The result as rest + constant; nothing if the constant is 0.
+std::optional<Sum> AddressFolding::split(Inst inst) {
+    const Instruction it = fn_[inst];
+    Instruction base{.op = it.op, .type = it.type, .where = it.where};
+    std::array<Value, 3> x{};  // a copy: what is made may move the operands
+    std::ranges::copy(fn_.operands(inst), x.begin());
+    const Type type = fn_.type(fn_.result(inst));
+    const auto wrapped = [&](std::uint64_t number) {
+        return bits(type) == 32 ? std::int64_t(std::int32_t(number)) : std::int64_t(number);
+    };
+    const Sum a = sum(x[0]), b = sum(x[1]);
+    const auto factor = constant(x[1]);
+    switch (it.op) {
+        case Op::Add:
+            for (const auto& [number, other] : {std::pair{constant(x[0]), b}, std::pair{factor, a}})
+                if (number) return Sum{other.rest, wrapped(std::uint64_t(*number) + std::uint64_t(other.constant))};
+            if (a.constant == 0 && b.constant == 0) return {};
+            return Sum{find_or_make(base, {a.rest, b.rest}, type),
+                       wrapped(std::uint64_t(a.constant) + std::uint64_t(b.constant))};
+        case Op::Sub:
+            if (factor) return Sum{a.rest, wrapped(std::uint64_t(a.constant) - std::uint64_t(*factor))};
+            if (a.constant == 0 && b.constant == 0) return {};
+            return Sum{find_or_make(base, {a.rest, b.rest}, type),
+                       wrapped(std::uint64_t(a.constant) - std::uint64_t(b.constant))};
+        case Op::Mul:
+            if (!factor || a.constant == 0) return {};
+            return Sum{find_or_make(base, {a.rest, x[1]}, type),
+                       wrapped(std::uint64_t(a.constant) * std::uint64_t(*factor))};
+        case Op::Shl:
+            if (!factor || a.constant == 0 || std::uint64_t(*factor) >= std::uint64_t(bits(type))) return {};
+            return Sum{find_or_make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
+        case Op::Fma: {
+            const bool scaled = factor && a.constant != 0;
+            const std::uint64_t product = scaled ? std::uint64_t(a.constant) * std::uint64_t(*factor) : 0;
+            const Value first = scaled ? a.rest : x[0];
+            if (const auto addend = constant(x[2])) {
+                base.op = Op::Mul;
+                return Sum{find_or_make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
+            }
+            const Sum c = sum(x[2]);
+            if (!scaled && c.constant == 0) return {};
+            return Sum{find_or_make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
+        }
+        case Op::MadWide: {
+            const Sum c = sum(x[2]);
+            if (c.constant == 0) return {};
+            return Sum{find_or_make(base, {x[0], x[1], c.rest}, type), c.constant};
+        }
+        default: return {};
+    }
+}
+
+void AddressFolding::rewrite_access(Inst inst) {
+    Instruction& it = fn_[inst];
+    Value& address = fn_.operands(inst)[0];
+    const Sum parts = sum(address);
+    const std::int64_t offset = it.memory.offset + parts.constant;
+    if (offset == std::int32_t(offset)) {
+        address = parts.rest;
+        it.memory.offset = std::int32_t(offset);
+    }
+    walk_.keep(inst);
+}
+
+void use_read_only_path(ir::Function& fn) {
+    for (Block block : fn.blocks())
+        for (Inst inst : fn[block].instructions) {
+            ir::MemoryInfo& memory = fn[inst].memory;
+            if (memory.space == ir::Space::Global && memory.cache == ir::CacheOperator::None &&
+                analysis::reads_constant_memory(fn, inst))
+                memory.cache = ir::CacheOperator::Nc;
+        }
+}
+
+}  // namespace
+
+void fold_addresses(ir::Function& fn) {
+    AddressFolding(fn).run();
+    use_read_only_path(fn);
+}
+
+}  // namespace ikat::nvptx

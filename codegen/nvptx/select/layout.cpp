@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks: checks become branches, critical edges are split, everything reachable is put in reverse postorder, a
+// loop in one piece and traps at the end.
+//
+//     ^1: check %p, "text", %v      ==>  ^1: branch %p, ^2, ^3       ^3: print "check failed: text\n", %v
+//         rest                           ^2: rest                        trap
+#include <algorithm>
+
+#include "codegen/analysis/loops.hpp"
+#include "codegen/ir/cfg.hpp"
+#include "codegen/nvptx/select/steps.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+using ir::Block, ir::Function, ir::Inst, ir::Op, ir::Terminator;
+
+/// A text without values, as print takes it: its braces are braces.
+std::string plain(std::string_view text) {
+    std::string out;
+    for (char c : text) out.append(c == '{' || c == '}' ? 2 : 1, c);
+    return out;
+}
+
+void expand_check(Function& fn, Block block, std::size_t position) {
+    const Inst check = fn[block].instructions[position];
+    const Block rest = split_block(fn, block, position + 1), failed = fn.add_block();
+    fn[block].instructions.pop_back();
+    const std::vector<ir::Value> operands(fn.operands(check).begin(), fn.operands(check).end());
+    const Location where = fn[check].where;
+    const std::string& said = fn.texts[fn[check].attribute];
+    const auto text = fn.add_text("check failed: " + (operands.size() == 1 ? plain(said) : said) + "\n");
+    fn.append(failed, {.op = Op::Print, .attribute = text, .where = where}, std::span(operands).subspan(1), {});
+    fn[failed].terminator = {.kind = Terminator::Kind::Trap, .where = where};
+    fn[block].terminator = {
+        .kind = Terminator::Kind::Branch, .condition = operands[0], .targets = {{rest}, {failed}}, .where = where};
+}
+
+void expand_checks(Function& fn) {
+    for (std::uint32_t block = 0; block < fn.block_count(); ++block) {  // grows: the rest is looked at in its turn
+        const auto& list = fn[Block(block)].instructions;
+        const auto check = std::ranges::find_if(list, [&](Inst inst) { return fn[inst].op == Op::Check; });
+        if (check != list.end()) expand_check(fn, Block(block), std::size_t(check - list.begin()));
+    }
+}
+
+void split_critical_edges(Function& fn) {
+    const std::vector<std::uint32_t> predecessors = ir::predecessor_counts(fn);
+    for (std::uint32_t block = 0, count = std::uint32_t(fn.block_count()); block < count; ++block) {
+        const std::size_t targets = fn[Block(block)].terminator.targets.size();
+        for (std::size_t i = 0; targets > 1 && i < targets; ++i) {
+            const ir::Jump& jump = fn[Block(block)].terminator.targets[i];
+            if (jump.arguments.empty() || predecessors[index(jump.to)] == 1) continue;
+            const Block between = fn.add_block();
+            Terminator& terminator = fn[Block(block)].terminator;
+            fn[between].terminator = {.kind = Terminator::Kind::Jump,
+                                      .targets = {std::exchange(terminator.targets[i], {between})},
+                                      .where = terminator.where};
+        }
+    }
+}
+
+/// Within how many loops each block lies; -1 for one that traps.
+std::vector<int> nesting(const Function& fn, const analysis::Dominators& dominators) {
+    const analysis::Loops loops(fn, dominators);
+    std::vector<int> depth;
+    for (Block block : fn.blocks())
+        depth.push_back(fn[block].terminator.kind == Terminator::Kind::Trap ? -1 : int(loops.depth(block)));
+    return depth;
+}
+
+/// Reverse postorder in which of a block's successors the deepest comes next: a loop ends before what follows it.
+std::vector<Block> emission_order(const Function& fn) {
+    struct Visit {
+        std::uint32_t block;
+        std::vector<std::uint32_t> pending;  // successors, the last to be visited first
+    };
+    const analysis::Dominators dominators(fn);
+    const Graph& graph = dominators.graph();
+    const std::vector<int> depth = nesting(fn, dominators);
+    const auto visit = [&](std::uint32_t block) {
+        // The deeper come first. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
+        const auto depth_of = [&](std::uint32_t to) { return depth[to]; };
+        Visit out{block, {}};
+        for (std::uint32_t to : graph.successors(block))
+            out.pending.insert(std::ranges::upper_bound(out.pending, depth[to], std::ranges::greater{}, depth_of), to);
+        return out;
+    };
+    std::vector<Block> order;
+    std::vector<bool> seen(graph.size());
+    std::vector<Visit> path{visit(0)};
+    seen[0] = true;
+    while (!path.empty()) {
+        Visit& top = path.back();
+        if (top.pending.empty()) {
+            order.push_back(Block(top.block));
+            path.pop_back();
+            continue;
+        }
+        const std::uint32_t next = top.pending.back();
+        top.pending.pop_back();
+        if (!seen[next]) {
+            seen[next] = true;
+            path.push_back(visit(next));
+        }
+    }
+    std::ranges::reverse(order);
+    return order;
+}
+
+}  // namespace
+
+Block split_block(ir::Function& fn, Block block, std::size_t from) {
+    const Block rest = fn.add_block();
+    auto& list = fn[block].instructions;
+    fn[rest].instructions.assign(list.begin() + std::ptrdiff_t(from), list.end());
+    list.resize(from);
+    fn[rest].terminator = std::exchange(fn[block].terminator, {});
+    return rest;
+}
+
+void lay_out(ir::Function& fn) {
+    expand_checks(fn);
+    fn.order_blocks(emission_order(fn));  // unreachable blocks go first: their edges are none
+    split_critical_edges(fn);
+    fn.order_blocks(emission_order(fn));
+}
+
+}  // namespace ikat::nvptx

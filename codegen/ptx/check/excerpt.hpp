@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instruction as a message shows it, with a mark under the part that is wrong.
+#pragma once
+#include <string>
+
+#include "codegen/ptx/text/module.hpp"
+
+namespace ikat::nvptx {
+
+/// The instruction, and '^' under its opcode.
+std::string excerpt_of_opcode(const Module& module, const Instruction& instruction);
+/// ... under that modifier.
+std::string excerpt_of_modifier(const Module& module, const Instruction& instruction, Name modifier);
+/// ... under the operand of that number, from 0; behind the last one if there is none.
+std::string excerpt_of_operand(const Module& module, const Instruction& instruction, std::size_t number);
+
+}  // namespace ikat::nvptx

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operand held against what a form takes in its place.
+#pragma once
+#include <string>
+
+#include "codegen/ptx/check/scopes.hpp"
+#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/text/module.hpp"
+
+namespace ikat::nvptx {
+
+struct OperandContext {
+    const Module& module;
+    const Scopes& scopes;
+    const Match& match;
+    bool short_addresses;  // 32 bits address the instruction's space
+};
+
+/// Why the operand does not suit the rule, as the end of a sentence that begins with the operand: "is a predicate, not
+/// a 32-bit integer". Empty if it suits. Names must have been declared.
+std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule);
+
+/// "32-bit integer"
+std::string describe(Type type);
+
+}  // namespace ikat::nvptx

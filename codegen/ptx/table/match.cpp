@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the rows of the table, each opcode's once, and holds instructions against them.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <mutex>
+
+#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+/// Takes what stands before the separator off the front of text.
+std::string_view take(std::string_view& text, char separator) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return part;
+}
+
+bool drop_suffix(std::string_view& text, char suffix) {
+    if (!text.ends_with(suffix)) return false;
+    text.remove_suffix(1);
+    return true;
+}
+
+/// The set or the list of groups of that name, in whichever part of the table it stands.
+std::string_view named(std::span<const table::Set> table::Part::*sets, std::string_view name) {
+    for (const table::Part& part : table::parts())
+        for (const table::Set& set : part.*sets)
+            if (set.name == name) return set.alternatives;
+    IKAT_ASSERT(false, "the opcode table has no set called " + std::string(name));
+    return {};
+}
+
+/// "$round|approx?" or "f32|f64:t"
+Group read_group(std::string_view text) {
+    Group group;
+    if (text.size() > 2 && text[text.size() - 2] == ':' && text[text.size() - 3] != ':') {
+        group.slot = text.back();
+        text.remove_suffix(2);
+    }
+    group.optional = drop_suffix(text, '?');
+    group.rest = text == "*";
+    while (!text.empty()) {
+        std::string_view word = take(text, '|');
+        if (!word.starts_with('$')) {
+            group.alternatives.push_back(word);
+            continue;
+        }
+        for (std::string_view set = named(&table::Part::sets, word.substr(1)); !set.empty();)
+            group.alternatives.push_back(take(set, '|'));
+    }
+    return group;
+}
+
+void read_groups(std::string_view text, std::vector<Group>& groups) {
+    while (!text.empty()) {
+        const std::string_view word = take(text, ' ');
+        if (word.starts_with('@'))
+            read_groups(named(&table::Part::lists, word.substr(1)), groups);
+        else
+            groups.push_back(read_group(word));
+    }
+}
+
+/// "s:t", "r:b64?", "o:t|q", "v:b32*4", "r:b64@L2::cache_hint"
+OperandRule read_operand(std::string_view text) {
+    OperandRule rule;
+    if (const std::size_t at = text.find('@'); at != text.npos) {
+        rule.modifier = text.substr(at + 1);
+        text = text.substr(0, at);
+    }
+    rule.optional = drop_suffix(text, '?');
+    if (text.size() > 2 && text[text.size() - 2] == '|') {
+        rule.second = text.back();
+        text.remove_suffix(2);
+    }
+    if (text.size() > 2 && text[text.size() - 2] == '*') {
+        rule.parts = std::uint32_t(text.back() - '0');
+        text.remove_suffix(2);
+    }
+    rule.letter = text[0];
+    if (text.size() > 2) rule.type = text.substr(2);
+    return rule;
+}
+
+Form read_form(const table::Row& row) {
+    Form form{.stem = row.stem, .groups = {}, .operands = {}, .feature = row.feature};
+    read_groups(row.modifiers, form.groups);
+    for (std::string_view text = row.operands; !text.empty();) form.operands.push_back(read_operand(take(text, ' ')));
+    return form;
+}
+
+/// The rows of one opcode, which are read when somebody asks for it.
+struct Opcode {
+    std::vector<const table::Row*> rows{};
+    std::once_flag read{};
+    std::vector<Form> forms{};
+};
+using Opcodes = std::map<std::string_view, Opcode>;
+
+Opcodes& all_opcodes() {
+    static Opcodes opcodes = [] {
+        Opcodes made;
+        for (const table::Part& part : table::parts())
+            for (const table::Row& row : part.rows) made[row.stem].rows.push_back(&row);
+        return made;
+    }();
+    return opcodes;
+}
+
+std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
+
+/// The number at the front of text, which is taken off.
+std::uint32_t take_number(std::string_view& text) {
+    std::uint32_t number = 0;
+    for (; !text.empty() && text[0] >= '0' && text[0] <= '9' && number < 1000; text.remove_prefix(1))
+        number = number * 10 + std::uint32_t(text[0] - '0');
+    return number;
+}
+
+/// "m64nNk16" takes "m64n24k16".
+bool takes(std::string_view alternative, std::string_view text) {
+    if (alternative[0] != 'm') return alternative == text;
+    const std::size_t at = alternative.find("nN");
+    if (at == alternative.npos || !text.starts_with(alternative.substr(0, at + 1))) return alternative == text;
+    text.remove_prefix(at + 1);
+    const std::uint32_t number = take_number(text);
+    return number >= 8 && number <= 256 && number % 8 == 0 && text == alternative.substr(at + 2);
+}
+
+/// What a group :n multiplies the number of registers by.
+std::uint32_t registers_of(std::string_view text) {
+    if (text == "16x128b" || text == "m16n16") return 2;
+    if (text == "16x256b") return 4;
+    if (text[0] != 'v' && text[0] != 'x') return 1;
+    text.remove_prefix(1);
+    return take_number(text);
+}
+
+/// A texture's coordinates come as one, two or four, whatever the fourth is.
+std::uint32_t coordinates_of(std::string_view text) {
+    if (text == "a1d") return 2;
+    if (text.size() == 2) return std::uint32_t(text[0] - '0');
+    return 4;
+}
+
+/// "m16n8k16"
+Shape read_shape(std::string_view text) {
+    std::uint32_t sizes[3] = {};
+    for (std::uint32_t& size : sizes) {
+        if (!text.empty()) text.remove_prefix(1);
+        size = take_number(text);
+    }
+    return {sizes[0], sizes[1], sizes[2]};
+}
+
+std::uint32_t element_bits(std::string_view type) {
+    if (type == "f64") return 64;
+    if (type == "f32" || type == "s32" || type == "tf32") return 32;
+    if (type == "f16" || type == "bf16") return 16;
+    if (type == "u4" || type == "s4") return 4;
+    return type == "b1" ? 1 : 8;
+}
+
+/// One form held against the modifiers.
+struct Attempt {
+    const Module& module;
+    Match match;
+    std::vector<bool> taken;
+
+    Attempt(const Module& m, const Form& form) : module(m), taken(form.groups.size()) { match.form = &form; }
+
+    void run(std::span<const Name> modifiers) {
+        for (Name modifier : modifiers) place(modifier);
+        const std::vector<Group>& groups = match.form->groups;
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            if (taken[i] || groups[i].optional || groups[i].rest) continue;
+            if (!match.missing) match.missing = &groups[i];
+            ++match.problems;
+        }
+        const std::vector<OperandRule>& rules = match.form->operands;
+        for (std::size_t i = 0; i < rules.size(); ++i)
+            if (!rules[i].modifier.empty() && !has(modifiers, rules[i].modifier)) match.left_out |= 1u << i;
+    }
+
+    bool has(std::span<const Name> modifiers, std::string_view text) const {
+        return std::ranges::any_of(modifiers, [&](Name each) { return without_dot(module.text(each)) == text; });
+    }
+
+    void place(Name modifier) {
+        const std::vector<Group>& groups = match.form->groups;
+        const std::string_view text = without_dot(module.text(modifier));
+        bool is_known = false;
+        for (std::size_t i = 0; i < groups.size(); ++i) {
+            if (groups[i].rest) return;
+            if (std::ranges::none_of(groups[i].alternatives, [&](std::string_view each) { return takes(each, text); }))
+                continue;
+            is_known = true;
+            if (taken[i]) continue;
+            taken[i] = true;
+            note(groups[i], text);
+            return;
+        }
+        ++match.problems;
+        if (match.unexpected != no_name) return;
+        match.unexpected = modifier;
+        match.is_duplicate = is_known;
+    }
+
+    void note(const Group& group, std::string_view text) {
+        switch (group.slot) {
+            case 't': match.t = find_type(text); break;
+            case 'u': match.u = find_type(text); break;
+            case 'n': match.vector *= registers_of(text); break;
+            case 'g': match.coordinates = coordinates_of(text); break;
+            case 's': match.shape = read_shape(text); break;
+            case 'd': match.elements[0] = {text, element_bits(text)}; break;
+            case 'a': match.elements[1] = {text, element_bits(text)}; break;
+            case 'b': match.elements[2] = {text, element_bits(text)}; break;
+            case 'c': match.elements[3] = {text, element_bits(text)}; break;
+            case 'A': match.elements[1] = {text, 4}; break;
+            case 'B': match.elements[2] = {text, 4}; break;
+            default: break;
+        }
+    }
+};
+
+/// Whether an operand can stand where the letter does, by its brackets alone.
+bool has_form(const Operand& operand, const OperandRule& rule) {
+    using Kind = Operand::Kind;
+    if (operand.kind == Kind::Pair) return rule.second != 0;
+    switch (rule.letter) {
+        case 'm':
+        case 'y':
+        case 'T':
+        case 'X': return operand.kind == Kind::Address;
+        case 'g': return operand.kind == Kind::Address || operand.kind == Kind::Symbol;
+        case 'f':
+        case 'v':
+        case 'V': return operand.kind == Kind::Vector || operand.kind == Kind::Symbol;
+        case 'i': return operand.kind == Kind::Integer;
+        case 'p': return operand.kind == Kind::Symbol || operand.kind == Kind::Integer;
+        case 'D':
+        case 'S':
+        case 'M':
+        case 'A': return operand.kind != Kind::Address;
+        default: return operand.kind != Kind::Address && operand.kind != Kind::Vector;
+    }
+}
+
+/// How far the operands are from what the form takes: first by their number, then by their brackets.
+std::pair<std::size_t, std::size_t> misfit(const Match& match, std::span<const Operand> given) {
+    const std::vector<OperandRule> rules = match.rules();
+    if (takes_any_operands(rules)) return {};
+    std::size_t forms = 0;
+    for (std::size_t i = 0; i < std::min(given.size(), rules.size()); ++i) forms += !has_form(given[i], rules[i]);
+    if (given.size() > rules.size()) return {given.size() - rules.size(), forms};
+    const std::size_t fewest = fewest_operands(rules);
+    return {given.size() < fewest ? fewest - given.size() : 0, forms};
+}
+
+void append(std::vector<Feature>& features, Feature feature) {
+    if (feature != Feature::None && std::ranges::find(features, feature) == features.end()) features.push_back(feature);
+}
+
+}  // namespace
+
+std::vector<OperandRule> Match::rules() const {
+    std::vector<OperandRule> out;
+    out.reserve(form->operands.size());
+    for (std::size_t i = 0; i < form->operands.size(); ++i)
+        if (!(left_out >> i & 1)) {
+            out.push_back(form->operands[i]);
+            out.back().modifier = {};
+        }
+    return out;
+}
+
+bool takes_any_operands(std::span<const OperandRule> rules) { return !rules.empty() && rules.back().letter == '*'; }
+
+std::size_t fewest_operands(std::span<const OperandRule> rules) {
+    return std::size_t(
+        std::ranges::count_if(rules, [](const OperandRule& rule) { return !rule.optional && rule.letter != '*'; }));
+}
+
+std::span<const Form> forms_of(std::string_view stem) {
+    const auto found = all_opcodes().find(stem);
+    if (found == all_opcodes().end()) return {};
+    Opcode& opcode = found->second;
+    std::call_once(opcode.read, [&] {
+        for (const table::Row* row : opcode.rows) opcode.forms.push_back(read_form(*row));
+    });
+    return opcode.forms;
+}
+
+Match match(const Module& module, const Instruction& instruction) {
+    Match best;
+    std::pair<std::size_t, std::size_t> best_misfit;
+    for (const Form& form : forms_of(module.text(instruction.opcode))) {
+        Attempt attempt(module, form);
+        attempt.run(module.modifiers(instruction.modifiers));
+        if (best.form && attempt.match.problems > best.problems) continue;
+        const auto how_far = misfit(attempt.match, module.operands(instruction.operands));
+        if (best.form && attempt.match.problems == best.problems && how_far >= best_misfit) continue;
+        best = attempt.match;
+        best_misfit = how_far;
+    }
+    return best;
+}
+
+void add_features(const Module& module, const Instruction& instruction, const Match& match,
+                  std::vector<Feature>& features) {
+    if (match.form) append(features, match.form->feature);
+    for (Name modifier : module.modifiers(instruction.modifiers))
+        for (const table::ModifierFeature& row : table::features())
+            if (row.modifier == without_dot(module.text(modifier)) &&
+                (row.stem.empty() || row.stem == module.text(instruction.opcode)))
+                append(features, row.feature);
+    const std::string_view opcode = module.text(instruction.opcode);
+    if ((opcode == "ld" || opcode == "st") && match.vector * match.t.bits > 128) append(features, Feature::Wide256);
+}
+
+}  // namespace ikat::nvptx

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the opcodes of PTX take. The table in opcodes.cpp has a row for each form of an instruction:
+//
+//     {.stem = "fma", .modifiers = "$round ftz? sat? f32:t", .operands = "d:t s:t s:t s:t"},
+//
+// Modifiers are groups, of which each takes one of its alternatives, in any order. `a|b` are alternatives, `$name` a
+// set of them, `@name` a list of groups that several rows share, `?` makes a group optional, `*` takes whatever is
+// left. The N of m64nNk16 is a multiple of 8 up to 256. A group may be referred to by the operands:
+//
+//     :t :u  a type                       :s        the shape of a matrix, m16n8k16
+//     :n     a number of registers:       :d :a :b :c   the types of its elements, d = a * b + c
+//            .v4, .x4, or what a shape    :A :B     the same, packed as 4 bits
+//            multiplies it by             :g        .1d to .5d or a texture's geometry: a number of coordinates
+//
+// Operands are a letter and a type; `?` makes one optional, `*4` says of how many parts it is, `@modifier` that it is
+// there with that modifier only, `a|b` is a pair whose second part may be left out:
+//
+//     d destination register        s source: register or literal    m address in brackets
+//     o the same, or _              r source register                y address in tensor memory
+//     w the same, may be wider      n source, perhaps with -         T [tensor map, {coordinates}]
+//     D w, or a vector of .vN       c source, may be wider           X [texture, sampler or none, coordinates]
+//     M d, or a vector of parts     C c, or a special register       g r, or y
+//     q destination predicate       S c, or a vector of .vN          f r, or v
+//     V vector of destinations      A s, special register, address,  l label
+//     v vector of sources             vector of parts                L label of .branchtargets
+//     * anything that is left       p predicate, perhaps negated     i integer
+//
+// The type is t, u, a PTX type, or `wide`: twice as wide as t. A vector's is that of its parts, or d, a, b, c for the
+// registers that hold such a matrix, or `half` for a half of a. Without a type, it is not looked at.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ptx/table/target.hpp"
+#include "codegen/ptx/table/types.hpp"
+#include "codegen/ptx/text/module.hpp"
+
+namespace ikat::nvptx {
+
+struct Group {
+    std::vector<std::string_view> alternatives;  // without dots
+    bool optional = false;
+    bool rest = false;  // *
+    char slot = 0;      // what stands after ':'
+};
+
+struct OperandRule {
+    char letter = 's';
+    std::string_view type;  // "", "t", "u", "wide", a type's name, or "d", "a", "b", "c", "half"
+    bool optional = false;
+    char second = 0;            // of a pair: q
+    std::uint32_t parts = 0;    // *4
+    std::string_view modifier;  // @L2::cache_hint: there with that modifier only
+};
+
+/// A row, read.
+struct Form {
+    std::string_view stem;
+    std::vector<Group> groups;
+    std::vector<OperandRule> operands;
+    Feature feature = Feature::None;
+};
+
+/// All forms of a stem, in the order of the table; none if the stem is not known.
+std::span<const Form> forms_of(std::string_view stem);
+
+/// "fma.rn{.ftz}{.sat}.f32 d, a, b, c": how a form is written, for messages.
+std::string syntax(const Form& form);
+/// " d, [a], b": operands by their rules; what may be left out stands in braces.
+std::string syntax(std::span<const OperandRule> rules);
+
+struct Shape {
+    std::uint32_t m = 0, n = 0, k = 0;
+};
+struct Element {
+    std::string_view type;  // "bf16"
+    std::uint32_t bits = 0;
+};
+
+/// How an instruction's modifiers meet a form's groups.
+struct Match {
+    const Form* form = nullptr;
+    Type t, u;                          // what the groups :t and :u took
+    std::uint32_t vector = 1;           // .v2: 2; the product of the groups :n
+    std::uint32_t coordinates = 0;      // .2d: 2
+    Shape shape{};                      // .m16n8k16
+    std::array<Element, 4> elements{};  // of d, a, b, c
+    std::uint32_t left_out = 0;         // bit i: operand i of the form, whose modifier is not there
+    Name unexpected = no_name;          // the first modifier that no group takes
+    bool is_duplicate = false;          // ... because its group is taken already
+    const Group* missing = nullptr;     // the first group that took none and is not optional
+    std::size_t problems = 0;
+
+    /// What the form takes in the place of each operand, and how many of these it needs.
+    std::vector<OperandRule> rules() const;
+};
+
+bool takes_any_operands(std::span<const OperandRule> rules);
+std::size_t fewest_operands(std::span<const OperandRule> rules);
+
+/// The form that suits the instruction best; form == nullptr for an unknown stem.
+Match match(const Module& module, const Instruction& instruction);
+
+/// What the modifiers of an instruction and its form need.
+void add_features(const Module& module, const Instruction& instruction, const Match& match,
+                  std::vector<Feature>& features);
+
+namespace table {
+
+/// A row of the table, as it is written.
+struct Row {
+    std::string_view stem;
+    std::string_view modifiers = "";
+    std::string_view operands = "";
+    Feature feature = Feature::None;
+};
+
+struct Set {
+    std::string_view name, alternatives;
+};
+struct ModifierFeature {
+    std::string_view modifier;
+    Feature feature;
+    std::string_view stem = "";  // on this opcode; on any if empty
+};
+
+/// The table is written in parts, a file each; sets and lists are known in all of them.
+struct Part {
+    std::span<const Set> sets;   // $name
+    std::span<const Set> lists;  // @name
+    std::span<const Row> rows;
+};
+Part scalar_part();  // opcodes.cpp: arithmetic, memory, control flow
+Part media_part();   // opcodes_media.cpp: video, textures, surfaces
+Part async_part();   // opcodes_async.cpp: barriers in memory, bulk copies, clusters
+Part matrix_part();  // opcodes_matrix.cpp
+Part tensor_part();  // opcodes_tensor.cpp: tcgen05
+std::span<const Part> parts();
+std::span<const ModifierFeature> features();  // of modifiers by themselves
+
+}  // namespace table
+
+}  // namespace ikat::nvptx

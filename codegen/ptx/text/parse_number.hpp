@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Literals: 7 -7 0x1f 017 0b101 5U, 0f3F800000, 0d3FF0000000000000, 1.5, 2.5e-3. An operand keeps the spelling where
+// printing its value would give another one.
+#pragma once
+#include "codegen/ptx/text/parse_build.hpp"
+
+namespace ikat::nvptx {
+
+/// Reads the literal at `first` and what is blank after it. False, with nothing moved, where there is none; throws
+/// where there is a wrong one.
+bool scan_number(Build& build, const char*& first, Operand& out);
+
+}  // namespace ikat::nvptx
