@@ -2,7 +2,7 @@
 // Any text through parser, printer, checks and the emulator with a small budget: what must never crash.
 #pragma once
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +37,9 @@ inline Reached run_anything(std::string_view text, bool registers = false, std::
             for (const auto& parameter : program.parameters(entry)) {
                 parameters.resize(parameter.offset + parameter.bytes);
                 const std::uint64_t value = parameter.offset == 0 ? p : parameter.offset == 8 ? q : 40;
-                std::memcpy(parameters.data() + parameter.offset, &value,
-                            std::min<std::size_t>(parameter.bytes, sizeof value));
+                // A parameter may have no bytes, and then there may be none before it.
+                const auto bytes = std::as_bytes(std::span(&value, 1)).first(std::min<std::size_t>(parameter.bytes, 8));
+                std::ranges::copy(bytes, parameters.begin() + std::ptrdiff_t(parameter.offset));
             }
             reached = Reached::Decoded;
             emulator::Options options;
