@@ -10,11 +10,11 @@
 // shuffle.
 #pragma once
 #include <array>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "tests/fuzz/choices.hpp"
 
 namespace ikat::test {
 
@@ -23,13 +23,13 @@ struct RandomAstOptions {
     bool together = false;          // the threads of a block meet, and none returns early
 };
 
-class RandomAst {
+class RandomAst : Choices {
 public:
     static constexpr std::uint32_t words = 32;  // of a thread's slice
     static constexpr std::uint32_t block_threads = 64;
 
     RandomAst(std::uint32_t seed, RandomAstOptions options)
-        : random_(seed), type_(options.type), together_(options.together) {}
+        : Choices(seed), type_(options.type), together_(options.together) {}
 
     ast::Kernel operator()() {
         kernel_.name = "random";
@@ -57,10 +57,6 @@ private:
     using Op = ir::Op;
     using Type = ir::Type;
 
-    std::uint32_t pick(std::uint32_t below) {
-        return std::uniform_int_distribution<std::uint32_t>(0, below - 1)(random_);
-    }
-
     // ---- nodes
 
     Node add(Region region, ast::NodeInfo info) {
@@ -77,7 +73,7 @@ private:
         kernel_.variables.push_back({.type = type_});
         return ast::Variable(kernel_.variables.size() - 1);
     }
-    ast::Variable variable() { return variables_[pick(std::uint32_t(variables_.size()))]; }
+    ast::Variable variable() { return any_of(variables_); }
 
     Node constant(Region region, Type type, std::uint64_t value) {
         return add(region, {.op = Op::Const, .type = type, .operand_type = type, .attribute = value});
@@ -164,7 +160,7 @@ private:
     }
     void atomic(Region region) {
         constexpr std::array ops{Op::AtomicAdd, Op::AtomicMin, Op::AtomicMax, Op::AtomicExchange, Op::AtomicCas};
-        const Op op = ops[pick(ops.size())];
+        const Op op = any_of(ops);
         const Element of = element(region);
         ast::NodeInfo node{.kind = Kind::Atomic,
                            .op = op,
@@ -228,7 +224,7 @@ private:
         switch (pick(6)) {
             case 0: return shifted(region, a, b);
             case 1: return narrowed(region, operation(region, Op::Add, type_, {a, b}));
-            default: return operation(region, ops[pick(ops.size())], type_, {a, b});
+            default: return operation(region, any_of(ops), type_, {a, b});
         }
     }
     /// … by up to the width and beyond it.
@@ -241,7 +237,7 @@ private:
     Node narrowed(Region region, Node a) {
         constexpr std::array types{Type::U8,  Type::I8,  Type::U16, Type::I16,
                                    Type::U32, Type::I32, Type::U64, Type::I64};
-        const Type through = types[pick(types.size())];
+        const Type through = any_of(types);
         return convert(region, type_, through, convert(region, through, type_, a));
     }
     Node condition(Region region) {
@@ -336,7 +332,6 @@ private:
 
     static constexpr std::uint32_t sums = 8;
 
-    std::mt19937 random_;
     Type type_;
     bool together_;
     ast::Kernel kernel_;

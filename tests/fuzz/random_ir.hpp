@@ -9,16 +9,11 @@
 // on request every operation that other threads see or take part in. Each thread works in a slice of %out of its own:
 // slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end a sample of all values is stored.
 #pragma once
-#include <algorithm>
 #include <functional>
-#include <limits>
-#include <map>
-#include <random>
 #include <utility>
 #include <vector>
 
-#include "codegen/ir/builder.hpp"
-#include "codegen/ir/shape.hpp"
+#include "tests/fuzz/random_values.hpp"
 
 namespace ikat::test {
 
@@ -39,20 +34,18 @@ struct RandomIrOptions {
         pattern{};
 };
 
-class RandomIr {
+class RandomIr : public RandomValues {
 public:
-    // A slice is a few slots to work in, so that accesses meet, and more for the sample of values at the end.
-    static constexpr std::uint32_t slots = 8, samples = 32, slot_bytes = 16;
+    static constexpr std::uint32_t samples = 32;  // of values, at the end
     static constexpr std::uint32_t slice_bytes = (slots + samples) * slot_bytes;
     static constexpr std::uint32_t in_bytes = slice_bytes;
     static constexpr std::uint32_t block_threads = 64;  // of a launch, for what threads do together
 
     RandomIr(std::uint32_t seed, RandomIrOptions options = {})
-        : random_(seed), options_(options), build_(fn_, fn_.add_block()) {}
+        : RandomValues(seed, allowed(options)), options_(options) {}
 
     ir::Function operator()() {
         signature();
-        values_.resize(ir::type_count);
         favourite_ = type_in(ir::AnyNum | ir::Packed);
         for (int i = 0; i < 4; ++i) palette_.push_back(computing_op());
         prologue();
@@ -66,29 +59,11 @@ public:
     }
 
 private:
-    using Op = ir::Op;
-    using Type = ir::Type;
-    using Value = ir::Value;
-    using Block = ir::Block;
-    using Word = ir::Word;
-
-    std::uint32_t pick(std::uint32_t below) {
-        return std::uniform_int_distribution<std::uint32_t>(0, below - 1)(random_);
-    }
-    bool one_in(std::uint32_t n) { return pick(n) == 0; }
-    const auto& any_of(const auto& list) { return list[pick(std::uint32_t(std::size(list)))]; }
-
-    bool allowed(Type type) const {
-        return (type != Type::F64 || options_.float64) &&
-               (bits(type) == 1 || !is_float(type) || type == Type::F32 || type == Type::F64 || options_.half);
-    }
-    /// A type of the set; mostly the one this kernel favours, so that its operations meet each other.
-    Type type_in(ir::TypeSet set) {
-        if (ir::contains(set, favourite_) && !one_in(3)) return favourite_;
-        std::vector<Type> types;
-        for (int t = 1; t < ir::type_count; ++t)
-            if (ir::contains(set, Type(t)) && allowed(Type(t))) types.push_back(Type(t));
-        return types.empty() ? Type::Void : any_of(types);
+    static ir::TypeSet allowed(const RandomIrOptions& options) {
+        ir::TypeSet out = ~ir::TypeSet{0};
+        if (!options.float64) out &= ~ir::set(Type::F64);
+        if (!options.half) out &= ~(ir::set(Type::F16, Type::BF16) | ir::Packed | ir::Float8 | ir::PackedFloat8);
+        return out;
     }
 
     void signature() {
@@ -119,7 +94,7 @@ private:
         for (std::uint32_t p = 2; p < fn_.parameters.size(); ++p)
             add(build_.leaf(Op::Param, fn_.parameters[p].type, p));
         for (int t = 1; t < ir::type_count; ++t)
-            if (ir::contains(ir::Storable, Type(t)) && allowed(Type(t)))
+            if (ir::contains(ir::Storable & allowed_, Type(t)))
                 for (int n = 0; n < 2; ++n) {
                     ir::Instruction inst = access(Op::Load, Type(t));
                     inst.memory.offset = std::int32_t(slot_bytes * pick(slots));
@@ -132,46 +107,6 @@ private:
             if (has(type)) store(type, some(type), slot * slot_bytes);
         }
         build_.terminate(ir::Terminator::Kind::Return);
-    }
-
-    // Values in scope, by type.
-    void add(Value value) { values_[std::size_t(fn_.type(value))].push_back(value); }
-    bool has(Type type) const { return !values_[std::size_t(type)].empty(); }
-    /// A value of the type: one in scope, the latest the likeliest, or a constant.
-    Value some(Type type) {
-        const auto& list = values_[std::size_t(type)];
-        if (list.empty() || one_in(5)) return build_.constant(type, edge(type));
-        return one_in(2) ? recent(list) : any_of(list);
-    }
-    Value recent(const std::vector<Value>& list) {
-        const auto count = std::uint32_t(list.size());
-        return list[count - 1 - pick(std::min(count, 3u))];
-    }
-    /// … or, as indices are, a sum with a small constant.
-    Value operand(Type type) {
-        const Value value = some(type);
-        if (!ir::contains(ir::Int, type) || !one_in(6)) return value;
-        return build_.make(Op::Add, type, {value, build_.constant(type, 1 + pick(4))});
-    }
-    Word edge(Type type) {
-        const int bits = ir::bits(type);
-        const Word all = bits == 64 ? ~Word{0} : (Word{1} << bits) - 1, top = Word{1} << (bits - 1);
-        if (type == Type::Pred) return pick(2);
-        if (ir::is_float(type)) return float_edge(type, all);
-        const Word edges[] = {0,  1,  2,  3,   4,       8,   31,      32,
-                              33, 63, 64, all, all - 1, top, top - 1, Word{1} << pick(std::uint32_t(bits))};
-        return one_in(4) ? (Word(random_()) << 32 | random_()) & all : any_of(edges) & all;
-    }
-    Word float_edge(Type type, Word all) {
-        const double numbers[] = {0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 4.0, -8.0, 3.0, 1e-3, 100.0, 65504.0};
-        if (one_in(4)) return (Word(random_()) << 32 | random_()) & all;
-        const double x = one_in(5) ? std::numeric_limits<double>::infinity() : any_of(numbers);
-        return ir::with_type(type, [&]<class T>() {
-            if constexpr (is_small_float<T> || std::is_floating_point_v<T>)
-                return one_in(10) ? ir::to_word(T(std::numeric_limits<float>::quiet_NaN())) : ir::to_word(T(x));
-            else
-                return (Word(random_()) << 32 | random_()) & all;  // two lanes
-        });
     }
 
     // Statements.
@@ -201,6 +136,12 @@ private:
         while (!ir::is_pure(op) || ir::info(op).shape.arity() == 0 || ir::info(op).shape.results > 1);
         return op;
     }
+    Word mode(Op op) {
+        Word mode = 0;
+        do mode = pick(8);
+        while (ir::mode_name(op, mode).empty());
+        return mode;
+    }
     void pure() {
         if (options_.convergent && one_in(8)) return convergent();
         if (options_.pattern && one_in(3)) return add(matched());
@@ -209,9 +150,7 @@ private:
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
         if (row.from != 0 && !conversion(inst)) return;
         if (row.attribute == ir::Attribute::Table) inst.attribute = pick(256);
-        if (row.attribute == ir::Attribute::Mode) do
-                inst.attribute = pick(8);
-            while (ir::mode_name(op, inst.attribute).empty());
+        if (row.attribute == ir::Attribute::Mode) inst.attribute = mode(op);
         if (options_.modifiers && one_in(6)) modify(inst);
         std::vector<Value> operands;
         for (int i = 0; i < row.shape.arity(); ++i)
@@ -222,7 +161,7 @@ private:
     }
     Value matched() {
         return options_.pattern(
-            build_, random_(), [&](Type type) { return some(type); },
+            build_, any_number(), [&](Type type) { return some(type); },
             [&](Type type) { return build_.constant(type, edge(type)); });
     }
     bool conversion(ir::Instruction& inst) {
@@ -275,10 +214,7 @@ private:
                 break;
             case ir::Attribute::Barrier: inst.attribute = pick(16); break;
             case ir::Attribute::Shuffle: inst.attribute = pick(4); break;
-            case ir::Attribute::Mode:
-                do inst.attribute = pick(8);
-                while (ir::mode_name(op, inst.attribute).empty());
-                break;
+            case ir::Attribute::Mode: inst.attribute = mode(op); break;
             default: break;
         }
         if (ir::has_address(op)) {
@@ -368,46 +304,6 @@ private:
         members_ = ir::no_value;
     }
 
-    // Memory: slots of 16 bytes in the slice, by a constant or a computed index.
-    Value address(Value base) {
-        const auto known = addresses_.find(base);
-        if (known != addresses_.end() && !known->second.empty() && !one_in(3)) return recent(known->second);
-        return addresses_[base].emplace_back(new_address(base));
-    }
-    Value new_address(Value base) {
-        if (one_in(3)) return signed_address(base);
-        const Value index = build_.make(Op::And, Type::U32, {some(Type::U32), build_.constant(Type::U32, slots - 1)});
-        return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
-    }
-    /// base + c * 16 + (index - c) * 16, where the index may be below c.
-    Value signed_address(Value base) {
-        const Word c = pick(slots);
-        Value index = build_.make(Op::And, Type::I32, {some(Type::I32), build_.constant(Type::I32, slots - 1)});
-        const bool subtracts = one_in(2);
-        const Word by = subtracts ? c : Word(std::uint32_t(0 - std::uint32_t(c)));
-        index = build_.make(subtracts ? Op::Sub : Op::Add, Type::I32, {index, build_.constant(Type::I32, by)});
-        if (one_in(2)) {
-            const Value far = build_.make(Op::Add, Type::U64, {base, build_.constant(Type::U64, c * slot_bytes)});
-            const Value size = build_.constant(Type::I32, slot_bytes);
-            return build_.convert(Type::U64,
-                                  build_.make(Op::MadWide, Type::I32, {index, size, build_.convert(Type::I64, far)}));
-        }
-        Value wide = build_.convert(Type::I64, index);
-        wide = build_.make(Op::Shl, Type::I64, {wide, build_.constant(Type::U32, 4)});
-        const Value at = build_.make(Op::Add, Type::U64, {base, build_.convert(Type::U64, wide)});
-        return build_.make(Op::Add, Type::U64, {at, build_.constant(Type::U64, c * slot_bytes)});
-    }
-    ir::Instruction access(Op op, Type type) {
-        const std::uint32_t offset = ir::bits(type) <= 32 ? 4 * pick(3) : 8 * pick(2);
-        return {.op = op, .type = type, .memory = {.space = ir::Space::Global, .offset = std::int32_t(offset)}};
-    }
-    /// Two elements, where they stay in the slot and are aligned.
-    static bool make_pair(ir::Instruction& inst) {
-        if (ir::bits(inst.type) > 32) return false;
-        inst.memory.offset &= ~7;
-        inst.memory.count = 2;
-        return true;
-    }
     void load() {
         const Type type = type_in(ir::Storable);
         const bool from_in = one_in(3);
@@ -524,16 +420,10 @@ private:
         build_.set_block(exit);
     }
 
-    std::mt19937 random_;
     RandomIrOptions options_;
-    ir::Function fn_;
-    ir::Builder build_;
-    std::vector<std::vector<Value>> values_;           // in scope, by type
-    std::map<Value, std::vector<Value>> addresses_{};  // in scope, by base
     Value in_ = ir::no_value, slice_ = ir::no_value, thread_ = ir::no_value;
     Value members_ = ir::no_value;  // the lanes that are here, where that is known
-    Type favourite_ = Type::U32;
-    std::vector<Op> palette_;  // what this kernel computes with, mostly
+    std::vector<Op> palette_;       // what this kernel computes with, mostly
     int budget_ = 0, divergent_ = 0;
 };
 
