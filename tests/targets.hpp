@@ -3,17 +3,13 @@
 #pragma once
 #include <cstddef>
 #include <cstdlib>
-#include <initializer_list>
-#include <string>
-#include <vector>
 
 namespace ikat::tests {
 
-/// One of them for each case, in turn, but not in step with lists of types; all where IKAT_ALL_TARGETS is set, as it is
-/// in `scripts/test --all`.
-inline std::vector<std::string> targets_of(std::size_t number, std::initializer_list<const char*> targets) {
-    if (std::getenv("IKAT_ALL_TARGETS")) return {targets.begin(), targets.end()};
-    return {targets.begin()[(number + number / targets.size()) % targets.size()]};
+/// Whether case `number` is for target `which` of `count`: for one of them in turn, but not in step with lists of
+/// types; for all where IKAT_ALL_TARGETS is set, as it is in `scripts/test --all`.
+inline bool is_for_target(std::size_t number, std::size_t which, std::size_t count) {
+    return std::getenv("IKAT_ALL_TARGETS") || (number + number / count) % count == which;
 }
 
 }  // namespace ikat::tests
