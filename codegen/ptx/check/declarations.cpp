@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/ptx/check/directives.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/table/types.hpp"
 
@@ -228,10 +229,7 @@ void check_signature(const Module& module, const Function& function, bool large_
 std::string difference(const Module& module, const Function& a, const Function& b) {
     if (is_extern(module, a.linkage) && b.has_body) return "the first is .extern";
     if (a.is_entry != b.is_entry) return "one of them is an entry";
-    const auto returns = [&](const Function& function) {
-        return std::ranges::none_of(function.directives,
-                                    [&](const Directive& each) { return module.text(each.name) == ".noreturn"; });
-    };
+    const auto returns = [&](const Function& function) { return count(module, function, ".noreturn") == 0; };
     if (returns(a) != returns(b)) return "one of them is .noreturn";
     if (a.results.size() != b.results.size() || a.parameters.size() != b.parameters.size())
         return "the numbers of parameters differ";

@@ -94,6 +94,11 @@ void check_counts(const Module& module, const Directive& directive, const Report
 
 }  // namespace
 
+std::size_t count(const Module& module, const Function& function, std::string_view directive) {
+    const auto name = [&](const Directive& each) { return module.text(each.name); };
+    return std::size_t(std::ranges::count(function.directives, directive, name));
+}
+
 void check_module_directive(const Module& module, const Directive& directive, const Report& report) {
     check(module, directive, InModule, nullptr, report);
     const auto operands = module.operands(directive.operands);
@@ -108,10 +113,7 @@ void check_head(const Module& module, const Function& function, const Target* ta
         check_counts(module, each, report);
     }
     const std::string name(module.text(function.name));
-    const auto name_of_directive = [&](const Directive& each) { return module.text(each.name); };
-    const auto has = [&](std::string_view directive) {
-        return std::ranges::count(function.directives, directive, name_of_directive) > 0;
-    };
+    const auto has = [&](std::string_view directive) { return count(module, function, directive) > 0; };
     if (has(".maxntid") && has(".reqntid"))
         report(function.where, name + " has both .maxntid and .reqntid",
                ".reqntid says the block exactly: leave .maxntid out");
@@ -123,7 +125,7 @@ void check_head(const Module& module, const Function& function, const Target* ta
     if (function.is_entry && !function.has_body && !function.directives.empty())
         report(function.where, "a prototype of an entry with " + std::string(module.text(function.directives[0].name)),
                "directives stand where the entry has its body");
-    if (std::ranges::count(function.directives, ".noreturn", name_of_directive) > 1)
+    if (count(module, function, ".noreturn") > 1)
         report(function.where, name + " is .noreturn twice", "leave one of them out");
     if (has(".noreturn") && !function.results.empty())
         report(function.where, name + " is .noreturn and has a result", "leave one of them out");

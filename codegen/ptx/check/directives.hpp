@@ -7,6 +7,9 @@
 
 namespace ikat::nvptx {
 
+/// How often a directive stands in a function's head.
+std::size_t count(const Module& module, const Function& function, std::string_view directive);
+
 /// Of those of a module, between its functions.
 void check_module_directive(const Module& module, const Directive& directive, const Report& report);
 
