@@ -19,7 +19,7 @@ inline constexpr Pool pools[] = {
     {"pred", ".pred", "%p"}, {"b16", ".b16", "%h"}, {"b32", ".b32", "%r"}, {"b64", ".b64", "%d"}};
 
 /// The pool (an index into `pools`) of a value. PTX computes in no 8 bits: what has 8 lives in a 32-bit register, an
-/// integer extended as its type says (select_legal.cpp). ld, st and cvt take registers wider than the type they are
+/// integer extended as its type says (select/legal.cpp). ld, st and cvt take registers wider than the type they are
 /// written at, and no other instruction sees such a type.
 constexpr regalloc::Class pool_of(ir::Type type) {
     switch (type) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of a PTX file: header, entry and its parameters, declarations of registers and memory. The body is
-// emit_body.cpp's.
+// body.cpp's.
 #include "codegen/nvptx/emit/emit.hpp"
 
 #include <algorithm>

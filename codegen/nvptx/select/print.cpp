@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // print as vprintf wants it: conversions in the text, values promoted as C promotes them behind an ellipsis, and two
-// results for the addresses that the call needs (see emit_print.cpp).
+// results for the addresses that the call needs (see emit/print.cpp).
 //
 //     print "x = {}\n", %f32      ==>  %0 = convert.f64.f32 %f32
 //                                      %1, %2 = print "x = %g\n", %0

@@ -5,36 +5,36 @@
 
 namespace ikat::nvptx {
 
-/// select_atomics.cpp. Atomics that the target lacks become loops of compare and swap.
+/// atomics.cpp. Atomics that the target lacks become loops of compare and swap.
 void expand_atomics(ir::Function& fn, const Target& target);
 
-/// select_layout.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable
+/// layout.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable
 /// blocks go, the rest is put in the order in which it will be written.
 void lay_out(ir::Function& fn);
 
-/// select_print.cpp. Prints become vprintf's: format and promoted values.
+/// print.cpp. Prints become vprintf's: format and promoted values.
 void expand_prints(ir::Function& fn);
 
-/// select_vectors.cpp. Vectors of more than four small elements become vectors of words.
+/// vectors.cpp. Vectors of more than four small elements become vectors of words.
 void split_vectors(ir::Function& fn);
 
-/// select_legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
+/// legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
 void legalise(ir::Function& fn, const Target& target);
 
-/// select_narrow.cpp. Loads and stores of integers of 8 and 16 bits that are only wanted in 32 bits, or come from them.
+/// narrow.cpp. Loads and stores of integers of 8 and 16 bits that are only wanted in 32 bits, or come from them.
 void widen_accesses(ir::Function& fn);
 
-/// select_address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
+/// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);
 
-/// select_clamps.cpp. Bounds of f32 that let a NaN through, where the target has an instruction for them.
+/// clamps.cpp. Bounds of f32 that let a NaN through, where the target has an instruction for them.
 void fuse_clamps(ir::Function& fn, const Target& target);
 
-/// select_fuse.cpp. Pairs of instructions that PTX has in one.
+/// fuse.cpp. Pairs of instructions that PTX has in one.
 void fuse(ir::Function& fn);
 
-/// select_immediates.cpp. Constants get a register where PTX wants one.
+/// immediates.cpp. Constants get a register where PTX wants one.
 void materialise_constants(ir::Function& fn);
 
 /// select.cpp. Drops pure instructions that nobody uses.
@@ -43,7 +43,7 @@ void sweep(ir::Function& fn);
 /// select.cpp. Texts that write before they have read all are followed by a Keep.
 void keep_operands(ir::Function& fn);
 
-/// select_layout.cpp. Moves the instructions from position `from` on and the terminator to a new block.
+/// layout.cpp. Moves the instructions from position `from` on and the terminator to a new block.
 ir::Block split_block(ir::Function& fn, ir::Block block, std::size_t from);
 
 /// How often each value is used.

@@ -11,7 +11,7 @@
 #include "codegen/ptx/check/excerpt.hpp"
 #include "codegen/ptx/check/operand.hpp"
 #include "codegen/ptx/check/scopes.hpp"
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/table/special_registers.hpp"
 #include "codegen/ptx/table/target.hpp"
 

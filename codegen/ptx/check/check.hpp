@@ -9,7 +9,7 @@
 //   - each instruction: a known opcode, modifiers that go together, the number and the classes of operands, registers
 //     of the right width and kind.
 //
-// It is no proof: addresses are not followed, and opcodes whose row in opcodes.cpp takes anything are not looked into.
+// It is no proof: addresses are not followed, and opcodes whose row in table/forms takes anything are not looked into.
 #pragma once
 #include <optional>
 #include <vector>

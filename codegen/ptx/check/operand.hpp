@@ -4,7 +4,7 @@
 #include <string>
 
 #include "codegen/ptx/check/scopes.hpp"
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/text/module.hpp"
 
 namespace ikat::nvptx {

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/table/special_registers.hpp"
 #include "codegen/ptx/table/target.hpp"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "codegen/support/diagnostic.hpp"
 
 namespace ikat::nvptx {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a form is written, for messages: "add{.rn|.rz}.f32 d, a, b".
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx {
 namespace {

@@ -4,7 +4,7 @@
 //
 // The model follows the *shape* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
 // token in its written order, so that what was parsed prints back the same. What an opcode and its modifiers mean is
-// not known here; opcodes.hpp has the table.
+// not known here; table/forms.hpp has the table.
 //
 // Names are interned in the module. Operands, modifiers and names of lists live in flat pools and are referred to by
 // spans: a 12 MB file is a few large vectors. A Module is a plain value.

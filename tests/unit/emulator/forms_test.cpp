@@ -6,7 +6,7 @@
 #include <set>
 
 #include "codegen/ptx/check/check.hpp"
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

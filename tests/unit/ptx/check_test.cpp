@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
 

@@ -24,7 +24,7 @@ TEST_CASE("every opcode that is no arithmetic has a kind of its own") {
         "madc",  "max",   "min",   "mul",      "mul24",    "neg",       "rem",       "sad",    "sub",    "subc",
         "vadd",  "vadd2", "vadd4", "vmad",     "vabsdiff", "vabsdiff2", "vabsdiff4", "vavrg2", "vavrg4", "vmax",
         "vmax2", "vmax4", "vmin",  "vmin2",    "vmin4",    "vsub",      "vsub2",     "vsub4"};
-    std::ifstream file(std::string(IKAT_SOURCE_DIR) + "/codegen/ptx/table/opcodes.cpp");
+    std::ifstream file(std::string(IKAT_SOURCE_DIR) + "/codegen/ptx/table/forms/scalar.cpp");
     const std::string table{std::istreambuf_iterator<char>(file), {}};
     const std::regex stem(R"x(\.stem = "(\w+)")x");
     std::size_t stems = 0;

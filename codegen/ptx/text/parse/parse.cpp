@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 
-#include "codegen/ptx/text/grammar.hpp"
+#include "codegen/ptx/text/parse/grammar.hpp"
 
 namespace ikat::nvptx {
 

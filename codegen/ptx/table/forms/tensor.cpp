@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05: tensor memory and the products of matrices in it. Its addresses have 32 bits.
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx::table {
 namespace {

@@ -2,7 +2,7 @@
 // Literals: 7 -7 0x1f 017 0b101 5U, 0f3F800000, 0d3FF0000000000000, 1.5, 2.5e-3. An operand keeps the spelling where
 // printing its value would give another one.
 #pragma once
-#include "codegen/ptx/text/parse_build.hpp"
+#include "codegen/ptx/text/parse/build.hpp"
 
 namespace ikat::nvptx {
 

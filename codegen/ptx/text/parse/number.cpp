@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ptx/text/parse_number.hpp"
+#include "codegen/ptx/text/parse/number.hpp"
 
 #include <bit>
 #include <charconv>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes on matrices that the threads of a warp, or of four warps, hold together.
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx::table {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ptx/text/parse_source.hpp"
+#include "codegen/ptx/text/parse/source.hpp"
 
 #include <algorithm>
 #include <cstring>

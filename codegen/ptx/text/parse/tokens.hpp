@@ -6,9 +6,9 @@
 #include <boost/spirit/home/x3.hpp>
 #include <charconv>
 
-#include "codegen/ptx/text/parse_build.hpp"
-#include "codegen/ptx/text/parse_expression.hpp"
-#include "codegen/ptx/text/parse_number.hpp"
+#include "codegen/ptx/text/parse/build.hpp"
+#include "codegen/ptx/text/parse/expression.hpp"
+#include "codegen/ptx/text/parse/number.hpp"
 
 namespace ikat::nvptx::grammar {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes whose work goes on while the thread does: copies in the background, barriers in shared memory that count
 // them, clusters of blocks, several memories at once.
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx::table {
 namespace {

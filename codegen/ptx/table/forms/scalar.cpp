@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of opcodes. A new form is one row; opcodes.hpp tells how a row is read. Each row was tried with ptxas 13.0
+// The table of opcodes. A new form is one row; forms.hpp tells how a row is read. Each row was tried with ptxas 13.0
 // (tests/unit/ptx/check_test.cpp holds the two against each other).
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx::table {
 namespace {

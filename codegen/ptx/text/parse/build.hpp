@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/ptx/text/module.hpp"
-#include "codegen/ptx/text/parse_source.hpp"
+#include "codegen/ptx/text/parse/source.hpp"
 
 namespace ikat::nvptx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opcodes of PTX take. The table in opcodes.cpp has a row for each form of an instruction:
+// What the opcodes of PTX take. The table in forms/ has a row for each form of an instruction:
 //
 //     {.stem = "fma", .modifiers = "$round ftz? sat? f32:t", .operands = "d:t s:t s:t s:t"},
 //
@@ -133,11 +133,11 @@ struct Part {
     std::span<const Set> lists;  // @name
     std::span<const Row> rows;
 };
-Part scalar_part();  // opcodes.cpp: arithmetic, memory, control flow
-Part media_part();   // opcodes_media.cpp: video, textures, surfaces
-Part async_part();   // opcodes_async.cpp: barriers in memory, bulk copies, clusters
-Part matrix_part();  // opcodes_matrix.cpp
-Part tensor_part();  // opcodes_tensor.cpp: tcgen05
+Part scalar_part();  // scalar.cpp: arithmetic, memory, control flow
+Part media_part();   // media.cpp: video, textures, surfaces
+Part async_part();   // async.cpp: barriers in memory, bulk copies, clusters
+Part matrix_part();  // matrix.cpp
+Part tensor_part();  // tensor.cpp: tcgen05
 std::span<const Part> parts();
 std::span<const ModifierFeature> features();  // of modifiers by themselves
 

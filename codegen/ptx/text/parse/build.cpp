@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ptx/text/parse_build.hpp"
+#include "codegen/ptx/text/parse/build.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // By the ISA's rules (Constant Expressions): 64 bits; signed unless an operand is unsigned; C's operators and their
 // precedence. What C leaves open is an error (division by zero) or as ptxas has it (shift amounts wrap).
-#include "codegen/ptx/text/parse_expression.hpp"
+#include "codegen/ptx/text/parse/expression.hpp"
 
 #include <bit>
 #include <optional>
 
-#include "codegen/ptx/text/parse_number.hpp"
+#include "codegen/ptx/text/parse/number.hpp"
 
 namespace ikat::nvptx {
 namespace {

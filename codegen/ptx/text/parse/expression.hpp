@@ -3,7 +3,7 @@
 // one, too, and the common one. An expression becomes a literal with the value it has; it keeps the spelling, so that
 // it prints as it was written but for blanks.
 #pragma once
-#include "codegen/ptx/text/parse_build.hpp"
+#include "codegen/ptx/text/parse/build.hpp"
 
 namespace ikat::nvptx {
 

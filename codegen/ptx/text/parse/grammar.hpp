@@ -10,7 +10,7 @@
 // no attributes of its own; its actions are the steps of Build, in reading order. That works because it looks ahead by
 // one token and never goes back over an action: once a bracket, a comma or a keyword is read, what follows is expected.
 #pragma once
-#include "codegen/ptx/text/parse_tokens.hpp"
+#include "codegen/ptx/text/parse/tokens.hpp"
 
 namespace ikat::nvptx::grammar {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes on parts of registers (video), and on textures and surfaces, by reference or by handle.
-#include "codegen/ptx/table/opcodes.hpp"
+#include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx::table {
 namespace {
