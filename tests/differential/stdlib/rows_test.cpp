@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and the norms against their host references, over shapes that are kept in registers, streamed in vectors and
 // streamed by elements.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 #include <string>
 
 #include "stdlib/norm.hpp"
@@ -206,7 +207,7 @@ void check_shifted(const char* kernel) {
         }
         const std::string name = test::name_of<T>(kernel);
         const auto same = [](const std::vector<T>& a, const std::vector<T>& b) {
-            return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+            return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
         };
         const auto want = of_rows(device, name, x, rows, columns);
         CHECK(same(of_rows(device, name, above, rows, columns), want));
