@@ -27,17 +27,19 @@ bool changes_more(Handler run) {
 
 /// What an instruction reads and writes.
 std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Module& module) {
-    const std::string_view opcode = module.text(instruction.opcode);
     const auto modifiers = module.modifiers(instruction.modifiers);
     const auto has = [&](std::string_view wanted) {
         return std::ranges::any_of(modifiers, [&](nvptx::Name name) { return module.text(name).starts_with(wanted); });
     };
     const bool own = has(".local") || has(".param");
-    if (opcode == "activemask") return Changes;  // the one value that depends on how lanes were scheduled
-    if (opcode == "st") return own ? NoEffect : Changes;
-    if (opcode == "ld" || opcode == "ldu" || opcode == "atom" || opcode == "red")
-        return own || has(".const") ? NoEffect : has(".shared") ? ReadsBlock : ReadsOthers;
-    return NoEffect;
+    if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // how lanes were scheduled decides it
+    switch (nvptx::info(instruction.opcode).kind) {
+        case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
+        case nvptx::OpcodeKind::Load:
+        case nvptx::OpcodeKind::Atomic:
+            return own || has(".const") ? NoEffect : has(".shared") ? ReadsBlock : ReadsOthers;
+        default: return NoEffect;
+    }
 }
 
 std::vector<Split> places(const ScheduledWarp& warp) {

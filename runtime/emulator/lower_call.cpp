@@ -170,7 +170,7 @@ void Lowering::need_functions_with_addresses() {
         for (const auto& declarator : variable.declarators) need_functions_in(declarator.initialiser);
     for (const nvptx::Function& function : module_.functions) {
         for (const nvptx::Instruction& each : function.instructions)
-            if (module_.text(each.opcode) == "mov") need_functions_in(each.operands);
+            if (each.opcode == nvptx::Opcode::Mov) need_functions_in(each.operands);
         for (const nvptx::Directive& each : function.body_directives)
             if (module_.text(each.name) == ".calltargets") need_functions_in(each.operands);
     }

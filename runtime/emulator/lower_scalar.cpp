@@ -2,6 +2,8 @@
 // Rare instructions: bits and masks, saturating products, cvt.pack, and the video instructions with their selectors.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/emulator/handlers_scalar.hpp"
 #include "runtime/emulator/lowering.hpp"
 
@@ -9,26 +11,39 @@ namespace ikat::emulator {
 
 namespace {
 
-/// vadd, vadd2, vadd4: the operation, and into how many parts a register is divided.
-struct VideoName {
+using nvptx::Opcode;
+
+/// The operation of a video instruction, and into how many parts a register is divided.
+struct VideoRow {
+    Opcode opcode;
     Video::Kind kind;
     int parts;
 };
-std::optional<VideoName> video_named(std::string_view opcode) {
-    static const std::unordered_map<std::string_view, Video::Kind> kinds = {
-        {"vadd", Video::Add},        {"vsub", Video::Subtract},  {"vabsdiff", Video::Difference},
-        {"vmin", Video::Minimum},    {"vmax", Video::Maximum},   {"vavrg", Video::Average},
-        {"vset", Video::Compare},    {"vshl", Video::ShiftLeft}, {"vshr", Video::ShiftRight},
-        {"vmad", Video::MultiplyAdd}};
-    int parts = 1;
-    if (opcode.ends_with('2') || opcode.ends_with('4')) {
-        parts = opcode.back() - '0';
-        opcode.remove_suffix(1);
-    }
-    const auto found = kinds.find(opcode);
-    if (found == kinds.end()) return {};
-    return VideoName{found->second, parts};
-}
+constexpr VideoRow video_rows[] = {
+    {Opcode::Vabsdiff, Video::Difference, 1},
+    {Opcode::Vabsdiff2, Video::Difference, 2},
+    {Opcode::Vabsdiff4, Video::Difference, 4},
+    {Opcode::Vadd, Video::Add, 1},
+    {Opcode::Vadd2, Video::Add, 2},
+    {Opcode::Vadd4, Video::Add, 4},
+    {Opcode::Vavrg2, Video::Average, 2},
+    {Opcode::Vavrg4, Video::Average, 4},
+    {Opcode::Vmad, Video::MultiplyAdd, 1},
+    {Opcode::Vmax, Video::Maximum, 1},
+    {Opcode::Vmax2, Video::Maximum, 2},
+    {Opcode::Vmax4, Video::Maximum, 4},
+    {Opcode::Vmin, Video::Minimum, 1},
+    {Opcode::Vmin2, Video::Minimum, 2},
+    {Opcode::Vmin4, Video::Minimum, 4},
+    {Opcode::Vset, Video::Compare, 1},
+    {Opcode::Vset2, Video::Compare, 2},
+    {Opcode::Vset4, Video::Compare, 4},
+    {Opcode::Vshl, Video::ShiftLeft, 1},
+    {Opcode::Vshr, Video::ShiftRight, 1},
+    {Opcode::Vsub, Video::Subtract, 1},
+    {Opcode::Vsub2, Video::Subtract, 2},
+    {Opcode::Vsub4, Video::Subtract, 4},
+};
 
 /// ".b2", ".h1" of an operand of a scalar video instruction.
 std::uint32_t selector(std::string_view suffix) {
@@ -117,9 +132,8 @@ void Lowering::cvt_pack_integers(Form& form, Operands operands) {
 
 /// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and its like; also into a part of c: d.h1.
 void Lowering::video(Form& form, Operands operands) {
-    const auto named = video_named(module_.text(current_->opcode));
-    if (!named) unsupported("this video instruction is not known");
-    Video how{.kind = named->kind, .parts = named->parts};
+    const VideoRow& row = *std::ranges::find(video_rows, current_->opcode, &VideoRow::opcode);
+    Video how{.kind = row.kind, .parts = row.parts};
     how.saturates = form.take(".sat");
     how.plus_one = form.take(".po");
     how.wraps = form.take(".wrap");

@@ -16,10 +16,8 @@ namespace {
 std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
 /// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
-bool needs_branch(std::string_view opcode) {
-    static const std::array names = {"bar",   "barrier", "shfl", "vote", "match", "redux",
-                                     "elect", "call",    "ret",  "exit", "brx",   "activemask"};
-    return std::find(names.begin(), names.end(), opcode) != names.end();
+bool needs_branch(nvptx::Opcode opcode) {
+    return info(opcode).is(nvptx::OpcodeInfo::Convergent) || info(opcode).is(nvptx::OpcodeInfo::Jumps);
 }
 
 }  // namespace
@@ -215,13 +213,13 @@ void Lowering::body(const nvptx::Function& function) {
 void Lowering::instruction(const nvptx::Instruction& instruction) {
     current_ = &instruction;
     first_ = true;
-    const std::string_view opcode = module_.text(instruction.opcode);
-    if (instruction.guard == nvptx::no_name || opcode == "bra") return instruction_body(instruction);
+    if (instruction.guard == nvptx::no_name || instruction.opcode == nvptx::Opcode::Bra)
+        return instruction_body(instruction);
 
     nvptx::Operand operand{.kind = nvptx::Operand::Kind::Symbol};
     operand.name = instruction.guard;
     const Value guard = predicate(operand);
-    if (needs_branch(opcode)) {
+    if (needs_branch(instruction.opcode)) {
         const std::uint32_t behind = new_label();
         branch_to(behind, guard, !instruction.guard_negated);
         instruction_body(instruction);
@@ -243,10 +241,10 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     // A call that is inlined brings other instructions in between.
     const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
     note_offsets(module_.operands(instruction.operands));
-    const auto found = rules().find(module_.text(instruction.opcode));
-    if (found == rules().end()) unsupported(fmt::format("opcode '{}'", module_.text(instruction.opcode)));
+    const Rule rule = Lowering::rule(instruction.opcode);
+    if (!rule) unsupported(fmt::format("opcode '{}'", module_.text(instruction.spelling)));
     try {
-        (this->*found->second)(form, module_.operands(instruction.operands));
+        (this->*rule)(form, module_.operands(instruction.operands));
     } catch (const MissingOperand&) {
         unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
     }

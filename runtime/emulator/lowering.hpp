@@ -149,7 +149,8 @@ public:
 
 private:
     using Rule = void (Lowering::*)(Form&, Operands);
-    static const std::unordered_map<std::string_view, Rule>& rules();
+    /// What lowers an opcode; nullptr for one that is not run.
+    static Rule rule(nvptx::Opcode opcode);
 
     // lowering.cpp: bodies, scopes, values
     void body(const nvptx::Function& function);

@@ -12,14 +12,6 @@
 namespace ikat::nvptx {
 namespace {
 
-/// Opcodes that touch nothing but their operands.
-constexpr std::string_view pure_opcodes[] = {
-    "abs",  "add",   "addc",  "and",  "bfe",   "bfi",   "bfind",    "bmsk", "brev", "clz",  "cnot", "copysign",
-    "cos",  "cvt",   "div",   "dp2a", "dp4a",  "ex2",   "fma",      "fns",  "lg2",  "lop3", "mad",  "mad24",
-    "madc", "max",   "min",   "mov",  "mul",   "mul24", "neg",      "not",  "or",   "popc", "prmt", "rcp",
-    "rem",  "rsqrt", "sad",   "selp", "set",   "setp",  "shf",      "shl",  "shr",  "sin",  "slct", "sqrt",
-    "sub",  "subc",  "szext", "tanh", "testp", "xor",   "vabsdiff", "vadd", "vmad", "vmax", "vmin", "vsub"};
-
 /// Calls f(k, begin, end) for each {k} of the text, and g(begin, end) for what is between.
 void each_part(std::string_view text, auto&& operand, auto&& between) {
     std::size_t from = 0;
@@ -129,8 +121,7 @@ bool reads_special(const Module& module, Span operands) {
 bool is_pure(const Module& module) {
     const Function& function = module.functions.front();
     return std::ranges::all_of(function.instructions, [&](const Instruction& instruction) {
-        return std::ranges::find(pure_opcodes, module.text(instruction.opcode)) != std::end(pure_opcodes) &&
-               !reads_special(module, instruction.operands);
+        return info(instruction.opcode).is_pure() && !reads_special(module, instruction.operands);
     });
 }
 
@@ -175,7 +166,7 @@ private:
         return out;
     }
     void instruction(const Instruction& from) {
-        std::string mnemonic(from_.text(from.opcode));
+        std::string mnemonic(from_.text(from.spelling));
         for (Name modifier : from_.modifiers(from.modifiers)) mnemonic += from_.text(modifier);
         to_.instruction(to_.spelling(mnemonic), operands(from.operands), name(from.guard), from.guard_negated);
     }

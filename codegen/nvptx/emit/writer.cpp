@@ -33,19 +33,20 @@ Spelling Writer::spelling(std::string_view mnemonic) {
     if (!added) return found->second;
     std::vector<Name> modifiers;
     std::size_t begin = mnemonic.find('.');
-    const Name opcode = module_.intern(mnemonic.substr(0, begin));
+    const Name name = module_.intern(mnemonic.substr(0, begin));
     while (begin < mnemonic.size()) {
         const std::size_t end = std::min(mnemonic.find('.', begin + 1), mnemonic.size());
         modifiers.push_back(module_.intern(mnemonic.substr(begin, end - begin)));
         begin = end;
     }
-    return found->second = {opcode, module_.add_modifiers(modifiers)};
+    return found->second = {module_.opcode(name), name, module_.add_modifiers(modifiers)};
 }
 
 void Writer::instruction(Spelling spelling, std::span<const Operand> operands, Name guard, bool negated) {
     if (line_info_ && where_.known() && where_ != last_) loc();
     statement(Statement::Kind::Instruction, std::uint32_t(function_.instructions.size()));
     function_.instructions.push_back({.opcode = spelling.opcode,
+                                      .spelling = spelling.name,
                                       .modifiers = spelling.modifiers,
                                       .operands = module_.add_operands(operands),
                                       .guard = guard,

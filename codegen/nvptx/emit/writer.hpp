@@ -16,7 +16,8 @@ namespace ikat::nvptx {
 
 /// Opcode and modifiers of an instruction in the module's pools.
 struct Spelling {
-    Name opcode = no_name;
+    Opcode opcode = Opcode::Unknown;
+    Name name = no_name;  // of the opcode
     Span modifiers{};
 };
 

@@ -272,7 +272,7 @@ void Checker::body(const Function& function) {
 }
 
 std::string Checker::mnemonic(const Instruction& instruction) const {
-    std::string out = text(instruction.opcode);
+    std::string out = text(instruction.spelling);
     for (Name modifier : module_.modifiers(instruction.modifiers)) out += module_.text(modifier);
     return out;
 }
@@ -285,12 +285,12 @@ void Checker::instruction(const Instruction& instruction) {
     if (!found.form) {
         if (options_.unknown_opcodes)
             report(is_newer() ? Severity::Note : *options_.unknown_opcodes, instruction.where,
-                   "the opcode " + text(instruction.opcode) + " is not known",
+                   "the opcode " + text(instruction.spelling) + " is not known",
                    "its modifiers and operands were not checked");
     } else if (modifiers(instruction, found)) {
         features(instruction, found);
         if (width(instruction, found) && names_known) operands(instruction, found);
-        if (names_known && module_.text(instruction.opcode) == "call") call(instruction);
+        if (names_known && instruction.opcode == Opcode::Call) call(instruction);
         if (names_known) direction(instruction);
     }
     current_ = nullptr;
@@ -309,8 +309,7 @@ void Checker::undeclared(Position where, Name name) {
     const std::string range = scopes_.past_the_end(name);
     std::string hint = "declare it before its use, in this scope or around it";
     if (module_.text(name).starts_with('%')) hint = "declare it with .reg";
-    if (current_ && module_.text(current_->opcode) == "bra")
-        hint = "a label is reached from its scope and those inside it";
+    if (current_ && current_->opcode == Opcode::Bra) hint = "a label is reached from its scope and those inside it";
     if (!range.empty()) hint = range;
     error(where, text(name) + " is not declared here", std::move(hint));
 }
@@ -343,7 +342,7 @@ bool Checker::names(Position where, Span operands) {
 }
 
 bool Checker::modifiers(const Instruction& instruction, const Match& match) {
-    const std::string opcode = text(instruction.opcode);
+    const std::string opcode = text(instruction.spelling);
     const std::string hint = "one form is " + syntax(*match.form);
     const auto at_modifier = [&] {
         findings_.back().excerpt = excerpt_of_modifier(module_, instruction, match.unexpected);
@@ -387,9 +386,9 @@ void Checker::features(const Instruction& instruction, const Match& match) {
 
 /// Vectors of ld and st have at most 256 bits, and there are none of .b128.
 bool Checker::width(const Instruction& instruction, const Match& match) {
-    const std::string_view opcode = module_.text(instruction.opcode);
     const std::uint32_t bits = match.vector * match.t.bits;
-    if ((opcode != "ld" && opcode != "st" && opcode != "ldu") || match.vector == 1) return true;
+    const OpcodeKind kind = nvptx::info(instruction.opcode).kind;
+    if ((kind != OpcodeKind::Load && kind != OpcodeKind::Store) || match.vector == 1) return true;
     if (bits <= 256 && match.t.bits < 128) return true;
     error(instruction.where, mnemonic(instruction) + " moves " + std::to_string(bits) + " bits at once",
           "vectors have at most 256 bits, and elements of at most 64");
@@ -404,8 +403,8 @@ void Checker::call(const Instruction& instruction) {
 
 /// Parameters are read and results are written.
 void Checker::direction(const Instruction& instruction) {
-    const std::string_view opcode = module_.text(instruction.opcode);
-    if (opcode != "ld" && opcode != "st") return;
+    const bool writes = instruction.opcode == Opcode::St;
+    if (instruction.opcode != Opcode::Ld && !writes) return;
     const std::span<const Operand> given = module_.operands(instruction.operands);
     const auto address = std::ranges::find(given, Operand::Kind::Address, &Operand::kind);
     if (address == given.end() || address->children.count == 0) return;
@@ -415,7 +414,7 @@ void Checker::direction(const Instruction& instruction) {
         symbol->place == Place::Body)
         return;
     const bool is_result = symbol->place == Place::Result;
-    if (is_result != (opcode == "st"))
+    if (is_result != writes)
         error(instruction.where,
               text(base.name) +
                   (is_result ? " is a result, which cannot be read" : " is a parameter, which cannot be written"),

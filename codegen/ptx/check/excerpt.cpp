@@ -24,7 +24,7 @@ std::string excerpt_of_opcode(const Module& module, const Instruction& instructi
 }
 
 std::string excerpt_of_modifier(const Module& module, const Instruction& instruction, Name modifier) {
-    std::size_t column = opcode_column(module, instruction) + module.text(instruction.opcode).size();
+    std::size_t column = opcode_column(module, instruction) + module.text(instruction.spelling).size();
     const std::span<const Name> modifiers = module.modifiers(instruction.modifiers);
     // Of one that is there twice, the last is too much.
     const auto last = std::find(modifiers.rbegin(), modifiers.rend(), modifier);
@@ -34,7 +34,7 @@ std::string excerpt_of_modifier(const Module& module, const Instruction& instruc
 }
 
 std::string excerpt_of_operand(const Module& module, const Instruction& instruction, std::size_t number) {
-    std::size_t column = opcode_column(module, instruction) + module.text(instruction.opcode).size() + 1;
+    std::size_t column = opcode_column(module, instruction) + module.text(instruction.spelling).size() + 1;
     for (const Name each : module.modifiers(instruction.modifiers)) column += module.text(each).size();
     const std::span<const Operand> operands = module.operands(instruction.operands);
     for (const Operand& each : operands.first(std::min(number, operands.size())))

@@ -21,7 +21,7 @@ constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".expli
 class Spellings {
 public:
     const std::vector<Feature>& needs(const Module& module, const Instruction& instruction) {
-        key_.assign(module.text(instruction.opcode));
+        key_.assign(1, char(instruction.opcode));
         for (Name modifier : module.modifiers(instruction.modifiers)) key_ += module.text(modifier);
         for (const Operand& operand : module.operands(instruction.operands)) key_ += char(1 + int(operand.kind));
         const auto found = known_.find(key_);
@@ -62,7 +62,7 @@ private:
     bool is_new(const Instruction& instruction) {
         const std::uint64_t modifiers = std::uint64_t{instruction.modifiers.first} << 8 | instruction.modifiers.count;
         return instructions_
-            .insert(std::uint64_t{index(instruction.opcode)} << 48 ^ modifiers << 8 ^ instruction.operands.count)
+            .insert(std::uint64_t(instruction.opcode) << 48 ^ modifiers << 8 ^ instruction.operands.count)
             .second;
     }
     void add_registers(Span operands) {

@@ -58,14 +58,14 @@ struct OperandRule {
 
 /// A row, read.
 struct Form {
-    std::string_view stem;
+    Opcode opcode = Opcode::Unknown;
     std::vector<Group> groups;
     std::vector<OperandRule> operands;
     Feature feature = Feature::None;
 };
 
-/// All forms of a stem, in the order of the table; none if the stem is not known.
-std::span<const Form> forms_of(std::string_view stem);
+/// All forms of an opcode, in the order of the table; none of an unknown one.
+std::span<const Form> forms_of(Opcode opcode);
 
 /// "fma.rn{.ftz}{.sat}.f32 d, a, b, c": how a form is written, for messages.
 std::string syntax(const Form& form);
@@ -101,7 +101,7 @@ struct Match {
 bool takes_any_operands(std::span<const OperandRule> rules);
 std::size_t fewest_operands(std::span<const OperandRule> rules);
 
-/// The form that suits the instruction best; form == nullptr for an unknown stem.
+/// The form that suits the instruction best; form == nullptr for an unknown opcode.
 Match match(const Module& module, const Instruction& instruction);
 
 /// What the modifiers of an instruction and its form need.
@@ -110,9 +110,19 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
 
 namespace table {
 
+/// An opcode by its name, which has to be in opcodes.def.
+struct Stem {
+    Opcode opcode = Opcode::Unknown;
+
+    constexpr Stem() = default;
+    consteval Stem(const char* name) : opcode(find_opcode(name)) {
+        if (opcode == Opcode::Unknown) throw "opcodes.def does not have it";
+    }
+};
+
 /// A row of the table, as it is written.
 struct Row {
-    std::string_view stem;
+    Stem stem;
     std::string_view modifiers = "";
     std::string_view operands = "";
     Feature feature = Feature::None;
@@ -124,7 +134,7 @@ struct Set {
 struct ModifierFeature {
     std::string_view modifier;
     Feature feature;
-    std::string_view stem = "";  // on this opcode; on any if empty
+    Stem stem{};  // on this opcode; on any if unknown
 };
 
 /// The table is written in parts, a file each; sets and lists are known in all of them.

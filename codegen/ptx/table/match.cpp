@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the rows of the table, each opcode's once, and holds instructions against them.
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <map>
 #include <mutex>
 
 #include "codegen/ptx/table/forms.hpp"
@@ -10,6 +10,8 @@
 
 namespace ikat::nvptx {
 namespace {
+
+static_assert(std::ranges::is_sorted(opcode_rows::rows, {}, &OpcodeInfo::name), "find_opcode halves the table");
 
 /// Takes what stands before the separator off the front of text.
 std::string_view take(std::string_view& text, char separator) {
@@ -87,29 +89,31 @@ OperandRule read_operand(std::string_view text) {
 }
 
 Form read_form(const table::Row& row) {
-    Form form{.stem = row.stem, .groups = {}, .operands = {}, .feature = row.feature};
+    Form form{.opcode = row.stem.opcode, .groups = {}, .operands = {}, .feature = row.feature};
     read_groups(row.modifiers, form.groups);
     for (std::string_view text = row.operands; !text.empty();) form.operands.push_back(read_operand(take(text, ' ')));
     return form;
 }
 
 /// The rows of one opcode, which are read when somebody asks for it.
-struct Opcode {
-    std::vector<const table::Row*> rows{};
+struct Rows {
+    std::vector<const table::Row*> written{};
     std::once_flag read{};
     std::vector<Form> forms{};
 };
-using Opcodes = std::map<std::string_view, Opcode>;
 
-Opcodes& all_opcodes() {
-    static Opcodes opcodes = [] {
-        Opcodes made;
+/// By opcode.
+class AllRows {
+public:
+    AllRows() {
         for (const table::Part& part : table::parts())
-            for (const table::Row& row : part.rows) made[row.stem].rows.push_back(&row);
-        return made;
-    }();
-    return opcodes;
-}
+            for (const table::Row& row : part.rows) rows_[std::size_t(row.stem.opcode)].written.push_back(&row);
+    }
+    Rows& operator[](Opcode opcode) { return rows_[std::size_t(opcode)]; }
+
+private:
+    std::array<Rows, opcode_count> rows_;
+};
 
 std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
 
@@ -286,20 +290,19 @@ std::size_t fewest_operands(std::span<const OperandRule> rules) {
         std::ranges::count_if(rules, [](const OperandRule& rule) { return !rule.optional && rule.letter != '*'; }));
 }
 
-std::span<const Form> forms_of(std::string_view stem) {
-    const auto found = all_opcodes().find(stem);
-    if (found == all_opcodes().end()) return {};
-    Opcode& opcode = found->second;
-    std::call_once(opcode.read, [&] {
-        for (const table::Row* row : opcode.rows) opcode.forms.push_back(read_form(*row));
+std::span<const Form> forms_of(Opcode opcode) {
+    static AllRows all;
+    Rows& rows = all[opcode];
+    std::call_once(rows.read, [&] {
+        for (const table::Row* row : rows.written) rows.forms.push_back(read_form(*row));
     });
-    return opcode.forms;
+    return rows.forms;
 }
 
 Match match(const Module& module, const Instruction& instruction) {
     Match best;
     std::pair<std::size_t, std::size_t> best_misfit;
-    for (const Form& form : forms_of(module.text(instruction.opcode))) {
+    for (const Form& form : forms_of(instruction.opcode)) {
         Attempt attempt(module, form);
         attempt.run(module.modifiers(instruction.modifiers));
         if (best.form && attempt.match.problems > best.problems) continue;
@@ -317,10 +320,10 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
     for (Name modifier : module.modifiers(instruction.modifiers))
         for (const table::ModifierFeature& row : table::features())
             if (row.modifier == without_dot(module.text(modifier)) &&
-                (row.stem.empty() || row.stem == module.text(instruction.opcode)))
+                (row.stem.opcode == Opcode::Unknown || row.stem.opcode == instruction.opcode))
                 append(features, row.feature);
-    const std::string_view opcode = module.text(instruction.opcode);
-    if ((opcode == "ld" || opcode == "st") && match.vector * match.t.bits > 128) append(features, Feature::Wide256);
+    const bool plain = instruction.opcode == Opcode::Ld || instruction.opcode == Opcode::St;
+    if (plain && match.vector * match.t.bits > 128) append(features, Feature::Wide256);
 }
 
 }  // namespace ikat::nvptx

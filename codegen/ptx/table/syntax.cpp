@@ -59,6 +59,8 @@ std::string syntax(std::span<const OperandRule> rules) {
     return out;
 }
 
-std::string syntax(const Form& form) { return std::string(form.stem) + modifiers(form) + syntax(form.operands); }
+std::string syntax(const Form& form) {
+    return std::string(info(form.opcode).name) + modifiers(form) + syntax(form.operands);
+}
 
 }  // namespace ikat::nvptx

@@ -200,7 +200,7 @@ Variable Linker::variable(const Variable& from) {
 
 Instruction Linker::instruction(const Instruction& from) {
     Instruction made = from;
-    made.opcode = word(from.opcode);
+    made.spelling = word(from.spelling);
     std::vector<Name> modifiers;
     for (const Name each : module().modifiers(from.modifiers)) modifiers.push_back(word(each));
     made.modifiers = out_.add_modifiers(modifiers);

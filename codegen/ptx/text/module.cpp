@@ -43,6 +43,13 @@ std::string_view Module::text(Name name) const {
     return name == no_name ? std::string_view{} : std::string_view(texts_[index(name)]);
 }
 
+Opcode Module::opcode(Name spelling) {
+    if (index(spelling) >= opcodes_.size()) opcodes_.resize(texts_.size());
+    std::optional<Opcode>& known = opcodes_[index(spelling)];
+    if (!known) known = find_opcode(text(spelling));
+    return *known;
+}
+
 Span Module::add_operands(std::span<const Operand> operands) {
     const Span span{std::uint32_t(operands_.size()), std::uint32_t(operands.size())};
     operands_.insert(operands_.end(), operands.begin(), operands.end());

@@ -3,19 +3,21 @@
 // printer and the emulator read it.
 //
 // The model follows the *shape* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
-// token in its written order, so that what was parsed prints back the same. What an opcode and its modifiers mean is
-// not known here; table/forms.hpp has the table.
+// token in its written order, so that what was parsed prints back the same. What an instruction may look like is not
+// known here; table/forms.hpp has the table.
 //
 // Names are interned in the module. Operands, modifiers and names of lists live in flat pools and are referred to by
 // spans: a 12 MB file is a few large vectors. A Module is a plain value.
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "codegen/ptx/table/opcode.hpp"
 #include "codegen/support/id.hpp"
 
 namespace ikat::nvptx {
@@ -64,7 +66,8 @@ struct Operand {
 
 /// `@p opcode.mod.mod a, b, c;`
 struct Instruction {
-    Name opcode = no_name;  // the stem without its dot: "ld", "setp", "cp"
+    Opcode opcode = Opcode::Unknown;
+    Name spelling = no_name;  // of the opcode, "ld", for print and messages
     Span modifiers{};  // into the module's modifiers, each with its dot: ".global", ".v4", ".f32", ".L1::no_allocate"
     Span operands{};   // into Module::operands
     Name guard = no_name;  // the predicate register, if any
@@ -137,6 +140,9 @@ public:
     /// The name already interned for text, or no_name.
     Name find(std::string_view text) const;
 
+    /// What a name is as an opcode.
+    Opcode opcode(Name spelling);
+
     std::span<const Operand> operands(Span span) const { return std::span(operands_).subspan(span.first, span.count); }
     std::span<const Name> modifiers(Span span) const { return std::span(modifiers_).subspan(span.first, span.count); }
     Span add_operands(std::span<const Operand> operands);
@@ -175,8 +181,9 @@ private:
     std::uint32_t slot_of(std::string_view text, std::uint32_t hash) const;
     void grow();
 
-    std::deque<std::string> texts_;  // by Name; a deque, so that text() stays valid while names are added
-    std::vector<Slot> slots_;        // open addressing; a power of two, at most half full
+    std::deque<std::string> texts_;               // by Name; a deque, so that text() stays valid while names are added
+    std::vector<Slot> slots_;                     // open addressing; a power of two, at most half full
+    std::vector<std::optional<Opcode>> opcodes_;  // by Name; of those that somebody asked for
 };
 
 /// The module as text. Deterministic; a module that was parsed from text in this printer's layout prints the same

@@ -257,7 +257,7 @@ void Printer::instruction(const Instruction& instruction) {
         put(instruction.guard);
         put(" ");
     }
-    put(instruction.opcode);
+    put(instruction.spelling);
     for (Name modifier : module_.modifiers(instruction.modifiers)) put(modifier);
     if (instruction.operands.count) {
         put(" ");

@@ -274,22 +274,41 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
         "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor"};
     for (const std::string_view opcode : opcodes) {
         INFO(opcode);
-        CHECK_FALSE(nvptx::forms_of(opcode).empty());
+        CHECK_FALSE(nvptx::forms_of(nvptx::find_opcode(opcode)).empty());
+    }
+    CHECK(nvptx::opcode_count == std::size(opcodes) + 1);
+    CHECK(nvptx::find_opcode("abc") == nvptx::Opcode::Unknown);
+    CHECK(nvptx::find_opcode("") == nvptx::Opcode::Unknown);
+    CHECK(nvptx::forms_of(nvptx::Opcode::Unknown).empty());
+}
+
+TEST_CASE("what is said of an opcode is what its forms say") {
+    using nvptx::OpcodeInfo;
+    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
+        const auto opcode = nvptx::Opcode(i);
+        const std::span<const nvptx::Form> forms = nvptx::forms_of(opcode);
+        const bool together = std::ranges::any_of(forms, [](const nvptx::Form& form) {
+            return std::ranges::any_of(form.groups, [](const nvptx::Group& group) {
+                return std::ranges::any_of(group.alternatives, [](std::string_view word) {
+                    return word == "sync" || word == "aligned";  // of a warp, or of more
+                });
+            });
+        });
+        INFO(nvptx::info(opcode).name);
+        CHECK(nvptx::info(opcode).is(OpcodeInfo::Bare) ==
+              std::ranges::any_of(forms, [](const auto& form) { return form.operands.empty(); }));
+        CHECK(nvptx::info(opcode).is(OpcodeInfo::Convergent) == (together || opcode == nvptx::Opcode::Activemask));
     }
 }
 
 TEST_CASE("each row of the table can be read, and its first alternatives suit it") {
-    std::set<std::string_view> stems;
-    for (const nvptx::table::Part& part : nvptx::table::parts())
-        for (const nvptx::table::Row& row : part.rows) stems.insert(row.stem);
-    for (const std::string_view stem : stems) {
-        for (const nvptx::Form& form : nvptx::forms_of(stem)) {
+    for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
+        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(i))) {
             nvptx::Module module;
             std::vector<nvptx::Name> modifiers;
             for (const nvptx::Group& group : form.groups)
                 if (!group.rest) modifiers.push_back(module.intern("." + with_a_number(group.alternatives.at(0))));
-            nvptx::Instruction instruction{.opcode = module.intern(form.stem),
-                                           .modifiers = module.add_modifiers(modifiers)};
+            nvptx::Instruction instruction{.opcode = form.opcode, .modifiers = module.add_modifiers(modifiers)};
             const nvptx::Match match = nvptx::match(module, instruction);
             INFO(nvptx::syntax(form));
             CHECK(match.problems == 0);

@@ -32,12 +32,13 @@ Module small() {
     const Operand operands[] = {{.kind = Kind::Address, .children = module.add_operands({&base, 1})},
                                 {.kind = Kind::Float32, .value = 0x3f800000}};
     const Name modifiers[] = {module.intern(".global"), module.intern(".f32")};
-    function.instructions.push_back({.opcode = module.intern("st"),
+    function.instructions.push_back({.opcode = Opcode::St,
+                                     .spelling = module.intern("st"),
                                      .modifiers = module.add_modifiers(modifiers),
                                      .operands = module.add_operands(operands),
                                      .guard = module.intern("%p0"),
                                      .guard_negated = true});
-    function.instructions.push_back({.opcode = module.intern("ret")});
+    function.instructions.push_back({.opcode = Opcode::Ret, .spelling = module.intern("ret")});
     function.body = {{Statement::Kind::Instruction, 0},
                      {Statement::Kind::Label, ikat::index(module.intern("out"))},
                      {Statement::Kind::Instruction, 1}};

@@ -20,7 +20,7 @@ std::string Build::subject() const {
     switch (reading_) {
         case Reading::Module: return "the module";
         case Reading::Instruction: {
-            std::string out = text(instruction_.opcode);
+            std::string out = text(instruction_.spelling);
             for (Name modifier : modifiers_) out += module.text(modifier);
             return out;
         }
@@ -86,18 +86,15 @@ Span Build::take_operands(std::size_t first) {
 
 void Build::opcode(Name name) {
     reading_ = Reading::Instruction;
-    instruction_.opcode = name;
+    instruction_.spelling = name;
     instruction_.where = where_;
     modifiers_.clear();
 }
 
-bool Build::may_end_here() const {
-    static constexpr std::string_view opcodes[] = {"ret",   "exit",    "trap",           "brkpt", "membar", "fence",
-                                                   "wgmma", "barrier", "griddepcontrol", "cp",    "tcgen05"};
-    return std::ranges::find(opcodes, module.text(instruction_.opcode)) != std::end(opcodes);
-}
+bool Build::may_end_here() { return info(module.opcode(instruction_.spelling)).is(OpcodeInfo::Bare); }
 
 void Build::instruction() {
+    instruction_.opcode = module.opcode(instruction_.spelling);
     instruction_.modifiers = module.add_modifiers(modifiers_);
     instruction_.operands = take_operands(0);
     statement(Statement::Kind::Instruction, function().instructions.size());
@@ -105,7 +102,7 @@ void Build::instruction() {
     instruction_ = {};
 }
 
-void Build::label() { statement(Statement::Kind::Label, index(instruction_.opcode)); }
+void Build::label() { statement(Statement::Kind::Label, index(instruction_.spelling)); }
 
 bool Build::scope_begin() {
     statement(Statement::Kind::ScopeBegin, 0);

@@ -48,7 +48,7 @@ public:
     void statement_at(const char* place) { where_ = source.position(place); }
     void opcode(Name name);
     /// The opcode has a form without operands.
-    bool may_end_here() const;
+    bool may_end_here();
     void modifier(Name name) { modifiers_.push_back(name); }
     void instruction();
     /// What was taken for an opcode is a label.
