@@ -7,7 +7,7 @@
 // A variable that is read and written is two operands, and a mov in front of the text.
 #include <algorithm>
 
-#include "codegen/nvptx/emit/inline.hpp"
+#include "codegen/ptx/check/inline.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {
@@ -78,14 +78,15 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const std::span operands(first, count);
-    std::vector<ir::Type> all, written;
+    std::vector<std::string_view> registers;
+    std::vector<ir::Type> written;
     for (const TextOperand& operand : operands) {
-        all.push_back(operand.type);
+        registers.push_back(ir::info(operand.type).bits);
         if (operand.writes) written.push_back(operand.type);
     }
     if (written.size() > most_results)
         return recorder.complain("ptx() gives at most 16 values", "split the text", recorder.here());
-    const ikat::nvptx::InlineText read = ikat::nvptx::read_inline(text, all);
+    const ikat::nvptx::InlineText read = ikat::nvptx::read_inline(text, registers);
     for (const Diagnostic& finding : read.findings) {
         const Location& place = finding.where;
         recorder.diagnostics.push_back({.where = recorder.here(),

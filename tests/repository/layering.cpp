@@ -37,7 +37,7 @@ constexpr Layer layers[] = {
     {"compile", "codegen/compile.", {"ast", "lower", "passes", "nvptx"}},
     {"ptxas", "codegen/ptxas.", {"support"}},
     {"report", "codegen/report/", {"compile", "ptxas"}},
-    {"dsl", "dsl/", {"ast", "nvptx"}},
+    {"dsl", "dsl/", {"ast", "ptx"}},
     {"runtime", "runtime/", {"dsl", "compile", "ptx", "report"}},
     {"stdlib", "stdlib/", {"runtime"}},
     {"include", "include/", {"stdlib", "tools"}},

@@ -51,6 +51,7 @@ TEST_CASE("a lower layer may not include a higher one") {
 TEST_CASE("layers side by side may not include each other") {
     CHECK(broken_rules(tree_with("regalloc/spill.cpp", spdx + "#include \"codegen/ir/op.hpp\"\n")).size() == 1);
     CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "#include \"codegen/passes/passes.hpp\"\n")).size() == 1);
+    CHECK(broken_rules(tree_with("dsl/a.cpp", spdx + "#include \"codegen/nvptx/emit/emit.hpp\"\n")).size() == 1);
 }
 
 TEST_CASE("includes are written from the root") {

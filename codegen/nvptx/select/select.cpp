@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/nvptx/emit/inline.hpp"
 #include "codegen/nvptx/select/steps.hpp"
+#include "codegen/ptx/check/inline.hpp"
 
 namespace ikat::nvptx {
 
