@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changing memory together: atomics, reductions of vectors, accesses that have an order, fences.
 //
-// Where PTX or the target lacks an atomic, the compiler makes a loop of atomic_cas (codegen/nvptx/select/atomics.cpp).
+// Where PTX or the target lacks an atomic, the compiler makes a loop of atomic_cas (codegen/legalise/atomics.cpp).
 #pragma once
 #include "dsl/control.hpp"
 

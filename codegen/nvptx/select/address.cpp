@@ -18,8 +18,8 @@
 
 #include "codegen/analysis/dominators.hpp"
 #include "codegen/analysis/memory.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/shape.hpp"
-#include "codegen/nvptx/select/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -54,7 +54,7 @@ private:
     static Key key(const Instruction& inst, std::span<const Value> operands);
 
     ir::Function& fn_;
-    Rewriter walk_;
+    ir::Rewriter walk_;
     analysis::Dominators dominators_;
     struct Known {
         Value value;

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Part of legalising: floats below f32, what PTX or the target lacks of them, and how they share a register.
 //
+// clang-format off
 //     %1 = add.bf16 %a, %b            ==>  fma.bf16 %a, 1, %b                    sm_80: exact, as are sub and mul
-//     %1 = min.bf16x2 %a, %b          ==>  lane by lane in f32, converted back   sm_75: exact but for fma, which it
-//     lacks %1 = convert.f32.bf16 %a        ==>  mov.b32 {0, %a}                       a bf16 is the upper half of an
-//     f32 %1 = convert.bf16.f32 %a        ==>  integers that round                   sm_75, and roundings cvt does not
-//     have %1 = convert.bf16.i32 %a        ==>  an f32 made odd if it is not exact, then as that; below sm_90 %1 =
-//     low.f16x2 %a               ==>  mov.b32 {%1, %2}, %a                  which serves high, too %1 = pack.f16x2 of
-//     two converts ==>  cvt.rn.f16x2.f32 %1 = convert.e4m3.f32 %a        ==>  cvt.rn.satfinite.e4m3x2.f32 of 0 and %a
+//     %1 = min.bf16x2 %a, %b          ==>  lane by lane in f32, converted back   sm_75: exact but for fma, which it lacks
+//     %1 = convert.f32.bf16 %a        ==>  mov.b32 {0, %a}                       a bf16 is the upper half of an f32
+//     %1 = convert.bf16.f32 %a        ==>  integers that round                   sm_75, and roundings cvt does not have
+//     %1 = convert.bf16.i32 %a        ==>  an f32 made odd if it is not exact, then as that; below sm_90
+//     %1 = low.f16x2 %a               ==>  mov.b32 {%1, %2}, %a                  which serves high, too
+//     %1 = pack.f16x2 of two converts ==>  cvt.rn.f16x2.f32
+//     %1 = convert.e4m3.f32 %a        ==>  cvt.rn.satfinite.e4m3x2.f32 of 0 and %a
+// clang-format on
 #pragma once
 #include <map>
 #include <optional>
 #include <span>
 
-#include "codegen/nvptx/select/rewriter.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ptx/table/target.hpp"
 
 namespace ikat::nvptx {
 
 class FloatForms {
 public:
-    FloatForms(Rewriter& walk, const Target& target) : walk_(walk), fn_(walk.fn), target_(target) {}
+    FloatForms(ir::Rewriter& walk, const Target& target) : walk_(walk), fn_(walk.fn), target_(target) {}
 
     /// What stands for the result of `inst`, made of instructions that the target has; nothing if `inst` is one itself,
     /// or none of this file's. Throws Error where the target has no way.
@@ -53,7 +56,7 @@ private:
     std::optional<ir::Value> converted_from(ir::Value lane, ir::Type packed) const;
     [[noreturn]] void lacking(const std::string& what, const std::string& hint) const;
 
-    Rewriter& walk_;
+    ir::Rewriter& walk_;
     ir::Function& fn_;
     const Target& target_;
     Location where_{};

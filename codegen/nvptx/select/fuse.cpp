@@ -13,7 +13,7 @@
 //     convert.f32.f32.sat %a + %b         ==>  add.sat %a, %b             any sum or product of f16 or f32
 #include <optional>
 
-#include "codegen/nvptx/select/rewriter.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -58,7 +58,7 @@ private:
     void become(Inst inst, Op op, Type type, std::initializer_list<Value> operands);
 
     ir::Function& fn_;
-    Rewriter walk_;
+    ir::Rewriter walk_;
     std::vector<std::uint32_t> uses_;  // of the values there were at the beginning
     std::vector<ir::Block> block_of_;  // by instruction kept
 };

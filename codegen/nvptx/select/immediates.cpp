@@ -7,9 +7,9 @@
 // PTX takes a constant for almost any operand; not as a small float, a predicate, an address, nor of course where the
 // operand's register becomes the result's. One mov serves all instructions that need it and stands with the constant.
 // An argument of a jump has its own, at the end of the block: it usually is made in the register of the parameter.
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/nvptx/emit/allocation.hpp"
-#include "codegen/nvptx/select/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {

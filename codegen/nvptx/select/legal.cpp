@@ -13,9 +13,9 @@
 // The rule for 8 bits, here and nowhere else: a value of 8 bits lives in a 32-bit register, extended as its type says
 // (8-bit floats as u8). An operation on it is the 32-bit operation on those registers; unless it gives values that fit
 // again (the trait Narrows), its result is truncated and extended anew.
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/shape.hpp"
 #include "codegen/nvptx/select/floats.hpp"
-#include "codegen/nvptx/select/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -68,7 +68,7 @@ private:
     void fold_negations(Inst inst);
 
     ir::Function& fn_;
-    Rewriter walk_;
+    ir::Rewriter walk_;
     FloatForms floats_;
 };
 

@@ -10,7 +10,7 @@
 // Needs: legal instructions, no dead ones. Leaves converts without a use.
 #include <algorithm>
 
-#include "codegen/nvptx/select/rewriter.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -98,7 +98,7 @@ private:
     }
 
     ir::Function& fn_;
-    Rewriter walk_;
+    ir::Rewriter walk_;
     std::vector<std::uint32_t> extended_;  // by value: how many of its uses extend it as a load would
     std::vector<std::uint32_t> uses_;
 };

@@ -8,8 +8,8 @@
 // Needs: the types of the values as the kernel has them, so before legalise().
 #include <algorithm>
 
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/format.hpp"
-#include "codegen/nvptx/select/rewriter.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -38,7 +38,7 @@ std::string format(const ir::Function& fn, const std::string& text, std::span<co
     return out;
 }
 
-Value promoted(Rewriter& walk, Value value, const Location& where) {
+Value promoted(ir::Rewriter& walk, Value value, const Location& where) {
     const Type type = walk.fn.type(value);
     if (type == Type::Pred) {
         const Value one = walk.constant(Type::U32, 1, where), zero = walk.constant(Type::U32, 0, where);
@@ -49,7 +49,7 @@ Value promoted(Rewriter& walk, Value value, const Location& where) {
     return walk.make({.op = Op::Convert, .type = wide, .from = type, .where = where}, {value}, wide);
 }
 
-void expand(Rewriter& walk, Inst inst) {
+void expand(ir::Rewriter& walk, Inst inst) {
     ir::Function& fn = walk.fn;
     Instruction it = fn[inst];
     std::vector<Value> values(fn.operands(inst).begin(), fn.operands(inst).end());
@@ -61,7 +61,7 @@ void expand(Rewriter& walk, Inst inst) {
 }  // namespace
 
 void expand_prints(ir::Function& fn) {
-    Rewriter walk(fn);
+    ir::Rewriter walk(fn);
     walk.run([&](Inst inst) { fn[inst].op == Op::Print ? expand(walk, inst) : walk.keep(inst); });
 }
 

@@ -2,12 +2,47 @@
 #include "codegen/nvptx/select/select.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "codegen/legalise/legalise.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 #include "codegen/ptx/check/inline.hpp"
 
 namespace ikat::nvptx {
+namespace {
+
+constexpr unsigned most_elements = 4;  // of a vector in memory
+
+/// The types that every target has an atomic for.
+struct Native {
+    ir::Op op;
+    ir::TypeSet types;
+};
+constexpr ir::TypeSet numbers = ir::Int | ir::set(ir::Type::F16, ir::Type::F32, ir::Type::F64, ir::Type::F16x2);
+constexpr Native native[] = {
+    {ir::Op::AtomicAdd, numbers},
+    {ir::Op::AtomicMin, ir::Int},
+    {ir::Op::AtomicMax, ir::Int},
+    {ir::Op::AtomicAnd, ir::Words},
+    {ir::Op::AtomicOr, ir::Words},
+    {ir::Op::AtomicXor, ir::Words},
+    {ir::Op::AtomicExchange, ir::Words | ir::Packed | ir::set(ir::Type::F32, ir::Type::F64)},
+};
+
+/// Whether PTX has the atomic, or the reduction of a vector, for this target.
+bool has_atomic(const ir::Instruction& it, const Target& target) {
+    if (it.op == ir::Op::VectorReduce) {
+        const bool adds_singles = it.attribute == 0 || it.type != ir::Type::F32;
+        return it.memory.space == ir::Space::Global && adds_singles && supports(target, Feature::VectorReduction);
+    }
+    const auto row = std::ranges::find(native, it.op, &Native::op);
+    const bool adds_bfloats = it.op == ir::Op::AtomicAdd && lane(it.type) == ir::Type::BF16;
+    return row == std::end(native) || contains(row->types, it.type) ||
+           (adds_bfloats && supports(target, Feature::Bfloat16Math));
+}
+
+}  // namespace
 
 std::vector<std::uint32_t> count_uses(const ir::Function& fn) {
     std::vector<std::uint32_t> uses(fn.value_count());
@@ -53,10 +88,10 @@ void keep_operands(ir::Function& fn) {
 }
 
 void select(ir::Function& fn, const Target& target) {
-    expand_atomics(fn, target);
-    lay_out(fn);
+    legalise::expand_atomics(fn, [&](const ir::Instruction& it) { return has_atomic(it, target); });
+    legalise::lay_out(fn);
     expand_prints(fn);
-    split_vectors(fn);
+    legalise::split_vectors(fn, most_elements);
     legalise(fn, target);
     sweep(fn);
     widen_accesses(fn);

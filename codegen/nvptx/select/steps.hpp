@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of selection, one file each, in the order in which select() takes them.
+// The steps of selection, one file each, in the order in which select() takes them, behind those of
+// legalise/legalise.hpp.
 #pragma once
 #include "codegen/nvptx/select/select.hpp"
 
 namespace ikat::nvptx {
 
-/// atomics.cpp. Atomics that the target lacks become loops of compare and swap.
-void expand_atomics(ir::Function& fn, const Target& target);
-
-/// layout.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable
-/// blocks go, the rest is put in the order in which it will be written.
-void lay_out(ir::Function& fn);
-
 /// print.cpp. Prints become vprintf's: format and promoted values.
 void expand_prints(ir::Function& fn);
-
-/// vectors.cpp. Vectors of more than four small elements become vectors of words.
-void split_vectors(ir::Function& fn);
 
 /// legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
 void legalise(ir::Function& fn, const Target& target);
@@ -42,9 +33,6 @@ void sweep(ir::Function& fn);
 
 /// select.cpp. Texts that write before they have read all are followed by a Keep.
 void keep_operands(ir::Function& fn);
-
-/// layout.cpp. Moves the instructions from position `from` on and the terminator to a new block.
-ir::Block split_block(ir::Function& fn, ir::Block block, std::size_t from);
 
 /// How often each value is used.
 std::vector<std::uint32_t> count_uses(const ir::Function& fn);

@@ -5,12 +5,14 @@
 //     ^1: check %p, "text", %v      ==>  ^1: branch %p, ^2, ^3       ^3: print "check failed: text\n", %v
 //         rest                           ^2: rest                        trap
 #include <algorithm>
+#include <utility>
 
 #include "codegen/analysis/loops.hpp"
 #include "codegen/ir/cfg.hpp"
-#include "codegen/nvptx/select/steps.hpp"
+#include "codegen/ir/edit/split.hpp"
+#include "codegen/legalise/legalise.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::legalise {
 namespace {
 
 using ir::Block, ir::Function, ir::Inst, ir::Op, ir::Terminator;
@@ -110,15 +112,6 @@ std::vector<Block> emission_order(const Function& fn) {
 
 }  // namespace
 
-Block split_block(ir::Function& fn, Block block, std::size_t from) {
-    const Block rest = fn.add_block();
-    auto& list = fn[block].instructions;
-    fn[rest].instructions.assign(list.begin() + std::ptrdiff_t(from), list.end());
-    list.resize(from);
-    fn[rest].terminator = std::exchange(fn[block].terminator, {});
-    return rest;
-}
-
 void lay_out(ir::Function& fn) {
     expand_checks(fn);
     fn.order_blocks(emission_order(fn));  // unreachable blocks go first: their edges are none
@@ -126,4 +119,4 @@ void lay_out(ir::Function& fn) {
     fn.order_blocks(emission_order(fn));
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::legalise

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics that PTX or the target lacks: loops of compare and swap, which there is of 16, 32 and 64 bits.
+// Atomics that the target lacks: loops of compare and swap, which there is of 16, 32 and 64 bits.
 //
 //     ^1: %o = atomic_min.f32 [%p], %v    ==>  ^1: %s = load.f32 relaxed [%p]          ^4(%r: f32):
 //         rest                                     jump ^2(%s)                             %o = bitcast.f32.f32 %r
@@ -13,40 +13,38 @@
 // Reductions of vectors, where the target has none, become atomics of their elements, two in one register where they
 // are small.
 //
-// Needs: blocks in any order. Leaves critical edges, and bitcasts for legalise() to take away.
+// Needs: blocks in any order. Leaves critical edges, and bitcasts for selection to take away.
 #include <algorithm>
 
 #include "codegen/ir/builder.hpp"
-#include "codegen/nvptx/select/steps.hpp"
+#include "codegen/ir/edit/split.hpp"
+#include "codegen/legalise/legalise.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::legalise {
 namespace {
 
 using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
-/// The types that every target has an atomic for, and what it makes of the old value and the operand.
-struct Form {
-    Op op;
-    ir::TypeSet native;
-    Op next;
+/// What an atomic makes of the old value and the operand.
+struct Update {
+    Op atomic, next;
 };
-constexpr ir::TypeSet numbers = ir::Int | ir::set(Type::F16, Type::F32, Type::F64, Type::F16x2);
-constexpr Form forms[] = {
-    {Op::AtomicAdd, numbers, Op::Add},
-    {Op::AtomicMin, ir::Int, Op::Min},
-    {Op::AtomicMax, ir::Int, Op::Max},
-    {Op::AtomicAnd, ir::Words, Op::And},
-    {Op::AtomicOr, ir::Words, Op::Or},
-    {Op::AtomicXor, ir::Words, Op::Xor},
-    {Op::AtomicExchange, ir::Words | ir::Packed | ir::set(Type::F32, Type::F64), Op::AtomicExchange},
+constexpr Update updates[] = {
+    {Op::AtomicAdd, Op::Add},
+    {Op::AtomicMin, Op::Min},
+    {Op::AtomicMax, Op::Max},
+    {Op::AtomicAnd, Op::And},
+    {Op::AtomicOr, Op::Or},
+    {Op::AtomicXor, Op::Xor},
+    {Op::AtomicExchange, Op::AtomicExchange},  // the operand alone
 };
 
-/// How to go about an atomic without an instruction of its own; null for one that has it.
-const Form* find_loop(const Instruction& it, const Target& target) {
-    const auto form = std::ranges::find(forms, it.op, &Form::op);
-    if (form == std::end(forms) || contains(form->native, it.type)) return nullptr;
-    const bool adds_bfloats = it.op == Op::AtomicAdd && lane(it.type) == Type::BF16;
-    return adds_bfloats && supports(target, Feature::Bfloat16Math) ? nullptr : form;
+using Has = std::function<bool(const Instruction&)>;
+
+/// How to go about an atomic that the target does not have; null for another instruction.
+const Update* find_loop(const Instruction& it, const Has& has) {
+    const auto update = std::ranges::find(updates, it.op, &Update::atomic);
+    return update == std::end(updates) || has(it) ? nullptr : update;
 }
 
 Type bits_of(Type type) {
@@ -123,23 +121,18 @@ private:
     Value address_{}, operand_{};
 };
 
-void expand_block(ir::Function& fn, Block block, const Target& target) {
+void expand_block(ir::Function& fn, Block block, const Has& has) {
     const auto& list = fn[block].instructions;
-    const auto found = std::ranges::find_if(list, [&](Inst inst) { return find_loop(fn[inst], target) != nullptr; });
+    const auto found = std::ranges::find_if(list, [&](Inst inst) { return find_loop(fn[inst], has) != nullptr; });
     if (found == list.end()) return;
     const Inst inst = *found;
-    const Form& form = *find_loop(fn[inst], target);
+    const Op next = find_loop(fn[inst], has)->next;
     const Block rest = split_block(fn, block, std::size_t(found - list.begin()) + 1);
     fn[block].instructions.pop_back();
-    Loop(fn, block, inst, rest).write(form.next);
+    Loop(fn, block, inst, rest).write(next);
 }
 
 // ---- reductions of vectors
-
-bool has_vectors(const Instruction& it, const Target& target) {
-    const bool adds_singles = it.attribute == 0 || it.type != Type::F32;
-    return it.memory.space == ir::Space::Global && adds_singles && supports(target, Feature::VectorReduction);
-}
 
 /// An atomic for each element, or for each two of 16 bits.
 void split_reduction(ir::Function& fn, Block block, Inst inst) {
@@ -160,10 +153,10 @@ void split_reduction(ir::Function& fn, Block block, Inst inst) {
     }
 }
 
-void split_reductions(ir::Function& fn, Block block, const Target& target) {
+void split_reductions(ir::Function& fn, Block block, const Has& has) {
     const std::vector<Inst> old = std::exchange(fn[block].instructions, {});
     for (Inst inst : old) {
-        const bool splits = fn[inst].op == Op::VectorReduce && !has_vectors(fn[inst], target);
+        const bool splits = fn[inst].op == Op::VectorReduce && !has(fn[inst]);
         if (splits)
             split_reduction(fn, block, inst);
         else
@@ -173,9 +166,9 @@ void split_reductions(ir::Function& fn, Block block, const Target& target) {
 
 }  // namespace
 
-void expand_atomics(ir::Function& fn, const Target& target) {
-    for (Block block : fn.blocks()) split_reductions(fn, block, target);
-    for (std::uint32_t block = 0; block < fn.block_count(); ++block) expand_block(fn, Block(block), target);
+void expand_atomics(ir::Function& fn, const Has& has) {
+    for (Block block : fn.blocks()) split_reductions(fn, block, has);
+    for (std::uint32_t block = 0; block < fn.block_count(); ++block) expand_block(fn, Block(block), has);
 }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::legalise

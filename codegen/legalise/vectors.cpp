@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of more elements than PTX has: 16 bytes of 8- or 16-bit elements are four words, 8 bytes of 8-bit ones two.
+// Vectors of more elements than the target has: 16 bytes of 8- or 16-bit elements are four words, 8 bytes of 8-bit ones
+// two.
 //
 //     %1 … %8 = load.f16.v8 [%p]      ==>  %a, %b, %c, %d = load.u32.v4 [%p]
 //                                          %1, %2 = unpack.f16x2 %a   …
@@ -7,19 +8,17 @@
 //                                          %a = permute_bytes %l, %h   …   store.u32.v2 [%p], %a, %b
 //
 // Needs: typed instructions, before they are made legal. Bytes are handed on as the 32-bit registers that they will be.
-#include "codegen/nvptx/select/rewriter.hpp"
-#include "codegen/nvptx/select/steps.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
+#include "codegen/legalise/legalise.hpp"
 
-namespace ikat::nvptx {
+namespace ikat::legalise {
 namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
-constexpr unsigned most_elements = 4;
-
 class Vectors {
 public:
-    explicit Vectors(ir::Function& fn) : fn_(fn), walk_(fn) {}
+    Vectors(ir::Function& fn, unsigned most) : fn_(fn), walk_(fn), most_(most) {}
 
     void run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
@@ -28,7 +27,7 @@ public:
 private:
     void rewrite(Inst inst) {
         const Instruction& it = fn_[inst];
-        const bool is_long = it.memory.count > most_elements && bits(it.type) < 32;
+        const bool is_long = it.memory.count > most_ && bits(it.type) < 32;
         if (is_long && it.op == Op::Load) return load(inst);
         if (is_long && it.op == Op::Store) return store(inst);
         walk_.keep(inst);
@@ -102,11 +101,12 @@ private:
     static Type pair_of(Type type) { return type == Type::BF16 ? Type::BF16x2 : Type::F16x2; }
 
     ir::Function& fn_;
-    Rewriter walk_;
+    ir::Rewriter walk_;
+    unsigned most_;  // elements that the target has
 };
 
 }  // namespace
 
-void split_vectors(ir::Function& fn) { Vectors(fn).run(); }
+void split_vectors(ir::Function& fn, unsigned most) { Vectors(fn, most).run(); }
 
-}  // namespace ikat::nvptx
+}  // namespace ikat::legalise

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What any target asks for before its instructions are selected: steps from IR to IR, a file each, whose head shows
+// what it does. What a target has of its own is told by its selection.
+#pragma once
+#include <functional>
+
+#include "codegen/ir/function.hpp"
+
+namespace ikat::legalise {
+
+/// atomics.cpp. An atomic of a type that the target does not have becomes a loop of compare and swap, a reduction of a
+/// vector becomes atomics of its elements. `has` says whether it has one as it stands.
+void expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
+
+/// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks go,
+/// the rest is put in the order in which it will be written.
+void lay_out(ir::Function& fn);
+
+/// vectors.cpp. Vectors of more than `most` small elements become vectors of words.
+void split_vectors(ir::Function& fn, unsigned most);
+
+}  // namespace ikat::legalise
