@@ -19,7 +19,7 @@
 
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
-#include "runtime/emulator/traffic.hpp"
+#include "runtime/emulator/observe/traffic.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"
 #include "runtime/typed_launch.hpp"

@@ -20,7 +20,7 @@
 
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/support/diagnostic.hpp"
-#include "runtime/emulator/traffic.hpp"
+#include "runtime/emulator/observe/traffic.hpp"
 
 namespace ikat::emulator {
 

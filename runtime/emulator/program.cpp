@@ -7,10 +7,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "runtime/emulator/block.hpp"
-#include "runtime/emulator/lowering.hpp"
-#include "runtime/emulator/report.hpp"
-#include "runtime/emulator/vector_registers.hpp"
+#include "runtime/emulator/decode/lowering.hpp"
+#include "runtime/emulator/decode/vector_registers.hpp"
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/report.hpp"
 
 namespace ikat::emulator {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "runtime/emulator/traffic.hpp"
+#include "runtime/emulator/observe/traffic.hpp"
 
 namespace ikat {
 class Json;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "codegen/ir/semantics.hpp"
-#include "runtime/emulator/handlers.hpp"
+#include "runtime/emulator/ops/handlers.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 #include "tests/unit/emulator/targets.hpp"
 

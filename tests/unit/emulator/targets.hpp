@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/emulator/dispatch.hpp"
+#include "runtime/emulator/ops/dispatch.hpp"
 
 namespace ikat::tests {
 

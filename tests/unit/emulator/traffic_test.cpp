@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the emulator counts of global memory, on kernels of a few instructions where it can be counted by hand.
-#include "runtime/emulator/sector_cache.hpp"
+#include "runtime/emulator/observe/sector_cache.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bodies, scopes, values and operands; see lowering.hpp. What each opcode means is in the other files of this folder.
+#include "runtime/emulator/decode/lowering.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/observe/report.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
+/// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
+bool needs_branch(nvptx::Opcode opcode) {
+    return info(opcode).is(nvptx::OpcodeInfo::Convergent) || info(opcode).is(nvptx::OpcodeInfo::Jumps);
+}
+
+}  // namespace
+
+unsigned element_bytes(std::string_view type) {
+    if (type.ends_with("x2")) return 2 * element_bytes(type.substr(0, type.size() - 2));
+    const std::size_t digits = type.find_first_of("0123456789");
+    unsigned bits = 0;
+    if (digits != type.npos)
+        for (const char c : type.substr(digits)) bits = bits * 10 + unsigned(c - '0');
+    return bits / 8;
+}
+
+std::uint64_t variable_bytes(const nvptx::Module& module, const nvptx::Variable& variable,
+                             const nvptx::Variable::Declarator& declarator) {
+    std::uint64_t bytes = element_bytes(module.text(variable.type));
+    const std::string_view vector = module.text(variable.vector);
+    if (vector.size() > 2) bytes *= unsigned(vector[2] - '0');
+    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // far more than fits anywhere
+    for (const std::int64_t extent : declarator.extents)
+        if (__builtin_mul_overflow(bytes, extent < 0 ? 0 : std::uint64_t(extent), &bytes)) bytes = most;
+    return std::min(bytes, most);
+}
+
+std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Variable& variable) {
+    if (variable.alignment) return variable.alignment;
+    std::uint64_t bytes = std::max(1u, element_bytes(module.text(variable.type)));
+    const std::string_view vector = module.text(variable.vector);
+    return vector.size() > 2 ? bytes * unsigned(vector[2] - '0') : bytes;
+}
+
+void Lowering::unsupported(std::string_view why, std::string_view hint) const {
+    Diagnostic diagnostic;
+    diagnostic.where = location(module_, current_ ? current_->where : kernel_.where);
+    diagnostic.message = fmt::format("the emulator cannot run this instruction: {}", why);
+    diagnostic.hint = hint.empty() ? "run the kernel on a CUDA device, or write it without this instruction" : hint;
+    if (current_) diagnostic.excerpt = "    " + nvptx::print(module_, *current_);
+    throw Error(std::move(diagnostic));
+}
+
+// ---- bodies
+
+void Lowering::define(nvptx::Name name, const Symbol& symbol) { scopes_.back()[name] = symbol; }
+
+const Symbol* Lowering::find(nvptx::Name name) {
+    for (std::size_t i = scopes_.size(); i-- > function_base_;)
+        if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) return &found->second;
+    if (const auto found = module_scope_.find(name); found != module_scope_.end()) return &found->second;
+    if (const auto found = variables_.variables.find(name); found != variables_.variables.end()) {
+        const ModuleMemory::Variable& variable = found->second;
+        return &(module_scope_[name] = {.kind = Symbol::Kind::Memory,
+                                        .space = variable.space,
+                                        .address = variable.address,
+                                        .bytes = variable.bytes});
+    }
+    module_shared(name);
+    const auto found = module_scope_.find(name);
+    return found == module_scope_.end() ? nullptr : &found->second;
+}
+
+/// .shared variables of module scope belong to the kernels that use them.
+void Lowering::module_shared(nvptx::Name name) {
+    for (const nvptx::Variable& variable : module_.variables) {
+        if (module_.text(variable.space) != ".shared") continue;
+        for (const auto& declarator : variable.declarators)
+            if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
+    }
+    if (const nvptx::Function* function = module_.find_function(module_.text(name)))
+        module_scope_[name] = {.kind = Symbol::Kind::Function, .function = function};
+}
+
+void Lowering::declare_registers(const nvptx::Variable& variable) {
+    const std::string_view text = module_.text(variable.type);
+    const auto width = std::uint8_t(element_bytes(text));
+    if (text != ".pred" && (width == 0 || width > 16))
+        unsupported(fmt::format("registers of type {} are not known", text));
+    const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
+    const auto new_register = [&] {
+        if (width <= 8) return Symbol{.value = new_value(slot, width)};
+        return Symbol{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
+    };
+    constexpr std::uint32_t most_registers = 1 << 20;
+    for (const auto& declarator : variable.declarators) {
+        if (declarator.range > most_registers) unsupported("over a million registers in one declaration");
+        if (!declarator.has_range) {
+            define(declarator.name, new_register());
+            continue;
+        }
+        for (std::uint32_t i = 0; i < declarator.range; ++i) {  // names that are used nowhere were never interned
+            const nvptx::Name name = module_.find(fmt::format("{}{}", module_.text(declarator.name), i));
+            if (name != nvptx::no_name) define(name, new_register());
+        }
+    }
+}
+
+Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
+    const bool shared = module_.text(variable.space) == ".shared";
+    const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
+    const std::uint64_t alignment = variable_alignment(module_, variable);
+    if (shared)
+        if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
+            return known->second;
+    const bool on_stack = !shared && on_stack_;
+    const bool dynamic = shared && !declarator.extents.empty() && declarator.extents.front() < 0;
+    Variables& all = shared ? kernel_.shared : kernel_.local;
+    constexpr std::uint64_t most = 1 << 20, most_cells = 1 << 14;
+    if ((on_stack ? frame_used_ : all.packed) + bytes > most || all.cells > most_cells)
+        unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module_.text(variable.space),
+                                most, most_cells / 2));
+    Symbol symbol{.kind = Symbol::Kind::Memory,
+                  .space = shared ? Space::Shared : Space::Local,
+                  .bytes = bytes,
+                  .on_stack = on_stack};
+    if (on_stack) {
+        symbol.address = rounded_up(frame_used_, alignment);
+        frame_used_ = std::uint32_t(symbol.address + bytes);
+    } else if (dynamic) {
+        symbol.address = dynamic_base_;
+        kernel_.dynamic_name = module_.text(declarator.name);
+    } else {
+        symbol.address = all.add(module_.text(declarator.name), bytes, alignment).address;
+    }
+    if (shared) shared_of_functions_[&declarator] = symbol;
+    if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));
+    return symbol;
+}
+
+void Lowering::declare(const nvptx::Variable& variable) {
+    const std::string_view space = module_.text(variable.space);
+    if (space == ".reg") return declare_registers(variable);
+    if (space == ".global" || space == ".const") {
+        for (const auto& declarator : variable.declarators) {
+            const ModuleMemory::Variable& placed = variables_.of_functions.at(&declarator);
+            define(declarator.name, {.kind = Symbol::Kind::Memory,
+                                     .space = placed.space,
+                                     .address = placed.address,
+                                     .bytes = placed.bytes});
+        }
+        return;
+    }
+    if (space != ".shared" && space != ".local" && space != ".param")
+        unsupported(fmt::format("a {} variable inside a function is not known", space), "declare it at module scope");
+    for (const auto& declarator : variable.declarators) define(declarator.name, declare_memory(variable, declarator));
+}
+
+/// Labels are known in all of the scope they stand in.
+void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function) {
+    using Kind = nvptx::Statement::Kind;
+    scopes_.emplace_back();
+    int depth = 0;
+    for (std::size_t i = 0; i < statements.size() && depth >= 0; ++i) {
+        if (statements[i].kind == Kind::ScopeBegin) ++depth;
+        if (statements[i].kind == Kind::ScopeEnd) --depth;
+        if (statements[i].kind != Kind::Label || depth != 0) continue;
+        const nvptx::Name name = nvptx::Name(statements[i].index);
+        if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
+            const nvptx::Directive& directive = function.body_directives[statements[i + 1].index];
+            const std::string_view kind = module_.text(directive.name);
+            if (kind == ".branchtargets") {
+                define(name, {.kind = Symbol::Kind::Table, .targets = directive.operands});
+                continue;
+            }
+            if (kind == ".callprototype" || kind == ".calltargets") {
+                define(name, {.kind = Symbol::Kind::Prototype, .directive = &directive});
+                continue;
+            }
+        }
+        define(name, {.kind = Symbol::Kind::Label, .label = new_label()});
+    }
+}
+
+void Lowering::body(const nvptx::Function& function) {
+    using Kind = nvptx::Statement::Kind;
+    const std::span<const nvptx::Statement> statements(function.body);
+    open_scope(statements, function);
+    for (std::size_t i = 0; i < statements.size(); ++i) {
+        const nvptx::Statement& statement = statements[i];
+        switch (statement.kind) {
+            case Kind::Instruction: instruction(function.instructions[statement.index]); break;
+            case Kind::Label:
+                if (const Symbol* symbol = find(nvptx::Name(statement.index)); symbol->kind == Symbol::Kind::Label)
+                    place_label(symbol->label);
+                break;
+            case Kind::Variable: declare(function.variables[statement.index]); break;
+            case Kind::Directive: break;
+            case Kind::ScopeBegin: open_scope(statements.subspan(i + 1), function); break;
+            case Kind::ScopeEnd: scopes_.pop_back(); break;
+        }
+    }
+    scopes_.pop_back();
+}
+
+void Lowering::instruction(const nvptx::Instruction& instruction) {
+    current_ = &instruction;
+    first_ = true;
+    if (instruction.guard == nvptx::no_name || instruction.opcode == nvptx::Opcode::Bra)
+        return instruction_body(instruction);
+
+    nvptx::Operand operand{.kind = nvptx::Operand::Kind::Symbol};
+    operand.name = instruction.guard;
+    const Value guard = predicate(operand);
+    if (needs_branch(instruction.opcode)) {
+        const std::uint32_t behind = new_label();
+        branch_to(behind, guard, !instruction.guard_negated);
+        instruction_body(instruction);
+        current_ = &instruction;
+        place_label(behind);
+        return;
+    }
+    emit(instruction.guard_negated ? guard_unless : guard_if, 0, A, {0, index(guard)});
+    const std::size_t begin = micros.size() - 1;
+    guarded_ = true;
+    instruction_body(instruction);
+    guarded_ = false;
+    emit(unguard, 0, 0, {});
+    micros[begin].fields[4] = std::uint32_t(micros.size() - begin);
+}
+
+void Lowering::instruction_body(const nvptx::Instruction& instruction) {
+    Form form(module_, instruction);
+    // A call that is inlined brings other instructions in between.
+    const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
+    note_offsets(module_.operands(instruction.operands));
+    const Rule rule = Lowering::rule(instruction.opcode);
+    if (!rule) unsupported(fmt::format("opcode '{}'", module_.text(instruction.spelling)));
+    try {
+        (this->*rule)(form, module_.operands(instruction.operands));
+    } catch (const MissingOperand&) {
+        unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
+    }
+    if (!form.left().empty()) unsupported(fmt::format("modifier '{}'", form.left()));
+    if (!unused_offsets_.empty())
+        unsupported(fmt::format("the offset of '{}' is in a place that has none",
+                                nvptx::print(module_, *unused_offsets_.front())),
+                    "add it in an instruction of its own");
+    unused_offsets_ = outer;
+    if (first_) emit(nothing, 0, 0, {});  // so that it is counted
+}
+
+void Lowering::run(const nvptx::Function& entry) {
+    scopes_.emplace_back();
+    std::size_t offset = 0;
+    for (const nvptx::Variable& variable : entry.parameters) {
+        const auto& declarator = variable.declarators.front();
+        const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
+        offset = rounded_up(offset, variable_alignment(module_, variable));
+        define(declarator.name,
+               {.kind = Symbol::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
+        kernel_.parameters.push_back(
+            {std::string(module_.text(declarator.name)), std::string(module_.text(variable.type)), offset, bytes});
+        offset += bytes;
+    }
+    kernel_.parameter_bytes = offset;
+    return_label_ = ~0u;
+    callers_.push_back(&entry);
+    body(entry);
+    current_ = nullptr;
+    Micro& end = emit(end_lanes, 0, 0, {});  // a body may end without ret
+    end.flow = Flow::End;
+    end.counts = true;
+    lower_functions();
+}
+
+}  // namespace ikat::emulator

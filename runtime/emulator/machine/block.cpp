@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// Thread blocks: see block.hpp. A barrier counts warps, as the hardware does: a warp arrives when all its lanes that
+// have not exited have. A barrier that is given no number of threads waits for the warps that have not exited, as from
+// sm_70 on; one that is given a number waits for so many.
+#include "runtime/emulator/machine/block.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "runtime/emulator/machine/idle.hpp"
+#include "runtime/emulator/machine/written.hpp"
+#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint64_t slice = 1 << 16;  // warp instructions a warp runs before the next one
+constexpr std::uint8_t poison = 0xff;
+constexpr std::uint32_t reserved_bytes = 2048;  // of shared memory for the system, as CUDA's groups use it
+
+std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
+    return reinterpret_cast<std::uint32_t*>(frame + offset);
+}
+
+/// A seed in which every bit of both takes part.
+std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
+    std::uint64_t x = (std::uint64_t(seed) << 32 | index) + 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return std::uint32_t(x >> 32);
+}
+
+std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
+    const std::uint32_t bit = 1u << lane;
+    switch (kind) {
+        case Special::Eq: return bit;
+        case Special::Lt: return bit - 1;
+        case Special::Le: return bit | (bit - 1);
+        case Special::Gt: return ~(bit | (bit - 1));
+        default: return ~(bit - 1);
+    }
+}
+
+}  // namespace
+
+const std::vector<std::uint8_t>& LaunchState::effects_in(const Kernel& code) {
+    std::call_once(effects_once[code.checks], [&] { effects[code.checks] = effects_of(code, module); });
+    return effects[code.checks];
+}
+
+Block::Block(LaunchState& state) : state_(state) {
+    const auto& [x, y, z] = state.launch.block;
+    const Kernel& kernel = state.kernel;
+    threads_ = x * y * z;
+    const unsigned count = (threads_ + warp_size - 1) / warp_size;
+    shared_variables_ = kernel.shared;
+    const std::uint32_t dynamic = state.launch.dynamic_shared_bytes;
+    if (dynamic || !kernel.dynamic_name.empty())
+        shared_variables_.add(kernel.dynamic_name.empty() ? "dynamic" : kernel.dynamic_name, dynamic, 1);
+    const auto asks = [](const Kernel::SpecialSlot& slot) {
+        return slot.special.kind == Special::Kind::ReservedShared;
+    };
+    const bool reserves = std::ranges::any_of(kernel.specials, asks);
+    if (reserves) shared_variables_.add("the part that the system reserves", reserved_bytes, reserved_bytes / 2);
+    shared_.resize(shared_variables_.host_bytes + 64);
+    const std::uint64_t local = kernel.local.host_bytes;
+    local_.resize(local * warp_size * count + 64);
+    frames_.resize(std::size_t(kernel.frame_bytes) * count + 64);
+    frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
+    std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
+    std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
+    if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
+    shared_written_.resize(shared_variables_.host_bytes / 8 + 1);  // loads read two bytes at once
+    local_written_.resize(local / 8 * warp_size * count);
+    shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
+    if (reserves) {
+        const NamedRange& range = shared_variables_.ranges.back();
+        reserved_shared_ = {shared + range.host, range.bytes};
+        reserved_written_ = {shared_written_.data() + range.host / 8, range.bytes / 8};
+        reserved_address_ = std::uint32_t(range.address);
+    }
+    parameter_views_ = {{state.parameters.data(), 0, kernel.parameter_bytes, 0, false}, {}};
+    for (unsigned i = 0; i < count; ++i) {
+        ScheduledWarp& warp = warps_.emplace_back();
+        warp.index = i;
+        warp.block = this;
+        warp.memory = &state.memory;
+        warp.parallel = state.parallel;
+        warp.traffic = traffic_ ? &*traffic_ : nullptr;
+        local_views_.push_back(kernel.local.views(locals + local * warp_size * i, local, true,
+                                                  local_written_.data() + local / 8 * warp_size * i));
+        warp.windows[int(Space::Shared)] = cells_of(shared_views_.data(), shared_variables_);
+        warp.windows[int(Space::Local)] = cells_of(local_views_.back().data(), kernel.local);
+        warp.windows[int(Space::Param)] = {parameter_views_.data(), 1};
+        warp.windows[int(Space::Const)] = cells_of(state.variables.constant_views.data(), state.variables.constants);
+        warp.stack_base = kernel.stack_base;
+        warp.stack_end = kernel.stack_end;
+        order_.push_back(i);
+        fill_constants(warp);
+    }
+    waiting_.resize(count);
+}
+
+std::byte* Block::frame_of(const Warp& warp) const {
+    return frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
+}
+
+const Variables& Block::variables(Space space) const {
+    return space == Space::Shared  ? shared_variables_
+           : space == Space::Local ? state_.kernel.local
+                                   : state_.variables.constants;
+}
+
+std::array<std::uint32_t, 3> Block::thread(const Warp& warp, unsigned lane) const {
+    const auto& size = state_.launch.block;
+    const std::uint32_t linear = warp.index * warp_size + lane;
+    return {linear % size[0], linear / size[0] % size[1], linear / size[0] / size[1]};
+}
+
+std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) const {
+    const unsigned axis = special.axis;
+    switch (special.kind) {
+        case Special::Kind::Tid: return thread(warp, lane)[axis];
+        case Special::Kind::Ntid: return state_.launch.block[axis];
+        case Special::Kind::Ctaid: return coordinates_[axis];
+        case Special::Kind::Nctaid: return state_.launch.grid[axis];
+        case Special::Kind::LaneId: return lane;
+        case Special::Kind::WarpId: return warp.index;
+        case Special::Kind::NwarpId: return std::uint32_t(warps_.size());
+        case Special::Kind::Lanemask: return lane_mask(special.axis, lane);
+        case Special::Kind::DynamicSharedBytes: return state_.launch.dynamic_shared_bytes;
+        case Special::Kind::TotalSharedBytes: return state_.kernel.shared_bytes + state_.launch.dynamic_shared_bytes;
+        case Special::Kind::AllSharedBytes:
+            return state_.kernel.shared_bytes + state_.launch.dynamic_shared_bytes + reserved_bytes;
+        case Special::Kind::ReservedShared:
+            return axis == Special::Begin    ? reserved_address_
+                   : axis == Special::Second ? reserved_address_ + reserved_bytes / 2
+                   : axis == Special::End    ? reserved_address_ + reserved_bytes
+                                             : reserved_bytes;
+        case Special::Kind::GridWorkspace: return std::uint32_t(state_.grid_workspace >> (axis ? 32 : 0));
+        case Special::Kind::One:
+        case Special::Kind::NsmId: return 1;
+        case Special::Kind::SmId:
+        case Special::Kind::GridId:
+        case Special::Kind::Zero: return 0;
+    }
+    return 0;
+}
+
+/// Constants, and the special registers that are the same in every block of the launch.
+void Block::fill_constants(const Warp& warp) {
+    std::byte* const frame = frame_of(warp);
+    for (const Kernel::Constant& constant : state_.kernel.constants) {
+        std::byte* const at = frame + constant.offset;
+        if (constant.bytes == 8)
+            std::fill_n(reinterpret_cast<std::uint64_t*>(at), warp_size, constant.bits);
+        else
+            std::fill_n(reinterpret_cast<std::uint32_t*>(at), constant.bytes ? warp_size : 1,
+                        std::uint32_t(constant.bits));
+    }
+    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+        for (unsigned lane = 0; lane < warp_size; ++lane)
+            words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
+}
+
+void Block::start_warp(ScheduledWarp& warp) {
+    std::byte* const frame = frame_of(warp);
+    std::memset(frame, poison, state_.kernel.register_bytes);
+    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+        if (slot.special.kind == Special::Kind::Ctaid)
+            std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
+    const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
+    warp.load(state_.kernel);
+    warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
+    if (state_.options.check_registers) start_checking(warp, false);
+}
+
+void Block::start(std::uint64_t index) {
+    const auto& grid = state_.launch.grid;
+    index_ = index;
+    coordinates_ = {std::uint32_t(index % grid[0]), std::uint32_t(index / grid[0] % grid[1]),
+                    std::uint32_t(index / grid[0] / grid[1])};
+    std::fill(shared_.begin(), shared_.end(), std::byte{poison});
+    std::fill(local_.begin(), local_.end(), std::byte{poison});
+    forget_written();
+    std::ranges::fill(reserved_shared_, std::byte{0});
+    std::ranges::fill(reserved_written_, std::uint8_t{0xff});
+    for (ScheduledWarp& warp : warps_) start_warp(warp);
+    std::fill(waiting_.begin(), waiting_.end(), runs);
+    for (Barrier& barrier : barriers_) barrier = {};
+    cluster_ = {};
+    if (traffic_) traffic_->clear_caches();
+    running_ = std::uint32_t(warps_.size());
+    ended_ = 0;
+    quiet_rounds_ = 0;
+    waits_ = false;
+    random_.seed(mixed(state_.options.seed, std::uint32_t(index)));
+    first_round_ = true;
+    std::iota(order_.begin(), order_.end(), 0u);
+}
+
+void Block::forget_written() {
+    std::ranges::fill(shared_written_, std::uint8_t{0});
+    std::ranges::fill(local_written_, std::uint8_t{0});
+    for (View& view : shared_views_) view.written = view.bits;
+}
+
+/// Variables of shared memory of which all has been written are asked about no more: at a barrier, where most tiles are
+/// complete.
+void Block::close_written() {
+    for (std::size_t i = 0; i < shared_views_.size(); ++i) {
+        View& view = shared_views_[i];
+        if (!view.written) continue;
+        if (i > 0 && shared_views_[i - 1].base == view.base && shared_views_[i - 1].bytes)
+            view.written = shared_views_[i - 1].written;  // another cell of it
+        else if (written::all(view.written, 0, view.bytes))
+            view.written = nullptr;
+    }
+}
+
+void Block::reopen(std::uint64_t address) {
+    const View at = cells_of(shared_views_.data(), shared_variables_).at(address & (window_bytes - 1));
+    for (View& view : shared_views_)
+        if (view.base == at.base) view.written = view.bits;
+}
+
+/// One turn of a warp. True if it was cut off: the warp could have gone on.
+bool Block::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
+    const Options& options = state_.options;
+    const std::uint64_t before = warp.instructions, left = options.step_budget - warp.spent();
+    const auto stop = warp.run(std::min({steps, left, options.launch_budget}),
+                               options.seed && options.lanes && steps ? &random_ : nullptr);
+    const std::uint64_t executed = warp.instructions - before;
+    if (state_.steps.fetch_add(executed, std::memory_order_relaxed) + executed > options.launch_budget)
+        throw budget_error(*this);
+    switch (stop) {
+        case ScheduledWarp::Stop::SliceOver:
+            if (warp.spent() >= options.step_budget) throw budget_error(*this, warp);
+            return true;
+        case ScheduledWarp::Stop::Done: end(warp); break;
+        case ScheduledWarp::Stop::AtBarrier: arrive(warp); break;
+        case ScheduledWarp::Stop::Fault: throw fault_error(*this, warp);
+        case ScheduledWarp::Stop::Stuck: throw stuck_error(*this, warp);
+    }
+    return false;
+}
+
+/// Whether all warps that do not wait at a barrier come round. If nobody but they could change what they read, that is
+/// a finding.
+bool Block::comes_round() {
+    const std::uint64_t turns = 1024 * std::min<std::uint64_t>(quiet_rounds_, 64);
+    std::uint8_t reads = 0;
+    for (ScheduledWarp& warp : warps_) {
+        if (waiting_[warp.index] != runs) continue;
+        Watch watch(*warp.kernel, state_.effects_in(*warp.kernel), warp);
+        bool round = false;
+        for (std::uint64_t turn = 0; turn < turns && !round && !watch.is_alive(); ++turn) {
+            watch.before();
+            if (!run_warp(warp, 0)) return false;
+            round = watch.after();
+        }
+        if (!round) return false;
+        if (!watch.reads()) throw endless_error(*this, warp);
+        reads |= watch.reads();
+    }
+    if (!(reads & ReadsOthers)) throw waiting_error(*this);
+    return true;
+}
+
+void Block::end(const ScheduledWarp& warp) {
+    --running_;
+    waiting_[warp.index] = ended;
+    ended_ |= 1u << warp.index;
+    for (Barrier& barrier : barriers_)
+        if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
+    pass_cluster();
+}
+
+bool Block::is_met(const Barrier& barrier) const {
+    if (barrier.counted) return barrier.arrived == barrier.expected;
+    return unsigned(std::popcount(barrier.came | ended_)) == warps_.size();
+}
+
+void Block::arrive(ScheduledWarp& warp) {
+    const auto reject = [&](std::string message, std::string hint) {
+        throw barrier_error(*this, warp, std::move(message), std::move(hint));
+    };
+    const Op& op = warp.code[warp.splits().front().pc];
+    for (const Split& split : warp.splits())
+        if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
+            reject("threads of one warp wait at different barriers", "let all threads of a warp reach the same one");
+    if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive);
+    const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
+    const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
+    const std::uint32_t threads = op.x & BarrierCounted ? words(warp.frame(), op.b)[first_lane] : 0;
+    std::uint32_t lanes = 0, yes = 0;
+    for (const Split& split : warp.splits()) {
+        const Op& at = warp.code[split.pc];
+        for (std::uint32_t rest = split.mask; rest; rest &= rest - 1)
+            if (words(warp.frame(), at.a)[std::countr_zero(rest)] != id)
+                reject("threads of one warp wait at different barriers",
+                       "the barrier number must be the same in a warp");
+        lanes |= split.mask;
+        if (at.x & BarrierReduce) yes += unsigned(std::popcount(words(warp.frame(), at.c)[0] & split.mask));
+    }
+    if (id >= barriers_.size()) reject(fmt::format("barrier {} does not exist", id), "a block has barriers 0 to 15");
+    if (op.x & BarrierCounted && (threads % warp_size || threads == 0 || threads > warps_.size() * warp_size))
+        reject(fmt::format("barrier {} is given {} threads in a block of {}", id, threads, threads_),
+               "the number of threads must be a multiple of 32 and at most the block's");
+
+    Barrier& barrier = barriers_[id];
+    const std::uint32_t expected = op.x & BarrierCounted ? threads / warp_size : std::uint32_t(warps_.size());
+    if (barrier.arrived && barrier.expected != expected)
+        reject(fmt::format("barrier {} is given {} threads here and {} by a warp that waits", id, expected * warp_size,
+                           barrier.expected * warp_size),
+               "give the same number of threads at every use of one barrier");
+    barrier.expected = expected;
+    barrier.counted |= (op.x & BarrierCounted) != 0;
+    barrier.arrived += 1;
+    barrier.came |= 1u << warp.index;
+    barrier.yes += yes;
+    barrier.threads += unsigned(std::popcount(lanes));
+    if (op.x & BarrierArrive) {
+        warp.pass_barrier();
+    } else {
+        waiting_[warp.index] = int(id);
+        barrier.waiting.push_back(warp.index);
+    }
+    if (is_met(barrier)) complete(barrier);
+}
+
+void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
+    const std::uint32_t self = 1u << warp.index;
+    if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
+        throw barrier_error(*this, warp,
+                            arrives ? "a thread arrives at the cluster's barrier again without having waited"
+                                    : "a thread waits at the cluster's barrier without having arrived",
+                            "barrier.cluster.arrive and barrier.cluster.wait take turns");
+    if (arrives) {
+        cluster_.came |= self;
+        warp.pass_barrier();
+        return pass_cluster();
+    }
+    if (cluster_.passed & self) {
+        cluster_.passed &= ~self;
+        return warp.pass_barrier();
+    }
+    cluster_.waiting |= self;
+    waiting_[warp.index] = cluster_barrier;
+}
+
+/// When all warps that have not ended have arrived, those that wait go on.
+void Block::pass_cluster() {
+    if (unsigned(std::popcount(cluster_.came | ended_)) != warps_.size()) return;
+    for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
+        const int index = std::countr_zero(rest);
+        warps_[std::size_t(index)].pass_barrier();
+        waiting_[std::size_t(index)] = runs;
+    }
+    cluster_.passed |= cluster_.came & ~cluster_.waiting;
+    cluster_.came = cluster_.waiting = 0;
+}
+
+void Block::complete(Barrier& barrier) {
+    close_written();
+    for (const unsigned index : barrier.waiting) {
+        ScheduledWarp& warp = warps_[index];
+        for (const Split& split : warp.splits()) {
+            const Op& op = warp.code[split.pc];
+            if (!(op.x & BarrierReduce)) continue;
+            std::uint32_t* const d = words(warp.frame(), op.d);
+            const bool holds = op.x & BarrierAnd ? barrier.yes == barrier.threads : barrier.yes != 0;
+            if (op.x & BarrierPopc)
+                for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) d[std::countr_zero(rest)] = barrier.yes;
+            else
+                *d = (*d & ~split.mask) | (holds ? split.mask : 0);
+        }
+        warp.pass_barrier();
+        waiting_[index] = runs;
+    }
+    barrier = {};
+}
+
+/// By chance. The first order is never ascending, or never descending, in turn from block to block and from seed to
+/// seed: two launches of a block of two warps see both.
+void Block::order_warps() {
+    std::shuffle(order_.begin(), order_.end(), random_);
+    if (std::exchange(first_round_, false)) {
+        const bool forbids_ascending = (state_.options.seed + index_) % 2 == 1;
+        if (forbids_ascending ? std::ranges::is_sorted(order_) : std::ranges::is_sorted(order_, std::greater()))
+            std::ranges::reverse(order_);
+    }
+}
+
+Block::Turn Block::run(std::uint64_t steps) {
+    if (waits_ && comes_round()) return Turn::Waits;
+    waits_ = false;
+    for (std::uint64_t used = 0; used < steps;) {
+        bool progress = false, quiet = true;
+        if (state_.options.seed) order_warps();
+        for (const unsigned index : order_) {
+            if (waiting_[index] != runs) continue;
+            const std::uint64_t before = warps_[index].instructions;
+            quiet &= run_warp(warps_[index], slice);
+            used += warps_[index].instructions - before;
+            progress = true;
+        }
+        if (!running_) return Turn::Ended;
+        if (!progress) throw deadlock_error(*this);
+        if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
+        quiet_rounds_ = quiet ? quiet_rounds_ + 1 : 0;
+        if (std::has_single_bit(quiet_rounds_) && comes_round()) {
+            waits_ = true;
+            return Turn::Over;
+        }
+    }
+    return Turn::Over;
+}
+
+std::optional<unsigned> Block::barrier_of(const ScheduledWarp& warp) const {
+    if (waiting_[warp.index] < 0) return {};
+    return unsigned(waiting_[warp.index]);
+}
+
+std::pair<std::uint32_t, std::uint32_t> Block::barrier_threads(unsigned id) const {
+    return {barriers_[id].arrived * warp_size, barriers_[id].expected * warp_size};
+}
+
+Statistics Block::statistics() const {
+    Statistics sum;
+    for (const ScheduledWarp& warp : warps_) {
+        sum.warp_instructions += warp.instructions;
+        sum.lane_instructions += warp.lane_instructions;
+        sum.global_bytes_read += warp.bytes_read;
+        sum.global_bytes_written += warp.bytes_written;
+    }
+    return sum;
+}
+
+void Block::finish_traffic() const {
+    if (traffic_) traffic_->finish();
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread block: its warps, shared memory and barriers. Warps take turns, each running until it blocks or its slice is
+// over, so the registers of one warp stay in the cache for long.
+#pragma once
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "runtime/emulator/machine/warp.hpp"
+#include "runtime/emulator/observe/traffic_counter.hpp"
+
+namespace ikat::emulator {
+
+/// What all blocks of a launch share.
+struct LaunchState {
+    const nvptx::Module& module;
+    const Kernel& kernel;
+    const std::function<const Kernel&()> checked;  // its checked code
+    const Launch& launch;
+    const Options& options;
+    Memory::State& memory;
+    const ModuleMemory& variables;
+    const std::vector<Location>& source_lines;
+    std::vector<std::byte> parameters;  // the launch's, padded
+    std::uint64_t grid_workspace = 0;   // its address, where the kernel asks for it
+    bool parallel = false;
+    std::atomic<std::uint64_t> steps{0};
+    std::atomic<bool> stop{false};  // another block has failed
+    std::array<std::once_flag, 2> effects_once{};
+    std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, once a block has asked
+    const std::vector<std::uint8_t>& effects_in(const Kernel& code);
+    TrafficOfLaunch traffic{};  // where the kernel counts it
+};
+
+class Block {
+public:
+    explicit Block(LaunchState& state);
+
+    /// Begins block number `index` (x fastest).
+    void start(std::uint64_t index);
+    enum class Turn {
+        Over,
+        Ended,
+        Waits,  // for other blocks: in all of this turn it changed nothing, nor will it unless they write what it reads
+    };
+    /// Runs for about `steps` warp instructions. Throws Error on a finding.
+    Turn run(std::uint64_t steps);
+
+    LaunchState& launch_state() const { return state_; }
+    std::uint64_t index() const { return index_; }
+    std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
+    std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
+    const std::deque<ScheduledWarp>& warps() const { return warps_; }
+    /// Of shared memory with the dynamic, of local or constant memory.
+    const Variables& variables(Space space) const;
+    /// The barrier it waits at, if any; cluster_barrier is the cluster's.
+    static constexpr unsigned cluster_barrier = 16;
+    std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
+    /// Threads that have arrived at a barrier and that it waits for in all.
+    std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
+    /// The warp goes on in the checked code.
+    void start_checking(ScheduledWarp& warp, bool defined) { warp.start_checking(state_.checked(), defined); }
+    /// Something undefined is stored into shared memory: where all was written before, this is so no longer.
+    void reopen(std::uint64_t address);
+    bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
+
+    std::string output;   // what the kernel printed
+    std::string finding;  // the text of one that is put together
+    Statistics statistics() const;
+    /// Adds what it has counted to the launch's.
+    void finish_traffic() const;
+
+private:
+    struct Barrier {
+        std::uint32_t arrived = 0, expected = 0;  // in warps
+        std::uint32_t came = 0;                   // the warps that arrived, as a set
+        bool counted = false;                     // a number of threads was given; else all that have not exited
+        std::uint32_t yes = 0;                    // threads whose predicate holds
+        std::uint32_t threads = 0;                // threads that arrived
+        std::vector<unsigned> waiting;            // warps
+    };
+    /// The barrier of the cluster, of which this is the only block: sets of warps.
+    struct ClusterBarrier {
+        std::uint32_t came = 0;     // have arrived, and not all others have
+        std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
+        std::uint32_t waiting = 0;  // of `came`
+    };
+    bool run_warp(ScheduledWarp& warp, std::uint64_t steps);
+    void order_warps();
+    bool comes_round();
+    void arrive(ScheduledWarp& warp);
+    void meet_cluster(ScheduledWarp& warp, bool arrives);
+    void pass_cluster();
+    bool is_met(const Barrier& barrier) const;
+    void complete(Barrier& barrier);
+    void end(const ScheduledWarp& warp);
+    std::uint32_t special(Special special, const Warp& warp, unsigned lane) const;
+    std::byte* frame_of(const Warp& warp) const;
+    void fill_constants(const Warp& warp);
+    void start_warp(ScheduledWarp& warp);
+
+    LaunchState& state_;
+    std::uint64_t index_ = 0;
+    std::array<std::uint32_t, 3> coordinates_{};
+    std::uint32_t threads_ = 0, running_ = 0;
+    std::uint32_t ended_ = 0;  // warps, as a set
+    void close_written();
+    void forget_written();
+
+    bool first_round_ = true;
+    std::uint64_t quiet_rounds_ = 0;  // since a warp has ended or come to a barrier
+    bool waits_ = false;              // for other blocks, when last asked
+    std::vector<std::byte> shared_, local_, frames_;
+    std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
+    Variables shared_variables_;
+    std::vector<View> shared_views_, parameter_views_;
+    std::vector<std::vector<View>> local_views_;  // by warp
+    std::span<std::uint8_t> reserved_written_;
+    std::span<std::byte> reserved_shared_;  // for the system, where the kernel asks for it
+    std::uint32_t reserved_address_ = 0;
+    std::byte* frame_base_ = nullptr;
+    std::deque<ScheduledWarp> warps_;
+    std::optional<TrafficCounter> traffic_;
+    std::vector<unsigned> order_;
+    static constexpr int runs = -1, ended = -2;
+    std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
+    std::array<Barrier, 16> barriers_;
+    ClusterBarrier cluster_;
+    std::minstd_rand random_;
+};
+
+/// Runs all blocks of the grid over the host threads of the options.
+Statistics run_grid(LaunchState& state);
+
+}  // namespace ikat::emulator

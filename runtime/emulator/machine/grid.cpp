@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks of a grid over host threads. Each thread takes the next block number; a block that runs for very long, or
+// that waits for others, lets others start beside it, as they would on a device.
+//
+// A block that waits says so (Block::Turn::Waits) when it has seen that all its warps come round without changing
+// anything. Such words hold until a block changes something: each turn of another kind begins a new generation. When
+// all blocks that have begun have said so in one generation and no other can begin, they wait for ever.
+//
+// With one thread everything happens in one order. With several, what blocks do to memory interleaves as on a device,
+// and findings and printed text still come in the order of the blocks.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/report.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start beside this one
+constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
+constexpr std::size_t most_resident = 256;   // of blocks that all run
+constexpr std::size_t most_waiting = 2048;   // if some wait for others: more than a device holds
+
+class Grid {
+public:
+    explicit Grid(LaunchState& state) : state_(state) {
+        const auto& grid = state.launch.grid;
+        count_ = std::uint64_t(grid[0]) * grid[1] * grid[2];
+    }
+
+    Statistics run() {
+        threads_ = std::min<std::uint64_t>(std::max(1u, state_.options.threads), count_);
+        state_.parallel = threads_ > 1;
+        {
+            std::vector<std::jthread> others;
+            for (std::uint64_t i = 1; i < threads_; ++i) others.emplace_back([this] { work(); });
+            work();
+        }
+        if (failure_) std::rethrow_exception(failure_);
+        return statistics_;
+    }
+
+private:
+    /// Blocks run by this host thread; one at a time unless they take long.
+    void work() {
+        std::vector<std::unique_ptr<Block>> resident, idle;
+        while (true) {
+            // Where some wait for blocks that come later, as many start as are there: each look at all that wait costs.
+            const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
+            std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
+            for (; starting > 0 && resident.size() < most && !state_.stop; --starting) {
+                const std::uint64_t next = next_.fetch_add(1);
+                if (next >= count_) break;
+                if (idle.empty()) idle.push_back(std::make_unique<Block>(state_));
+                resident.push_back(std::move(idle.back()));
+                idle.pop_back();
+                resident.back()->start(next);
+            }
+            if (resident.empty()) break;
+            for (std::size_t i = 0; i < resident.size();) {
+                tell_progress();
+                if (advance(*resident[i], resident.size() == 1 ? alone : together)) {
+                    idle.push_back(std::move(resident[i]));
+                    resident.erase(resident.begin() + std::ptrdiff_t(i));
+                } else {
+                    ++i;
+                }
+            }
+        }
+        const std::lock_guard lock(mutex_);
+        for (const auto& block : idle) {
+            add(block->statistics());
+            block->finish_traffic();
+        }
+    }
+
+    /// True when the block has ended, by itself or because an earlier one has failed.
+    bool advance(Block& block, std::uint64_t steps) {
+        try {
+            const std::uint64_t generation = begin_turn(block);
+            const Block::Turn turn = block.run(steps);
+            end_turn(block, turn, generation);
+            if (turn == Block::Turn::Ended) return true;
+            // Of those that all wait for ever, each says so itself, so that the first is named.
+            return state_.stop && (block.index() > failed_block_ || (turn == Block::Turn::Waits && !stuck_));
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (block.index() < failed_block_) {
+                failed_block_ = block.index();
+                failure_ = std::current_exception();
+            }
+            state_.stop = true;
+            write(block);
+            return true;
+        }
+    }
+
+    /// Takes back what the block has said. All say that they wait for ever once it is known.
+    std::uint64_t begin_turn(const Block& block) {
+        const std::lock_guard lock(mutex_);
+        if (stuck_) throw waiting_error(block);
+        waiting_.erase(block.index());
+        return generation_;
+    }
+
+    void end_turn(Block& block, Block::Turn turn, std::uint64_t generation) {
+        const std::lock_guard lock(mutex_);
+        if (turn == Block::Turn::Ended) ++ended_, write(block);
+        if (turn != Block::Turn::Waits) {
+            ++generation_;
+            waiting_.clear();
+        } else if (generation == generation_) {
+            waiting_.insert(block.index());
+        }
+        somebody_waits_ = !waiting_.empty();
+        const std::uint64_t present = std::min<std::uint64_t>(next_, count_) - ended_;
+        const bool no_more = next_ >= count_ || present >= most_waiting * threads_;
+        stuck_ = turn == Block::Turn::Waits && no_more && waiting_.size() == present;
+    }
+
+    void tell_progress() {
+        const Options& options = state_.options;
+        if (!options.progress) return;
+        const Clock::time_point now = Clock::now();
+        const std::lock_guard lock(mutex_);
+        if (now < next_progress_) return;
+        next_progress_ = now + options.progress_interval;
+        options.progress({.entry = state_.launch.entry,
+                          .blocks_done = ended_,
+                          .blocks = count_,
+                          .warp_instructions = state_.steps,
+                          .time = std::chrono::duration_cast<std::chrono::seconds>(now - began_)});
+    }
+
+    /// Output in block order: text of a block that ended early is kept until those before it have ended. After the
+    /// block that failed nothing is written.
+    void write(Block& block) {
+        outputs_[block.index()] = std::exchange(block.output, {});
+        for (auto it = outputs_.begin(); it != outputs_.end() && it->first == next_output_; it = outputs_.erase(it)) {
+            if (it->first > failed_block_) return;
+            ++next_output_;
+            if (it->second.empty()) continue;
+            if (state_.options.output)
+                state_.options.output(it->second);
+            else
+                std::fwrite(it->second.data(), 1, it->second.size(), stdout);
+        }
+    }
+
+    void add(const Statistics& part) {
+        statistics_.warp_instructions += part.warp_instructions;
+        statistics_.lane_instructions += part.lane_instructions;
+        statistics_.global_bytes_read += part.global_bytes_read;
+        statistics_.global_bytes_written += part.global_bytes_written;
+    }
+
+    using Clock = std::chrono::steady_clock;
+
+    LaunchState& state_;
+    std::uint64_t count_ = 0, threads_ = 1;
+    std::atomic<std::uint64_t> next_{0};
+    std::mutex mutex_;
+    std::uint64_t ended_ = 0, generation_ = 0;
+    std::set<std::uint64_t> waiting_;  // blocks that have said so in this generation
+    std::atomic<bool> somebody_waits_ = false;
+    std::atomic<bool> stuck_ = false;
+    const Clock::time_point began_ = Clock::now();
+    Clock::time_point next_progress_ = began_ + state_.options.progress_interval;
+    std::map<std::uint64_t, std::string> outputs_;
+    std::uint64_t next_output_ = 0;
+    std::atomic<std::uint64_t> failed_block_{~std::uint64_t{0}};
+    std::exception_ptr failure_;
+    Statistics statistics_;
+};
+
+}  // namespace
+
+Statistics run_grid(LaunchState& state) { return Grid(state).run(); }
+
+}  // namespace ikat::emulator

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/machine/idle.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+bool is_branch(Handler run) {
+    static constexpr std::array branches = {
+        jump, branch_if, branch_unless, branch_if_uniform, branch_unless_uniform, branch_table, end_lanes, trap};
+    return std::ranges::find(branches, run) != branches.end();
+}
+
+/// Stacks, the heap, what is printed and the clocks are no part of what is compared.
+bool changes_more(Handler run) {
+    static constexpr std::array others = {push_frame,      call_lanes,        restore_lanes, pop_frame,     enter_frame,
+                                          return_lanes,    allocate_on_stack, restore_stack, heap_allocate, heap_free,
+                                          print_formatted, print_assertion,   read_clock};
+    return std::ranges::find(others, run) != others.end();
+}
+
+/// What an instruction reads and writes.
+std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Module& module) {
+    const auto modifiers = module.modifiers(instruction.modifiers);
+    const auto has = [&](std::string_view wanted) {
+        return std::ranges::any_of(modifiers, [&](nvptx::Name name) { return module.text(name).starts_with(wanted); });
+    };
+    const bool own = has(".local") || has(".param");
+    if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // how lanes were scheduled decides it
+    switch (nvptx::info(instruction.opcode).kind) {
+        case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
+        case nvptx::OpcodeKind::Load:
+        case nvptx::OpcodeKind::Atomic:
+            return own || has(".const") ? NoEffect : has(".shared") ? ReadsBlock : ReadsOthers;
+        default: return NoEffect;
+    }
+}
+
+std::vector<Split> places(const ScheduledWarp& warp) {
+    std::vector<Split> splits = warp.splits();
+    std::ranges::sort(splits, {}, &Split::pc);  // no two are at one place
+    return splits;
+}
+
+bool same_places(const std::vector<Split>& a, const std::vector<Split>& b) {
+    return std::ranges::equal(
+        a, b, [](const Split& x, const Split& y) { return x.pc == y.pc && x.mask == y.mask && x.wait == y.wait; });
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> effects_of(const Kernel& kernel, const nvptx::Module& module) {
+    std::vector<std::uint8_t> effects(kernel.code.size());
+    for (std::size_t i = effects.size(); i-- > 0;) {
+        if (kernel.instructions[i]) effects[i] = effect_of(*kernel.instructions[i], module);
+        if (changes_more(kernel.code[i].run)) effects[i] |= Changes;
+        if (!is_branch(kernel.code[i].run) && i + 1 < effects.size()) effects[i] |= effects[i + 1];
+    }
+    return effects;
+}
+
+Watch::Watch(const Kernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp)
+    : kernel_(kernel), effects_(effects), warp_(warp), changes_(warp.changes) {
+    remember();
+}
+
+std::span<const std::byte> Watch::local_memory() const {
+    if (kernel_.local.host_bytes == 0) return {};
+    return {warp_.windows[int(Space::Local)].views[0].host, kernel_.local.host_bytes * warp_size};
+}
+
+void Watch::remember() {
+    const std::span<const std::byte> local = local_memory();
+    splits_ = places(warp_);
+    bytes_.assign(warp_.frame(), warp_.frame() + kernel_.register_bytes);
+    bytes_.insert(bytes_.end(), local.begin(), local.end());
+    ran_ = 0;
+    reads_ = 0;
+}
+
+void Watch::before() {
+    if (const auto next = warp_.next()) {
+        ran_ |= next->mask;
+        reads_ |= effects_[warp_.undefined ? warp_.plain_of[next->pc] : next->pc];
+    }
+}
+
+bool Watch::after() {
+    if (warp_.changes != changes_) reads_ |= Changes;
+    if (is_alive()) return false;
+    const std::vector<Split> now = places(warp_);
+    std::uint32_t ready = 0;
+    for (const Split& split : now)
+        if (split.wait == Split::Wait::None) ready |= split.mask;
+    const std::span<const std::byte> local = local_memory();
+    const auto same = [&](const std::byte* bytes, std::size_t count, std::size_t at) {
+        return count == 0 || std::memcmp(bytes, bytes_.data() + at, count) == 0;
+    };
+    if (!(ready & ~ran_) && same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
+        same(local.data(), local.size(), kernel_.register_bytes))
+        return true;
+    // What comes before the way round does not come again: compare with a later place, from time to time.
+    if (++turns_; (turns_ & (turns_ - 1)) == 0) remember();
+    return false;
+}
+
+}  // namespace ikat::emulator

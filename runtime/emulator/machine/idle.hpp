@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a warp comes round: executes for ever without changing anything, unless somebody else writes what it reads.
+//
+//     L:  bra L;                                          reads nothing: endless
+//     L:  ld.volatile.u32 %r1, [flag];                    endless if nobody writes the flag
+//         setp.eq.u32 %p1, %r1, 0;  @%p1 bra L;
+//
+// It is watched turn by turn (a turn ends at the first branch) until its lanes stand at the same places with the same
+// registers and local memory as before. If all that can run have run in between, and nothing on their way changed
+// memory or depends on more than that, then what happened since will happen again.
+#pragma once
+#include <optional>
+#include <span>
+
+#include "runtime/emulator/machine/warp.hpp"
+
+namespace ikat::emulator {
+
+/// What an op does besides computing, from it to the next branch.
+enum Effect : std::uint8_t {
+    NoEffect = 0,
+    ReadsBlock = 1,   // shared memory
+    ReadsOthers = 2,  // global memory, or any
+    Changes = 4,      // memory, or something that is not watched; atomics say so when they run
+};
+std::vector<std::uint8_t> effects_of(const Kernel& kernel, const nvptx::Module& module);
+
+class Watch {
+public:
+    /// `effects` are the kernel's, by op.
+    Watch(const Kernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp);
+
+    /// Before and after each turn of the warp. after() is true once it is known to come round.
+    void before();
+    bool after();
+    /// Something has changed: it goes on.
+    bool is_alive() const { return reads_ & Changes; }
+    /// What it reads on its way round: ReadsBlock, ReadsOthers.
+    std::uint8_t reads() const { return reads_; }
+
+private:
+    std::span<const std::byte> local_memory() const;
+    void remember();
+
+    const Kernel& kernel_;
+    const std::vector<std::uint8_t>& effects_;
+    ScheduledWarp& warp_;
+    std::vector<Split> splits_;
+    std::vector<std::byte> bytes_;  // registers, local memory
+    std::uint32_t ran_ = 0;         // lanes
+    std::uint8_t reads_ = 0;
+    std::uint64_t changes_ = 0, turns_ = 0;
+};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel decoded for execution: code, the layout of its frame, and what a launch has to provide.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/ptx/text/module.hpp"
+#include "runtime/emulator/decode/variables.hpp"
+#include "runtime/emulator/machine/machine.hpp"
+
+namespace ikat::emulator {
+
+/// Values that are ready in the frame before the first instruction: constants, and special registers other than the
+/// clocks. Axis 0 to 2 is x, y, z.
+struct Special {
+    enum class Kind : std::uint8_t {
+        Tid,
+        Ntid,
+        Ctaid,
+        Nctaid,
+        LaneId,
+        WarpId,
+        NwarpId,
+        Lanemask,
+        SmId,
+        NsmId,
+        GridId,
+        Zero,
+        One,
+        DynamicSharedBytes,
+        TotalSharedBytes,
+        AllSharedBytes,  // with the reserved
+        ReservedShared,  // axis: a Reserved
+        GridWorkspace,   // axis: 0 the low word of its address, 1 the high one
+    };
+    enum Mask : std::uint8_t { Eq, Lt, Le, Gt, Ge };  // the axis of Lanemask
+    enum Reserved : std::uint8_t { Begin, End, Bytes, Second };
+    Kind kind = Kind::Zero;
+    std::uint8_t axis = 0;
+    bool operator==(const Special&) const = default;
+};
+
+struct Kernel {
+    std::string name;
+    bool counts_traffic = false;
+    bool checks = false;  // the checked code: see undefined.hpp
+    std::vector<Op> code;
+    std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
+    std::vector<std::uint32_t> lists;
+    std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
+    std::vector<FunctionEntry> functions;  // by number in the module; empty where nothing is called
+
+    std::vector<std::uint32_t> checked_of, plain_of;  // of the checked code: ops in it by those of the plain, and back
+
+    std::uint32_t predicate_bytes = 0;  // of the frame
+    std::uint32_t register_bytes = 0;   // with the other registers; then come constants and special registers
+    std::uint32_t frame_bytes = 0;
+    struct Constant {
+        std::uint32_t offset, bytes;  // 4: 32 words, 8: 32 double words, 0: a predicate
+        std::uint64_t bits;
+    };
+    std::vector<Constant> constants;
+    struct SpecialSlot {
+        std::uint32_t offset;
+        Special special;
+    };
+    std::vector<SpecialSlot> specials;  // 4-byte registers
+
+    std::vector<Program::Parameter> parameters;
+    std::size_t parameter_bytes = 0;
+    Variables shared, local;         // static; local memory is each thread's, with the stack
+    std::uint32_t shared_bytes = 0;  // on a device, rounded up to where dynamic shared memory begins
+    std::string dynamic_name;        // of dynamic shared memory; empty where the kernel names none
+    std::uint64_t stack_base = 0, stack_end = 0;
+    std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
+    std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
+    nvptx::Position where{};
+
+    Kernel() = default;
+    Kernel(const Kernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
+    Kernel& operator=(const Kernel&) = delete;
+    Kernel(Kernel&&) = default;
+};
+
+/// Where the variables of module scope are.
+struct ModuleMemory {
+    struct Variable {
+        Space space = Space::Global;
+        std::uint64_t address = 0;  // as an instruction of its space sees it
+        std::uint64_t bytes = 0;
+        std::uint64_t host = 0;  // of .const: in the bank
+    };
+    std::unordered_map<nvptx::Name, Variable> variables;
+    std::unordered_map<const nvptx::Variable::Declarator*, Variable> of_functions;  // .global and .const inside of them
+    Variables constants;
+    std::vector<std::byte> constant;  // the bank of .const
+    std::vector<View> constant_views;
+    std::vector<std::uint64_t> buffers;  // of .global variables, to release
+};
+
+/// Allocates the .global and .const variables of the module and writes their initial values.
+ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
+
+/// Throws Error with the line of an instruction that the emulator cannot run. One that counts traffic has an op more
+/// before each access to memory; the checked code has one more before nearly each op, and the same frame.
+Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+              bool counts_traffic, bool checks);
+
+}  // namespace ikat::emulator

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handlers see: the micro-op, the warp's registers and the window of memory it may touch.
+//
+// A kernel is a flat array of micro-ops. Running one is
+//
+//     op->run(op, warp, frame, mask)
+//
+// `frame` holds the registers of the warp, structure of arrays: a 32-bit register is 32 adjacent words (128 bytes), a
+// 64-bit one 256 bytes, a predicate one 32-bit mask of lanes. Registers narrower than 32 bits live in 32-bit slots and
+// what stands above their bits is meaningless. An op's fields are byte offsets into the frame, or literals. `mask` is
+// the set of lanes that execute.
+//
+// A handler ends by calling the next op's (a jump, where the compiler makes sibling calls into jumps) and returns
+// nullptr when the warp has to stop: `warp.leave` then says why. Without guaranteed sibling calls, handlers return the
+// next op and a loop calls it.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/emulator/machine/memory.hpp"
+#include "runtime/emulator/machine/written.hpp"
+
+namespace ikat::emulator {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr std::uint32_t all_lanes = ~0u;
+
+struct Op;
+struct Warp;
+using Handler = const Op* (*)(const Op*, Warp*, std::byte*, std::uint32_t);
+
+struct Op {
+    Handler run = nullptr;
+    std::uint32_t d = 0, a = 0, b = 0, c = 0;  // frame offsets, mostly
+    std::uint32_t x = 0, y = 0;                // literals, mostly: address offset, jump distance, instruction count
+};
+static_assert(sizeof(Op) == 32);
+
+#if defined(IKAT_EMULATOR_TAIL_CALLS)
+#if defined(__clang__)
+#define IKAT_CONTINUE(distance) [[clang::musttail]] return op[distance].run(op + (distance), w, frame, mask)
+#else
+#define IKAT_CONTINUE(distance) return op[distance].run(op + (distance), w, frame, mask)
+#endif
+#else
+#define IKAT_CONTINUE(distance) return w->mask = mask, op + (distance)
+#endif
+#define IKAT_NEXT IKAT_CONTINUE(1)
+
+/// Why a handler gave control back.
+enum class Leave : std::uint8_t {
+    None,
+    Reschedule,  // a branch while the warp is diverged, or the end of its time slice: go on at `pc` with `mask`
+    Diverge,     // lanes `taken` go on at `target`, the rest of `mask` at `pc`
+    Scatter,     // brx: each lane goes on at its own op, in `targets`
+    Exit,        // `mask` has ended
+    Rendezvous,  // the op at `pc` waits for more lanes of the warp
+    Barrier,     // `mask` has reached the barrier op at `pc`
+    Recheck,     // the op at `pc` meets what nothing has written: go on there in the checked code (undefined.hpp)
+    Fault,
+};
+
+struct Fault {
+    enum class Kind : std::uint8_t { Access, ReadOnly, Unwritten, Undefined, Trap, Members, Text };
+    Kind kind = Kind::Access;
+    Space space = Space::Global;
+    bool store = false;
+    unsigned lane = 0;
+    std::uint32_t bytes = 0;    // of the access
+    std::uint64_t address = 0;  // as the instruction sees it
+    std::uint32_t lanes = 0;    // of Members: those that it is about besides `lane`; 0: none
+    std::uint32_t other = 0;    // of Members: the mask that they give, if it is another one
+    const char* message = "";   // of Members and Text
+    const char* hint = "";
+};
+
+class Block;
+class TrafficCounter;
+struct Kernel;
+
+/// A function that is called rather than inlined.
+struct FunctionEntry {
+    std::uint32_t op = ~0u;             // its first; ~0: the kernel cannot call it
+    std::uint32_t parameter_bytes = 0;  // of results and parameters, at the bottom of its stack frame
+};
+
+/// The address of function number i of a module, as mov and initialisers see it: not null, and nothing can be loaded
+/// there.
+constexpr std::uint64_t function_address(std::uint64_t i) { return 16 * (i + 1); }
+
+/// The part of a warp that handlers use. Scheduling state is in warp.hpp.
+struct Warp {
+    // Where the running lanes are
+    const Op* code = nullptr;
+    std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
+    std::uint32_t saved_mask = 0;  // outside the guard that is open
+    unsigned running = 0;          // lanes in `mask` when it was last set outside a guard
+    bool by_chance = false;        // which lanes go on where they part is left to the scheduler
+    const Op* meet = nullptr;  // the first place where others can go on: there, and behind it, the running lanes leave
+    bool strayed = false;      // lanes have gone ahead of others that they would have met
+    bool parallel = false;     // other blocks run at the same time
+    Leave leave = Leave::None;
+    std::uint32_t existing = 0;  // lanes that the block has threads for
+    std::uint32_t live = 0;      // ... and that have not ended
+    std::uint32_t pc = 0, target = 0, taken = 0;
+
+    // Counts
+    std::uint64_t instructions = 0, lane_instructions = 0;
+    std::uint64_t slice_end = 0, leave_at = 0;  // in warp instructions; at leave_at lanes leave at the next branch
+    std::uint64_t bytes_read = 0, bytes_written = 0;
+    std::uint64_t changes = 0;  // atomics that wrote another value than was there
+
+    // Memory
+    Cells windows[5];  // by Space; [Global] is unused
+    Memory::State* memory = nullptr;
+
+    // Scratch of the running handler
+    alignas(64) std::byte scratch[256];  // one register
+    alignas(64) std::byte staging[512];  // what the lanes load or store, lane after lane
+    alignas(64) std::uint64_t addresses[warp_size];
+    alignas(64) std::uint32_t targets[warp_size];
+
+    Fault fault;
+    const std::uint32_t* lists = nullptr;  // operands of ops with many
+
+    // Calls and alloca: see ops/call.cpp
+    const FunctionEntry* functions = nullptr;
+    std::uint32_t function_count = 0;
+    std::uint64_t stack_base = 0, stack_end = 0;  // addresses in local memory
+    std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};
+    std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // what calls keep of their callers
+
+    // The checked code: see undefined.hpp
+    const Kernel* kernel = nullptr;                                  // whose code runs
+    std::uint32_t* undefined = nullptr;                              // of the registers; nullptr: the plain code runs
+    std::uint32_t predicate_bytes = 0;                               // at the beginning of the frame
+    const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // op in one code by op in the other
+    struct Unwritten {  // the last that was loaded, or the lane that a shuffle found nobody in
+        std::uint32_t op = ~0u;
+        Space space = Space::Global;
+        std::uint64_t address = 0;
+        std::uint32_t bytes = 0;
+    } unwritten;
+
+    Block* block = nullptr;
+    unsigned index = 0;                 // in its block
+    TrafficCounter* traffic = nullptr;  // the block's, in a launch that counts it
+
+    void count(std::uint32_t instructions_since) {
+        instructions += instructions_since;
+        lane_instructions += std::uint64_t(instructions_since) * running;
+    }
+    std::uint32_t index_of(const Op* op) const { return std::uint32_t(op - code); }
+};
+
+/// Stops the warp with a finding.
+inline const Op* fail(Warp* w, const Op* op, const Fault& fault) {
+    w->leave = Leave::Fault;
+    w->pc = w->index_of(op);
+    w->fault = fault;
+    return nullptr;
+}
+
+/// The bytes that `address`, as seen by an instruction of `space`, stands for; bytes is 0 when there are none.
+inline View view_of(const Warp& w, Space space, std::uint64_t address) {
+    if (space != Space::Global && space != Space::Generic) return w.windows[int(space)].at(address);
+    const std::uint64_t id = address >> window_bits;
+    if (id == 0 || id > std::uint64_t(Space::Const)) return w.memory->find(address);
+    if (space == Space::Global) return {};
+    View view = w.windows[id].at(address & (window_bytes - 1));
+    view.base += id << window_bits;
+    return view;
+}
+
+/// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum
+/// wraps: a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the
+/// offset).
+inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) {
+    const std::uint64_t sum = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
+    const bool has_window = space == Space::Shared || space == Space::Local || space == Space::Const;
+    return has_window && base >> 32 == 0 ? std::uint32_t(sum) : sum;
+}
+
+/// Stops the warp with a finding about one lane's access.
+inline std::byte* fail_access(Warp* w, const Op* op, Fault::Kind kind, Space space, unsigned lane,
+                              std::uint64_t address, std::uint32_t bytes, bool store) {
+    fail(w, op, {.kind = kind, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
+    return nullptr;
+}
+
+/// One lane's bytes at an address, or nullptr after recording a fault.
+/// `found`, if given, is the view.
+inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
+                             std::uint32_t bytes, bool store, View* found = nullptr) {
+    const View view = view_of(*w, space, address);
+    if (found) *found = view;
+    const std::uint64_t offset = address - view.base;
+    if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
+        return view.host + offset + lane * view.lane_stride;
+    const bool read_only = store && !view.writable && offset < view.bytes;
+    return fail_access(w, op, read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access, space, lane, address, bytes,
+                       store);
+}
+
+/// As above where the bytes must have been written: for atomics, and what the host reads.
+[[gnu::noinline]] inline std::byte* lane_bytes_written(Warp* w, const Op* op, Space space, unsigned lane,
+                                                       std::uint64_t address, std::uint32_t bytes, bool store) {
+    View view;
+    std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);
+    if (!at || !view.written) return at;
+    if (written::all(view.written + lane * (view.lane_stride / 8), address - view.base, bytes)) return at;
+    return fail_access(w, op, Fault::Kind::Unwritten, space, lane, address, bytes, store);
+}
+
+}  // namespace ikat::emulator

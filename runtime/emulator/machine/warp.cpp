@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of a warp's splits; see warp.hpp.
+#include "runtime/emulator/machine/warp.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+constexpr std::uint64_t patience = 16384;   // warp instructions that a ready split waits before it goes first
+constexpr std::uint64_t stray_turn = 1024;  // and how many it then executes
+constexpr std::size_t nobody = ~std::size_t{0};
+
+/// Inline: std::popcount is a call where not every machine has an instruction for it.
+unsigned count_of(std::uint32_t lanes) {
+    lanes -= lanes >> 1 & 0x55555555;
+    lanes = (lanes & 0x33333333) + (lanes >> 2 & 0x33333333);
+    return ((lanes + (lanes >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
+}  // namespace
+
+void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry) {
+    splits_.assign(1, {entry, lanes, Split::Wait::None, instructions});
+    stack_pointer.fill(0);
+    stack_top.fill(stack_base);
+    for (std::vector<std::uint64_t>& stack : call_stack) stack.clear();
+    frame_ = frame;
+    existing = live = lanes;
+    passed_at_ = instructions;
+    strayed = false;
+}
+
+void ScheduledWarp::load(const Kernel& from) {
+    kernel = &from;
+    code = from.code.data();
+    lists = from.lists.data();
+    functions = from.functions.data();
+    function_count = std::uint32_t(from.functions.size());
+    predicate_bytes = from.predicate_bytes;
+    undefined = nullptr;
+    unwritten = {};
+}
+
+void ScheduledWarp::start_checking(const Kernel& checked, bool defined) {
+    load(checked);
+    checked_of = checked.checked_of.data();
+    plain_of = checked.plain_of.data();
+    undefined_.assign(checked.predicate_bytes / 4 + (checked.frame_bytes - checked.predicate_bytes) / 32, 0);
+    undefined = undefined_.data();
+    const std::uint32_t registers =
+        checked.predicate_bytes / 4 + (checked.register_bytes - checked.predicate_bytes) / 32;
+    if (!defined) std::fill_n(undefined, registers, all_lanes);
+    for (Split& split : splits_) {
+        const bool waits = split.wait != Split::Wait::None;  // at the op itself, behind what checks it
+        const bool last = split.pc + 1 == checked.checked_of.size();
+        split.pc = !waits ? checked_of[split.pc]
+                   : last ? std::uint32_t(checked.code.size() - 1)
+                          : checked_of[split.pc + 1] - 1;
+    }
+}
+
+void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) {
+    for (Split& split : splits_)
+        if (split.pc == pc) {
+            split.mask |= mask;
+            // Lanes that join others at a warp-wide instruction try it again together.
+            split.wait = wait == Split::Wait::Barrier && split.wait == wait ? wait : Split::Wait::None;
+            split.since = instructions;
+            return;
+        }
+    splits_.push_back({pc, mask, wait, instructions});
+}
+
+/// The ready split that is furthest behind, but for fairness.
+ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
+    Choice best{.split = nobody};
+    std::size_t oldest = nobody;
+    for (std::size_t i = 0; i < splits_.size(); ++i) {
+        if (splits_[i].wait != Split::Wait::None) continue;
+        ++best.ready;
+        if (best.split == nobody || splits_[i].pc < splits_[best.split].pc) best.split = i;
+        if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
+    }
+    best.waited = oldest != best.split && instructions - splits_[oldest].since >= patience;
+    if (best.waited) best.split = oldest;
+    return best;
+}
+
+std::optional<Split> ScheduledWarp::next() const {
+    const std::size_t next = furthest_behind().split;
+    return next == nobody ? std::nullopt : std::optional(splits_[next]);
+}
+
+/// The split to run, in a seeded launch now and then any.
+std::size_t ScheduledWarp::choose(std::minstd_rand* random, bool& strays) {
+    const Choice best = furthest_behind();
+    strays = best.waited;
+    const bool any = random && best.ready > 1 && !best.waited && (*random)() % 4 == 0;
+    if (best.waited || any) strayed = true;
+    if (!any) return best.split;
+    std::size_t skip = (*random)() % best.ready;
+    for (std::size_t i = 0;; ++i)
+        if (splits_[i].wait == Split::Wait::None && skip-- == 0) return i;
+}
+
+void ScheduledWarp::end_lanes() {
+    live &= ~mask;
+    for (Split& split : splits_)  // fewer members to wait for
+        if (split.wait == Split::Wait::Members) split.wait = Split::Wait::None;
+}
+
+void ScheduledWarp::set_running(std::uint32_t lanes) {
+    mask = lanes;
+    running = count_of(lanes);
+}
+
+void ScheduledWarp::part(std::uint32_t at, std::uint32_t others, std::uint32_t staying) {
+    put(at, others, Split::Wait::None);
+    set_running(staying);
+    meet = std::min(meet, code + at);
+    leave_at = std::min(leave_at, instructions + patience);
+}
+
+bool ScheduledWarp::join_others(std::uint32_t running_lanes) {
+    if (splits_.size() != 1 || instructions >= slice_end) return false;
+    set_running(running_lanes | splits_[0].mask);
+    const std::uint32_t at = splits_[0].pc;
+    splits_.clear();
+    bound_turn(at, false);
+    return true;
+}
+
+/// The running lanes go on up to where others could, or for as long as those are patient; where their order is left to
+/// chance, only up to the next branch. Lanes that stray go on for a while, whoever is behind them.
+void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
+    meet = reinterpret_cast<const Op*>(~std::uintptr_t{0});
+    leave_at = by_chance && !splits_.empty() ? instructions : slice_end;
+    if (strays) leave_at = std::min(leave_at, instructions + stray_turn);
+    for (const Split& other : splits_) {
+        if (other.wait != Split::Wait::None || (strays && other.pc <= from)) continue;
+        meet = std::min(meet, code + other.pc);
+        if (!strays) leave_at = std::min(leave_at, other.since + patience);
+    }
+}
+
+void ScheduledWarp::execute(Split split, bool strays) {
+    leave = Leave::None;
+    set_running(split.mask);
+    bound_turn(split.pc, strays);
+    for (const Op* op = code + split.pc; op;) {
+        op = op->run(op, this, frame_, mask);
+        if (op || leave != Leave::Recheck) continue;
+        const std::uint32_t at = pc;  // perhaps under a guard: the same lanes go on at once
+        block->start_checking(*this, true);
+        bound_turn(checked_of[at], strays);
+        leave = Leave::None;
+        op = code + checked_of[at];
+    }
+    switch (leave) {
+        case Leave::Reschedule: put(pc, mask, Split::Wait::None); break;
+        case Leave::Diverge:
+            put(target, taken, Split::Wait::None);
+            put(pc, mask & ~taken, Split::Wait::None);
+            break;
+        case Leave::Scatter:
+            for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+                const int lane = std::countr_zero(rest);
+                put(targets[lane], 1u << lane, Split::Wait::None);
+            }
+            break;
+        case Leave::Exit: end_lanes(); break;
+        case Leave::Rendezvous: put(pc, mask, Split::Wait::Members); break;
+        case Leave::Barrier: put(pc, mask, Split::Wait::Barrier); break;
+        case Leave::Fault:
+        case Leave::Recheck:
+        case Leave::None: splits_.push_back({split.pc, mask, split.wait, split.since}); break;
+    }
+}
+
+/// Whether all living lanes wait at a barrier: at one instruction, or at several that need not be aligned.
+bool ScheduledWarp::at_barrier() const {
+    if (splits_.empty()) return false;
+    for (const Split& split : splits_) {
+        if (split.wait != Split::Wait::Barrier) return false;
+        if (splits_.size() > 1 && (code[split.pc].x & BarrierAligned)) return false;
+    }
+    return true;
+}
+
+/// bar.warp.sync is met by lanes that execute it anywhere in the program.
+bool ScheduledWarp::release_met_members() {
+    const Handler sync_warp = select_sync_warp();
+    const auto waits = [&](const Split& split) {
+        return split.wait == Split::Wait::Members && code[split.pc].run == sync_warp;
+    };
+    std::uint32_t here = 0;
+    for (const Split& split : splits_)
+        if (waits(split)) here |= split.mask;
+    for (bool changed = true; changed && here;) {
+        changed = false;
+        for (const Split& split : splits_) {
+            if (!waits(split) || !(split.mask & here)) continue;
+            const auto* const members = reinterpret_cast<const std::uint32_t*>(frame_ + code[split.pc].x);
+            std::uint32_t wanted = 0;
+            for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) wanted |= members[std::countr_zero(rest)];
+            if (wanted & live & ~here) here &= ~split.mask, changed = true;
+        }
+    }
+    if (!here) return false;
+    for (Split& split : splits_)
+        if (waits(split) && (split.mask & here)) ++split.pc, split.wait = Split::Wait::None;
+    return true;
+}
+
+ScheduledWarp::Stop ScheduledWarp::run(std::uint64_t slice, std::minstd_rand* random) {
+    slice_end = instructions + slice;
+    for (;;) {
+        bool strays = false;
+        const std::size_t next = choose(random, strays);
+        if (next == nobody) {
+            if (splits_.empty()) return Stop::Done;
+            if (at_barrier()) return Stop::AtBarrier;
+            if (release_met_members()) continue;
+            return Stop::Stuck;
+        }
+        const Split split = splits_[next];
+        splits_.erase(splits_.begin() + std::ptrdiff_t(next));
+        by_chance = random != nullptr;
+        execute(split, strays);
+        if (leave == Leave::Fault) return Stop::Fault;
+        if (instructions >= slice_end) return splits_.empty() ? Stop::Done : Stop::SliceOver;
+    }
+}
+
+void ScheduledWarp::pass_barrier() {
+    passed_at_ = instructions;
+    for (Split& split : splits_)
+        if (split.wait == Split::Wait::Barrier) ++split.pc, split.wait = Split::Wait::None;
+}
+
+}  // namespace ikat::emulator

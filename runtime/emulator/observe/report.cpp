@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+// How findings are said; see report.hpp.
+#include "runtime/emulator/observe/report.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include <bit>
+
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+std::string plural(std::uint64_t n, std::string_view unit) {
+    return fmt::format("{} {}{}", n, unit, n == 1 ? "" : "s");
+}
+
+std::string tuple(const std::array<std::uint32_t, 3>& v) { return fmt::format("({},{},{})", v[0], v[1], v[2]); }
+
+std::string_view space_name(Space space) {
+    constexpr std::string_view names[] = {"global", "shared", "local", "param", "const", "generic"};
+    return names[int(space)];
+}
+
+std::string who(const Block& block, const Warp& warp, unsigned lane) {
+    return fmt::format("block {} thread {}", tuple(block.coordinates()), tuple(block.thread(warp, lane)));
+}
+
+const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
+    const auto& instructions = warp.kernel->instructions;
+    return pc < instructions.size() ? instructions[pc] : nullptr;
+}
+
+/// The PTX line, and the line of the kernel's source where a table gives one.
+void place(Diagnostic& diagnostic, const Block& block, const Warp& warp, std::uint32_t pc) {
+    const LaunchState& state = block.launch_state();
+    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
+    if (!instruction) return;
+    diagnostic.where = location(state.module, instruction->where);
+    diagnostic.excerpt = "    " + nvptx::print(state.module, *instruction);
+    const std::uint32_t line = instruction->where.line;
+    if (line < state.source_lines.size() && state.source_lines[line].known())
+        diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
+}
+
+std::string place_text(const Block& block, const Warp& warp, std::uint32_t pc) {
+    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
+    if (!instruction) return "the end of the kernel";
+    return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
+}
+
+/// "12 bytes past the end of", for an access of `bytes` at `offset` relative to something of `size` bytes.
+std::string distance(std::int64_t offset, std::uint32_t bytes, std::uint64_t size) {
+    if (offset < 0) return fmt::format("{} before the start of", plural(std::uint64_t(-offset), "byte"));
+    if (std::uint64_t(offset) == size) return "right past the end of";
+    if (std::uint64_t(offset) > size)
+        return fmt::format("{} past the end of", plural(std::uint64_t(offset) - size, "byte"));
+    return fmt::format("{} across the end of", plural(std::uint64_t(offset) + bytes - size, "byte"));
+}
+
+struct Finding {
+    std::string what, hint;
+};
+
+Finding global_finding(const Fault& fault, const Memory::State& memory) {
+    const std::uint64_t address = fault.address;
+    if (address >> window_bits == 0)
+        return {fmt::format("at 0x{:x}: a null pointer", address),
+                "was a buffer not passed to the kernel, or a pointer computed from an integer?"};
+    if (address >> window_bits <= std::uint64_t(Space::Const) && fault.space == Space::Global)
+        return {fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits))),
+                "convert generic addresses with cvta.to before use, or access them without a state space"};
+    const auto buffer = memory.describe(address);
+    if (!buffer)
+        return {fmt::format("at 0x{:x}, where no buffer is", address), "was the pointer computed with the wrong base?"};
+    const auto offset = std::int64_t(address - buffer->address);
+    const std::string name = buffer->name.empty() ? fmt::format("the buffer at 0x{:x}", buffer->address)
+                                                  : fmt::format("buffer '{}'", buffer->name);
+    if (buffer->freed)
+        return {fmt::format("at offset {} of {} ({}), which has been released", offset, name,
+                            plural(buffer->bytes, "byte")),
+                "keep the buffer alive until the launch has finished"};
+    if (offset >= 0 && std::uint64_t(offset) + fault.bytes <= buffer->bytes)
+        return {
+            fmt::format("at offset {} of {}: misaligned, {} bytes are needed", offset, name, fault.bytes),
+            "an access of n bytes needs an address that is a multiple of n; vector accesses need the whole vector's"};
+    return {
+        fmt::format("{} {} ({})", distance(offset, fault.bytes, buffer->bytes), name, plural(buffer->bytes, "byte")),
+        "check the index against the number of elements before the access"};
+}
+
+Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const Block& block, const Warp& warp) {
+    const View view = warp.windows[int(space)].at(offset);
+    const std::string_view memory = space_name(space);
+    if (offset - view.base < view.bytes && offset - view.base + fault.bytes <= view.bytes)
+        return {
+            fmt::format("at 0x{:x} of {} memory: misaligned, {} bytes are needed", offset, memory, fault.bytes),
+            "an access of n bytes needs an address that is a multiple of n; vector accesses need the whole vector's"};
+    if (space == Space::Param)
+        return {fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
+                            plural(view.bytes, "byte")),
+                "check the offset against the .param list"};
+    const NamedRange* const near = block.variables(space).nearest(offset);
+    if (!near)
+        return {fmt::format("at 0x{:x} of {} memory, of which the kernel has none", offset, memory),
+                "was the address computed with the wrong base?"};
+    const bool dynamic = space == Space::Shared && near == &block.variables(space).ranges.back() &&
+                         block.variables(space).ranges.size() > block.launch_state().kernel.shared.ranges.size();
+    const bool negative = offset >> 31 && offset <= ~0u;
+    const std::uint64_t from = negative ? std::uint64_t(std::int64_t(std::int32_t(offset))) : offset;
+    return {
+        fmt::format("{} '{}' in {} memory ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
+                    near->name, memory, plural(near->bytes, "byte")),
+        dynamic ? "check the index, and the dynamic shared memory given to the launch"
+                : "check the index against the size of the array"};
+}
+
+Finding access_finding(const Block& block, const Warp& warp) {
+    const Fault& fault = warp.fault;
+    const std::uint64_t id = fault.address >> window_bits;
+    if (fault.space != Space::Global && fault.space != Space::Generic)
+        return window_finding(fault, fault.space, fault.address, block, warp);
+    if (fault.space == Space::Generic && id >= 1 && id <= std::uint64_t(Space::Const))
+        return window_finding(fault, Space(id), fault.address & (window_bytes - 1), block, warp);
+    return global_finding(fault, block.launch_state().memory);
+}
+
+/// "lanes 0-15, 20" of a mask.
+std::string lane_list(std::uint32_t mask) {
+    std::string text = std::popcount(mask) == 1 ? "lane " : "lanes ";
+    bool first = true;
+    for (unsigned lane = 0; lane < warp_size;) {
+        if (!(mask >> lane & 1)) {
+            ++lane;
+            continue;
+        }
+        unsigned end = lane;
+        while (end + 1 < warp_size && mask >> (end + 1) & 1) ++end;
+        if (!first) text += ", ";
+        text += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
+        first = false;
+        lane = end + 1;
+    }
+    return text;
+}
+
+/// "mask 0x0000000c, and 0x00000004 in lane 2"
+std::string masks(const Fault& fault) {
+    const std::string own = fmt::format("mask 0x{:08x}", fault.address);
+    if (!fault.lanes) return own;
+    if (!fault.other) return own + ": " + lane_list(fault.lanes);
+    return fmt::format("{}, and 0x{:08x} in {}", own, fault.other, lane_list(fault.lanes));
+}
+
+/// "at offset 12 of buffer 'x' (64 bytes)"
+std::string bytes_text(const Warp::Unwritten& at, const Block& block) {
+    const std::uint64_t id = at.address >> window_bits;
+    const bool global = at.space == Space::Global || (at.space == Space::Generic && id > std::uint64_t(Space::Const));
+    if (global) {
+        const auto buffer = block.launch_state().memory.describe(at.address);
+        if (!buffer) return fmt::format("at 0x{:x}", at.address);
+        return fmt::format("at offset {} of buffer '{}' ({})", at.address - buffer->address, buffer->name,
+                           plural(buffer->bytes, "byte"));
+    }
+    const Space space = at.space == Space::Generic ? Space(id) : at.space;
+    const std::uint64_t address = at.address & (window_bytes - 1);
+    const NamedRange* const range = block.variables(space).nearest(address);
+    if (!range) return fmt::format("at 0x{:x} of {} memory", address, space_name(space));
+    return fmt::format("at offset {} of '{}' in {} memory ({})", address - range->address, range->name,
+                       space_name(space), plural(range->bytes, "byte"));
+}
+
+std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split,
+                      std::string_view ready = "can run") {
+    const Op& op = warp.code[split.pc];
+    switch (split.wait) {
+        case Split::Wait::None: return std::string(ready);
+        case Split::Wait::Members: {
+            std::uint32_t members = 0;
+            const auto* const named = reinterpret_cast<const std::uint32_t*>(warp.frame() + op.x);
+            for (std::uint32_t rest = split.mask; rest; rest &= rest - 1) members |= named[std::countr_zero(rest)];
+            return "wait for " + lane_list(members & warp.live & ~split.mask);
+        }
+        case Split::Wait::Barrier: break;
+    }
+    const std::uint32_t others = warp.live & ~split.mask;
+    if (const auto id = block.barrier_of(warp)) {
+        if (*id == Block::cluster_barrier) return "wait at the cluster's barrier";
+        const auto [arrived, expected] = block.barrier_threads(*id);
+        return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
+    }
+    return others ? "wait at a barrier for " + lane_list(others) : "wait at a barrier";
+}
+
+void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp,
+                 std::string_view ready = "can run") {
+    for (const Split& split : warp.splits()) {
+        const nvptx::Instruction* const instruction = instruction_at(warp, split.pc);
+        diagnostic.notes.push_back(
+            {instruction ? location(block.launch_state().module, instruction->where) : Location{},
+             fmt::format("warp {} {} {} ({})", warp.index, lane_list(split.mask), waits_for(block, warp, split, ready),
+                         place_text(block, warp, split.pc))});
+    }
+}
+
+}  // namespace
+
+Location location(const nvptx::Module& module, const nvptx::Position& where) {
+    return {module.file, where.line, where.column};
+}
+
+namespace {
+
+/// Where an undefined value came from, as far as it is known.
+void note_origin(Diagnostic& diagnostic, const Block& block, const Warp& warp) {
+    const Warp::Unwritten& from = warp.unwritten;
+    const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
+    const auto& module = block.launch_state().module;
+    std::string text = "a register that nothing has assigned";
+    if (instruction && from.bytes == 0)
+        text = fmt::format("the last undefined value came from lane {}, which is not there or not in the mask: {}",
+                           from.address, nvptx::print(module, *instruction));
+    else if (instruction)
+        text = fmt::format("the last undefined value was loaded {}: {}", bytes_text(from, block),
+                           nvptx::print(module, *instruction));
+    diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
+}
+
+/// What check() wrote before the trap, for the first lane of those that failed; empty if the kernel trapped by itself.
+std::string_view failed_check(std::string_view output) {
+    constexpr std::string_view begin = "check failed: ";
+    std::string_view said;
+    while (output.ends_with('\n')) {
+        output.remove_suffix(1);
+        const std::size_t line = output.rfind('\n') + 1;  // npos + 1 is 0
+        if (!output.substr(line).starts_with(begin)) break;
+        said = output.substr(line);
+        output = output.substr(0, line);
+    }
+    return said;
+}
+
+}  // namespace
+
+Error fault_error(const Block& block, const ScheduledWarp& warp) {
+    const Fault& fault = warp.fault;
+    Diagnostic diagnostic;
+    place(diagnostic, block, warp, warp.pc);
+    const std::string by = who(block, warp, fault.lane);
+    switch (fault.kind) {
+        case Fault::Kind::Access: {
+            auto [what, hint] = access_finding(block, warp);
+            diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
+                                             fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
+            diagnostic.hint = std::move(hint);
+            break;
+        }
+        case Fault::Kind::ReadOnly:
+            diagnostic.message = fmt::format("{} store of {} at 0x{:x}, which can only be read, by {}",
+                                             space_name(fault.space), plural(fault.bytes, "byte"), fault.address, by);
+            diagnostic.hint = "parameters and constants cannot be written by a kernel";
+            break;
+        case Fault::Kind::Unwritten:
+            diagnostic.message = fmt::format(
+                "{} of {} {}, which nothing has written, by {}", fault.store ? "an atomic" : "a print",
+                plural(fault.bytes, "byte"),
+                bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            diagnostic.hint = "give the memory its first values before it is used";
+            break;
+        case Fault::Kind::Undefined:
+            diagnostic.message = fmt::format("{}, by {}", fault.message, by);
+            diagnostic.hint =
+                "what is read must have been written before: by the host, by an earlier launch, or by the "
+                "kernel (is a barrier missing, or an index too small or too large?)";
+            note_origin(diagnostic, block, warp);
+            break;
+        case Fault::Kind::Trap:
+            diagnostic.message = fmt::format("the kernel trapped, in {}", by);
+            diagnostic.hint = "a check in the kernel failed; what it printed before says which";
+            if (const std::string_view said = failed_check(block.output); !said.empty()) {
+                diagnostic.message = fmt::format("{}, in {}", said, by);
+                diagnostic.hint = "the condition that check() was given is false in this thread";
+            }
+            break;
+        case Fault::Kind::Members:
+            diagnostic.message = fmt::format("{} ({}), by {}", fault.message, masks(fault), by);
+            diagnostic.hint = fault.hint;
+            break;
+        case Fault::Kind::Text:
+            diagnostic.message = fmt::format("{}, by {}", fault.message, by);
+            diagnostic.hint = fault.hint;
+            break;
+    }
+    return Error(std::move(diagnostic));
+}
+
+Error stuck_error(const Block& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic;
+    const auto at_barrier = [](const Split& split) { return split.wait == Split::Wait::Barrier; };
+    const auto found = std::find_if(warp.splits().begin(), warp.splits().end(), at_barrier);
+    const bool barrier = found != warp.splits().end();
+    const Split& split = barrier ? *found : warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    diagnostic.message = fmt::format("{} in divergent code: {} of warp {} in block {} {}, by {}",
+                                     barrier ? "barrier" : "warp-wide instruction", lane_list(split.mask), warp.index,
+                                     tuple(block.coordinates()), waits_for(block, warp, split),
+                                     who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint = barrier ? "move the barrier out of the branch or loop, so that all threads reach it together"
+                              : "let all threads named by the member mask execute the same instruction";
+    note_splits(diagnostic, block, warp);
+    return Error(std::move(diagnostic));
+}
+
+Error deadlock_error(const Block& block) {
+    Diagnostic diagnostic;
+    std::uint32_t exited = 0;
+    const ScheduledWarp* first = nullptr;
+    for (const ScheduledWarp& warp : block.warps())
+        if (block.has_ended(warp))
+            exited += std::uint32_t(std::popcount(warp.existing));
+        else if (!first)
+            first = &warp;
+    place(diagnostic, block, *first, first->splits().front().pc);
+    diagnostic.message = fmt::format("deadlock in block {}: no warp can go on{}", tuple(block.coordinates()),
+                                     exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
+    diagnostic.hint = exited ? "threads that return early never reach the barrier: guard the work, not the barrier"
+                             : "every barrier needs as many threads as it waits for, in every order of warps";
+    for (const ScheduledWarp& warp : block.warps())
+        if (!block.has_ended(warp)) note_splits(diagnostic, block, warp);
+    return Error(std::move(diagnostic));
+}
+
+Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint) {
+    Diagnostic diagnostic;
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    diagnostic.message = fmt::format("{}, in {}", message, who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint = std::move(hint);
+    return Error(std::move(diagnostic));
+}
+
+Error budget_error(const Block& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic;
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp);
+    diagnostic.message =
+        fmt::format("warp {} has executed {} instructions since it began or passed its last barrier, in {}", warp.index,
+                    warp.spent(), who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint =
+        "a loop that never ends, or a wait for something that never happens; else raise the step budget (--steps)";
+    return Error(std::move(diagnostic));
+}
+
+Error budget_error(const Block& block) {
+    return Error(fmt::format("the launch has not ended after {} warp instructions; block {} was running",
+                             block.launch_state().options.launch_budget, tuple(block.coordinates())),
+                 "raise its budget");
+}
+
+Error endless_error(const Block& block, const ScheduledWarp& warp) {
+    Diagnostic diagnostic;
+    const Split& split = warp.splits().front();
+    place(diagnostic, block, warp, split.pc);
+    note_splits(diagnostic, block, warp, "go round");
+    diagnostic.message = fmt::format(
+        "an endless loop: the same values come again and again and nothing is read that could change, in {}",
+        who(block, warp, unsigned(std::countr_zero(split.mask))));
+    diagnostic.hint = "does the loop change what its condition depends on?";
+    return Error(std::move(diagnostic));
+}
+
+Error waiting_error(const Block& block) {
+    Diagnostic diagnostic;
+    const ScheduledWarp* first = nullptr;
+    for (const ScheduledWarp& warp : block.warps()) {
+        if (block.has_ended(warp)) continue;
+        if (!first && !block.barrier_of(warp)) first = &warp;
+        note_splits(diagnostic, block, warp, "read the same memory again and again");
+    }
+    const ScheduledWarp& shown = first ? *first : block.warps().front();
+    place(diagnostic, block, shown, shown.splits().front().pc);
+    diagnostic.message = fmt::format("block {} waits for memory to change, and nobody is left who could change it",
+                                     tuple(block.coordinates()));
+    diagnostic.hint = "who writes what it waits for has exited, waits itself, or has written it too early";
+    return Error(std::move(diagnostic));
+}
+
+void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch) {
+    const auto reject = [&](std::string message, std::string hint) {
+        Diagnostic diagnostic;
+        diagnostic.where = location(module, kernel.where);
+        diagnostic.message = fmt::format("kernel '{}' cannot be launched: {}", kernel.name, message);
+        diagnostic.hint = std::move(hint);
+        throw Error(std::move(diagnostic));
+    };
+    const auto& [bx, by, bz] = launch.block;
+    const auto& [gx, gy, gz] = launch.grid;
+    const std::uint64_t threads = std::uint64_t(bx) * by * bz;
+    if (bx > 1024 || by > 1024 || bz > 64 || threads > 1024 || threads == 0)
+        reject(fmt::format("a block of {} threads", tuple(launch.block)),
+               "a block has 1 to 1024 threads, at most 1024 x 1024 x 64 by axis");
+    if (gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || gy > 65535 || gz > 65535)
+        reject(fmt::format("a grid of {} blocks", tuple(launch.grid)),
+               "a grid has at least one block, and at most 2147483647 x 65535 x 65535 by axis");
+    if (kernel.max_threads && threads > kernel.max_threads)
+        reject(fmt::format("a block of {} threads where .maxntid allows {}", threads, kernel.max_threads),
+               "use a smaller block, or declare the kernel for a larger one");
+    if (kernel.required_block[0] && kernel.required_block != launch.block)
+        reject(
+            fmt::format("a block of {} where .reqntid demands {}", tuple(launch.block), tuple(kernel.required_block)),
+            "launch with the block the kernel was compiled for");
+    if (launch.parameters.size() != kernel.parameter_bytes)
+        reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),
+                           kernel.parameter_bytes),
+               "lay parameters out as the .param list, each at its natural alignment");
+    constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
+    const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
+    if (shared > most_shared)
+        reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),
+               fmt::format("a block has at most {} bytes; use smaller tiles", most_shared));
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings as messages: what, where in the grid, where in the PTX and where in the kernel's source.
+#pragma once
+#include "runtime/emulator/machine/block.hpp"
+
+namespace ikat::emulator {
+
+/// The finding of a warp that stopped with Leave::Fault.
+Error fault_error(const Block& block, const ScheduledWarp& warp);
+/// A warp whose lanes wait for lanes that can never come.
+Error stuck_error(const Block& block, const ScheduledWarp& warp);
+/// No warp of the block can go on.
+Error deadlock_error(const Block& block);
+/// A barrier used wrongly by this warp.
+Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint);
+/// The budget of a warp is spent, or that of the launch.
+Error budget_error(const Block& block, const ScheduledWarp& warp);
+Error budget_error(const Block& block);
+/// A warp that comes round and reads nothing that could change.
+Error endless_error(const Block& block, const ScheduledWarp& warp);
+/// All warps of the block poll memory that nobody can change any more.
+Error waiting_error(const Block& block);
+/// The launch does not fit the kernel, or a device.
+void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch);
+
+Location location(const nvptx::Module& module, const nvptx::Position& where);
+
+}  // namespace ikat::emulator

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the traffic of global memory (traffic.hpp). Where it is asked for, the decoder puts an op before each access
+// that may be of global memory; the ops of the accesses themselves do not know of it.
+//
+// Each block counts by itself and its warps have a cache each, so sums do not depend on the threads of the host. Which
+// sectors were touched is a set of bits that all blocks share.
+#pragma once
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/observe/sector_cache.hpp"
+#include "runtime/emulator/observe/traffic.hpp"
+
+namespace ikat::emulator {
+
+enum class Direction : std::uint8_t { Read, Write, Atomic };
+inline constexpr std::size_t directions = 3;
+
+/// Before an access of b bytes at address a (a register of 8 bytes) + x: c is its Direction, y whether it goes past
+/// the cache.
+const Op* count_traffic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask);
+
+/// What all blocks of a launch have counted.
+class TrafficOfLaunch {
+public:
+    struct Buffer {
+        Buffer(std::uint64_t base, std::uint64_t bytes) : base(base), bytes(bytes) {
+            const std::uint64_t sectors = Memory::State::most_bytes_like(bytes) / sector_bytes;
+            for (auto& set : touched) set = std::vector<std::atomic<std::uint64_t>>(sectors / 64 + 1);
+        }
+        std::uint64_t base, bytes;
+        std::array<Traffic, directions> counts{};
+        std::array<std::vector<std::atomic<std::uint64_t>>, directions> touched;  // a bit for each sector
+    };
+
+    Buffer& buffer(const View& view);
+    void add(Buffer& to, const std::array<Traffic, directions>& counts);
+    /// At the end of the launch.
+    std::vector<BufferTraffic> result(const Memory::State& memory) const;
+
+private:
+    std::mutex mutex_;
+    std::map<std::uint64_t, Buffer> buffers_;  // by base
+};
+
+/// What the warps of a block count.
+class TrafficCounter {
+public:
+    TrafficCounter(TrafficOfLaunch& launch, std::size_t warps) : launch_(launch), caches_(warps) {}
+
+    /// For a new block.
+    void clear_caches() {
+        for (SectorCache& cache : caches_) cache.clear();
+    }
+    void count(const Warp& warp, Direction direction, bool cached, std::span<const std::uint64_t> addresses,
+               std::uint32_t bytes);
+    /// Adds all to the launch's.
+    void finish() const;
+
+private:
+    struct Share {
+        TrafficOfLaunch::Buffer* buffer;
+        std::array<Traffic, directions> counts{};
+    };
+    Share& share_of(const View& view);
+
+    TrafficOfLaunch& launch_;
+    std::vector<SectorCache> caches_;  // by warp
+    std::vector<Share> shares_;
+};
+
+}  // namespace ikat::emulator

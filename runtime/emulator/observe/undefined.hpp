@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that come from memory that nothing has written, or from a register that nothing has assigned.
+//
+// A warp runs the plain code of its kernel until it loads a byte that nothing has written; loads ask that of a bit for
+// each byte. From then on it runs the *checked* code: the same ops over the same frame, most of them with an op before
+// them that does for the definedness of the operands what the op itself does for their values. So what loads nothing
+// unwritten pays for the bits alone, and the finding is where an undefined value is used: as an address, in a branch,
+// in a store to a buffer, in a print. One that is copied and never used, such as padding, is none.
+//
+// Definedness is a mask of lanes for each byte of each register (one for a predicate): bit set, not defined.
+#pragma once
+#include <vector>
+
+#include "runtime/emulator/ops/handlers.hpp"
+
+namespace ikat::emulator {
+
+/// How the definedness of results follows from that of sources, byte by byte. In bits of one lane: u are those that are
+/// not defined, v the values.
+enum class Propagation : std::uint8_t {
+    Mix,     // all of them undefined if any is; op.x says how many bytes of the first source count, 0: all
+    Upward,  // sums and low products: from the lowest undefined bit upwards
+    Either,  // bit by bit: or, xor, not, lop3
+    And,
+    Or,  // ... where a defined 0, or 1, decides
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightSigned,
+    FunnelLeft,
+    FunnelRight,
+    Extract,
+    Insert,  // bfe, bfi
+    Choose,  // c ? a : b
+    Pack,    // a in the low half, b in the high half
+    ZeroExtend,
+    SignExtend,  // of the low op.x bytes
+    Permute,     // prmt
+    Use,         // a finding: op.x is a DefinedUse
+};
+enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, Atomic, Print, Call, Store, Shuffle };
+
+/// Before an op: d is the Propagation, a and b are the sets of fields that the op reads and writes, c the bytes of each
+/// field's value, 4 bits each (0: a predicate).
+Handler select_definedness();
+/// Before a load or store: d is the set of fields that are its elements, a the Space, b the bytes of an element, c
+/// those of the address, x whether elements are numbers, of which no part is padding.
+Handler select_definedness_of_load();
+Handler select_definedness_of_store();
+
+/// The masks of the register at a place of the frame, the lowest byte first.
+inline std::uint32_t* undefined_at(const Warp* w, std::uint32_t offset) {
+    const std::uint32_t predicates = w->predicate_bytes;
+    return w->undefined + (offset < predicates ? offset / 4 : predicates / 4 + (offset - predicates) / 32);
+}
+
+/// A register becomes defined (or not) in some lanes; bytes is 0 for a predicate.
+inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t bytes, std::uint32_t lanes, bool to) {
+    std::uint32_t* const masks = undefined_at(w, offset);
+    for (std::uint32_t k = 0; k < (bytes ? bytes : 1); ++k) masks[k] = to ? masks[k] | lanes : masks[k] & ~lanes;
+}
+
+/// What a shuffle takes from lane sources[i] of register op.a is undefined where that is, or where the lane is not
+/// among `there[i]`.
+void shuffle_definedness(const Op* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
+                         const std::uint32_t* there);
+
+/// In plain code: the warp goes on at this op in the checked code.
+inline const Op* go_on_checked(const Op* op, Warp* w, std::uint32_t mask) {
+    w->leave = Leave::Recheck;
+    w->pc = w->index_of(op);
+    w->mask = mask;
+    return nullptr;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floating-point arithmetic in f16, bf16, f32 and f64, and in two f16 or bf16 in one register. To nearest is the loop
+// over the scalar line; the other roundings set the host's rounding mode around it, once per warp instruction. `.ftz`
+// flushes operands and result to a zero of their sign, as a step of its own.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/emulator/ops/float.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target
+#include "runtime/emulator/ops/lanes.inl"
+
+#include <cfenv>
+
+HWY_BEFORE_NAMESPACE();
+namespace ikat::emulator {
+namespace HWY_NAMESPACE {
+
+using u32 = std::uint32_t;
+
+template <class T>
+HWY_INLINE T flush(T x) {
+    const auto bits = std::bit_cast<u32>(x);
+    return std::bit_cast<float>(bits & (bits & 0x7f800000 ? ~0u : 0x80000000u));
+}
+
+template <class F>
+struct Flushed {
+    template <class... T>
+    static HWY_INLINE auto apply(T... operands) {
+        return flush(F::apply(flush(operands)...));
+    }
+};
+
+// What semantics.hpp has no line for.
+
+template <class T>
+struct MinNan {
+    static HWY_INLINE T apply(T a, T b) {
+        return sem::wide(a) != sem::wide(a) || sem::wide(b) != sem::wide(b) ? sem::canonical_nan<T>()
+                                                                            : sem::minimum(a, b);
+    }
+};
+template <class T>
+struct MaxNan {
+    static HWY_INLINE T apply(T a, T b) {
+        return sem::wide(a) != sem::wide(a) || sem::wide(b) != sem::wide(b) ? sem::canonical_nan<T>()
+                                                                            : sem::maximum(a, b);
+    }
+};
+template <class T>
+struct Saturate {  // into [0, 1]; a NaN and -0 give +0
+    static HWY_INLINE T apply(T a) {
+        const auto x = sem::wide(a);
+        return x > 0 ? x < 1 ? a : T(1.0) : T(0.0);
+    }
+};
+struct Relu {  // a NaN stays one
+    static HWY_INLINE float apply(float a) { return a < 0 || a == 0 ? 0.0f : a; }
+};
+
+/// The loop of a map without its end, so that the rounding mode can be set around it.
+template <class F, class T, int Operands>
+HWY_NOINLINE void compute(const Op* op, std::byte* frame, std::byte* to) {
+    const T* const a = lanes_at<T>(frame, op->a);
+    const T* const b = lanes_at<T>(frame, op->b);
+    const T* const c = lanes_at<T>(frame, op->c);
+    T* const d = lanes_at<T>(to, 0);
+    IKAT_EACH_LANE(i) {
+        if constexpr (Operands == 1)
+            d[i] = F::apply(a[i]);
+        else if constexpr (Operands == 2)
+            d[i] = F::apply(a[i], b[i]);
+        else
+            d[i] = F::apply(a[i], b[i], c[i]);
+    }
+}
+
+template <class F, class T, int Operands, Rounding Mode>
+IKAT_HANDLER(rounded) {
+    constexpr int mode = Mode == Rounding::Zero ? FE_TOWARDZERO : Mode == Rounding::Down ? FE_DOWNWARD : FE_UPWARD;
+    std::fesetround(mode);
+    compute<F, T, Operands>(op, frame, w->scratch);
+    std::fesetround(FE_TONEAREST);
+    return blend_and_continue<sizeof(T)>(op, w, frame, mask);
+}
+
+template <class F, class T, int Operands>
+Handler with_mode(Rounding rounding) {
+    switch (rounding) {
+        case Rounding::Zero: return rounded<F, T, Operands, Rounding::Zero>;
+        case Rounding::Down: return rounded<F, T, Operands, Rounding::Down>;
+        case Rounding::Up: return rounded<F, T, Operands, Rounding::Up>;
+        case Rounding::Nearest: break;
+    }
+    if constexpr (Operands == 1)
+        return map1<F, T, T>;
+    else if constexpr (Operands == 2)
+        return map2<F, T, T, T>;
+    else
+        return map3<F, T, T, T, T>;
+}
+
+template <class F, class T, int Operands, bool Rounds>
+Handler with_flush(bool ftz, Rounding rounding) {
+    if (!Rounds) rounding = Rounding::Nearest;
+    if constexpr (!std::is_same_v<T, double>)
+        if (ftz) {
+            if constexpr (Rounds) return with_mode<Flushed<F>, T, Operands>(rounding);
+            return with_mode<Flushed<F>, T, Operands>(Rounding::Nearest);
+        }
+    return with_mode<F, T, Operands>(rounding);
+}
+
+template <const auto& Line, class T>
+using M = Meaning<Line, T>;
+
+template <class T>
+Handler for_number(Operation operation, bool ftz, Rounding rounding) {
+    switch (operation) {
+        case Operation::Add: return with_flush<M<sem::Add, T>, T, 2, true>(ftz, rounding);
+        case Operation::Sub: return with_flush<M<sem::Sub, T>, T, 2, true>(ftz, rounding);
+        case Operation::Mul: return with_flush<M<sem::Mul, T>, T, 2, true>(ftz, rounding);
+        case Operation::Fma: return with_flush<M<sem::Fma, T>, T, 3, true>(ftz, rounding);
+        case Operation::Neg: return with_flush<M<sem::Neg, T>, T, 1, false>(ftz, rounding);
+        case Operation::Abs: return with_flush<M<sem::Abs, T>, T, 1, false>(ftz, rounding);
+        case Operation::Min: return with_flush<M<sem::Min, T>, T, 2, false>(ftz, rounding);
+        case Operation::Max: return with_flush<M<sem::Max, T>, T, 2, false>(ftz, rounding);
+        case Operation::MinNan: return with_flush<MinNan<T>, T, 2, false>(ftz, rounding);
+        case Operation::MaxNan: return with_flush<MaxNan<T>, T, 2, false>(ftz, rounding);
+        case Operation::Saturate: return map1<Saturate<T>, T, T>;
+        default: return nullptr;
+    }
+}
+
+template <class T>
+Handler for_wide_number(Operation operation, bool ftz, Rounding rounding) {
+    switch (operation) {
+        case Operation::Div: return with_flush<M<sem::Div, T>, T, 2, true>(ftz, rounding);
+        case Operation::Sqrt: return with_flush<M<sem::Sqrt, T>, T, 1, true>(ftz, rounding);
+        case Operation::Rcp: return with_flush<M<sem::Rcp, T>, T, 1, true>(ftz, rounding);
+        case Operation::Rsqrt: return with_flush<M<sem::Rsqrt, T>, T, 1, false>(ftz, rounding);
+        case Operation::Copysign: return map2<M<sem::CopySign, T>, T, T, T>;
+        default: return for_number<T>(operation, ftz, rounding);
+    }
+}
+
+Handler for_single(Operation operation, bool ftz) {
+    switch (operation) {
+        case Operation::Exp2: return with_flush<M<sem::Exp2, float>, float, 1, false>(ftz, {});
+        case Operation::Log2: return with_flush<M<sem::Log2, float>, float, 1, false>(ftz, {});
+        case Operation::Sin: return with_flush<M<sem::Sin, float>, float, 1, false>(ftz, {});
+        case Operation::Cos: return with_flush<M<sem::Cos, float>, float, 1, false>(ftz, {});
+        case Operation::Tanh: return map1<M<sem::Tanh, float>, float, float>;
+        case Operation::Relu: return map1<Relu, float, float>;
+        default: return nullptr;
+    }
+}
+
+template <class T, u32 Mode>
+IKAT_HANDLER(test) {
+    const T* const a = lanes_at<T>(frame, op->a);
+    u32 lanes = 0;
+    for (unsigned i = 0; i < warp_size; ++i) lanes |= u32(sem::test_float(a[i], Mode)) << i;
+    u32* const d = reinterpret_cast<u32*>(frame + op->d);
+    *d = (*d & ~mask) | (lanes & mask);
+    IKAT_NEXT;
+}
+template <class T>
+Handler test_of(u32 mode) {
+    constexpr Handler by_mode[] = {test<T, 0>, test<T, 1>, test<T, 2>, test<T, 3>, test<T, 4>, test<T, 5>};
+    return by_mode[mode];
+}
+Handler choose_test(Type type, u32 mode) { return type == Type::F32 ? test_of<float>(mode) : test_of<double>(mode); }
+
+// ---- f16 and bf16: widened, computed in f32, rounded once more. For + - * that is one rounding (24 bits are enough),
+// min, max, neg and abs are exact, and fma gives an f32 that is odd where it is inexact.
+
+struct Half {
+    static constexpr u32 exponent = 0x7c00;
+    static constexpr float smallest_normal = 0x1p-14f;
+    static HWY_INLINE void widen(const u32* cells, int shift, float* to) { widen_halves(cells, shift, to); }
+    static HWY_INLINE void narrow(const float* from, u32* cells) { narrow_to_halves(from, cells); }
+    static HWY_INLINE float fma(float a, float b, float c) {
+        const float product = a * b;  // 22 bits: exact
+        const float sum = product + c, shadow = sum - product;
+        const float error = (product - (sum - shadow)) + (c - shadow);
+        const u32 bits = std::bit_cast<u32>(sum);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000;
+        const u32 step = (error > 0) == (sum > 0) ? 1u : ~0u;
+        return std::bit_cast<float>(finite && error != 0 && !(bits & 1) ? bits + step : bits);
+    }
+};
+struct Brain {
+    static constexpr u32 exponent = 0x7f80;
+    static constexpr float smallest_normal = 0x1p-126f;
+    static HWY_INLINE void widen(const u32* cells, int shift, float* to) { widen_brains(cells, shift, to); }
+    static HWY_INLINE void narrow(const float* from, u32* cells) { narrow_to_brains(from, cells); }
+    /// The product has the range of f64. What the sum and its f32 leave out has a sign: that of the larger, if any.
+    static HWY_INLINE float fma(float a, float b, float c) {
+        const double product = double(a) * double(b), addend = c;
+        const double sum = product + addend, shadow = sum - product;
+        const double error = (product - (sum - shadow)) + (addend - shadow);
+        const float near = float(sum);
+        const double rest = sum - double(near);
+        const double left_out = rest != 0 ? rest : error;
+        const u32 bits = std::bit_cast<u32>(near);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000 && sum - sum == 0;
+        const u32 step = (left_out > 0) == (sum > 0) ? 1u : ~0u;
+        return std::bit_cast<float>(finite && left_out != 0 && !(bits & 1) ? bits + step : bits);
+    }
+};
+template <class Format>
+struct SmallFma {
+    static HWY_INLINE float apply(float a, float b, float c) { return Format::fma(a, b, c); }
+};
+
+/// The number at `shift` in each register.
+template <class F, class Format, int Operands, bool Ftz>
+HWY_INLINE void compute_small(const Op* op, Warp* w, std::byte* frame, int shift, u32* to) {
+    float* const a = reinterpret_cast<float*>(w->staging);
+    const auto take = [&](std::uint32_t from, float* x) {
+        Format::widen(lanes_at<u32>(frame, from), shift, x);
+        if constexpr (Ftz)
+            IKAT_EACH_LANE(i) x[i] = std::abs(x[i]) < Format::smallest_normal ? std::copysign(0.0f, x[i]) : x[i];
+    };
+    float *const b = a + warp_size, *const c = b + warp_size;
+    take(op->a, a);
+    if (Operands > 1) take(op->b, b);
+    if (Operands > 2) take(op->c, c);
+    IKAT_EACH_LANE(i) {
+        if constexpr (Operands == 1)
+            a[i] = F::apply(a[i]);
+        else if constexpr (Operands == 2)
+            a[i] = F::apply(a[i], b[i]);
+        else
+            a[i] = F::apply(a[i], b[i], c[i]);
+    }
+    Format::narrow(a, to);
+    if constexpr (Ftz) IKAT_EACH_LANE(i) to[i] = to[i] & Format::exponent ? to[i] : to[i] & 0x8000;
+}
+
+template <class F, class Format, int Operands, bool Ftz>
+IKAT_HANDLER(on_small) {
+    IKAT_RESULT(u32);
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 0, d);
+    IKAT_FINISH(u32);
+}
+
+template <class F, class Format, int Operands, bool Ftz>
+IKAT_HANDLER(on_pair) {
+    u32* const low = reinterpret_cast<u32*>(w->addresses);
+    u32* const high = low + warp_size;
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 0, low);
+    compute_small<F, Format, Operands, Ftz>(op, w, frame, 16, high);
+    IKAT_RESULT(u32);
+    IKAT_EACH_LANE(i) d[i] = low[i] | high[i] << 16;
+    IKAT_FINISH(u32);
+}
+
+/// bf16 has .ftz in ex2 alone.
+template <class F, class Format, int Operands, bool Flushes = std::is_same_v<Format, Half>>
+Handler small_handler(bool pair, bool ftz) {
+    if constexpr (Flushes)
+        if (ftz) return pair ? on_pair<F, Format, Operands, true> : on_small<F, Format, Operands, true>;
+    return pair ? on_pair<F, Format, Operands, false> : on_small<F, Format, Operands, false>;
+}
+
+template <class Format>
+Handler for_small(Operation operation, bool pair, bool ftz) {
+    switch (operation) {
+        case Operation::Add: return small_handler<M<sem::Add, float>, Format, 2>(pair, ftz);
+        case Operation::Sub: return small_handler<M<sem::Sub, float>, Format, 2>(pair, ftz);
+        case Operation::Mul: return small_handler<M<sem::Mul, float>, Format, 2>(pair, ftz);
+        case Operation::Fma: return small_handler<SmallFma<Format>, Format, 3>(pair, ftz);
+        case Operation::Neg: return small_handler<M<sem::Neg, float>, Format, 1>(pair, ftz);
+        case Operation::Abs: return small_handler<M<sem::Abs, float>, Format, 1>(pair, ftz);
+        case Operation::Min: return small_handler<M<sem::Min, float>, Format, 2>(pair, ftz);
+        case Operation::Max: return small_handler<M<sem::Max, float>, Format, 2>(pair, ftz);
+        case Operation::MinNan: return small_handler<MinNan<float>, Format, 2>(pair, ftz);
+        case Operation::MaxNan: return small_handler<MaxNan<float>, Format, 2>(pair, ftz);
+        case Operation::Saturate: return small_handler<Saturate<float>, Format, 1>(pair, ftz);
+        case Operation::Relu: return small_handler<Relu, Format, 1>(pair, ftz);
+        case Operation::Exp2: return small_handler<M<sem::Exp2, float>, Format, 1, true>(pair, ftz);
+        case Operation::Tanh: return small_handler<M<sem::Tanh, float>, Format, 1>(pair, ftz);
+        default: return nullptr;
+    }
+}
+
+#if HWY_NATIVE_FMA
+constexpr Handler single_fma = map3<M<sem::Fma, float>, float, float, float, float>;
+
+/// Those of an outer product have the first factor in common, which is kept as long as it is the same.
+IKAT_HANDLER(fma_run) {
+    if (HWY_UNLIKELY(mask != all_lanes)) return single_fma(op, w, frame, mask);
+    const hn::ScalableTag<float> v;
+    constexpr unsigned lanes = hn::MaxLanes(v), parts = warp_size / lanes;
+    const auto nan = hn::Set(v, sem::canonical_nan<float>());
+    const Op* const end = op + op->y;
+    while (op != end) {
+        const u32 common = op->a;
+        hn::Vec<decltype(v)> a[parts];
+        for (unsigned k = 0; k < parts; ++k) a[k] = hn::Load(v, lanes_at<float>(frame, common) + k * lanes);
+        do {
+            const float* const b = lanes_at<float>(frame, op->b);
+            const float* const c = lanes_at<float>(frame, op->c);
+            float* const d = lanes_at<float>(frame, op->d);
+            for (unsigned k = 0; k < parts; ++k) {
+                const auto x = hn::MulAdd(a[k], hn::Load(v, b + k * lanes), hn::Load(v, c + k * lanes));
+                hn::Store(hn::IfThenElse(hn::Eq(x, x), x, nan), v, d + k * lanes);
+            }
+        } while (++op != end && op->a == common);
+    }
+    IKAT_CONTINUE(0);
+}
+Handler choose_run(Handler of) { return of == single_fma ? fma_run : nullptr; }
+#else
+Handler choose_run(Handler) { return nullptr; }
+#endif
+
+Handler choose_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    switch (type) {
+        case Type::F16:
+        case Type::F16x2: return for_small<Half>(operation, type == Type::F16x2, ftz);
+        case Type::BF16:
+        case Type::BF16x2: return for_small<Brain>(operation, type == Type::BF16x2, ftz);
+        case Type::F32:
+            if (const Handler handler = for_single(operation, ftz)) return handler;
+            return for_wide_number<float>(operation, ftz, rounding);
+        case Type::F64: return for_wide_number<double>(operation, ftz, rounding);
+        default: return nullptr;
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ikat::emulator {
+HWY_EXPORT(choose_float);
+HWY_EXPORT(choose_run);
+HWY_EXPORT(choose_test);
+Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding) {
+    return HWY_DYNAMIC_DISPATCH(choose_float)(operation, type, ftz, rounding);
+}
+Handler select_run(Handler of) { return HWY_DYNAMIC_DISPATCH(choose_run)(of); }
+Handler select_test(Type type, std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_test)(type, mode); }
+}  // namespace ikat::emulator
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers by what they do. Each family's file is compiled once per instruction set (through Highway's
+// foreach_target); the functions here choose among what this machine has, when a kernel is decoded. All return nullptr
+// for a combination PTX does not have, and the decoder says so with the line.
+#pragma once
+#include "codegen/ir/type.hpp"
+#include "runtime/emulator/machine/machine.hpp"
+
+namespace ikat::emulator {
+
+using ir::Type;
+
+/// d = f(a, b, c) lane by lane.
+enum class Operation : std::uint8_t {
+    // integers and floats
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    Rem,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    // integers
+    MulHi,
+    MulWide,
+    MadHi,
+    MadWide,
+    Mul24,
+    Mul24Hi,
+    Mad24,
+    Mad24Hi,
+    Sad,
+    // bits
+    And,
+    Or,
+    Xor,
+    Not,
+    Shl,
+    Shr,
+    ShiftPairLeft,
+    ShiftPairRight,
+    Popc,
+    Clz,
+    Bfind,
+    BfindShift,
+    Brev,
+    Bfe,
+    Bfi,
+    Bmsk,
+    Lop3,
+    Dp4a,
+    Dp2a,
+    // floats
+    Sqrt,
+    Rcp,
+    Rsqrt,
+    Exp2,
+    Log2,
+    Sin,
+    Cos,
+    Tanh,
+    MinNan,
+    MaxNan,
+    Saturate,
+    Relu,
+    Copysign,
+};
+
+/// Shl to ShiftPairRight take their amount from b (c for pairs) as 32 bits. Lop3 takes its table and Dp4a and Dp2a
+/// their form from op.x (DotSignedA …). MulWide and MadWide give the type of twice the bits.
+Handler select_integer(Operation operation, Type type);
+inline constexpr std::uint32_t DotSignedA = 1, DotSignedB = 2, DotHigh = 4;
+/// prmt in the mode ir::Op::PermuteBytes numbers.
+Handler select_permute(std::uint32_t mode);
+/// testp in the mode ir::Op::TestFloat numbers: predicate d = test of a.
+Handler select_test(Type type, std::uint32_t mode);
+
+/// Rounding other than to nearest: for + - * / fma sqrt and rcp of f32 and f64. Packed types: both lanes of a register.
+Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);
+
+/// One that does the work of y ops of this one that follow each other, none of which writes the a of a later one, or
+/// nullptr. If lanes are missing it does its own alone.
+Handler select_run(Handler of);
+
+enum class Comparison : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
+/// Predicate d = a ? b.
+Handler select_compare(Comparison comparison, Type type, bool ftz);
+/// d = c ? a : b, c a predicate, for registers of 4 or 8 bytes.
+Handler select_choose(unsigned bytes);
+
+/// d = a converted. `special`: op.x says how (see below); else as the plain PTX instruction of that rounding.
+Handler select_convert(Type to, Type from, Rounding rounding, bool special);
+/// The bits of op.x of a conversion above its rounding.
+inline constexpr std::uint32_t RoundToIntegral = 4, SaturateResult = 8, FlushSubnormals = 16, ReluResult = 32,
+                               FiniteResult = 64;
+/// d = a: the bits of a register of 4 or 8 bytes; the low bits of a wider one, or zero-extended from a narrower one.
+Handler select_move(unsigned to_bytes, unsigned from_bytes);
+/// d of 4 or 8 bytes = a in its low half, b in its high half.
+Handler select_pack(unsigned bytes);
+/// d = literal x (and y above it, for 8 bytes).
+Handler select_literal(unsigned bytes);
+
+/// Of vectors of `count` elements (1, 2 or 4) of `bytes` each, at address a (a register of 4 or 8 bytes) + x. Elements
+/// are d, b, c, y. Loads leave the bits above an element of less than 4 bytes zero.
+Handler select_load(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
+Handler select_store(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
+/// d = the parameter at byte x, the same for all lanes.
+Handler select_load_parameter(unsigned bytes);
+
+enum class Atomic : std::uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareSwap };
+/// d = old value at address a + x; then operands b and c (the new value of CompareSwap). op.y is the Space.
+Handler select_atomic(Atomic atomic, Type type);
+/// Of 128 bits, in three steps: operands b and c (the words that are written) are put aside; those at address a + x
+/// are exchanged, if `compares` only where they are b and c; d and b become the old words. op.y is the Space.
+Handler put_aside_wide_atomic();
+Handler select_wide_atomic(bool compares);
+Handler take_wide_atomic();
+
+/// "AVX3", "AVX2", ...
+std::string_view target_name();
+
+}  // namespace ikat::emulator

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// malloc and free of kernels: each allocation is a buffer of its own, so that an access beyond it, or after free, is
+// found. As on a device, the heap has 8 MiB and lasts from one launch to the next.
+#include <bit>
+
+#include "runtime/emulator/machine/memory.hpp"
+#include "runtime/emulator/ops/control.hpp"
+
+namespace ikat::emulator {
+
+const Op* heap_allocate(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    const auto* const bytes = reinterpret_cast<const std::uint64_t*>(frame + op->a);
+    auto* const d = reinterpret_cast<std::uint64_t*>(frame + op->d);
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        d[lane] = w->memory->allocate_on_heap(bytes[lane]);
+    }
+    IKAT_NEXT;
+}
+
+const Op* heap_free(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        if (addresses[lane] && !w->memory->release_on_heap(addresses[lane]))
+            return fail(w, op,
+                        {.kind = Fault::Kind::Text,
+                         .lane = lane,
+                         .message = "free of an address that malloc did not give, or that was freed before",
+                         .hint = "free what malloc returned, once"});
+    }
+    IKAT_NEXT;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer arithmetic and bits.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/emulator/ops/integer.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target
+#include "runtime/emulator/ops/lanes.inl"
+
+HWY_BEFORE_NAMESPACE();
+namespace ikat::emulator {
+namespace HWY_NAMESPACE {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+
+template <class T>
+using Double = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, s32, u32>, sem::Wide<T>>;
+
+// What semantics.hpp has no line for, or one with a mode: here it is a constant.
+
+template <class T>
+struct MulHi {
+    static HWY_INLINE T apply(T a, T b) {
+        if constexpr (sizeof(T) == 2)
+            return T((Double<T>(a) * Double<T>(b)) >> 16);
+        else
+            return sem::MulHi.template operator()<T>(a, b);
+    }
+};
+template <class T>
+struct MadHi {
+    static HWY_INLINE T apply(T a, T b, T c) { return T(sem::wrap(MulHi<T>::apply(a, b)) + sem::wrap(c)); }
+};
+template <class T>
+struct MulWide {
+    static HWY_INLINE Double<T> apply(T a, T b) { return Double<T>(sem::wrap(Double<T>(a)) * sem::wrap(Double<T>(b))); }
+};
+template <class T>
+struct MadWide {
+    static HWY_INLINE Double<T> apply(T a, T b, Double<T> c) {
+        return Double<T>(sem::wrap(Double<T>(a)) * sem::wrap(Double<T>(b)) + sem::wrap(c));
+    }
+};
+template <class T, bool High>
+struct Mul24 {
+    static HWY_INLINE T apply(T a, T b) { return sem::multiply24(a, b, High); }
+};
+template <class T, bool High>
+struct Mad24 {
+    static HWY_INLINE T apply(T a, T b, T c) { return T(u32(sem::multiply24(a, b, High)) + u32(c)); }
+};
+template <u32 Mode>
+struct ShiftPair {  // amounts that wrap were masked by the decoder
+    static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return sem::funnel_shift(low, high, n, Mode); }
+};
+template <u32 Mode>
+struct Permute {
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 selector) { return sem::permute_bytes(a, b, selector, Mode); }
+};
+struct Bmsk {  // b ones beginning at bit a, clamped
+    static HWY_INLINE u32 apply(u32 position, u32 length) {
+        if (position >= 32) return 0;
+        return (length >= 32 ? ~0u : (1u << length) - 1) << position;
+    }
+};
+template <class T>
+IKAT_HANDLER(bit_field_insert) {  // a into b at position c, of length in register x
+    const T* const a = lanes_at<T>(frame, op->a);
+    const T* const b = lanes_at<T>(frame, op->b);
+    const u32* const c = lanes_at<u32>(frame, op->c);
+    const u32* const length = lanes_at<u32>(frame, op->x);
+    IKAT_RESULT(T);
+    IKAT_EACH_LANE(i) d[i] = sem::insert_bits(a[i], b[i], c[i], length[i]);
+    IKAT_FINISH(T);
+}
+
+IKAT_HANDLER(lop3) {
+    const u32* const a = lanes_at<u32>(frame, op->a);
+    const u32* const b = lanes_at<u32>(frame, op->b);
+    const u32* const c = lanes_at<u32>(frame, op->c);
+    IKAT_RESULT(u32);
+    const u32 table = op->x;
+    IKAT_EACH_LANE(i) d[i] = sem::logic3(a[i], b[i], c[i], table);
+    IKAT_FINISH(u32);
+}
+
+struct Dot4 {
+    template <class A, class B>
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 c, u32) {
+        return sem::dot4<A, B>(a, b, c);
+    }
+};
+struct Dot2 {
+    template <class A, class B>
+    static HWY_INLINE u32 apply(u32 a, u32 b, u32 c, u32 high) {
+        return sem::dot2<A, B>(a, b, c, high);
+    }
+};
+template <class F, class A, class B>
+HWY_INLINE void dot(const Op* op, std::byte* frame, u32* d) {
+    const u32* const a = lanes_at<u32>(frame, op->a);
+    const u32* const b = lanes_at<u32>(frame, op->b);
+    const u32* const c = lanes_at<u32>(frame, op->c);
+    const u32 high = op->x & DotHigh ? 1 : 0;
+    IKAT_EACH_LANE(i) d[i] = F::template apply<A, B>(a[i], b[i], c[i], high);
+}
+template <class F>
+IKAT_HANDLER(dot_product) {
+    IKAT_RESULT(u32);
+    switch (op->x & (DotSignedA | DotSignedB)) {
+        case 0: dot<F, u32, u32>(op, frame, d); break;
+        case DotSignedA: dot<F, s32, u32>(op, frame, d); break;
+        case DotSignedB: dot<F, u32, s32>(op, frame, d); break;
+        default: dot<F, s32, s32>(op, frame, d);
+    }
+    IKAT_FINISH(u32);
+}
+
+template <const auto& Line, class T>
+constexpr Handler line1 = map1<Meaning<Line, T>, T, T>;
+template <const auto& Line, class T>
+constexpr Handler line2 = map2<Meaning<Line, T>, T, T, T>;
+template <const auto& Line, class T>
+constexpr Handler line3 = map3<Meaning<Line, T>, T, T, T, T>;
+
+/// Operations whose result does not depend on the sign: one handler per width.
+template <class T>
+Handler for_width(Operation operation) {
+    switch (operation) {
+        case Operation::Add: return line2<sem::Add, T>;
+        case Operation::Sub: return line2<sem::Sub, T>;
+        case Operation::Mul: return line2<sem::Mul, T>;
+        case Operation::Fma: return line3<sem::Fma, T>;
+        case Operation::Neg: return line1<sem::Neg, T>;
+        case Operation::And: return line2<sem::And, T>;
+        case Operation::Or: return line2<sem::Or, T>;
+        case Operation::Xor: return line2<sem::Xor, T>;
+        case Operation::Not: return line1<sem::Not, T>;
+        case Operation::Shl: return map2<Meaning<sem::Shl, T>, T, T, u32>;
+        default: break;
+    }
+    if constexpr (sizeof(T) >= 4) switch (operation) {
+            case Operation::Popc: return map1<Meaning<sem::PopCount, T>, u32, T>;
+            case Operation::Clz: return map1<Meaning<sem::LeadingZeros, T>, u32, T>;
+            case Operation::Brev: return line1<sem::ReverseBits, T>;
+            case Operation::Bfi: return bit_field_insert<T>;
+            default: break;
+        }
+    return nullptr;
+}
+
+template <class T>
+Handler for_type(Operation operation) {
+    switch (operation) {
+        case Operation::Div: return line2<sem::Div, T>;
+        case Operation::Rem: return line2<sem::Rem, T>;
+        case Operation::Abs: return line1<sem::Abs, T>;
+        case Operation::Min: return line2<sem::Min, T>;
+        case Operation::Max: return line2<sem::Max, T>;
+        case Operation::Shr: return map2<Meaning<sem::Shr, T>, T, T, u32>;
+        case Operation::MulHi: return map2<MulHi<T>, T, T, T>;
+        case Operation::MadHi: return map3<MadHi<T>, T, T, T, T>;
+        case Operation::Sad: return line3<sem::Sad, T>;
+        default: break;
+    }
+    if constexpr (sizeof(T) >= 4) switch (operation) {
+            case Operation::Bfe: return map3<Meaning<sem::ExtractBits, T>, T, T, u32, u32>;
+            case Operation::Bfind: return map1<Meaning<sem::HighestBit, T>, u32, T>;
+            case Operation::BfindShift: return map1<Meaning<sem::HighestBitShift, T>, u32, T>;
+            default: break;
+        }
+    if constexpr (sizeof(T) <= 4) switch (operation) {
+            case Operation::MulWide: return map2<MulWide<T>, Double<T>, T, T>;
+            case Operation::MadWide: return map3<MadWide<T>, Double<T>, T, T, Double<T>>;
+            default: break;
+        }
+    if constexpr (sizeof(T) == 4) switch (operation) {
+            case Operation::Mul24: return map2<Mul24<T, false>, T, T, T>;
+            case Operation::Mul24Hi: return map2<Mul24<T, true>, T, T, T>;
+            case Operation::Mad24: return map3<Mad24<T, false>, T, T, T, T>;
+            case Operation::Mad24Hi: return map3<Mad24<T, true>, T, T, T, T>;
+            default: break;
+        }
+    return for_width<std::make_unsigned_t<T>>(operation);
+}
+
+Handler for_words(Operation operation) {
+    switch (operation) {
+        case Operation::ShiftPairLeft: return map3<ShiftPair<1>, u32, u32, u32, u32>;
+        case Operation::ShiftPairRight: return map3<ShiftPair<3>, u32, u32, u32, u32>;
+        case Operation::Bmsk: return map2<Bmsk, u32, u32, u32>;
+        case Operation::Lop3: return lop3;
+        case Operation::Dp4a: return dot_product<Dot4>;
+        case Operation::Dp2a: return dot_product<Dot2>;
+        default: return nullptr;
+    }
+}
+
+Handler choose_integer(Operation operation, Type type) {
+    switch (type) {
+        case Type::I16: return for_type<s16>(operation);
+        case Type::U16: return for_type<u16>(operation);
+        case Type::I32:
+        case Type::U32:
+            if (const Handler handler = for_words(operation)) return handler;
+            return type == Type::I32 ? for_type<s32>(operation) : for_type<u32>(operation);
+        case Type::I64: return for_type<s64>(operation);
+        case Type::U64: return for_type<u64>(operation);
+        default: return nullptr;
+    }
+}
+
+Handler choose_permute(u32 mode) {
+    constexpr Handler by_mode[] = {map3<Permute<0>, u32, u32, u32, u32>, map3<Permute<1>, u32, u32, u32, u32>,
+                                   map3<Permute<2>, u32, u32, u32, u32>, map3<Permute<3>, u32, u32, u32, u32>,
+                                   map3<Permute<4>, u32, u32, u32, u32>, map3<Permute<5>, u32, u32, u32, u32>,
+                                   map3<Permute<6>, u32, u32, u32, u32>};
+    return by_mode[mode];
+}
+
+const char* name_of_target() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace ikat::emulator
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace ikat::emulator {
+HWY_EXPORT(choose_integer);
+HWY_EXPORT(choose_permute);
+HWY_EXPORT(name_of_target);
+Handler select_integer(Operation operation, Type type) { return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type); }
+Handler select_permute(std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_permute)(mode); }
+std::string_view target_name() { return HWY_DYNAMIC_DISPATCH(name_of_target)(); }
+}  // namespace ikat::emulator
+#endif
