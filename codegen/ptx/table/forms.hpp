@@ -41,7 +41,7 @@
 namespace ikat::nvptx {
 
 struct Group {
-    std::vector<std::string_view> alternatives;  // without dots
+    std::span<const std::string_view> alternatives;  // without dots
     bool optional = false;
     bool rest = false;  // *
     char slot = 0;      // what stands after ':'
@@ -59,8 +59,8 @@ struct OperandRule {
 /// A row, read.
 struct Form {
     Opcode opcode = Opcode::Unknown;
-    std::vector<Group> groups;
-    std::vector<OperandRule> operands;
+    std::span<const Group> groups;
+    std::span<const OperandRule> operands;
     Feature feature = Feature::None;
 };
 
@@ -107,50 +107,5 @@ Match match(const Module& module, const Instruction& instruction);
 /// What the modifiers of an instruction and its form need.
 void add_features(const Module& module, const Instruction& instruction, const Match& match,
                   std::vector<Feature>& features);
-
-namespace table {
-
-/// An opcode by its name, which has to be in opcodes.def.
-struct Stem {
-    Opcode opcode = Opcode::Unknown;
-
-    constexpr Stem() = default;
-    consteval Stem(const char* name) : opcode(find_opcode(name)) {
-        if (opcode == Opcode::Unknown) throw "opcodes.def does not have it";
-    }
-};
-
-/// A row of the table, as it is written.
-struct Row {
-    Stem stem;
-    std::string_view modifiers = "";
-    std::string_view operands = "";
-    Feature feature = Feature::None;
-};
-
-struct Set {
-    std::string_view name, alternatives;
-};
-struct ModifierFeature {
-    std::string_view modifier;
-    Feature feature;
-    Stem stem{};  // on this opcode; on any if unknown
-};
-
-/// The table is written in parts, a file each; sets and lists are known in all of them.
-struct Part {
-    std::span<const Set> sets;   // $name
-    std::span<const Set> lists;  // @name
-    std::span<const Row> rows;
-};
-Part scalar_part();  // scalar.cpp: arithmetic, memory, control flow
-Part media_part();   // media.cpp: video, textures, surfaces
-Part async_part();   // async.cpp: barriers in memory, bulk copies, clusters
-Part matrix_part();  // matrix.cpp
-Part tensor_part();  // tensor.cpp: tcgen05
-std::span<const Part> parts();
-std::span<const ModifierFeature> features();  // of modifiers by themselves
-
-}  // namespace table
 
 }  // namespace ikat::nvptx

@@ -1,119 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the rows of the table, each opcode's once, and holds instructions against them.
+// Holds instructions against the forms of their opcode.
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <mutex>
 
 #include "codegen/ptx/table/forms.hpp"
-#include "codegen/support/diagnostic.hpp"
+#include "codegen/ptx/table/forms/modifiers.hpp"
 
 namespace ikat::nvptx {
 namespace {
-
-static_assert(std::ranges::is_sorted(opcode_rows::rows, {}, &OpcodeInfo::name), "find_opcode halves the table");
-
-/// Takes what stands before the separator off the front of text.
-std::string_view take(std::string_view& text, char separator) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    const std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return part;
-}
-
-bool drop_suffix(std::string_view& text, char suffix) {
-    if (!text.ends_with(suffix)) return false;
-    text.remove_suffix(1);
-    return true;
-}
-
-/// The set or the list of groups of that name, in whichever part of the table it stands.
-std::string_view named(std::span<const table::Set> table::Part::*sets, std::string_view name) {
-    for (const table::Part& part : table::parts())
-        for (const table::Set& set : part.*sets)
-            if (set.name == name) return set.alternatives;
-    IKAT_ASSERT(false, "the opcode table has no set called " + std::string(name));
-    return {};
-}
-
-/// "$round|approx?" or "f32|f64:t"
-Group read_group(std::string_view text) {
-    Group group;
-    if (text.size() > 2 && text[text.size() - 2] == ':' && text[text.size() - 3] != ':') {
-        group.slot = text.back();
-        text.remove_suffix(2);
-    }
-    group.optional = drop_suffix(text, '?');
-    group.rest = text == "*";
-    while (!text.empty()) {
-        std::string_view word = take(text, '|');
-        if (!word.starts_with('$')) {
-            group.alternatives.push_back(word);
-            continue;
-        }
-        for (std::string_view set = named(&table::Part::sets, word.substr(1)); !set.empty();)
-            group.alternatives.push_back(take(set, '|'));
-    }
-    return group;
-}
-
-void read_groups(std::string_view text, std::vector<Group>& groups) {
-    while (!text.empty()) {
-        const std::string_view word = take(text, ' ');
-        if (word.starts_with('@'))
-            read_groups(named(&table::Part::lists, word.substr(1)), groups);
-        else
-            groups.push_back(read_group(word));
-    }
-}
-
-/// "s:t", "r:b64?", "o:t|q", "v:b32*4", "r:b64@L2::cache_hint"
-OperandRule read_operand(std::string_view text) {
-    OperandRule rule;
-    if (const std::size_t at = text.find('@'); at != text.npos) {
-        rule.modifier = text.substr(at + 1);
-        text = text.substr(0, at);
-    }
-    rule.optional = drop_suffix(text, '?');
-    if (text.size() > 2 && text[text.size() - 2] == '|') {
-        rule.second = text.back();
-        text.remove_suffix(2);
-    }
-    if (text.size() > 2 && text[text.size() - 2] == '*') {
-        rule.parts = std::uint32_t(text.back() - '0');
-        text.remove_suffix(2);
-    }
-    rule.letter = text[0];
-    if (text.size() > 2) rule.type = text.substr(2);
-    return rule;
-}
-
-Form read_form(const table::Row& row) {
-    Form form{.opcode = row.stem.opcode, .groups = {}, .operands = {}, .feature = row.feature};
-    read_groups(row.modifiers, form.groups);
-    for (std::string_view text = row.operands; !text.empty();) form.operands.push_back(read_operand(take(text, ' ')));
-    return form;
-}
-
-/// The rows of one opcode, which are read when somebody asks for it.
-struct Rows {
-    std::vector<const table::Row*> written{};
-    std::once_flag read{};
-    std::vector<Form> forms{};
-};
-
-/// By opcode.
-class AllRows {
-public:
-    AllRows() {
-        for (const table::Part& part : table::parts())
-            for (const table::Row& row : part.rows) rows_[std::size_t(row.stem.opcode)].written.push_back(&row);
-    }
-    Rows& operator[](Opcode opcode) { return rows_[std::size_t(opcode)]; }
-
-private:
-    std::array<Rows, opcode_count> rows_;
-};
 
 std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
 
@@ -179,13 +73,13 @@ struct Attempt {
 
     void run(std::span<const Name> modifiers) {
         for (Name modifier : modifiers) place(modifier);
-        const std::vector<Group>& groups = match.form->groups;
+        const std::span<const Group> groups = match.form->groups;
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (taken[i] || groups[i].optional || groups[i].rest) continue;
             if (!match.missing) match.missing = &groups[i];
             ++match.problems;
         }
-        const std::vector<OperandRule>& rules = match.form->operands;
+        const std::span<const OperandRule> rules = match.form->operands;
         for (std::size_t i = 0; i < rules.size(); ++i)
             if (!rules[i].modifier.empty() && !has(modifiers, rules[i].modifier)) match.left_out |= 1u << i;
     }
@@ -195,7 +89,7 @@ struct Attempt {
     }
 
     void place(Name modifier) {
-        const std::vector<Group>& groups = match.form->groups;
+        const std::span<const Group> groups = match.form->groups;
         const std::string_view text = without_dot(module.text(modifier));
         bool is_known = false;
         for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -290,15 +184,6 @@ std::size_t fewest_operands(std::span<const OperandRule> rules) {
         std::ranges::count_if(rules, [](const OperandRule& rule) { return !rule.optional && rule.letter != '*'; }));
 }
 
-std::span<const Form> forms_of(Opcode opcode) {
-    static AllRows all;
-    Rows& rows = all[opcode];
-    std::call_once(rows.read, [&] {
-        for (const table::Row* row : rows.written) rows.forms.push_back(read_form(*row));
-    });
-    return rows.forms;
-}
-
 Match match(const Module& module, const Instruction& instruction) {
     Match best;
     std::pair<std::size_t, std::size_t> best_misfit;
@@ -318,7 +203,7 @@ void add_features(const Module& module, const Instruction& instruction, const Ma
                   std::vector<Feature>& features) {
     if (match.form) append(features, match.form->feature);
     for (Name modifier : module.modifiers(instruction.modifiers))
-        for (const table::ModifierFeature& row : table::features())
+        for (const table::ModifierFeature& row : table::feature_of_modifier)
             if (row.modifier == without_dot(module.text(modifier)) &&
                 (row.stem.opcode == Opcode::Unknown || row.stem.opcode == instruction.opcode))
                 append(features, row.feature);

@@ -307,7 +307,7 @@ TEST_CASE("each row of the table can be read, and its first alternatives suit it
             nvptx::Module module;
             std::vector<nvptx::Name> modifiers;
             for (const nvptx::Group& group : form.groups)
-                if (!group.rest) modifiers.push_back(module.intern("." + with_a_number(group.alternatives.at(0))));
+                if (!group.rest) modifiers.push_back(module.intern("." + with_a_number(group.alternatives[0])));
             nvptx::Instruction instruction{.opcode = form.opcode, .modifiers = module.add_modifiers(modifiers)};
             const nvptx::Match match = nvptx::match(module, instruction);
             INFO(nvptx::syntax(form));

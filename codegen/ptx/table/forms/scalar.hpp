@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of opcodes. A new form is one row; forms.hpp tells how a row is read. Each row was tried with ptxas 13.0
 // (tests/unit/ptx/check_test.cpp holds the two against each other).
-#include "codegen/ptx/table/forms.hpp"
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
-namespace {
+namespace ikat::nvptx::table::scalar {
 
-constexpr Set set_table[] = {
+inline constexpr Set sets[] = {
     {"round", "rn|rz|rm|rp"},
     {"whole", "rni|rzi|rmi|rpi"},
     {"int", "u16|s16|u32|s32|u64|s64"},
@@ -32,7 +32,7 @@ constexpr Set set_table[] = {
     {"block", "shared|shared::cta"},
 };
 
-constexpr Set list_table[] = {
+inline constexpr Set lists[] = {
     {"load", "$l1? $l2? L2::cache_hint? $prefetch? v2|v4|v8?:n $stored:t"},
     {"store", "$l1? $l2? L2::cache_hint? v2|v4|v8?:n $stored:t"},
     {"atom", "relaxed|acquire|release|acq_rel? $scope? $atomic? L2::cache_hint?"},
@@ -41,40 +41,10 @@ constexpr Set list_table[] = {
     {"redv", "relaxed|release? $scope? global? L2::cache_hint?"},
 };
 
-constexpr ModifierFeature feature_of_modifier[] = {
-    {"L1::evict_normal", Feature::CacheHints},
-    {"L1::evict_unchanged", Feature::CacheHints},
-    {"L1::evict_first", Feature::CacheHints},
-    {"L1::evict_last", Feature::CacheHints},
-    {"L1::no_allocate", Feature::CacheHints},
-    {"L2::64B", Feature::CacheHints},
-    {"L2::128B", Feature::CacheHints},
-    {"L2::256B", Feature::CachePolicy},
-    {"L2::cache_hint", Feature::CachePolicy},
-    {"shared::cta", Feature::CtaSpace},
-    {"shared::cluster", Feature::Clusters},
-    {"cluster", Feature::Clusters},
-    {"NaN", Feature::NanMinMax},
-    {"xorsign", Feature::XorSignMinMax},
-    {"b128", Feature::Wide128},
-    {"v8", Feature::Wide256, "ld"},
-    {"v8", Feature::Wide256, "st"},
-    {"cta", Feature::CtaSpace, "bar"},
-    {"cta", Feature::CtaSpace, "barrier"},
-    {"acquire", Feature::ClusterOrder, "barrier"},
-    {"release", Feature::ClusterOrder, "barrier"},
-    {"relaxed", Feature::ClusterOrder, "barrier"},
-    {"relaxed", Feature::BarrierRelaxed, "mbarrier"},
-    {"cta_group::1", Feature::BulkCopyPairs, "cp"},
-    {"cta_group::2", Feature::BulkCopyPairs, "cp"},
-    {"acc::f32", Feature::MultimemPrecision},
-    {"sp::ordered_metadata", Feature::MmaOrderedSparse},
-};
-
 using enum Feature;
 
 // clang-format off
-constexpr Row row_table[] = {
+inline constexpr Row rows[] = {
     // Integer and floating-point arithmetic.
     {.stem = "add", .modifiers = "$int:t", .operands = "d:t s:t s:t"},
     {.stem = "add", .modifiers = "sat s32:t", .operands = "d:t s:t s:t"},
@@ -375,15 +345,4 @@ constexpr Row row_table[] = {
 };
 // clang-format on
 
-}  // namespace
-
-Part scalar_part() { return {set_table, list_table, row_table}; }
-
-std::span<const Part> parts() {
-    static const Part all[] = {scalar_part(), media_part(), async_part(), matrix_part(), tensor_part()};
-    return all;
-}
-
-std::span<const ModifierFeature> features() { return feature_of_modifier; }
-
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::nvptx::table::scalar

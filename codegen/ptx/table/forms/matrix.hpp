@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes on matrices that the threads of a warp, or of four warps, hold together.
-#include "codegen/ptx/table/forms.hpp"
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
-namespace {
+namespace ikat::nvptx::table::matrix {
 
-constexpr Set set_table[] = {
+inline constexpr Set sets[] = {
     {"intshape", "m8n8k16|m16n8k16|m16n8k32"},
     {"halfbyteshape", "m8n8k32|m16n8k32|m16n8k64"},
     {"doubleshape", "m8n8k4|m16n8k4|m16n8k8|m16n8k16"},
@@ -30,7 +30,7 @@ constexpr Set set_table[] = {
      "m64n160k64|m64n176k64|m64n192k64|m64n208k64|m64n224k64|m64n240k64|m64n256k64"},
 };
 
-constexpr Set list_table[] = {
+inline constexpr Set lists[] = {
     {"warp", "sync aligned"},
     {"mma", "sync aligned row col"},
     {"sp", "$sparse sync aligned row col"},
@@ -42,7 +42,7 @@ constexpr Set list_table[] = {
 using enum Feature;
 
 // clang-format off
-constexpr Row row_table[] = {
+inline constexpr Row rows[] = {
     // Between registers and shared memory.
     {.stem = "ldmatrix", .modifiers = "@warp m8n8 x1|x2|x4:n trans? $block? b16", .operands = "V:b32 m", .feature = MatrixLoad},
     {.stem = "ldmatrix", .modifiers = "@warp m16n16:n x1|x2:n trans $block? b8", .operands = "V:b32 m", .feature = MatrixBytes},
@@ -123,8 +123,4 @@ constexpr Row row_table[] = {
 };
 // clang-format on
 
-}  // namespace
-
-Part matrix_part() { return {set_table, list_table, row_table}; }
-
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::nvptx::table::matrix

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes on parts of registers (video), and on textures and surfaces, by reference or by handle.
-#include "codegen/ptx/table/forms.hpp"
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
-namespace {
+namespace ikat::nvptx::table::media {
 
 using enum Feature;
 
-constexpr Set set_table[] = {
+inline constexpr Set sets[] = {
     {"secondary", "add|min|max"},
     {"geometry", "1d|2d|3d|a1d|a2d|cube|acube|2dms|a2dms"},
     {"surface", "1d|2d|3d|a1d|a2d"},
@@ -18,14 +18,14 @@ constexpr Set set_table[] = {
     {"surfacequery", "width|height|depth|channel_data_type|channel_order|array_size|memory_layout"},
 };
 
-constexpr Set list_table[] = {
+inline constexpr Set lists[] = {
     {"video", "u32|s32 u32|s32 u32|s32"},
     {"texels", "$geometry:g v4:n u32|s32|f16|f32:t s32|f32"},
     {"halftexels", "$geometry:g v2:n f16x2:t s32|f32"},
 };
 
 // clang-format off
-constexpr Row row_table[] = {
+inline constexpr Row rows[] = {
     // Parts of registers are selected by suffixes of the operands.
     {.stem = "vadd", .modifiers = "@video sat? $secondary?", .operands = "d:b32 s:b32 s:b32 s:b32?"},
     {.stem = "vsub", .modifiers = "@video sat? $secondary?", .operands = "d:b32 s:b32 s:b32 s:b32?"},
@@ -81,8 +81,4 @@ constexpr Row row_table[] = {
 };
 // clang-format on
 
-}  // namespace
-
-Part media_part() { return {set_table, list_table, row_table}; }
-
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::nvptx::table::media

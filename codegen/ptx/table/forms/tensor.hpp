@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // tcgen05: tensor memory and the products of matrices in it. Its addresses have 32 bits.
-#include "codegen/ptx/table/forms.hpp"
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
-namespace {
+namespace ikat::nvptx::table::tensor {
 
-constexpr Set set_table[] = {
+inline constexpr Set sets[] = {
     {"group", "cta_group::1|cta_group::2"},
     {"times", "x1|x2|x4|x8|x16|x32|x64|x128"},
     {"times2", "x1|x2|x4|x8|x16|x32|x64"},
@@ -20,7 +20,7 @@ constexpr Set set_table[] = {
      "collector::b3::discard"},
 };
 
-constexpr Set list_table[] = {
+inline constexpr Set lists[] = {
     {"plain", "$group $plainkind $bufferuse?"},
     {"plain1", "cta_group::1 $plainkind $bufferuse?"},
     {"plain2", "cta_group::2 $plainkind $bufferuse?"},
@@ -35,7 +35,7 @@ constexpr Set list_table[] = {
 using enum Feature;
 
 // clang-format off
-constexpr Row row_table[] = {
+inline constexpr Row rows[] = {
     // Columns of tensor memory, and order.
     {.stem = "tcgen05", .modifiers = "alloc $group sync aligned shared::cta? b32", .operands = "m s:b32", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "dealloc $group sync aligned b32", .operands = "s:b32 s:b32", .feature = Tcgen05},
@@ -85,8 +85,4 @@ constexpr Row row_table[] = {
 };
 // clang-format on
 
-}  // namespace
-
-Part tensor_part() { return {set_table, list_table, row_table}; }
-
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::nvptx::table::tensor

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opcodes whose work goes on while the thread does: copies in the background, barriers in shared memory that count
 // them, clusters of blocks, several memories at once.
-#include "codegen/ptx/table/forms.hpp"
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
 
-namespace ikat::nvptx::table {
-namespace {
+namespace ikat::nvptx::table::async {
 
-constexpr Set set_table[] = {
+inline constexpr Set sets[] = {
     {"near", "cta|cluster"},
     {"done", "mbarrier::complete_tx::bytes"},
     {"dimension", "1d|2d|3d|4d|5d"},
@@ -17,7 +17,7 @@ constexpr Set set_table[] = {
     {"reducible", "u32|u64|s32|s64|b32|b64"},
 };
 
-constexpr Set list_table[] = {
+inline constexpr Set lists[] = {
     {"arrival", "release|relaxed $near"},
     {"test", "acquire|relaxed $near"},
     {"remote", "shared|shared::cta|shared::cluster? b64"},
@@ -33,7 +33,7 @@ constexpr Set list_table[] = {
 using enum Feature;
 
 // clang-format off
-constexpr Row row_table[] = {
+inline constexpr Row rows[] = {
     // Barriers in shared memory. One on another block of the cluster gives no state back.
     {.stem = "mbarrier", .modifiers = "init $block? b64", .operands = "m s:b32", .feature = Barrier64},
     {.stem = "mbarrier", .modifiers = "inval $block? b64", .operands = "m", .feature = Barrier64},
@@ -158,8 +158,4 @@ constexpr Row row_table[] = {
 };
 // clang-format on
 
-}  // namespace
-
-Part async_part() { return {set_table, list_table, row_table}; }
-
-}  // namespace ikat::nvptx::table
+}  // namespace ikat::nvptx::table::async

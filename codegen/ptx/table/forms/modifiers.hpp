@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What modifiers need of the target by themselves.
+#pragma once
+#include "codegen/ptx/table/forms/row.hpp"
+
+namespace ikat::nvptx::table {
+
+inline constexpr ModifierFeature feature_of_modifier[] = {
+    {"L1::evict_normal", Feature::CacheHints},
+    {"L1::evict_unchanged", Feature::CacheHints},
+    {"L1::evict_first", Feature::CacheHints},
+    {"L1::evict_last", Feature::CacheHints},
+    {"L1::no_allocate", Feature::CacheHints},
+    {"L2::64B", Feature::CacheHints},
+    {"L2::128B", Feature::CacheHints},
+    {"L2::256B", Feature::CachePolicy},
+    {"L2::cache_hint", Feature::CachePolicy},
+    {"shared::cta", Feature::CtaSpace},
+    {"shared::cluster", Feature::Clusters},
+    {"cluster", Feature::Clusters},
+    {"NaN", Feature::NanMinMax},
+    {"xorsign", Feature::XorSignMinMax},
+    {"b128", Feature::Wide128},
+    {"v8", Feature::Wide256, "ld"},
+    {"v8", Feature::Wide256, "st"},
+    {"cta", Feature::CtaSpace, "bar"},
+    {"cta", Feature::CtaSpace, "barrier"},
+    {"acquire", Feature::ClusterOrder, "barrier"},
+    {"release", Feature::ClusterOrder, "barrier"},
+    {"relaxed", Feature::ClusterOrder, "barrier"},
+    {"relaxed", Feature::BarrierRelaxed, "mbarrier"},
+    {"cta_group::1", Feature::BulkCopyPairs, "cp"},
+    {"cta_group::2", Feature::BulkCopyPairs, "cp"},
+    {"acc::f32", Feature::MultimemPrecision},
+    {"sp::ordered_metadata", Feature::MmaOrderedSparse},
+};
+
+}  // namespace ikat::nvptx::table
