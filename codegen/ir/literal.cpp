@@ -36,6 +36,16 @@ std::optional<T> number(std::string_view text, auto... base) {
     return out;
 }
 
+/// A conversion to a small float may clamp; a literal says what it means, or is none.
+template <class T>
+std::optional<Word> small_float(double x) {
+    const Word sign = Word{std::signbit(x)} << (T::format.mantissa_bits + T::format.exponent_bits);
+    if (std::isinf(x)) return T::format.no_infinity ? std::nullopt : std::optional(sign | T::format.infinity());
+    const double largest = decode(T::format.beyond() - 1, T::format);
+    if (std::abs(x) > largest + std::ldexp(largest, -T::format.mantissa_bits - 2)) return {};  // half a unit
+    return to_word(T(x));
+}
+
 template <class T>
 std::optional<Word> parse(std::string_view text) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -49,8 +59,12 @@ std::optional<Word> parse(std::string_view text) {
     } else {
         if (text == "nan") return to_word(sem::canonical_nan<T>());
         using Parsed = std::conditional_t<is_small_float<T>, double, T>;
-        if (const auto x = number<Parsed>(text); x && !std::isnan(*x)) return to_word(T(*x));
-        return {};
+        const auto x = number<Parsed>(text);
+        if (!x || std::isnan(*x)) return {};
+        if constexpr (is_small_float<T>)
+            return small_float<T>(*x);
+        else
+            return to_word(*x);
     }
 }
 

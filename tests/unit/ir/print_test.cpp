@@ -101,10 +101,12 @@ TEST_CASE("constants print exactly and read back to the same bits") {
     same(Type::Pred, 1, "true");
 }
 
-TEST_CASE("every f16 reads back from its text") {
-    for (Word bits = 0; bits < 0x10000; ++bits) {
-        if (literal_bits(Type::F16, literal_text(Type::F16, bits)) != bits) FAIL("f16 bits " << bits);
-    }
+TEST_CASE("every small float reads back from its text") {
+    for (const Type type : {Type::F16, Type::BF16, Type::E4M3, Type::E5M2})
+        for (Word value = 0; value < Word{1} << ir::bits(type); ++value) {
+            const std::string text = literal_text(type, value);
+            if (literal_bits(type, text) != value) FAIL(info(type).name << " " << text << " of the bits " << value);
+        }
 }
 
 TEST_CASE("a literal out of its type's range is none") {
@@ -113,6 +115,12 @@ TEST_CASE("a literal out of its type's range is none") {
     CHECK_FALSE(literal_bits(Type::I32, "0x100000000"));
     CHECK_FALSE(literal_bits(Type::F32, "1.5x"));
     CHECK_FALSE(literal_bits(Type::Pred, "1"));
+    CHECK_FALSE(literal_bits(Type::F16, "65536.0"));
+    CHECK_FALSE(literal_bits(Type::E4M3, "465.0"));
+    CHECK_FALSE(literal_bits(Type::E4M3, "inf"));
+    CHECK(literal_bits(Type::E5M2, "-57344.0") == 0xfb);
+    CHECK(literal_bits(Type::E5M2, "-inf") == 0xfc);
+    CHECK_FALSE(literal_bits(Type::E5M2, "-61440.0"));
 }
 
 TEST_CASE("texts are quoted so that they fit on a line") {
