@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/nvptx/emit/emit.hpp"

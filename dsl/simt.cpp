@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ir/format.hpp"
+#include "codegen/ir/text/format.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {

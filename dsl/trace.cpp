@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 #include "dsl/recorder.hpp"
 
 namespace ikat::trace {

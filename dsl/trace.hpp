@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <source_location>
 
-#include "codegen/ir/evaluate.hpp"
-#include "codegen/ir/memory.hpp"
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/evaluate.hpp"
+#include "codegen/ir/op/memory.hpp"
+#include "codegen/ir/op/op.hpp"
 
 namespace ikat::trace {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
 

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/ir/literal.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/literal.hpp"
+#include "codegen/ir/text/print.hpp"
 
 namespace ikat::ast {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/ir/evaluate.hpp"
-#include "codegen/ir/memory.hpp"
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/evaluate.hpp"
+#include "codegen/ir/op/memory.hpp"
+#include "codegen/ir/op/op.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "codegen/ir/cfg.hpp"
-#include "codegen/ir/literal.hpp"
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/literal.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify_rows.hpp"
 #include "codegen/support/dominator_tree.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/ir/literal.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/literal.hpp"
 
 namespace ikat::ir {
 namespace {

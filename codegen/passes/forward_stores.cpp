@@ -13,7 +13,7 @@
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/passes/passes.hpp"
 #include "codegen/passes/replacement.hpp"
 

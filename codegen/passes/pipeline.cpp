@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/passes.hpp"
 

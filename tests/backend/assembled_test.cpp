@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "codegen/compile.hpp"
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tests/catch.hpp"

@@ -6,7 +6,7 @@
 #include "codegen/analysis/liveness.hpp"
 #include "codegen/analysis/ranges.hpp"
 #include "codegen/analysis/uniformity.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/random_ir.hpp"
 #include "tests/fuzz/seeds.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 #include "tests/fuzz/random_ast.hpp"
 
 namespace ikat::test {

@@ -7,7 +7,7 @@
 #include <random>
 #include <type_traits>
 
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 
 namespace ikat::test {
 

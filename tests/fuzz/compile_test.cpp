@@ -3,7 +3,7 @@
 // register for each value, whatever the threads do together; and, without that, as the interpreter of the IR says.
 // IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. What fails is shrunk, and the pass at fault named.
 #include "codegen/compile.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "runtime/device.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/guilty.hpp"

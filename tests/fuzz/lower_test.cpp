@@ -3,7 +3,7 @@
 // IKAT_FUZZ_COUNT and IKAT_FUZZ_SEED say how many, and from which seed on. What fails is shrunk.
 #include "codegen/lower/lower.hpp"
 #include "codegen/ast/ast.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/ast_meaning.hpp"

@@ -8,8 +8,8 @@
 // and the pass at fault named.
 #include <optional>
 
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "tests/catch.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "tests/fuzz/choices.hpp"
 
 namespace ikat::test {

@@ -8,9 +8,9 @@
 #include "codegen/analysis/pressure.hpp"
 #include "codegen/analysis/ranges.hpp"
 #include "codegen/analysis/uniformity.hpp"
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "tools/testing/golden.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What golden files of IR may run: `print` (parse, verify, print again), `verify` (the findings), `locations`.
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "tools/testing/golden.hpp"
 

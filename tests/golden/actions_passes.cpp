@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What golden files of passes may run: `opt simplify,dce` runs those passes, `opt` the whole pipeline, on each function
 // of the input, which is verified before and after each pass.
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "tools/testing/golden.hpp"

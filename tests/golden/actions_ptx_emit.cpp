@@ -3,7 +3,7 @@
 // words: `colouring` for the default allocation (else one register per value, so that an unrelated change does not
 // recolour the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
 #include "codegen/compile.hpp"
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tools/testing/golden.hpp"
 

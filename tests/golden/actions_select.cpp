@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What golden files of selection may run: `select sm_80` shows the selected function.
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/nvptx/select/select.hpp"
 #include "tools/testing/golden.hpp"

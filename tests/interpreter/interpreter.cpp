@@ -5,7 +5,7 @@
 #include <array>
 
 #include "codegen/analysis/memory.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 
 namespace ikat::test {
 namespace {

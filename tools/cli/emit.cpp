@@ -9,8 +9,8 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/compile.hpp"
-#include "codegen/ir/parse.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/parse.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "codegen/ptx/text/module.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nvptx/emit/allocation.hpp"
 
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "regalloc/text.hpp"
 
 namespace ikat::nvptx {

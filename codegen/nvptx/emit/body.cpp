@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "codegen/ir/cfg.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 
 namespace ikat::nvptx {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/nvptx/emit/inline.hpp"
 #include "codegen/nvptx/emit/mnemonic.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/nvptx/emit/mnemonic.hpp"
 
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 
 namespace ikat::nvptx {
 namespace {

@@ -19,7 +19,7 @@
 #include "codegen/analysis/dominators.hpp"
 #include "codegen/analysis/memory.hpp"
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/support/inline_vector.hpp"
 
 namespace ikat::nvptx {

@@ -8,7 +8,7 @@
 // operand's register becomes the result's. One mov serves all instructions that need it and stands with the constant.
 // An argument of a jump has its own, at the end of the block: it usually is made in the register of the parameter.
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 

@@ -14,7 +14,7 @@
 // (8-bit floats as u8). An operation on it is the 32-bit operation on those registers; unless it gives values that fit
 // again (the trait Narrows), its result is truncated and extended anew.
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/nvptx/select/floats.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/format.hpp"
+#include "codegen/ir/text/format.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {

@@ -2,7 +2,7 @@
 // Arithmetic and bits: which handler an instruction is, and what PTX spells in modifiers.
 #include <fmt/format.h>
 
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/op.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
 namespace ikat::emulator {

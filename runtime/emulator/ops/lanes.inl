@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops over the 32 lanes of a warp, for one instruction set: included by each family of handlers once per target
-// of foreach_target. The loops call the scalar lines of codegen/ir/semantics.hpp and are left to the compiler to
+// of foreach_target. The loops call the scalar lines of codegen/ir/op/semantics.hpp and are left to the compiler to
 // vectorise; what is written by hand (address patterns, masked copies, compares) uses Highway.
 #if defined(IKAT_EMULATOR_LANES) == defined(HWY_TARGET_TOGGLE)
 #ifdef IKAT_EMULATOR_LANES
@@ -15,7 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 #include "runtime/emulator/ops/dispatch.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
 namespace ikat::emulator {

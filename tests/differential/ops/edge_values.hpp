@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 
 namespace ikat::test {
 

@@ -2,7 +2,7 @@
 #include "tests/differential/ops/op_kernel.hpp"
 
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "tests/differential/ops/edge_values.hpp"
 
 namespace ikat::test {

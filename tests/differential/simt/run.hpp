@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/compile.hpp"
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

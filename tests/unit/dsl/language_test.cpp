@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/op.hpp"
 #include "tests/catch.hpp"
 
 namespace ikat {
@@ -47,8 +47,8 @@ TEST_CASE("docs/language.md tells the errors of approximations as the op table d
 
 TEST_CASE("docs/language.md lists the enumerators that calls take") {
     const Lines page = lines_of("docs/language.md");
-    for (const auto& [file, name] : {std::pair("codegen/ir/memory.hpp", "Order"),
-                                     {"codegen/ir/memory.hpp", "Scope"},
+    for (const auto& [file, name] : {std::pair("codegen/ir/op/memory.hpp", "Order"),
+                                     {"codegen/ir/op/memory.hpp", "Scope"},
                                      {"dsl/atomic.hpp", "FenceOrder"},
                                      {"codegen/support/half.hpp", "Rounding"},
                                      {"dsl/bits.hpp", "Permute"},

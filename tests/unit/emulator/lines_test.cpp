@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 #include "tests/unit/emulator/evaluate.hpp"
 #include "tests/unit/emulator/targets.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of semantics.hpp on bits, held against values worked out by hand from the PTX manual: folder and emulator
 // both call them, so that the differential tests cannot see a mistake in them.
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/op.hpp"
 #include "tests/catch.hpp"
 
 using namespace ikat;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ops.md is derived from codegen/ir/ops.def: the rows come from the compiled table; the headings, and what stands
-// below them, are the comments of the file itself. IKAT_BLESS=1 rewrites the page, and so does the target `bless`.
+// docs/ops.md is derived from codegen/ir/op/ops.def: the rows come from the compiled table; the headings, and what
+// stands below them, are the comments of the file itself. IKAT_BLESS=1 rewrites the page, and so does the target
+// `bless`.
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -8,7 +9,7 @@
 #include <span>
 #include <sstream>
 
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/op.hpp"
 #include "tests/catch.hpp"
 #include "tools/testing/golden.hpp"
 
@@ -144,7 +145,7 @@ std::string row(Op op) {
 std::string legend(const Comments& comments) {
     std::string out = R"(# Operations
 
-Every operation of the IR: the table `codegen/ir/ops.def` as a page, which a test holds against it. `cmake --build --preset dev -t bless`
+Every operation of the IR: the table `codegen/ir/op/ops.def` as a page, which a test holds against it. `cmake --build --preset dev -t bless`
 rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
 
 - **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `from` the second
@@ -175,7 +176,7 @@ std::string page(const Comments& comments) {
 }  // namespace
 
 TEST_CASE("docs/ops.md is the op table") {
-    std::ifstream file(IKAT_SOURCE_DIR "/codegen/ir/ops.def");
+    std::ifstream file(IKAT_SOURCE_DIR "/codegen/ir/op/ops.def");
     REQUIRE(file);
     const auto result = golden::compare(IKAT_SOURCE_DIR "/docs/ops.md", page(read_comments(file)));
     INFO(result.message);

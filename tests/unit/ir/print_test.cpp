@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/literal.hpp"
+#include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/verify.hpp"
 #include "tests/catch.hpp"
 

@@ -3,8 +3,8 @@
 // type and in every mode, through each pass, through the pipeline and into the PTX.
 #include "codegen/compile.hpp"
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "tests/catch.hpp"

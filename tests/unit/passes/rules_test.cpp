@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/passes/conversions.hpp"
 #include "codegen/passes/simplify_rules.hpp"

@@ -2,7 +2,7 @@
 // A wrong answer of the allocator is found, and said of the function it is wrong for.
 #include "codegen/nvptx/emit/allocation.hpp"
 
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 #include "codegen/nvptx/select/select.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"

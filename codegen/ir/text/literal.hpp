@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 
 namespace ikat::ir {
 

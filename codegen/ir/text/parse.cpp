@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grammar of IR text, in Spirit X3: text to syntax tree. Ends of lines count; other white space and comments do
 // not. A rule's name is what an error says was expected.
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 
 #include <boost/fusion/include/adapt_struct.hpp>
 #include <boost/spirit/home/x3.hpp>
 
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/syntax.hpp"
+#include "codegen/ir/text/print.hpp"
+#include "codegen/ir/text/syntax.hpp"
 
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Keyword, word, number)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Parameter, name, access, type, pointer, keywords)

@@ -6,10 +6,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "codegen/ir/literal.hpp"
-#include "codegen/ir/print.hpp"
-#include "codegen/ir/shape.hpp"
-#include "codegen/ir/syntax.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/literal.hpp"
+#include "codegen/ir/text/print.hpp"
+#include "codegen/ir/text/syntax.hpp"
 #include "codegen/ir/verify_rows.hpp"
 
 namespace ikat::ir::syntax {
@@ -215,7 +215,7 @@ private:
         Words words(token);
         const Token op = words.next();
         const auto found = op_named(op.text());
-        if (!found) fail(op, "there is no operation " + std::string(op.text()), "codegen/ir/ops.def lists them");
+        if (!found) fail(op, "there is no operation " + std::string(op.text()), "docs/ops.md lists them");
         inst.op = *found;
         for (Token word = words.next(); word; word = words.next()) modifier(word, inst);
     }

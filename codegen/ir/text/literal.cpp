@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ir/literal.hpp"
+#include "codegen/ir/text/literal.hpp"
 
 #include <charconv>
 #include <cmath>
 #include <limits>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 
 namespace ikat::ir {
 namespace {

@@ -2,7 +2,7 @@
 // Rebuilds a function in the order of its text.
 #include <algorithm>
 
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 
 namespace ikat::ir {
 namespace {

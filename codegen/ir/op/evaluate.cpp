@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ir/evaluate.hpp"
+#include "codegen/ir/op/evaluate.hpp"
 
 #include <algorithm>
 
-#include "codegen/ir/semantics.hpp"
+#include "codegen/ir/op/semantics.hpp"
 
 namespace ikat::ir {
 namespace {
@@ -102,7 +102,7 @@ Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const 
     if (op == Op::ConvertPair) return convert_pair(type, fp, arguments);
     if (op == Op::Bitcast) return arguments[0];
     switch (op) {
-#include "codegen/ir/ops.def"
+#include "codegen/ir/op/ops.def"
     }
     std::unreachable();  // a leaf or an effect has no operands to evaluate
 }

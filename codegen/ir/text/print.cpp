@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ir/print.hpp"
+#include "codegen/ir/text/print.hpp"
 
-#include "codegen/ir/literal.hpp"
-#include "codegen/ir/shape.hpp"
+#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/text/literal.hpp"
 
 namespace ikat::ir {
 namespace {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <span>
 
-#include "codegen/ir/op.hpp"
+#include "codegen/ir/op/op.hpp"
 
 namespace ikat::ir {
 

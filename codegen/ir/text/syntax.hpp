@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/ir/function.hpp"
-#include "codegen/ir/parse.hpp"
+#include "codegen/ir/text/parse.hpp"
 
 namespace ikat::ir::syntax {
 

@@ -12,7 +12,7 @@ namespace ikat::ir {
 
 enum class Op : std::uint8_t {
 #define OP(name, ...) name,
-#include "codegen/ir/ops.def"
+#include "codegen/ir/op/ops.def"
 };
 
 enum Trait : std::uint16_t {
@@ -179,7 +179,7 @@ struct OpInfo {
 inline constexpr OpInfo op_table[] = {
 #define OP(name, ...) {.row = #name, .effect = false, __VA_ARGS__},
 #define EFFECT(name, ...) {.row = #name, .effect = true, __VA_ARGS__},
-#include "codegen/ir/ops.def"
+#include "codegen/ir/op/ops.def"
 };
 inline constexpr int op_count = int(std::size(op_table));
 

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "codegen/ir/bit_semantics.hpp"
+#include "codegen/ir/op/bit_semantics.hpp"
 #include "codegen/support/half.hpp"
 
 namespace ikat::ir::sem {

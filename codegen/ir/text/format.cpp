@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/ir/format.hpp"
+#include "codegen/ir/text/format.hpp"
 
 #include <algorithm>
 
