@@ -42,7 +42,8 @@ std::optional<Word> small_float(double x) {
     const Word sign = Word{std::signbit(x)} << (T::format.mantissa_bits + T::format.exponent_bits);
     if (std::isinf(x)) return T::format.no_infinity ? std::nullopt : std::optional(sign | T::format.infinity());
     const double largest = decode(T::format.beyond() - 1, T::format);
-    if (std::abs(x) > largest + std::ldexp(largest, -T::format.mantissa_bits - 2)) return {};  // half a unit
+    const double half_unit = std::ldexp(1.0, std::ilogb(largest) - T::format.mantissa_bits - 1);
+    if (std::abs(x) >= largest + half_unit) return {};
     return to_word(T(x));
 }
 

@@ -116,7 +116,10 @@ TEST_CASE("a literal out of its type's range is none") {
     CHECK_FALSE(literal_bits(Type::F32, "1.5x"));
     CHECK_FALSE(literal_bits(Type::Pred, "1"));
     CHECK_FALSE(literal_bits(Type::F16, "65536.0"));
-    CHECK_FALSE(literal_bits(Type::E4M3, "465.0"));
+    CHECK(literal_bits(Type::F16, "65519.996") == 0x7bff);
+    CHECK_FALSE(literal_bits(Type::F16, "65520.0"));
+    CHECK(literal_bits(Type::E4M3, "463.0") == 0x7e);
+    CHECK_FALSE(literal_bits(Type::E4M3, "464.0"));
     CHECK_FALSE(literal_bits(Type::E4M3, "inf"));
     CHECK(literal_bits(Type::E5M2, "-57344.0") == 0xfb);
     CHECK(literal_bits(Type::E5M2, "-inf") == 0xfc);
