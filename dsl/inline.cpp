@@ -18,20 +18,6 @@ using ast::NodeInfo;
 
 constexpr std::size_t most_results = 16;
 
-/// The text with its operands numbered as `numbers` says.
-std::string renumbered(std::string_view text, const std::vector<std::size_t>& numbers) {
-    std::string out;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        std::size_t end = at + 1, number = 0;
-        while (text[at] == '{' && end < text.size() && text[end] >= '0' && text[end] <= '9')
-            number = number * 10 + std::size_t(text[end++] - '0');
-        const bool names = text[at] == '{' && end > at + 1 && end < text.size() && text[end] == '}';
-        out += names ? "{" + std::to_string(numbers[number]) + "}" : std::string(1, text[at]);
-        if (names) at = end;
-    }
-    return out;
-}
-
 ir::Word add_text(Recorder& recorder, std::string text) {
     auto& texts = recorder.kernel.texts;
     const auto found = std::ranges::find(texts, text);
@@ -97,17 +83,19 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
     }
     if (!read.findings.empty()) return;
 
-    std::vector<std::size_t> results(count), sources(count), numbers(count);
+    std::vector<std::size_t> results(count), sources(count);
+    std::vector<std::string> numbers(count);
     std::size_t next = 0;
     for (std::size_t k = 0; k < count; ++k)
         if (operands[k].writes) results[k] = next++;
     std::vector<Value> arguments;
     for (std::size_t k = 0; k < count; ++k) {
         if (operands[k].reads) sources[k] = next++, arguments.push_back(operands[k].value);
-        numbers[k] = operands[k].writes ? results[k] : sources[k];
+        numbers[k] = "{" + std::to_string(operands[k].writes ? results[k] : sources[k]) + "}";
     }
-    const auto nodes = append_text(
-        recorder, read.pure, copied_first(operands, results, sources) + renumbered(text, numbers), arguments, written);
+    const auto nodes = append_text(recorder, read.pure,
+                                   copied_first(operands, results, sources) + ikat::nvptx::with_operands(text, numbers),
+                                   arguments, written);
     for (std::size_t k = 0, result = 0; k < count; ++k) {
         if (!operands[k].writes) continue;
         Value written = recorder.leaf(nodes[result++]);

@@ -8,15 +8,15 @@ namespace {
 
 using enum nvptx::OpcodeKind;
 
-/// A kind of instruction: of opcodes, and if a modifier is named, of those that have it. The first row that fits
-/// decides.
-struct Kind {
+/// A row of the report: the opcodes of one kind and, if a modifier is named, only those instructions that have it. The
+/// first that fits decides.
+struct Row {
     std::string_view name;
-    nvptx::OpcodeKind opcodes;
+    nvptx::OpcodeKind kind;
     std::string_view modifier{};
 };
 
-constexpr Kind kinds[] = {
+constexpr Row rows[] = {
     {"global loads", Load, ".global"},
     {"global stores", Store, ".global"},
     {"shared loads", Load, ".shared"},
@@ -56,13 +56,13 @@ std::vector<std::string_view> instruction_kinds() {
     const auto add = [&](std::string_view kind) {
         if (std::ranges::find(out, kind) == out.end()) out.push_back(kind);
     };
-    for (const Kind& kind : kinds) add(kind.name);
+    for (const Row& row : rows) add(row.name);
     add(floating), add(integer);
     return out;
 }
 
 std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    const nvptx::OpcodeKind opcodes = nvptx::info(instruction.opcode).kind;
+    const nvptx::OpcodeKind kind = nvptx::info(instruction.opcode).kind;
     const auto modifiers = module.modifiers(instruction.modifiers);
     const auto has = [&](std::string_view wanted) {
         return std::ranges::any_of(modifiers, [&](nvptx::Name name) {
@@ -71,8 +71,8 @@ std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& 
                    (modifier.starts_with(wanted) && modifier.substr(wanted.size()).starts_with("::"));
         });
     };
-    for (const Kind& kind : kinds)
-        if (kind.opcodes == opcodes && (kind.modifier.empty() || has(kind.modifier))) return kind.name;
+    for (const Row& row : rows)
+        if (row.kind == kind && (row.modifier.empty() || has(row.modifier))) return row.name;
     const bool computes_floats =
         std::ranges::any_of(modifiers, [&](nvptx::Name name) { return is_floating(module.text(name)); });
     return computes_floats ? floating : integer;

@@ -2,7 +2,6 @@
 #include "codegen/ptx/check/check.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "codegen/ptx/check/call.hpp"
@@ -387,7 +386,7 @@ void Checker::features(const Instruction& instruction, const Match& match) {
 /// Vectors of ld and st have at most 256 bits, and there are none of .b128.
 bool Checker::width(const Instruction& instruction, const Match& match) {
     const std::uint32_t bits = match.vector * match.t.bits;
-    const OpcodeKind kind = nvptx::info(instruction.opcode).kind;
+    const OpcodeKind kind = info(instruction.opcode).kind;
     if ((kind != OpcodeKind::Load && kind != OpcodeKind::Store) || match.vector == 1) return true;
     if (bits <= 256 && match.t.bits < 128) return true;
     error(instruction.where, mnemonic(instruction) + " moves " + std::to_string(bits) + " bits at once",

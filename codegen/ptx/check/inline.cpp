@@ -12,7 +12,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// Calls f(k, begin, end) for each {k} of the text, and g(begin, end) for what is between.
+/// Calls operand(k, place) for each {k} of the text, and between(part) for what is between.
 void each_part(std::string_view text, auto&& operand, auto&& between) {
     std::size_t from = 0;
     for (std::size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
@@ -28,14 +28,11 @@ void each_part(std::string_view text, auto&& operand, auto&& between) {
     between(text.substr(from));
 }
 
-std::string with_operands(std::string_view text, auto&& name_of) {
-    std::string out;
-    each_part(
-        text, [&](std::size_t k, std::size_t) { out += name_of(k); }, [&](std::string_view part) { out += part; });
-    return out;
-}
-
 std::string numbered(std::size_t k) { return "%i" + std::to_string(k); }
+
+std::string head(std::string_view target) {
+    return ".version 9.0\n.target " + std::string(target) + "\n.address_size 64\n.func inline_text()\n{\n";
+}
 
 /// Lines of the function around the text, before it.
 struct Body {
@@ -43,10 +40,13 @@ struct Body {
     std::uint32_t first_line;
 };
 Body body_of(std::string_view text, std::span<const std::string_view> types, std::string_view target) {
-    Body out{".version 9.0\n.target " + std::string(target) + "\n.address_size 64\n.func inline_text()\n{\n", 6};
-    for (std::size_t k = 0; k < types.size(); ++k, ++out.first_line)
-        (((out.text += ".reg .") += types[k]) += ' ') += numbered(k) + ";\n";
-    out.text += with_operands(text, numbered);
+    Body out{head(target), 6};
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < types.size(); ++k, ++out.first_line) {
+        names.push_back(numbered(k));
+        (((out.text += ".reg .") += types[k]) += ' ') += names[k] + ";\n";
+    }
+    out.text += with_operands(text, names);
     out.text += "\n}\n";
     return out;
 }
@@ -127,6 +127,13 @@ bool is_pure(const Module& module) {
 
 }  // namespace
 
+std::string with_operands(std::string_view text, std::span<const std::string> operands) {
+    std::string out;
+    each_part(
+        text, [&](std::size_t k, std::size_t) { out += operands[k]; }, [&](std::string_view part) { out += part; });
+    return out;
+}
+
 InlineText read_inline(std::string_view text, std::span<const std::string_view> types) {
     InlineText out{.findings = wrong_operands(text, types.size())};
     if (!out.findings.empty()) return out;
@@ -139,9 +146,7 @@ InlineText read_inline(std::string_view text, std::span<const std::string_view> 
 }
 
 Module parse_inline(std::string_view text, std::span<const std::string> operands) {
-    return parse(".version 9.0\n.target sm_90a\n.address_size 64\n.func inline_text()\n{\n" +
-                     with_operands(text, [&](std::size_t k) -> const std::string& { return operands[k]; }) + "\n}\n",
-                 "inline PTX");
+    return parse(head("sm_90a") + with_operands(text, operands) + "\n}\n", "inline PTX");
 }
 
 bool writes_early(std::string_view text) { return std::ranges::count(text, ';') > 1; }

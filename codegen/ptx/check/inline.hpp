@@ -22,6 +22,9 @@ struct InlineText {
 /// Reads a text whose {k} stands for a register of type types[k], "b32".
 InlineText read_inline(std::string_view text, std::span<const std::string_view> types);
 
+/// The text with operands[k] in the place of {k}.
+std::string with_operands(std::string_view text, std::span<const std::string> operands);
+
 /// A text that read_inline found right as the body of a module's only function, operands[k] in the place of {k}.
 Module parse_inline(std::string_view text, std::span<const std::string> operands);
 

@@ -38,6 +38,7 @@ enum class OpcodeKind : std::uint8_t {
     ControlFlow,
     Setting,
     Stack,
+    None,  // of an unknown opcode
 };
 
 struct OpcodeInfo {
@@ -51,8 +52,8 @@ struct OpcodeInfo {
     std::uint8_t traits = 0;
 
     constexpr bool is(Trait trait) const { return traits & trait; }
-    /// It gives what its operands say and does nothing else. Special registers among them may say something new each
-    /// time.
+    /// Its results depend on its operands alone, and it does nothing else. A special register among them may read
+    /// differently each time.
     constexpr bool is_pure() const { return kind <= OpcodeKind::Move; }
 };
 
@@ -61,7 +62,7 @@ namespace opcode_rows {
 using enum OpcodeKind;
 using enum OpcodeInfo::Trait;
 inline constexpr OpcodeInfo rows[] = {
-    {.name = ""},
+    {.name = "", .kind = OpcodeKind::None},
 #define OPCODE(id, name_, kind_, ...) {.name = name_, .kind = kind_, .traits = 0 __VA_OPT__(|) __VA_ARGS__},
 #include "codegen/ptx/table/opcodes.def"
 #undef OPCODE
