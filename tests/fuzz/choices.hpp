@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random programs are drawn with: numbers, one of a list, constants at the edges of their types.
+// What random programs are drawn from: numbers, one of a list, constants at the edges of their types.
 #pragma once
 #include <cstdint>
 #include <iterator>

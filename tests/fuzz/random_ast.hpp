@@ -135,7 +135,7 @@ private:
     };
     /// One of the slice: by a constant, or by a variable. What has a sign counts from the middle, both ways.
     Element element(Region region) {
-        if (pick(3) == 0) return {{.offset = slice_}, constant(region, Type::U32, pick(words))};
+        if (one_in(3)) return {{.offset = slice_}, constant(region, Type::U32, pick(words))};
         const Node low = operation(region, Op::And, type_, {read(region, variable()), constant(region, words - 1)});
         if (!ir::is_signed(type_)) return {{.offset = slice_}, low};
         const Node both_ways = operation(region, Op::Sub, type_, {low, constant(region, words / 2)});
@@ -146,7 +146,7 @@ private:
     Node load(Region region) {
         const Element from = element(region);
         ast::NodeInfo node{.kind = Kind::Load, .type = type_, .place = from.place, .arguments = {from.index}};
-        if (pick(4) == 0) {
+        if (one_in(4)) {
             node.guard = condition(region);
             node.other = {read(region, variable())};
         }
@@ -155,7 +155,7 @@ private:
     void store(Region region, Node value) {
         const Element to = element(region);
         ast::NodeInfo node{.kind = Kind::Store, .type = type_, .place = to.place, .arguments = {to.index, value}};
-        if (pick(4) == 0) node.guard = condition(region);
+        if (one_in(4)) node.guard = condition(region);
         add(region, node);
     }
     void atomic(Region region) {
@@ -269,7 +269,7 @@ private:
             add(node.regions[0], {.kind = pick(2) ? Kind::Break : Kind::Continue});
         else if (scopes_ > 0 && pick(2))
             add(node.regions[0], {.kind = Kind::Leave});
-        else if (!together_ && pick(12) == 0)
+        else if (!together_ && one_in(12))
             add(node.regions[0], {.kind = Kind::Return});
         if (pick(2)) {
             node.regions[1] = new_region();
@@ -291,7 +291,7 @@ private:
         // would pass it.
         const ir::Word highest = ~ir::Word{0} >> (64 - ir::bits(type_) + (ir::is_signed(type_) ? 1 : 0));
         const ir::Word far = ir::Word{0x10000000u + pick(0x10000000u)} << (ir::bits(type_) - 32);
-        const bool to_highest = pick(3) == 0, from_lowest = ir::is_signed(type_) && pick(3) == 0;
+        const bool to_highest = one_in(3), from_lowest = ir::is_signed(type_) && one_in(3);
         const ir::Word lowest = from_lowest && !to_highest ? highest + 1 : 0;
         const Node begin = constant(region, lowest + pick(4));
         Node end = constant(region, highest);
@@ -321,8 +321,8 @@ private:
             assign(region, counter, operation(region, Op::Add, type_, {read(region, counter), constant(region, 1)}));
         };
         if (counts_in_condition) count(head);
-        if (pick(3) == 0) assign(head, variable(), value(head));
-        const Node computed = pick(3) == 0 ? value(head) : Node{};
+        if (one_in(3)) assign(head, variable(), value(head));
+        const Node computed = one_in(3) ? value(head) : Node{};
         node.arguments = {operation(head, Op::Lt, type_, {read(head, counter), constant(head, pick(6))})};
         if (!counts_in_condition) count(body);
         if (computed != Node{}) assign(body, variable(), computed);
