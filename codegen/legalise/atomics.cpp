@@ -15,6 +15,7 @@
 //
 // Needs: blocks in any order. Leaves critical edges, and bitcasts for selection to take away.
 #include <algorithm>
+#include <utility>
 
 #include "codegen/ir/builder.hpp"
 #include "codegen/ir/edit/split.hpp"
@@ -41,7 +42,7 @@ constexpr Update updates[] = {
 
 using Has = std::function<bool(const Instruction&)>;
 
-/// How to go about an atomic that the target does not have; null for another instruction.
+/// How to go about an atomic that the target does not have; null for any other instruction.
 const Update* find_loop(const Instruction& it, const Has& has) {
     const auto update = std::ranges::find(updates, it.op, &Update::atomic);
     return update == std::end(updates) || has(it) ? nullptr : update;

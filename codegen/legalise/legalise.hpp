@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any target asks for before its instructions are selected: steps from IR to IR, a file each, whose head shows
-// what it does. What a target has of its own is told by its selection.
+// What any target asks for before its instructions are selected: steps from IR to IR, one file each, whose head
+// shows what it does. Selection tells them what the target has.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,7 @@
 namespace ikat::legalise {
 
 /// atomics.cpp. An atomic of a type that the target does not have becomes a loop of compare and swap, a reduction of a
-/// vector becomes atomics of its elements. `has` says whether it has one as it stands.
+/// vector becomes atomics of its elements. `has` says whether the target has the instruction as it stands.
 void expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
 
 /// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks go,

@@ -113,12 +113,10 @@ std::string_view stem(std::string_view path) {
     return path.substr(0, path.find_last_of('.'));
 }
 
-/// A source file whose name or folder says that it is a parser: parse.cpp, parse_operands.cpp, npy_parser.cpp,
-/// parse/tokens.cpp.
+/// A source file whose name says that it is a parser: parse.cpp, parse_operands.cpp, npy_parser.cpp.
 bool is_parser(std::string_view path) {
     const std::string_view name = stem(path);
-    return path.ends_with(".cpp") &&
-           (name.starts_with("parse") || name.ends_with("_parser") || path.contains("/parse/"));
+    return path.ends_with(".cpp") && (name.starts_with("parse") || name.ends_with("_parser"));
 }
 
 std::string place(std::string_view path, std::size_t line) {
@@ -174,7 +172,7 @@ void check_parsers(const Tree& tree, std::vector<std::string>& broken) {
             for (const Include& include : includes_of(tree.at(reached)))
                 if (include.path.starts_with("boost/spirit"))
                     broken.push_back(place(reached, include.line) + "Spirit X3 is read by " + path +
-                                     ", which is not called parse*.cpp or *_parser.cpp, nor in a folder parse");
+                                     ", which is not called parse*.cpp or *_parser.cpp");
     }
 }
 

@@ -5,7 +5,7 @@
 //     %1 = bitcast.f32.u32 %0        ==>  %0
 //     %1 = add.u8 %a, %b             ==>  add.u32, then cvt.u32.u8    u8 lives in 32 bits
 //     %1 = min.f16 %a, %b            ==>  min.f32 of both, converted back, below sm_80
-//     %1 = add.bf16 %a, %b           ==>  fma.bf16 %a, 1, %b below sm_90   (select_floats.hpp)
+//     %1 = add.bf16 %a, %b           ==>  fma.bf16 %a, 1, %b below sm_90   (floats.hpp)
 //
 // Registers have no signedness, so that a conversion between integers changes bits only where the width in registers
 // does, or where it leaves 8 bits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of selection, one file each, in the order in which select() takes them, behind those of
-// legalise/legalise.hpp.
+// The steps of selection, one file each, in the order in which select() takes them. Those of legalise/legalise.hpp come
+// before and between them.
 #pragma once
 #include "codegen/nvptx/select/select.hpp"
 

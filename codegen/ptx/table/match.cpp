@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds instructions against the forms of their opcode.
 #include <algorithm>
-#include <iterator>
 
 #include "codegen/ptx/table/forms.hpp"
 #include "codegen/ptx/table/forms/modifiers.hpp"

@@ -4,7 +4,7 @@
 //
 // The model follows the *shape* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
 // token in its written order, so that what was parsed prints back the same. What an instruction may look like is not
-// known here; table/forms.hpp has the table.
+// known here; table/forms.hpp tells it.
 //
 // Names are interned in the module. Operands, modifiers and names of lists live in flat pools and are referred to by
 // spans: a 12 MB file is a few large vectors. A Module is a plain value.
@@ -140,7 +140,7 @@ public:
     /// The name already interned for text, or no_name.
     Name find(std::string_view text) const;
 
-    /// What a name is as an opcode.
+    /// The opcode that a name spells, or Unknown.
     Opcode opcode(Name spelling);
 
     std::span<const Operand> operands(Span span) const { return std::span(operands_).subspan(span.first, span.count); }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches, calls, barriers and warp-wide instructions, and the table of all opcodes.
+// Branches, calls, barriers and warp-wide instructions, and the table of what lowers each opcode that is run.
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "runtime/emulator/decode/lowering.hpp"
 
@@ -355,7 +353,7 @@ Lowering::Rule Lowering::rule(nvptx::Opcode opcode) {
         {Opcode::Elect, &L::elect},
         {Opcode::Activemask, &L::activemask},
     };
-    static const auto by_opcode = [] {
+    static constexpr auto by_opcode = [] {
         std::array<Rule, nvptx::opcode_count> made{};
         for (const auto& [each, rule] : rows) made[std::size_t(each)] = rule;
         return made;

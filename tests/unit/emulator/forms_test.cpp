@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opcode table held against the emulator: each form, with some of its choices of modifiers and registers for its
+// The table of forms held against the emulator: each form, with some of its choices of modifiers and registers for its
 // operands, is decoded, or is one of those that are said here not to run.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "codegen/ptx/check/check.hpp"
@@ -163,7 +162,7 @@ bool is_accepted(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every form of the opcode table is run, or is known not to be") {
+TEST_CASE("every form of the table is run, or is known not to be") {
     std::set<std::string_view> used;
     std::size_t decoded = 0;
     for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {

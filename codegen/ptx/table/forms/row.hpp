@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row of the table of forms, as it is written (forms.hpp).
 #pragma once
-#include <span>
 #include <string_view>
 
 #include "codegen/ptx/table/opcode.hpp"

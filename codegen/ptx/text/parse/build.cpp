@@ -2,7 +2,6 @@
 #include "codegen/ptx/text/parse/build.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace ikat::nvptx {
