@@ -132,8 +132,9 @@ void Lowering::cvt_pack_integers(Form& form, Operands operands) {
 
 /// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and its like; also into a part of c: d.h1.
 void Lowering::video(Form& form, Operands operands) {
-    const VideoRow& row = *std::ranges::find(video_rows, current_->opcode, &VideoRow::opcode);
-    Video how{.kind = row.kind, .parts = row.parts};
+    const auto row = std::ranges::find(video_rows, current_->opcode, &VideoRow::opcode);
+    IKAT_ASSERT(row != std::end(video_rows), std::string(info(current_->opcode).name) + " has no row");
+    Video how{.kind = row->kind, .parts = row->parts};
     how.saturates = form.take(".sat");
     how.plus_one = form.take(".po");
     how.wraps = form.take(".wrap");
