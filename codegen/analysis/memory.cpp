@@ -8,7 +8,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int deepest = 16;  // how many additions we look through
+constexpr int most_additions = 16;  // how many additions we look through
 
 const Instruction* defined_by(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
@@ -19,7 +19,7 @@ const Instruction* defined_by(const Function& fn, Value value) {
 /// it are wrong on the device and caught by the emulator.
 Object object_of(const Function& fn, Value value, int depth = 0) {
     const Instruction* inst = defined_by(fn, value);
-    if (!inst || depth == deepest) return {};
+    if (!inst || depth == most_additions) return {};
     const auto operand = [&](std::size_t i) { return fn.operands(fn[value].instruction)[i]; };
     switch (inst->op) {
         case Op::Param:
@@ -44,7 +44,7 @@ std::int64_t signed_constant(Type type, Word bits) {
 
 /// Takes constants off the sum that makes value.
 void strip(const Function& fn, Value& value, std::int64_t& offset) {
-    for (int depth = 0; depth < deepest; ++depth) {
+    for (int depth = 0; depth < most_additions; ++depth) {
         const Instruction* inst = defined_by(fn, value);
         if (!inst || (inst->op != Op::Add && inst->op != Op::Sub)) return;
         const auto operands = fn.operands(fn[value].instruction);

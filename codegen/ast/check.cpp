@@ -29,9 +29,9 @@ void meet(Assigned& into, const Assigned& other) {
         for (std::size_t v = 0; v < into->size(); ++v) (*into)[v] = (*into)[v] && (*other)[v];
 }
 
-class Walk {
+class CheckWalk {
 public:
-    explicit Walk(const Kernel& kernel) : kernel_(kernel), reported_(kernel.variables.size()) {}
+    explicit CheckWalk(const Kernel& kernel) : kernel_(kernel), reported_(kernel.variables.size()) {}
 
     std::vector<Diagnostic> run() {
         now_.emplace(kernel_.variables.size());
@@ -171,7 +171,7 @@ private:
 }  // namespace
 
 std::vector<Diagnostic> check(const Kernel& kernel) {
-    std::vector<Diagnostic> out = Walk(kernel).run();
+    std::vector<Diagnostic> out = CheckWalk(kernel).run();
     for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
     return out;
 }

@@ -41,9 +41,9 @@ Control join(const Control& a, const Control& b) { return b.level > a.level ? b 
 
 using Variables = std::vector<Shape>;
 
-class Walk {
+class UniformityWalk {
 public:
-    explicit Walk(const Kernel& kernel) : kernel_(kernel), shapes_(kernel.nodes.size()) {
+    explicit UniformityWalk(const Kernel& kernel) : kernel_(kernel), shapes_(kernel.nodes.size()) {
         variables_.resize(kernel.variables.size());
     }
 
@@ -350,7 +350,7 @@ std::vector<Diagnostic> divergent_operations(const Kernel& kernel) {
     const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
         return node.kind == Kind::Operation && ir::has(node.op, ir::Convergent);
     });
-    return any ? Walk(kernel).run() : std::vector<Diagnostic>{};
+    return any ? UniformityWalk(kernel).run() : std::vector<Diagnostic>{};
 }
 
 }  // namespace ikat::ast

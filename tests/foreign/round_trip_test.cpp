@@ -33,7 +33,7 @@ void check_machine_code(const std::string& original, const std::string& target) 
     CHECK(before == tests::machine_code(printed, target));
 }
 
-std::string read(const std::string& path) {
+std::string read_source(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(IKAT_SOURCE_DIR + path).rdbuf();
     return text.str();
@@ -44,7 +44,7 @@ std::string read(const std::string& path) {
 TEST_CASE("PTX by nvcc") {
     for (const char* options : {"-arch=sm_90 -lineinfo", "-arch=sm_80 -use_fast_math", "-arch=sm_75 -G"}) {
         INFO(options);
-        const auto text = tests::nvcc_ptx(read("/tests/foreign/kernels.cu"), options);
+        const auto text = tests::nvcc_ptx(read_source("/tests/foreign/kernels.cu"), options);
         if (!text) {
             std::puts("skipped: no nvcc");
             return;
@@ -56,7 +56,7 @@ TEST_CASE("PTX by nvcc") {
 TEST_CASE("PTX of the headers of CUDA") {
     for (const char* options : {"-arch=sm_90 -lineinfo", "-arch=sm_80 -G"}) {
         INFO(options);
-        const auto text = tests::nvcc_ptx(read("/tests/foreign/headers.cu"), options);
+        const auto text = tests::nvcc_ptx(read_source("/tests/foreign/headers.cu"), options);
         if (!text) {
             std::puts("skipped: no nvcc");
             return;
@@ -68,7 +68,7 @@ TEST_CASE("PTX of the headers of CUDA") {
 TEST_CASE("PTX by clang") {
     for (const char* options : {"-O0 -march=sm_75", "-O2 -march=sm_80", "-O2 -g -march=sm_80"}) {
         INFO(options);
-        const auto text = tests::clang_ptx(read("/tests/foreign/kernels.cpp"), options);
+        const auto text = tests::clang_ptx(read_source("/tests/foreign/kernels.cpp"), options);
         if (!text) {
             std::puts("skipped: no clang++-19");
             return;
@@ -92,7 +92,7 @@ TEST_CASE("PTX by Triton") {
     }
 }
 
-TEST_CASE("PTX in the manner of Triton") { check_machine_code(read("/tests/foreign/triton.ptx"), "sm_90a"); }
+TEST_CASE("PTX in the manner of Triton") { check_machine_code(read_source("/tests/foreign/triton.ptx"), "sm_90a"); }
 
 TEST_CASE("constant expressions have the value that ptxas gives them") {
     if (tests::skip_without_ptxas()) return;

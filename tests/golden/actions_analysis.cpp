@@ -14,11 +14,10 @@
 #include "codegen/ir/verify.hpp"
 #include "tools/testing/golden.hpp"
 
-namespace ikat {
+namespace ikat::analysis {
 namespace {
 
 using namespace ir;
-using namespace analysis;
 
 std::string listed(const Function& fn, const Bitset& values) {
     std::string out;
@@ -151,4 +150,4 @@ std::string analyse(const golden::Case& test) {
 const golden::Registration analysis_actions({{"analyse", analyse}});
 
 }  // namespace
-}  // namespace ikat
+}  // namespace ikat::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ast NAME`: the kernel of that name in tests/golden/kernels_ast.cpp, captured and printed. The file's input says in
+// `ast NAME`: the kernel of that name in one of the kernels_*.cpp, captured and printed. The file's input says in
 // words what it shows.
 #include "codegen/ast/ast.hpp"
 #include "tests/golden/kernels.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 std::string ast(const golden::Case& test) { return ast::print(tests::kernel_named(test.args).ast()); }
 
-const golden::Registration actions({{"ast", ast}});
+const golden::Registration ast_actions({{"ast", ast}});
 
 }  // namespace
 }  // namespace ikat

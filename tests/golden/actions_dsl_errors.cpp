@@ -46,7 +46,7 @@ std::string errors(const golden::Case& test) {
     return out;
 }
 
-const golden::Registration actions({{"dsl-errors", errors}});
+const golden::Registration dsl_errors_actions({{"dsl-errors", errors}});
 
 }  // namespace
 }  // namespace ikat

@@ -18,7 +18,7 @@ std::string lowered(const golden::Case& test) {
     return findings.empty() ? ir::print(fn) : findings;
 }
 
-const golden::Registration actions({{"lower", lowered}});
+const golden::Registration lower_actions({{"lower", lowered}});
 
 }  // namespace
 }  // namespace ikat

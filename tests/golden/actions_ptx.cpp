@@ -21,7 +21,7 @@ std::string findings(const golden::Case& test) {
     return out;
 }
 
-const golden::Registration actions({{"ptx", round_trip}, {"ptx-check", findings}});
+const golden::Registration ptx_actions({{"ptx", round_trip}, {"ptx-check", findings}});
 
 }  // namespace
 }  // namespace ikat

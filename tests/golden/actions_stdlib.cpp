@@ -25,7 +25,7 @@ std::string ptx_of(const golden::Case& test) {
     return compile(kernel_of(name), options).ptx;
 }
 
-const golden::Registration actions({{"stdlib", ptx_of}});
+const golden::Registration stdlib_actions({{"stdlib", ptx_of}});
 
 }  // namespace
 }  // namespace ikat

@@ -28,7 +28,7 @@ const auto float_bits = kernel("float_bits", params("y", "a", "d"), [](Out<float
     y[1] = select(odd & is_finite(a) & is_normal(d), a, 0);
 });
 
-const KernelRegistration registered[] = {{"bits", bits}, {"packed", packed}, {"float_bits", float_bits}};
+const KernelRegistration bits_kernels[] = {{"bits", bits}, {"packed", packed}, {"float_bits", float_bits}};
 
 }  // namespace
 }  // namespace ikat::tests

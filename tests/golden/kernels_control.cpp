@@ -103,7 +103,7 @@ const auto contracts = kernel("contracts", params("x", "k"), [](InOut<float> x, 
 
 const auto unnamed = kernel("unnamed", [](InOut<float> x, u32 k) { x[k] = 0; });
 
-const KernelRegistration registered[] = {
+const KernelRegistration control_kernels[] = {
     {"branches", branches},
     {"loops", loops},
     {"while_loop", while_loop},

@@ -564,7 +564,7 @@ const auto no_bounds = kernel("no_bounds", params("y"), [](Out<float> y) { y[0] 
 
 #define ENTRY(kernel) \
     { #kernel, kernel }
-const KernelRegistration registered[] = {
+const KernelRegistration errors_kernels[] = {
     ENTRY(unassigned),
     ENTRY(unassigned_in_loop),
     ENTRY(unassigned_on_one_way),

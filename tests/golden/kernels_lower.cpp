@@ -94,7 +94,7 @@ const auto ssa_shared = kernel("ssa_shared", params("y"), [](Out<float> y) {
     y[t.x] = tile[t.x, t.y];
 });
 
-const KernelRegistration registered[] = {
+const KernelRegistration lower_kernels[] = {
     {"ssa_if_else", ssa_if_else},   {"ssa_assigned_inside", ssa_assigned_inside},
     {"ssa_while", ssa_while},       {"ssa_range", ssa_range},
     {"ssa_unrolled", ssa_unrolled}, {"ssa_break_continue", ssa_break_continue},

@@ -91,7 +91,7 @@ const auto wide_indices = kernel("wide_indices", params("x", "y", "i"), [](In<fl
     tile[thread_id().x, i] = x[i];
 });
 
-const KernelRegistration registered[] = {
+const KernelRegistration memory_kernels[] = {
     {"swap_elements", swap_elements},
     {"moments", moments},
     {"vectors", vectors},

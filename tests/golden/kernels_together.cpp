@@ -45,9 +45,9 @@ const auto calls = kernel("calls", params("x"), [](InOut<float> x) { x[0] = quar
 
 // clang-format off
 const auto shouting = device_fn("shouting", [](u32 n) { print("{}\n", n); return_if(n > 3); return n; });
-const auto sharing = device_fn("sharing", [](u32 n) { Shared<std::uint32_t, 4> s; s[n] = 1; sync_block(); return s[0] + n; });
+const auto sharing_function = device_fn("sharing", [](u32 n) { Shared<std::uint32_t, 4> s; s[n] = 1; sync_block(); return s[0] + n; });
 const auto other_halved = device_fn("halved", [](f32 x) { return x * 0.5; });
-const auto bad_functions = kernel("bad_functions", params("x"), [](InOut<std::uint32_t> x) { x[0] = shouting(1); x[1] = sharing(2); });
+const auto bad_functions = kernel("bad_functions", params("x"), [](InOut<std::uint32_t> x) { x[0] = shouting(1); x[1] = sharing_function(2); });
 const auto two_functions = kernel("two_functions", params("x"), [](InOut<float> x) { x[0] = halved(1.0); x[1] = other_halved(2.0); });
 
 extern const DeviceFunction<std::uint32_t, u32> ping;
@@ -55,12 +55,12 @@ const DeviceFunction<std::uint32_t, u32> pong = device_fn("pong", [](u32 n) -> u
 const DeviceFunction<std::uint32_t, u32> ping = device_fn("ping", [](u32 n) -> u32 { return pong(n + 1); });
 const auto recursive = kernel("recursive", params("x"), [](InOut<std::uint32_t> x) { x[0] = ping(1); });
 
-u32 endless(const u32& n) {
+u32 recurring(const u32& n) {
     u32 product = 1;
-    if_(n > 1, [&] { product = n * endless(n - 1); });
+    if_(n > 1, [&] { product = n * recurring(n - 1); });
     return product;
 }
-const auto endless_function = kernel("endless_function", params("x"), [](InOut<std::uint32_t> x) { x[0] = endless(x[0]); });
+const auto endless_function = kernel("endless_function", params("x"), [](InOut<std::uint32_t> x) { x[0] = recurring(x[0]); });
 
 const DeviceFunction<std::uint32_t, u32> factorial = device_fn("factorial", params("n"), [](u32 n) -> u32 {
     u32 product = 1;
@@ -94,18 +94,18 @@ const auto parted_warp = kernel("parted_warp", params("x"), [](InOut<std::uint32
 });
 // clang-format on
 
-const KernelRegistration registered[] = {{"together", together},
-                                         {"ordered", ordered},
-                                         {"texts", texts},
-                                         {"calls", calls},
-                                         {"factorials", factorials},
-                                         {"endless_function", endless_function},
-                                         {"bad_functions", bad_functions},
-                                         {"two_functions", two_functions},
-                                         {"recursive", recursive},
-                                         {"bad_ptx", bad_ptx},
-                                         {"bad_orders", bad_orders},
-                                         {"parted_warp", parted_warp}};
+const KernelRegistration together_kernels[] = {{"together", together},
+                                               {"ordered", ordered},
+                                               {"texts", texts},
+                                               {"calls", calls},
+                                               {"factorials", factorials},
+                                               {"endless_function", endless_function},
+                                               {"bad_functions", bad_functions},
+                                               {"two_functions", two_functions},
+                                               {"recursive", recursive},
+                                               {"bad_ptx", bad_ptx},
+                                               {"bad_orders", bad_orders},
+                                               {"parted_warp", parted_warp}};
 
 }  // namespace
 }  // namespace ikat::tests

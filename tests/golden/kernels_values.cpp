@@ -117,7 +117,7 @@ const auto conversions =
         h[0] = cast<f16>(x, Rounding::Zero) * 2;
     });
 
-const KernelRegistration registered[] = {
+const KernelRegistration values_kernels[] = {
     {"saxpy", saxpy},
     {"variables", variables},
     {"functions", functions},

@@ -54,7 +54,7 @@ const auto slices = kernel("slices", params("x", "y", "r"), [](In<float> x, InOu
     atomic_add(y.slice(5)[6], part[7]);
 });
 
-const KernelRegistration registered[] = {
+const KernelRegistration views_kernels[] = {
     {"view_elements", view_elements},
     {"view_rows", view_rows},
     {"view_masked", view_masked},

@@ -80,7 +80,7 @@ using Traffic = std::vector<emulator::LaunchTraffic>;
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 /// A file that launches run entries of. It is loaded once, so that its variables keep what a launch left in them.
-struct File {
+struct LoadedFile {
     std::string text;
     nvptx::Module module;
     std::optional<runtime::Module> loaded{};
@@ -99,7 +99,7 @@ struct Launch {
     std::vector<std::string> names;  // of its parameters
     std::optional<runtime::Dim3> grid, block;
     // Of a file:
-    File* file = nullptr;
+    LoadedFile* file = nullptr;
     PtxEntry entry{};
     std::vector<Setting> settings{};
     // Of the library:
@@ -168,7 +168,7 @@ private:
 
     const RunOptions& options_;
     Arguments arguments_;
-    std::map<std::vector<std::string>, File> files_;  // by the paths that are linked
+    std::map<std::vector<std::string>, LoadedFile> files_;  // by the paths that are linked
     std::vector<Launch> launches_;
     Traffic traffic_;
 };
@@ -188,7 +188,7 @@ void Run::prepare_file(Launch& launch) {
     std::vector<std::string> paths{options.what};
     paths.insert(paths.end(), options.links.begin(), options.links.end());
     auto [place, is_new] = files_.try_emplace(paths);
-    File& file = place->second;
+    LoadedFile& file = place->second;
     if (is_new) {
         file.module = read_modules(paths, !options_.unchecked, true);
         file.text = paths.size() == 1 ? read_text(options.what) : nvptx::print(file.module);
@@ -321,7 +321,7 @@ std::vector<std::byte> Run::structure(const ParsedArgument& argument, std::size_
 }
 
 runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
-    File& file = *launch.file;
+    LoadedFile& file = *launch.file;
     if (!file.loaded) file.loaded = device.load(file.text, file.module.file, false);
     for (const Setting& setting : launch.settings)
         device.set_variable(*file.loaded, setting.name, bytes_of(setting.value));

@@ -6,7 +6,7 @@
 namespace ikat::nvptx {
 namespace {
 
-using ir::Instruction, ir::Op, ir::Shape, ir::Type;
+using ir::Op, ir::Shape, ir::Type;
 
 /// Indexed by Rounding. Conversions to an integral value have spellings of their own.
 constexpr std::string_view float_rounding[] = {".rn", ".rz", ".rm", ".rp"};
@@ -22,7 +22,7 @@ std::string_view convert_rounding(Type to, Type from, Rounding rounding) {
 }
 
 /// Written out even where it is the default: without it ptxas may contract a product and a sum.
-std::string_view rounding(const Instruction& inst) {
+std::string_view rounding(const ir::Instruction& inst) {
     if (ir::is_conversion(inst.op)) return convert_rounding(inst.type, inst.from, inst.fp.rounding);
     return is_float(inst.type) ? float_rounding[int(inst.fp.rounding)] : "";
 }
@@ -47,7 +47,7 @@ void append_memory(std::string& out, const ir::MemoryInfo& memory) {
 }
 
 /// Fills in one key, the text between braces.
-void append_key(std::string& out, std::string_view key, const Instruction& inst) {
+void append_key(std::string& out, std::string_view key, const ir::Instruction& inst) {
     if (const auto bar = key.find('|'); bar != key.npos) {
         out += is_float(inst.type) ? key.substr(bar + 1) : key.substr(0, bar);
         return;
@@ -75,7 +75,7 @@ void append_key(std::string& out, std::string_view key, const Instruction& inst)
     }
 }
 
-std::string expand(std::string_view format, const Instruction& inst) {
+std::string expand(std::string_view format, const ir::Instruction& inst) {
     std::string out;
     while (!format.empty()) {
         const auto open = format.find('{');
@@ -95,7 +95,7 @@ std::string_view data_type(Type type) {
     return small ? info(type).bits : info(type).typed;
 }
 
-bool has_reduction(const Instruction& inst) {
+bool has_reduction(const ir::Instruction& inst) {
     const Shape& shape = info(inst.op).shape;
     const bool updates =
         shape.arguments[0] == ir::Slot::Address && shape.result == ir::Slot::T && has(inst.op, ir::Writes);
@@ -103,7 +103,7 @@ bool has_reduction(const Instruction& inst) {
     return exists && inst.memory.order != ir::Order::Acquire && inst.memory.order != ir::Order::AcquireRelease;
 }
 
-std::string mnemonic(const Instruction& inst, bool result_is_read) {
+std::string mnemonic(const ir::Instruction& inst, bool result_is_read) {
     std::string text = expand(info(inst.op).ptx, inst);
     if (!result_is_read && has_reduction(inst)) text.replace(0, 4, "red");
     if (inst.op == Op::Shuffle) text += '.', text += ir::shuffle_mode_names[inst.attribute], text += ".b32";

@@ -17,8 +17,6 @@
 namespace ikat::nvptx {
 namespace {
 
-std::string to_text(Version version) { return std::to_string(version.major) + '.' + std::to_string(version.minor); }
-
 class Checker {
 public:
     Checker(const Module& module, const CheckOptions& options) : module_(module), options_(options), scopes_(module) {}

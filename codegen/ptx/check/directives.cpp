@@ -43,8 +43,6 @@ constexpr Rule rules[] = {
     {".abi_preserve_control", OnFunction, 1, 1, abi},
 };
 
-std::string to_text(Version version) { return std::to_string(version.major) + '.' + std::to_string(version.minor); }
-
 std::string_view name_of(unsigned place) {
     return place & InModule     ? "outside of functions"
            : place & OnEntry    ? "on an .entry"

@@ -324,6 +324,8 @@ bool is_architecture(std::string_view name) {
     return find_target(name) || std::ranges::find(others, name) != std::end(others);
 }
 
+std::string to_text(Version version) { return std::to_string(version.major) + '.' + std::to_string(version.minor); }
+
 bool is_known(Version version) {
     static constexpr std::uint32_t last_minors[] = {0, 5, 3, 2, 3, 1, 5, 8, 8, newest_version.minor};
     return version.major >= 1 && version.major < std::size(last_minors) && version.minor <= last_minors[version.major];

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,8 @@ bool is_architecture(std::string_view name);
 bool is_known(Version version);
 /// The newest version whose opcodes are in the table.
 inline constexpr Version newest_version{9, 0};
+/// "9.0"
+std::string to_text(Version version);
 
 /// What not every version and not every target has. See target.cpp for the table.
 enum class Feature : std::uint8_t {

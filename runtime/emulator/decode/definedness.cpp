@@ -6,18 +6,24 @@
 
 namespace ikat::emulator {
 
+struct DefinednessTable {
+    /// What precedes an op: nothing, or one of the three.
+    struct Before {
+        enum class Kind : std::uint8_t { Nothing, Values, Load, Store };
+        Kind kind = Kind::Values;
+        Propagation rule = Propagation::Mix;
+        std::uint32_t x = 0;
+        std::uint8_t reads = 0x3f;  // of what the op reads
+        Space space = Space::Global;
+        std::uint8_t bytes = 0;
+    };
+
+    std::unordered_map<Handler, Before> rows;
+};
+
 namespace {
 
-/// What precedes an op: nothing, or one of the three.
-struct Before {
-    enum class Kind : std::uint8_t { Nothing, Values, Load, Store };
-    Kind kind = Kind::Values;
-    Propagation rule = Propagation::Mix;
-    std::uint32_t x = 0;
-    std::uint8_t reads = 0x3f;  // of what the op reads
-    Space space = Space::Global;
-    std::uint8_t bytes = 0;
-};
+using Before = DefinednessTable::Before;
 using Table = std::unordered_map<Handler, Before>;
 
 constexpr Type integers[] = {Type::U8, Type::I8, Type::U16, Type::I16, Type::U32, Type::I32, Type::U64, Type::I64};
@@ -124,7 +130,7 @@ void add_warp_wide(Table& table) {
     add(table, select_known_shuffle(), Before{.kind = Before::Kind::Nothing});
 }
 
-Table make_table() {
+Table make_rows() {
     Table table;
     add_integers(table);
     add_moves(table);
@@ -136,17 +142,13 @@ Table make_table() {
 
 }  // namespace
 
-struct DefinednessTable {
-    Table table = make_table();
-};
-
-std::shared_ptr<const DefinednessTable> definedness_table() { return std::make_shared<DefinednessTable>(); }
+std::shared_ptr<const DefinednessTable> definedness_table() { return std::make_shared<DefinednessTable>(make_rows()); }
 
 /// Puts before the op that is emitted next what it does for definedness.
 void Lowering::emit_definedness(Handler handler, std::uint8_t writes, std::uint8_t reads,
                                 const std::array<std::uint32_t, 6>& fields) {
-    const auto found = definedness_->table.find(handler);
-    const Before before = found == definedness_->table.end() ? Before{} : found->second;
+    const auto found = definedness_->rows.find(handler);
+    const Before before = found == definedness_->rows.end() ? Before{} : found->second;
     if (before.kind == Before::Kind::Nothing || (!reads && !writes)) return;
     Micro micro;
     micro.checks = true;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t nowhere = ~0u;
 
-struct Block {
+struct BasicBlock {
     std::uint32_t begin = 0, end = 0;  // of micros
     std::vector<std::uint32_t> successors{};
     std::uint32_t predecessors = 0;
@@ -77,7 +77,7 @@ private:
     }
 
     void connect(std::uint32_t b) {
-        Block& block = blocks_[b];
+        BasicBlock& block = blocks_[b];
         const Micro& last = micros_[block.end - 1];
         if (last.flow == Flow::Next || last.flow == Flow::Branch || last.flow == Flow::Call) {
             block.falls = true;
@@ -263,7 +263,7 @@ private:
     }
 
     void emit_block(std::uint32_t b, std::uint32_t next) {
-        Block& block = blocks_[b];
+        BasicBlock& block = blocks_[b];
         block.op = std::uint32_t(kernel_.code.size());
         for (std::uint32_t i = block.begin; i < block.end; ++i) {
             const Micro& micro = micros_[i];
@@ -337,7 +337,7 @@ private:
     const std::vector<Micro>& micros_;
     const Lowering& lowering_;
     Kernel& kernel_;
-    std::vector<Block> blocks_;
+    std::vector<BasicBlock> blocks_;
     std::vector<std::uint32_t> block_of_, order_, offsets_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> targets_, tables_;
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> kept_;  // by micro of a call: values

@@ -134,11 +134,10 @@ TEST_CASE("threads that need less of a round wait for the others before the next
     for (int launch = 0; launch < 8; ++launch) CHECK(run(rounds_apart, 1, 32, u32s(32)) == expected);
 }
 
-const auto last_block = kernel("last_block", params("y"), [](InOut<std::uint32_t> y) {
-    if_(block_id().x > 0xffff, [&] { y[0] = block_id().x; });
-});
+const auto far_block = kernel("far_block", params("y"),
+                              [](InOut<std::uint32_t> y) { if_(block_id().x > 0xffff, [&] { y[0] = block_id().x; }); });
 
-TEST_CASE("blocks beyond 65535") { CHECK(run(last_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
+TEST_CASE("blocks beyond 65535") { CHECK(run(far_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
 
 TEST_CASE("two ways back to the beginning of a loop") {
     const u32s counted = run_ir(R"(kernel @two_ways(%y: inout u32*) {

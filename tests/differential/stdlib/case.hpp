@@ -92,6 +92,11 @@ std::vector<T> random_elements(std::size_t count, std::uint32_t seed, float low 
     return out;
 }
 
+template <class T>
+std::vector<float> floats(const std::vector<T>& x) {
+    return {x.begin(), x.end()};
+}
+
 /// "relu", "relu_f16" or "relu_bf16".
 template <class T>
 std::string name_of(const std::string& name) {
@@ -106,6 +111,8 @@ template <class T>
 inline constexpr double rounding = std::is_same_v<T, half>       ? 0x1p-11
                                    : std::is_same_v<T, bfloat16> ? 0x1p-8
                                                                  : 0x1p-24;
+/// Of f32.
+inline constexpr double epsilon = rounding<float>;
 /// Below this, the error of rounding to T is absolute.
 template <class T>
 inline constexpr double tiny = std::is_same_v<T, half>       ? 0x1p-25

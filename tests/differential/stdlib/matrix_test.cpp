@@ -21,13 +21,9 @@ using namespace ikat;
 using test::Case;
 namespace reference = stdlib::reference;
 
-constexpr double epsilon = 0x1p-24;
+using test::epsilon, test::floats;
 const std::size_t lengths[] = {0, 1, 3, 31, 32, 33, 1000, 2049, 10007, 100003};
 
-template <class T>
-std::vector<float> floats(const std::vector<T>& x) {
-    return {x.begin(), x.end()};
-}
 std::vector<float> magnitudes(std::vector<float> x) {
     for (float& v : x) v = std::abs(v);
     return x;

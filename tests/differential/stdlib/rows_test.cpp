@@ -20,18 +20,13 @@ using namespace ikat;
 using test::Case;
 namespace reference = stdlib::reference;
 
-constexpr double epsilon = 0x1p-24;
+using test::epsilon, test::floats;
 struct Shape {
     std::uint32_t rows, columns;
 };
 // The last two are longer than what registers hold.
 const Shape shapes[] = {{0, 8},   {3, 0},    {1, 1},    {5, 3},    {4, 4},    {7, 31},   {9, 32},
                         {6, 128}, {3, 1000}, {2, 1023}, {130, 64}, {2, 8192}, {2, 8196}, {1, 10007}};
-
-template <class T>
-std::vector<float> floats(const std::vector<T>& x) {
-    return {x.begin(), x.end()};
-}
 
 /// The error of a sum over a row of at most `columns` terms, relative to the sum of their magnitudes: each thread adds
 /// its share, the tree above has 16 levels.

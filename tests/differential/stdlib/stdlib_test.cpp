@@ -15,20 +15,12 @@
 #include "stdlib/vectors.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
+#include "tests/differential/stdlib/case.hpp"
 
 namespace {
 
 using namespace ikat;
-constexpr double epsilon = 0x1p-24;  // half a unit in the last place of f32: the error of one rounding
-
-template <class T>
-std::vector<T> random_numbers(std::size_t count, std::uint32_t seed) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<T> out(count);
-    for (T& x : out) x = T(uniform(random));
-    return out;
-}
+using test::epsilon, test::random_elements;
 
 /// Bounds every partial sum of the terms and so, times their number and epsilon, the error of adding them up.
 template <class T>
@@ -45,7 +37,7 @@ void check_reductions() {
     const runtime::Device device = test::open_device();
     for (std::size_t n : lengths) {
         INFO("n = " << n);
-        const std::vector<T> x = random_numbers<T>(n, std::uint32_t(n) + 1);
+        const std::vector<T> x = random_elements<T>(n, std::uint32_t(n) + 1);
         const auto buffer = device.upload(x, "x");
         const float total = stdlib::sum(device, buffer);
         CHECK(std::abs(total - stdlib::reference::sum(x)) <= double(n) * epsilon * sum_of_magnitudes(x));
@@ -56,8 +48,8 @@ void check_reductions() {
 
 void check_gemm(const runtime::Device& device, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
     INFO("m, n, k = " << m << ", " << n << ", " << k);
-    const auto A = random_numbers<float>(std::size_t(m) * k, m + 1),
-               B = random_numbers<float>(std::size_t(k) * n, n + 2);
+    const auto A = random_elements<float>(std::size_t(m) * k, m + 1),
+               B = random_elements<float>(std::size_t(k) * n, n + 2);
     std::vector<float> absolute_A = A, absolute_B = B;
     for (float& a : absolute_A) a = std::abs(a);
     for (float& b : absolute_B) b = std::abs(b);
@@ -77,7 +69,7 @@ TEST_CASE("saxpy is one fused multiply-add per element") {
     const runtime::Device device = test::open_device();
     for (std::size_t n : lengths) {
         INFO("n = " << n);
-        const auto x = random_numbers<float>(n, 1), y = random_numbers<float>(n, 2);
+        const auto x = random_elements<float>(n, 1), y = random_elements<float>(n, 2);
         auto result = device.upload(y, "y");
         stdlib::saxpy(device, 1.7f, device.upload(x, "x"), result);
         const auto got = result.download();

@@ -25,7 +25,7 @@ std::string file(std::string dictionary, const std::string& data, int version = 
     return out + dictionary + data;
 }
 cli::NpyArray parse(const std::string& text) { return cli::parse_npy(std::as_bytes(std::span(text)), "a.npy"); }
-std::string refused(const std::string& text) {
+std::string refused_file(const std::string& text) {
     return message_of([&] { parse(text); });
 }
 std::string header(const std::string& dtype, const std::string& shape, const std::string& fortran = "False") {
@@ -53,7 +53,7 @@ TEST_CASE("npy: every type that kernels know") {
         CHECK(parse(file(header(dtype, "(1,)"), std::string(info(type).bytes, 'x'))).type == type);
     }
     for (const char* dtype : {"<c8", "|b1", "|S3", "<U2", "|O", "<f16", "<M8[ns]"})
-        CHECK_THAT(refused(file(header(dtype, "(1,)"), "x")), contains("which no kernel takes"));
+        CHECK_THAT(refused_file(file(header(dtype, "(1,)"), "x")), contains("which no kernel takes"));
 }
 
 TEST_CASE("npy: shapes of no, one and no elements") {
@@ -63,26 +63,27 @@ TEST_CASE("npy: shapes of no, one and no elements") {
 }
 
 TEST_CASE("npy: what cannot be read says so") {
-    CHECK_THAT(refused("no such thing"), contains("'a.npy' is no .npy file"));
-    CHECK_THAT(refused(file(header("<f4", "(2, 3)"), six_floats, 4)), contains("version 4"));
-    CHECK_THAT(refused(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("Fortran order"));
-    CHECK_THAT(refused(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("C order"));
-    CHECK_THAT(refused(file(header(">f4", "(2, 3)"), six_floats)), contains("big-endian"));
-    CHECK_THAT(refused(file(header("<f4", "(2, 4)"), six_floats)), contains("cut off"));
-    CHECK_THAT(refused(file(header("<f4", "(2, 2)"), six_floats)), contains("goes on for 8 bytes"));
-    CHECK_THAT(refused(file(header("<f8", "(4294967296, 4294967296)"), six_floats)), contains("cut off"));
-    CHECK_THAT(refused(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "x")),
+    CHECK_THAT(refused_file("no such thing"), contains("'a.npy' is no .npy file"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 3)"), six_floats, 4)), contains("version 4"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("Fortran order"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("C order"));
+    CHECK_THAT(refused_file(file(header(">f4", "(2, 3)"), six_floats)), contains("big-endian"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 4)"), six_floats)), contains("cut off"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 2)"), six_floats)), contains("goes on for 8 bytes"));
+    CHECK_THAT(refused_file(file(header("<f8", "(4294967296, 4294967296)"), six_floats)), contains("cut off"));
+    CHECK_THAT(refused_file(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "x")),
                contains("no plain .npy file"));
-    CHECK_THAT(refused(file("{'descr': '<f4', 'fortran_order': False}", "x")), contains("lacks"));
-    CHECK_THAT(refused(file("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", "x")), contains("neither"));
-    CHECK_THAT(refused(file("{'order': '<f4'}", "x")), contains("unknown key 'order'"));
-    CHECK_THAT(refused(file("{'shape': (x,)}", "x")), contains("tuple of numbers"));
+    CHECK_THAT(refused_file(file("{'descr': '<f4', 'fortran_order': False}", "x")), contains("lacks"));
+    CHECK_THAT(refused_file(file("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", "x")), contains("neither"));
+    CHECK_THAT(refused_file(file("{'order': '<f4'}", "x")), contains("unknown key 'order'"));
+    CHECK_THAT(refused_file(file("{'shape': (x,)}", "x")), contains("tuple of numbers"));
 }
 
 TEST_CASE("npy: a file cut off anywhere is an error, never a crash") {
     const std::string whole = file(header("<f4", "(2, 3)"), six_floats);
-    for (std::size_t length = 0; length < whole.size(); ++length) CHECK_FALSE(refused(whole.substr(0, length)).empty());
-    CHECK(refused(whole).empty());
+    for (std::size_t length = 0; length < whole.size(); ++length)
+        CHECK_FALSE(refused_file(whole.substr(0, length)).empty());
+    CHECK(refused_file(whole).empty());
 }
 
 TEST_CASE("npy: what is written is what NumPy writes, and reads back") {

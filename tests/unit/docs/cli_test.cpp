@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/catch.hpp"
+#include "tests/unit/docs/lines.hpp"
 
 namespace {
 
@@ -28,7 +29,7 @@ std::set<std::string> found(const std::string& text, const char* pattern) {
     return out;
 }
 
-const fs::path root = IKAT_SOURCE_DIR;
+using ikat::tests::root;
 
 }  // namespace
 

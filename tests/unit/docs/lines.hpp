@@ -8,6 +8,9 @@
 
 namespace ikat::tests {
 
+/// The checkout.
+inline const std::filesystem::path root = IKAT_SOURCE_DIR;
+
 using Lines = std::vector<std::string>;
 
 /// Without indentation, and without the places (folder, line, column) of messages.

@@ -10,8 +10,6 @@ namespace {
 using namespace ikat::tests;
 namespace fs = std::filesystem;
 
-const fs::path root = IKAT_SOURCE_DIR;
-
 std::vector<fs::path> files_below(const char* folder, std::string_view ending) {
     std::vector<fs::path> out;
     for (const auto& entry : fs::recursive_directory_iterator(root / folder))

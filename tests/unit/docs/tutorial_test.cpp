@@ -33,8 +33,6 @@ void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
     }
 }
 
-const std::filesystem::path root = IKAT_SOURCE_DIR;
-
 void check_page(const std::filesystem::path& page, const std::filesystem::path& source) {
     const Lines lines = lines_of_file(root / page);
     check_contained(blocks_of(lines, "```cpp"), lines_of_file(root / source));

@@ -14,8 +14,8 @@ const std::string store_r1 = R"(
     ret;
 )";
 
-std::vector<std::uint32_t> words(const std::string& body, const std::string& functions, std::uint32_t threads = 32,
-                                 std::uint32_t seed = 0) {
+std::vector<std::uint32_t> called(const std::string& body, const std::string& functions, std::uint32_t threads = 32,
+                                  std::uint32_t seed = 0) {
     Machine machine;
     machine.options.seed = seed;
     const auto out = machine.empty<std::uint32_t>("out", threads);
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> words(const std::string& body, const std::string& fun
     return machine.get<std::uint32_t>(out, threads);
 }
 
-std::string finding(const std::string& body, const std::string& functions) {
+std::string called_wrongly(const std::string& body, const std::string& functions) {
     Machine machine;
     const auto out = machine.empty<std::uint32_t>("out", 32);
     return machine.failure(kernel(body + store_r1, functions), {.block = {32, 1, 1}}, out, out, out, 32u);
@@ -65,13 +65,13 @@ TEST_CASE("a function has other names") {
         ".visible .func (.param .b32 r) twice(.param .b32 n)\n"
         "{ .reg .b32 x; ld.param.b32 x, [n]; add.u32 x, x, x; st.param.b32 [r], x; ret; }\n"
         ".visible .func (.param .b32 r) doubled(.param .b32 n);\n.alias doubled, twice;\n";
-    CHECK(words("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; call (r), doubled, (a);"
-                "ld.param.b32 %r1, [r]; }",
-                functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
-    CHECK(words("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; mov.u64 %d1, doubled;"
-                "proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %d1, (a), proto;"
-                "ld.param.b32 %r1, [r]; }",
-                functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
+    CHECK(called("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; call (r), doubled, (a);"
+                 "ld.param.b32 %r1, [r]; }",
+                 functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
+    CHECK(called("{ .param .b32 a; .param .b32 r; mov.u32 %r1, %tid.x; st.param.b32 [a], %r1; mov.u64 %d1, doubled;"
+                 "proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %d1, (a), proto;"
+                 "ld.param.b32 %r1, [r]; }",
+                 functions, 3) == std::vector<std::uint32_t>{0, 2, 4});
 }
 
 TEST_CASE("a recursion whose depth differs from lane to lane") {
@@ -85,7 +85,7 @@ TEST_CASE("a recursion whose depth differs from lane to lane") {
     shfl.sync.idx.b32 %r6, %r1, 0, 31, -1; add.u32 %r1, %r1, %r6;
 )";
     for (const std::uint32_t seed : {0u, 1u, 2u}) {
-        const auto result = words(body, fibonacci, 40, seed);
+        const auto result = called(body, fibonacci, 40, seed);
         for (std::uint32_t i = 0; i < 40; ++i) CHECK(result[i] == expected_fibonacci(i % 16));
     }
 }
@@ -108,7 +108,7 @@ TEST_CASE("two functions that call each other, with parameters in registers") {
     ret;
 }
 )";
-    const auto result = words("mov.u32 %r2, %tid.x; call (%r1), even, (%r2); mad.lo.u32 %r1, %r2, 2, %r1;", functions);
+    const auto result = called("mov.u32 %r2, %tid.x; call (%r1), even, (%r2); mad.lo.u32 %r1, %r2, 2, %r1;", functions);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 2 * i + (i % 2 == 0));
 }
 
@@ -142,7 +142,7 @@ $done:
     ret;
 }
 )";
-    const auto result = words("mov.u32 %r2, %tid.x; mov.u64 %d1, 0; call (%r1), walk, (%d1, %r2);", functions);
+    const auto result = called("mov.u32 %r2, %tid.x; mov.u64 %d1, 0; call (%r1), walk, (%d1, %r2);", functions);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == i * (i + 1) / 2);
 }
 
@@ -175,20 +175,20 @@ std::string through_table(const std::string& index) {
 
 TEST_CASE("a call through a register, each lane to its own function") {
     for (const std::uint32_t seed : {0u, 1u}) {
-        const auto result = words(through_table("and.b32 %r3, %r2, 1;"), table, 64, seed);
+        const auto result = called(through_table("and.b32 %r3, %r2, 1;"), table, 64, seed);
         for (std::uint32_t i = 0; i < 64; ++i) CHECK(result[i] == (i % 2 ? 3 * i : i + 10));
     }
-    CHECK_THAT(finding(through_table("mov.u32 %r3, 3;"), table), contains("holds no function's address"));
-    CHECK_THAT(finding(through_table("mov.u32 %r3, 2;"), table), contains("a function with other parameters"));
+    CHECK_THAT(called_wrongly(through_table("mov.u32 %r3, 3;"), table), contains("holds no function's address"));
+    CHECK_THAT(called_wrongly(through_table("mov.u32 %r3, 2;"), table), contains("a function with other parameters"));
 }
 
 TEST_CASE("a call through a register with its targets listed") {
-    const auto result = words(R"(
+    const auto result = called(R"(
     mov.u32 %r2, %tid.x; mov.u64 %d2, times_three;
     targets : .calltargets plus_ten, times_three;
     call (%r1), %d2, (%r2), targets;
 )",
-                              table);
+                               table);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 3 * i);
 }
 
@@ -202,11 +202,11 @@ TEST_CASE("a recursion without end is a finding") {
     st.param.b32 [r], %r2; ret;
 }
 )";
-    CHECK_THAT(finding("call (%r1), endless, (5);", endless), contains("the stack of a thread is full"));
+    CHECK_THAT(called_wrongly("call (%r1), endless, (5);", endless), contains("the stack of a thread is full"));
 }
 
 TEST_CASE("alloca gives memory of the stack, and stackrestore takes it back") {
-    const auto result = words(R"(
+    const auto result = called(R"(
     mov.u32 %r2, %tid.x; add.u32 %r3, %r2, 1; cvt.u64.u32 %d1, %r3; shl.b64 %d1, %d1, 2;
     mov.u32 %r7, 0;
 $again:
@@ -218,9 +218,10 @@ $again:
     add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 5000; @%p1 bra $again;
     and.b64 %d2, %d2, 15; cvt.u32.u64 %r6, %d2; add.u32 %r1, %r1, %r6;
 )",
-                              "");
+                               "");
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 1000 * i + i + 1);
-    CHECK_THAT(finding("mov.u64 %d1, 1000000; alloca.u64 %d2, %d1;", ""), contains("the stack of a thread is full"));
+    CHECK_THAT(called_wrongly("mov.u64 %d1, 1000000; alloca.u64 %d2, %d1;", ""),
+               contains("the stack of a thread is full"));
 }
 
 TEST_CASE("a shared variable of a function is one, however often the function is inlined") {
@@ -231,11 +232,11 @@ TEST_CASE("a shared variable of a function is one, however often the function is
     ld.param.b32 %r2, [n]; atom.shared.exch.b32 %r1, [kept], %r2; st.param.b32 [r], %r1; ret;
 }
 )";
-    const auto result = words(R"(
+    const auto result = called(R"(
     { .param .b32 a; call (a), keep, (7); ld.param.b32 %r2, [a]; }
     { .param .b32 a; call (a), keep, (9); ld.param.b32 %r1, [a]; }
 )",
-                              functions, 1);
+                               functions, 1);
     CHECK(result[0] == 7);
 }
 

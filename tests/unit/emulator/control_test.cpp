@@ -25,7 +25,7 @@ std::vector<std::uint32_t> words(const std::string& text, std::uint32_t threads,
     return machine.get<std::uint32_t>(out, std::size_t(threads) * blocks);
 }
 
-const std::string store_r1 = R"(
+const std::string store_r1_in_grid = R"(
     mov.u32 %r60, %tid.x; mov.u32 %r61, %ctaid.x; mov.u32 %r62, %ntid.x;
     mad.lo.u32 %r60, %r61, %r62, %r60;
     ld.param.u64 %d30, [p0]; mad.wide.u32 %d30, %r60, 4, %d30; st.global.u32 [%d30], %r1;
@@ -41,7 +41,7 @@ $loop:
     setp.ge.u32 %p1, %r3, %r2; @%p1 bra $end;
     add.u32 %r1, %r1, %r3; add.u32 %r3, %r3, 1; bra.uni $loop;
 $end:
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 1u, 2u, 3u}) {
         const auto result = words(text, 70, seed);
         for (std::uint32_t i = 0; i < 70; ++i) CHECK(result[i] == i * (i - 1) / 2);
@@ -67,14 +67,14 @@ $even_high:
     add.u32 %r1, %r1, 2;
 $end:
     activemask.b32 %r5; shl.b32 %r5, %r5, 0; popc.b32 %r5, %r5; mad.lo.u32 %r1, %r5, 100, %r1;
-)" + store_r1);
+)" + store_r1_in_grid);
     const auto result = words(text, 32);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 3200 + i % 4);
 }
 
 TEST_CASE("bra.uni at which the threads of a warp part is a finding") {
     const std::string before = "mov.u32 %r1, 7; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; setp.eq.u32 %p1, %r3, 0; ";
-    const std::string after = "mov.u32 %r1, 8; $on:" + store_r1;
+    const std::string after = "mov.u32 %r1, 8; $on:" + store_r1_in_grid;
     CHECK(words(kernel(before + "@%p1 bra.uni $on; " + after), 64)[31] == 7);  // warps may differ
     CHECK(words(kernel(before + "@!%p1 bra.uni $on; " + after), 64)[32] == 7);
     Machine machine;
@@ -93,7 +93,7 @@ $a: mov.u32 %r1, 10; bra $end;
 $b: mov.u32 %r1, 20; bra $end;
 $c: mov.u32 %r1, 30;
 $end:
-)" + store_r1);
+)" + store_r1_in_grid);
     const auto result = words(text, 32);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 10 + 10 * (i % 3));
     std::string wrong = text;
@@ -117,7 +117,7 @@ $set:
     mov.u32 %r4, 1; st.volatile.shared.u32 [flag], %r4;
 $end:
     ld.volatile.shared.u32 %r1, [flag];
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 5u}) CHECK(words(text, 32, seed) == std::vector<std::uint32_t>(32, 1));
 }
 
@@ -133,7 +133,7 @@ $try:
     membar.cta; atom.shared.exch.b32 %r3, [lock], 0;
     bar.sync 0;
     ld.shared.u32 %r1, [count];
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 1u, 9u}) CHECK(words(text, 96, seed) == std::vector<std::uint32_t>(96, 96));
 }
 
@@ -150,7 +150,7 @@ $wait:
 $set:
     mov.u32 %r4, 7; st.volatile.shared.u32 [flag], %r4;
 $end:
-)" + store_r1);
+)" + store_r1_in_grid);
     const auto result = words(text, 64);
     for (std::uint32_t i = 0; i < 64; ++i) CHECK(result[i] == (i < 32 ? 7 : 5));
 }
@@ -166,7 +166,7 @@ $arrive:
     red.release.gpu.global.add.u32 [%d1], 1;
 $end:
     mov.u32 %r1, %r2;
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const unsigned threads : {1u, 2u}) {
         Machine machine;
         machine.options.threads = threads;
@@ -193,7 +193,7 @@ $meet:
     bar.red.and.pred %p3, 0, %p2; selp.u32 %r8, 1, 0, %p3;
     bar.red.or.pred %p4, 0, %p2; selp.u32 %r9, 1, 0, %p4;
     mad.lo.u32 %r7, %r7, 1000, %r1; mad.lo.u32 %r7, %r8, 1000000, %r7; mad.lo.u32 %r1, %r9, 10000000, %r7;
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 1u, 2u}) {
         const auto result = words(text, 64, seed);
         for (std::uint32_t i = 0; i < 64; ++i) CHECK(result[i] == 10000000 + 32000 + (i < 32 ? 1 : 100 + i - 32));
@@ -202,7 +202,7 @@ $meet:
 
 TEST_CASE("shuffles") {
     const auto lanes = [](const std::string& code, std::uint32_t threads = 32) {
-        return words(kernel("    mov.u32 %r2, %laneid; mov.pred %p1, 0;\n" + code + store_r1), threads);
+        return words(kernel("    mov.u32 %r2, %laneid; mov.pred %p1, 0;\n" + code + store_r1_in_grid), threads);
     };
     const auto up = lanes("shfl.sync.up.b32 %r1|%p1, %r2, 1, 0, -1; selp.u32 %r3, 100, 0, %p1; add.u32 %r1, %r1, %r3;");
     const auto down =
@@ -229,7 +229,7 @@ TEST_CASE("lanes wait at a shuffle for those that come later") {
 $loop: add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, %r2; @%p2 bra $loop;
 $join:
     add.u32 %r3, %r3, %r2; shfl.sync.bfly.b32 %r1, %r3, 16, 31, -1;
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 1u, 2u, 3u}) {
         const auto result = words(text, 32, seed);
         for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i < 16 ? 2016 + i : 1000 + i - 16));
@@ -253,7 +253,7 @@ TEST_CASE("a shuffle by literals gives what one by registers gives") {
     for (const std::int64_t target : tests::targets()) {
         const tests::OnTarget chosen(target);
         CAPTURE(hwy::TargetName(target));
-        for (const std::uint32_t count : words(kernel(body + "mov.u32 %r1, %r9;" + store_r1), 32))
+        for (const std::uint32_t count : words(kernel(body + "mov.u32 %r1, %r9;" + store_r1_in_grid), 32))
             CHECK(count == std::uint32_t(shuffles));
     }
 }
@@ -268,7 +268,7 @@ $meet:
 )";
     const auto all = [&](const std::string& meet, std::uint32_t expected) {
         for (const std::uint32_t seed : {0u, 1u, 2u}) {
-            const auto result = words(kernel(late + meet + store_r1), 32, seed);
+            const auto result = words(kernel(late + meet + store_r1_in_grid), 32, seed);
             for (std::uint32_t i = 0; i < 20; ++i) CHECK(result[i] == expected);
         }
     };
@@ -291,7 +291,7 @@ $inner:
 $next:
     add.u32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r2; @%p1 bra $outer;
     activemask.b32 %r1; popc.b32 %r1, %r1; mad.lo.u32 %r1, %r1, 100000, %r3;
-)" + store_r1),
+)" + store_r1_in_grid),
                               32);
     for (std::uint32_t i = 0; i < 32; ++i) {
         std::uint32_t sum = 0;
@@ -305,7 +305,7 @@ TEST_CASE("votes, matches, reductions over a warp") {
     const auto one = [](const std::string& code, std::uint32_t threads = 32) {
         return words(kernel("    mov.u32 %r2, %laneid; setp.lt.u32 %p1, %r2, 3; setp.lt.u32 %p2, %r2, 32; setp.ge.u32 "
                             "%p3, %r2, 32;\n" +
-                            code + store_r1),
+                            code + store_r1_in_grid),
                      threads);
     };
     const auto all_are = [](const std::vector<std::uint32_t>& v, std::uint32_t x) {
@@ -332,7 +332,7 @@ TEST_CASE("members of two groups shuffle in one instruction") {
     const auto result = words(kernel(R"(
     mov.u32 %r2, %laneid; setp.lt.u32 %p1, %r2, 16; selp.b32 %r3, 0xffff, 0xffff0000, %p1;
     vote.sync.ballot.b32 %r1, %p1, %r3;
-)" + store_r1),
+)" + store_r1_in_grid),
                               32);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i < 16 ? 0xffff : 0));
 }
@@ -345,7 +345,7 @@ TEST_CASE("bar.warp.sync is met from different places") {
 $one:
     mov.u32 %r3, 77; st.shared.u32 [cell], %r3; bar.warp.sync 0xffffffff; mov.u32 %r1, 77;
 $end:
-)" + store_r1);
+)" + store_r1_in_grid);
     for (const std::uint32_t seed : {0u, 1u, 2u}) CHECK(words(text, 32, seed) == std::vector<std::uint32_t>(32, 77));
 }
 
@@ -369,7 +369,7 @@ $big:
         st.param.b32 [x], %r2; call.uni (y), triple, (x); ld.param.b32 %r3, [y];
     }
     call (%r1), plus, (%r3, 5);
-)" + store_r1,
+)" + store_r1_in_grid,
                                     functions);
     const auto result = words(text, 32);
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i > 20 ? 999 : 3 * i) + 5);
@@ -422,6 +422,6 @@ $loop:
 $next:
     add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 30000; @%p1 bra $loop;
     mov.u32 %r1, %r4;
-)" + store_r1);
+)" + store_r1_in_grid);
     CHECK(words(text, 32) == std::vector<std::uint32_t>(32, 30000));
 }

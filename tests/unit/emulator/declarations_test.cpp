@@ -11,7 +11,7 @@ using tests::Machine;
 namespace {
 
 /// Sixteen words, from 1 on, after a kernel of one thread; %d1 holds their address.
-std::vector<std::uint32_t> words(const std::string& body, std::string_view module_scope = "") {
+std::vector<std::uint32_t> declared(const std::string& body, std::string_view module_scope = "") {
     Machine machine;
     std::vector<std::uint32_t> values(16);
     for (std::uint32_t i = 0; i < 16; ++i) values[i] = i + 1;
@@ -24,7 +24,7 @@ std::vector<std::uint32_t> words(const std::string& body, std::string_view modul
 
 TEST_CASE("registers of several elements: each by its name, and all together") {
     const auto first = [](const std::string& body, std::size_t count, std::string_view module_scope = "") {
-        auto all = words(body, module_scope);
+        auto all = declared(body, module_scope);
         all.resize(count);
         return all;
     };
@@ -60,10 +60,10 @@ TEST_CASE("a .global or .const variable inside a function is one for all launche
         .global .u32 n = 5; .const .u32 step[2] = {1, 10}; .reg .b32 %s;
         ld.const.u32 %s, [step+4]; atom.global.add.u32 o, [n], %s; ret; })";
     // n of the kernel is another, in each of its scopes.
-    const auto all = words(R"(.global .u32 n = 70; { .global .u32 n = 80; ld.global.u32 %r1, [n]; }
+    const auto all = declared(R"(.global .u32 n = 70; { .global .u32 n = 80; ld.global.u32 %r1, [n]; }
         ld.global.u32 %r2, [n]; call (%r3), count, (); call (%r4), count, ();
         st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r4};)",
-                           count);
+                              count);
     CHECK(std::vector(all.begin(), all.begin() + 4) == std::vector<std::uint32_t>{80, 70, 5, 15});
     Machine machine;
     CHECK_THAT(
@@ -92,7 +92,7 @@ TEST_CASE("the reserved part of shared memory is zero, apart from the kernel's o
     const std::string addresses = R"(.shared .u32 own[4]; mov.u32 %r1, %reserved_smem_offset_1;
         mov.u32 %r2, %reserved_smem_offset_begin; mov.u32 %r3, %reserved_smem_offset_end; cvt.u64.u32 %d2, %r1;
         cvta.shared.u64 %d2, %d2; mov.u32 %r4, 7;)";
-    const auto all = words(addresses + R"(
+    const auto all = declared(addresses + R"(
         ld.shared.u32 %r5, [%r1]; st.shared.u32 [%r1], %r4; ld.u32 %r6, [%d2]; atom.add.u32 %r7, [%d2], 1;
         ld.shared.u32 %r8, [%r1]; ld.shared.u32 %r9, [%r2]; sub.u32 %r10, %r3, %r2;
         st.global.v4.u32 [%d1], {%r5, %r6, %r7, %r8}; st.global.v2.u32 [%d1+16], {%r9, %r10};)");

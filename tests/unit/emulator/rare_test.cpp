@@ -15,7 +15,7 @@ using tests::Row;
 
 namespace {
 
-const float not_a_number = std::bit_cast<float>(0x7fffffffu);
+const float canonical_nan = std::bit_cast<float>(0x7fffffffu);
 
 }  // namespace
 
@@ -95,8 +95,8 @@ TEST_CASE("exponentials of bf16") {
 TEST_CASE("min and max of magnitudes, of three, and above zero") {
     CHECK(one("min.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(2)) == F(-2));
     CHECK(one("max.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(-2)) == F(3));
-    CHECK(one("max.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(not_a_number)) == F(-3));
-    CHECK(one("max.NaN.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(not_a_number)) == F(not_a_number));
+    CHECK(one("max.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(canonical_nan)) == F(-3));
+    CHECK(one("max.NaN.xorsign.abs.f32 %r0, %r1, %r2;", F(-3), F(canonical_nan)) == F(canonical_nan));
     CHECK(one("min.xorsign.abs.f16 %h0, %h1, %h2;", 0xc200, 0x4000) == 0xc000);   // -3, 2: -2
     CHECK(one("max.xorsign.abs.bf16 %h0, %h1, %h2;", 0xc040, 0xc000) == 0x4040);  // -3, -2: 3
     CHECK(one("max.xorsign.abs.f16 %h0, %h1, %h2;", 0xc200, 0x7fff) == 0xc200);   // -3, NaN: -3
@@ -104,7 +104,7 @@ TEST_CASE("min and max of magnitudes, of three, and above zero") {
     CHECK(one("min.xorsign.abs.f16x2 %r0, %r1, %r2;", 0xc2004000, 0x4000c200) == 0xc000c000);
     CHECK(one("max.xorsign.abs.bf16x2 %r0, %r1, %r2;", 0xc0407fff, 0xc000c000) == 0x4040c000);
     CHECK(one("min.f32 %r0, %r1, %r2, %r3;", F(3), F(2), F(7)) == F(2));
-    CHECK(one("max.NaN.f32 %r0, %r1, %r2, %r3;", F(3), F(not_a_number), F(7)) == F(not_a_number));
+    CHECK(one("max.NaN.f32 %r0, %r1, %r2, %r3;", F(3), F(canonical_nan), F(7)) == F(canonical_nan));
     CHECK(one("max.abs.f32 %r0, %r1, %r2, %r3;", F(3), F(-9), F(7)) == F(9));
     CHECK(one("min.relu.s32 %r0, %r1, %r2;", std::uint32_t(-3), 2) == 0);
     CHECK(one("max.relu.s32 %r0, %r1, %r2;", std::uint32_t(-3), 2) == 2);

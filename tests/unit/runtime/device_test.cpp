@@ -14,6 +14,7 @@
 #include "dsl/kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
+#include "tests/unit/runtime/emulator.hpp"
 
 namespace ikat::tests {
 namespace {
@@ -69,8 +70,6 @@ std::vector<std::byte> parameters(const Buffer<std::uint32_t>& in, const Buffer<
                              {.type = ir::Type::U32, .bits = n}};
     return pack(list);
 }
-
-Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
 
 TEST_CASE("open: the argument decides, then the environment, then what is there") {
     const FakeCuda fake;

@@ -5,11 +5,10 @@
 #include <cmath>
 
 #include "tests/catch.hpp"
+#include "tests/unit/runtime/emulator.hpp"
 
 namespace ikat::tests {
 namespace {
-
-Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
 
 /// The first power of two above v, out of two loops; 0 below 1.
 constexpr auto above = [](const auto& v) {

@@ -6,6 +6,7 @@
 #include "codegen/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
+#include "tests/unit/runtime/emulator.hpp"
 
 namespace ikat::tests {
 namespace {
@@ -124,8 +125,6 @@ std::vector<Body> bodies(int n) {
     for (int i = 0; i < n; ++i) out.push_back(body(i));
     return out;
 }
-Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
-
 TEST_CASE("structs in memory lie as the host's do") {
     const auto read = kernel("read", params("b", "y"), [](In<Body> b, Out<double> y) {
         u32 i = global_id().x;

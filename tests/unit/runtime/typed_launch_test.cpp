@@ -10,6 +10,7 @@
 #include "runtime/cache.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
+#include "tests/unit/runtime/emulator.hpp"
 
 namespace ikat::tests {
 namespace {
@@ -18,8 +19,6 @@ const auto saxpy = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<floa
     u32 i = global_id().x;
     if_(i < n, [&] { y[i] = fma(a, x[i], y[i]); });
 });
-
-Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
 
 TEST_CASE("a kernel runs on vectors") {
     const Device device = emulator();

@@ -8,11 +8,10 @@
 #include "codegen/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
+#include "tests/unit/runtime/emulator.hpp"
 
 namespace ikat::tests {
 namespace {
-
-Device emulator() { return Device::open({.device = "emulator", .threads = 1}); }
 
 std::vector<float> counting(std::size_t n) {
     std::vector<float> out(n);

@@ -12,7 +12,7 @@ using characters::is;
 
 constexpr const char* integers_hint = "integers are written 12, -12, 0x1f, 017 or 0b101, with U behind for unsigned";
 
-struct Scanner {
+struct Literal {
     Build& build;
     const char* const start;  // of the literal, its sign included
     const char* place;        // behind the sign and blanks after it
@@ -106,21 +106,21 @@ struct Scanner {
 }  // namespace
 
 bool scan_number(Build& build, const char*& first, Operand& out) {
-    Scanner scanner{build, first, first, build.source.at(first, '-')};
+    Literal literal{build, first, first, build.source.at(first, '-')};
     const char* const end = build.source.end();
-    if (scanner.minus) scanner.place = scanner.skip(first + 1, characters::Blank);
-    if (scanner.place == end || !is(*scanner.place, characters::Digit)) return false;
-    const bool zero = *scanner.place == '0';
-    const bool has_prefix = zero && (scanner.letter(1, 'x') || scanner.letter(1, 'b'));
-    if (zero && scanner.letter(1, 'f'))
-        out = scanner.float_bits(8, Operand::Kind::Float32);
-    else if (zero && scanner.letter(1, 'd'))
-        out = scanner.float_bits(16, Operand::Kind::Float64);
-    else if (const char* stop = scanner.decimal_float_end(); !has_prefix && stop != scanner.place)
-        out = scanner.decimal_float(stop);
+    if (literal.minus) literal.place = literal.skip(first + 1, characters::Blank);
+    if (literal.place == end || !is(*literal.place, characters::Digit)) return false;
+    const bool zero = *literal.place == '0';
+    const bool has_prefix = zero && (literal.letter(1, 'x') || literal.letter(1, 'b'));
+    if (zero && literal.letter(1, 'f'))
+        out = literal.float_bits(8, Operand::Kind::Float32);
+    else if (zero && literal.letter(1, 'd'))
+        out = literal.float_bits(16, Operand::Kind::Float64);
+    else if (const char* stop = literal.decimal_float_end(); !has_prefix && stop != literal.place)
+        out = literal.decimal_float(stop);
     else
-        out = scanner.integer();
-    first = build.source.finish(scanner.place);
+        out = literal.integer();
+    first = build.source.finish(literal.place);
     return true;
 }
 
