@@ -100,8 +100,8 @@ private:
 
     /// The numbers of the range's type, and no sum of them that wraps.
     static __int128 number(Word word, Type type) {
-        if (type == Type::I32) return std::int32_t(word);
-        return ir::is_signed(type) ? __int128(std::int64_t(word)) : __int128(word);
+        const int above = 64 - int(ir::bits(type));
+        return ir::is_signed(type) ? __int128(std::int64_t(word << above) >> above) : __int128(word);
     }
     Way run_range(const NodeInfo& node) {
         const Type type = kernel_[node.variable].type;

@@ -52,7 +52,7 @@ std::string fault(const ast::Kernel& kernel, const CompileOptions& options) {
 }  // namespace
 
 TEST_CASE("a compiled kernel does what its AST says") {
-    for (ir::Type type : {ir::Type::U32, ir::Type::I32, ir::Type::U64, ir::Type::I64})
+    for (ir::Type type : RandomAst::types)
         for (std::uint32_t seed = first_seed(), end = seed + seed_count(40); seed < end; ++seed)
             for (const CompileOptions& options : {plain, full}) {
                 const ast::Kernel kernel = RandomAst(seed, {.type = type, .together = seed % 4 != 0})();

@@ -39,7 +39,7 @@ bool right(const ast::Kernel& kernel) {
 }  // namespace
 
 TEST_CASE("a lowered kernel does what its AST says") {
-    for (ir::Type type : {ir::Type::U32, ir::Type::I32, ir::Type::U64, ir::Type::I64})
+    for (ir::Type type : RandomAst::types)
         for (std::uint32_t seed = first_seed(1), end = seed + seed_count(750); seed < end; ++seed) {
             const ast::Kernel kernel = RandomAst(seed, {.type = type})();
             const bool as_it_says = right(kernel);

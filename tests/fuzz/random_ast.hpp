@@ -19,12 +19,15 @@
 namespace ikat::test {
 
 struct RandomAstOptions {
-    ir::Type type = ir::Type::U32;  // of the variables and the elements: an integer of 32 or 64 bits
+    ir::Type type = ir::Type::U32;  // of the variables and the elements: an integer of 16, 32 or 64 bits
     bool together = false;          // the threads of a block meet, and none returns early
 };
 
 class RandomAst : Choices {
 public:
+    /// That it makes kernels of.
+    static constexpr std::array types{ir::Type::U16, ir::Type::I16, ir::Type::U32,
+                                      ir::Type::I32, ir::Type::U64, ir::Type::I64};
     static constexpr std::uint32_t words = 32;  // of a thread's slice
     static constexpr std::uint32_t block_threads = 64;
 
@@ -290,7 +293,7 @@ private:
         // Up to what a variable says, from zero or from the type's lowest number on; or to its highest, with steps that
         // would pass it.
         const ir::Word highest = ~ir::Word{0} >> (64 - ir::bits(type_) + (ir::is_signed(type_) ? 1 : 0));
-        const ir::Word far = ir::Word{0x10000000u + pick(0x10000000u)} << (ir::bits(type_) - 32);
+        const ir::Word far = (ir::Word{0x10000000u + pick(0x10000000u)} << 32) >> (64 - ir::bits(type_));
         const bool to_highest = one_in(3), from_lowest = ir::is_signed(type_) && one_in(3);
         const ir::Word lowest = from_lowest && !to_highest ? highest + 1 : 0;
         const Node begin = constant(region, lowest + pick(4));
