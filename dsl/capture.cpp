@@ -47,9 +47,10 @@ public:
     }
 
 private:
-    static bool is_pure(const ast::NodeInfo& node) {
+    /// Unused.
+    static bool may_go(const ast::NodeInfo& node) {
         switch (node.kind) {
-            case Kind::Operation: return ir::is_pure(node.op);
+            case Kind::Operation: return ir::effects(node.op).removable();
             case Kind::Read:
             case Kind::Load:
             case Kind::Extract: return true;
@@ -67,7 +68,7 @@ private:
         const auto& nodes = from_.regions[index(region)];
         for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
             const ast::NodeInfo& node = from_[*it];
-            if (is_pure(node) && !used_[index(*it)]) continue;
+            if (may_go(node) && !used_[index(*it)]) continue;
             used_[index(*it)] = true;
             std::ranges::for_each(node.arguments, [&](Node argument) { use(argument); });
             std::ranges::for_each(node.other, [&](Node other) { use(other); });
@@ -248,7 +249,7 @@ std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
         if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
             complain(node.where, "print() or check() in a device function",
                      "they stand in kernels, and in C++ functions that kernels call");
-        if (node.kind == Kind::Operation && ir::has(node.op, ir::Convergent) && node.op != ir::Op::Opaque)
+        if (node.kind == Kind::Operation && ir::effects(node.op).convergent && node.op != ir::Op::Opaque)
             complain(node.where, "a barrier or an operation of several lanes in a device function",
                      "its callers cannot be checked for coming together: use a C++ function, which is inlined");
     }
@@ -294,7 +295,7 @@ namespace {
 /// Whether a function computes from its arguments alone.
 bool is_pure(const ast::Kernel& function) {
     return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
-        if (node.kind == Kind::Operation) return ir::is_pure(node.op) || node.op == ir::Op::Give;
+        if (node.kind == Kind::Operation) return ir::effects(node.op).none() || node.op == ir::Op::Give;
         return node.kind != Kind::Store && node.kind != Kind::Load && node.kind != Kind::Atomic &&
                node.kind != Kind::While;
     });

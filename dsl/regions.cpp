@@ -284,7 +284,7 @@ namespace {
 bool may_change(const ast::Kernel& kernel, Region region) {
     return std::ranges::any_of(kernel[region], [&](Node id) {
         const ast::NodeInfo& node = kernel[id];
-        return node.kind != Kind::Operation || !ir::is_pure(node.op);
+        return node.kind != Kind::Operation || !ir::effects(node.op).none();
     });
 }
 

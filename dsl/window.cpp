@@ -20,7 +20,7 @@ using ast::Node;
 namespace {
 
 bool is_effect(const ast::NodeInfo& node) {
-    return node.kind == Kind::Atomic || (node.kind == Kind::Operation && !ir::is_pure(node.op));
+    return node.kind == Kind::Atomic || (node.kind == Kind::Operation && !ir::effects(node.op).none());
 }
 
 }  // namespace

@@ -82,10 +82,6 @@ bool disjoint_objects(const Function& fn, Object a, Object b) {
 
 }  // namespace
 
-bool is_weak(const MemoryInfo& memory) {
-    return memory.order == Order::Weak && !memory.is_volatile && memory.cache != CacheOperator::Cv;
-}
-
 Address address_of(const Function& fn, Inst inst) {
     Address out;
     out.base = fn.operands(inst)[0];
@@ -107,7 +103,7 @@ Alias alias(const Function& fn, Inst a, const Address& left, Inst b, const Addre
 
 bool reads_constant_memory(const Function& fn, Inst load) {
     const Instruction& inst = fn[load];
-    if (inst.op != Op::Load || !is_weak(inst.memory)) return false;
+    if (inst.op != Op::Load || effects(inst).orders) return false;
     if (inst.memory.cache == CacheOperator::Nc) return true;
     if (inst.memory.space == Space::Const || inst.memory.space == Space::Param) return true;
     const Object object = address_of(fn, load).object;

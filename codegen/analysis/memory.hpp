@@ -27,10 +27,6 @@ struct Address {
     std::int64_t offset = 0;        // bytes
 };
 
-/// Whether a load or store is this thread's own business: another thread may see it, or have written, only behind what
-/// orders memory. Volatile accesses, ordered ones and .cv ask memory itself, at their place in the program.
-bool is_weak(const ir::MemoryInfo& memory);
-
 /// Of an instruction with an address operand.
 Address address_of(const ir::Function& fn, ir::Inst inst);
 

@@ -77,10 +77,11 @@ private:
         }
         bool operand_varies = false;
         fn_.each_use(inst, [&](Value value) { operand_varies |= varies(value); });
-        if (operand_varies || has(it.op, Convergent)) return true;
+        const Effects does = effects(it);
+        if (operand_varies || does.convergent) return true;
         if (it.op == Op::Param) return !fn_.is_entry;
-        if (it.op != Op::Load) return !is_pure(it.op);
-        if (it.memory.space == Space::Local || !is_weak(it.memory)) return true;
+        if (it.op != Op::Load) return !does.none();
+        if (it.memory.space == Space::Local || does.orders) return true;
         return divergent_[index(block)] && !reads_constant_memory(fn_, inst);
     }
 

@@ -42,7 +42,7 @@ public:
 private:
     static bool is_value(const NodeInfo& node) {
         return node.kind == Kind::Read || node.kind == Kind::Load || node.kind == Kind::Extract ||
-               (node.kind == Kind::Operation && ir::is_pure(node.op));
+               (node.kind == Kind::Operation && ir::effects(node.op).none());
     }
 
     void walk(Region region) {

@@ -141,7 +141,7 @@ private:
         if (ir::info(node.op).attribute == ir::Attribute::Special)
             return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
         // A reduction ends with the same value everywhere. Only moving values up or down never does that.
-        if (ir::has(node.op, ir::Convergent))
+        if (ir::effects(node.op).convergent)
             return differs_by_lane(node) ? Shape{Level::Thread} : Shape{.level = Level::Block, .combined = true};
         if (is_whole_warps(node)) return {Level::Warp};
         return {arguments, is_linear(node), any_combined(node.arguments)};
@@ -163,7 +163,7 @@ private:
         Shape& own = shapes_[index(id)];
         switch (node.kind) {
             case Kind::Operation:
-                if (ir::has(node.op, ir::Convergent)) expect_together(node, here(control));
+                if (ir::effects(node.op).convergent) expect_together(node, here(control));
                 own = operation(node);
                 break;
             case Kind::Read: own = variables_[index(node.variable)]; break;
@@ -348,7 +348,7 @@ private:
 
 std::vector<Diagnostic> divergent_operations(const Kernel& kernel) {
     const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
-        return node.kind == Kind::Operation && ir::has(node.op, ir::Convergent);
+        return node.kind == Kind::Operation && ir::effects(node.op).convergent;
     });
     return any ? UniformityWalk(kernel).run() : std::vector<Diagnostic>{};
 }

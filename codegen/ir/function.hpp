@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ir/op/effects.hpp"
 #include "codegen/ir/op/evaluate.hpp"
 #include "codegen/ir/op/memory.hpp"
 #include "codegen/ir/op/op.hpp"
@@ -53,6 +54,7 @@ struct Instruction {
     Location where{};
     bool operator==(const Instruction&) const = default;
 };
+constexpr Effects effects(const Instruction& inst) { return effects(inst.op, inst.memory); }
 
 struct Jump {
     Block to{};

@@ -219,7 +219,7 @@ private:
             return;
         }
         expect("guard", inst.guard, Type::Pred);
-        if (has(inst.op, Convergent) && inst.op != Op::Opaque) here("a convergent operation cannot be guarded");
+        if (effects(inst).convergent && inst.op != Op::Opaque) here("a convergent operation cannot be guarded");
         if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
             here("a guard needs an operand tied to each result, for when it is false");
     }

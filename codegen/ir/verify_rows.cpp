@@ -109,7 +109,8 @@ private:
         require(!memory.is_volatile || memory.order == Order::Weak, "a volatile access has no order");
         if (inst_.op == Op::Load) load();
         if (inst_.op == Op::Store) store();
-        const bool atomic = has(inst_.op, Reads) && has(inst_.op, Writes);
+        const Effects does = effects(inst_);
+        const bool atomic = does.reads && does.writes;
         require(!atomic || (memory.cache == CacheOperator::None && !memory.is_volatile),
                 "an atomic has no cache operator");
     }

@@ -251,8 +251,8 @@ private:
                    const ast::NodeInfo& node = kernel_[id];
                    if (used_elsewhere_[index(id)]) return false;
                    switch (node.kind) {
-                       case Kind::Operation: return ir::is_pure(node.op);
-                       case Kind::Load: return node.memory.order == ir::Order::Weak && !node.memory.is_volatile;
+                       case Kind::Operation: return ir::effects(node.op).none();
+                       case Kind::Load: return ir::is_weak(node.memory);
                        case Kind::Read:
                        case Kind::Extract:
                        case Kind::Declare:

@@ -45,7 +45,7 @@ public:
 private:
     bool is_duplicate(Inst inst, Block block) {
         fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
-        if (!is_pure(fn_[inst].op) && !analysis::reads_constant_memory(fn_, inst)) return false;
+        if (!effects(fn_[inst]).none() && !analysis::reads_constant_memory(fn_, inst)) return false;
         if (fn_[inst].results.count == 0) return false;
         Inst& found = entry(inst);
         if (found == no_inst || !dominators_.dominates(block_of_[index(found)], block)) {

@@ -15,7 +15,6 @@
 // Needs: nothing. Keeps: the control flow. Leaves nothing unused that it could have removed.
 #include <algorithm>
 
-#include "codegen/analysis/memory.hpp"
 #include "codegen/passes/parameters.hpp"
 #include "codegen/passes/passes.hpp"
 
@@ -23,11 +22,6 @@ namespace ikat::passes {
 namespace {
 
 using namespace ir;
-
-/// Whether an unused instruction may go. A weak load reads and tells nobody.
-bool is_removable(const Instruction& inst) {
-    return is_pure(inst.op) || (inst.op == Op::Load && analysis::is_weak(inst.memory));
-}
 
 class Sweep {
 public:
@@ -38,7 +32,7 @@ public:
     bool run() {
         for (Block block : fn_.blocks()) {
             for (Inst inst : fn_[block].instructions)
-                if (!is_removable(fn_[inst])) mark_operands(inst);
+                if (!effects(fn_[inst]).removable()) mark_operands(inst);
             mark(fn_[block].terminator.condition);
         }
         while (!work_.empty()) {
@@ -88,7 +82,7 @@ private:
     bool sweep(Block block) {
         const auto is_live = [&](Value value) { return live_[index(value)]; };
         return std::erase_if(fn_[block].instructions, [&](Inst inst) {
-                   return is_removable(fn_[inst]) && std::ranges::none_of(fn_.results(inst), is_live);
+                   return effects(fn_[inst]).removable() && std::ranges::none_of(fn_.results(inst), is_live);
                }) != 0;
     }
 

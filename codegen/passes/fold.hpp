@@ -11,7 +11,7 @@ namespace ikat::passes {
 /// A pure instruction with one result and no guard: what may be replaced by another value.
 inline bool is_plain(const ir::Function& fn, ir::Inst inst) {
     const ir::Instruction& instruction = fn[inst];
-    return is_pure(instruction.op) && instruction.results.count == 1 && instruction.guard == ir::no_value &&
+    return effects(instruction).none() && instruction.results.count == 1 && instruction.guard == ir::no_value &&
            instruction.tie.count == 0;
 }
 

@@ -13,7 +13,6 @@
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
-#include "codegen/ir/op/shape.hpp"
 #include "codegen/passes/passes.hpp"
 #include "codegen/passes/replacement.hpp"
 
@@ -47,9 +46,13 @@ private:
     /// Whether the instruction is a load whose values are known.
     bool visit(Inst inst) {
         const Instruction& it = fn_[inst];
-        if (it.op == Op::Load && analysis::is_weak(it.memory)) return load(inst);
-        if (it.op == Op::Store && analysis::is_weak(it.memory)) return store(inst), false;
-        if (has_address(it.op) || has(it.op, Reads) || has(it.op, Convergent)) known_.clear();
+        const Effects does = effects(it);
+        if (does.orders || does.convergent)
+            known_.clear();
+        else if (it.op == Op::Load)
+            return load(inst);
+        else if (it.op == Op::Store)
+            store(inst);
         return false;
     }
 

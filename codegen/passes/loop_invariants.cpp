@@ -38,7 +38,7 @@ public:
 
 private:
     bool moved(Inst inst, Block block) {
-        const Block to = is_pure(fn_[inst].op) ? destination(inst, block) : block;
+        const Block to = effects(fn_[inst]).none() ? destination(inst, block) : block;
         for (Value result : fn_.results(inst)) block_of_[index(result)] = to;
         if (to == block) return false;
         fn_[to].instructions.push_back(inst);

@@ -153,7 +153,7 @@ void run_block(const ast::Kernel& kernel, std::uint32_t block, std::uint32_t cou
     for (std::uint32_t thread = 0; thread < count; ++thread) threads.emplace_back(kernel, block, thread, out, shared);
     std::vector<bool> returned(count);
     for (Node node : kernel[kernel.body()]) {
-        if (kernel[node].kind == Kind::Operation && !ir::is_pure(kernel[node].op)) {
+        if (kernel[node].kind == Kind::Operation && !ir::effects(kernel[node].op).none()) {
             meet(kernel, node, threads);
             continue;
         }

@@ -133,7 +133,7 @@ private:
     Op computing_op() {
         Op op{};
         do op = Op(pick(ir::op_count));
-        while (!ir::is_pure(op) || ir::info(op).shape.arity() == 0 || ir::info(op).shape.results > 1);
+        while (!ir::effects(op).none() || ir::info(op).shape.arity() == 0 || ir::info(op).shape.results > 1);
         return op;
     }
     Word mode(Op op) {
@@ -203,7 +203,7 @@ private:
     void effect() {
         const auto op = Op(pick(ir::op_count));
         const ir::OpInfo& row = ir::info(op);
-        if (row.shape.variadic || ir::is_pure(op) || op == Op::Give || one_in(4)) return ordered_access();
+        if (row.shape.variadic || ir::effects(op).none() || op == Op::Give || one_in(4)) return ordered_access();
         if (op == Op::Load || op == Op::Store) return ordered_access();
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
         if (row.domain == ir::set(Type::Void)) inst.type = Type::Void;

@@ -72,12 +72,12 @@ private:
             case Op::Symbol: set(id, symbol_address(inst.attribute)); break;
             case Op::Load:
             case Op::Store:
-                if (!analysis::is_weak(inst.memory)) others(inst, arguments);
+                if (effects(inst).orders) others(inst, arguments);
                 inst.op == Op::Load ? load(id, inst, arguments[0] + std::uint64_t(inst.memory.offset))
                                     : store(inst, arguments);
                 break;
             default:
-                if (is_pure(inst.op))
+                if (effects(inst).none())
                     set(id, evaluate(inst.op, inst.type, inst.from, inst.fp, arguments, inst.attribute));
                 else
                     effect(id, inst, arguments);

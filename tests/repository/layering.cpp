@@ -136,6 +136,16 @@ void check_library(std::string_view path, const Include& include, std::vector<st
         broken.push_back(place(path, include.line) + "Hana belongs in dsl/structs.hpp and dsl/kernel.hpp alone");
 }
 
+/// What an operation does besides computing is asked of ir::effects() alone, so that no two answers differ.
+void check_effects(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    if (path == "codegen/ir/op/effects.hpp" || layer_of(path) == "tests") return;
+    const std::vector<std::string_view> lines = split_lines(text);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        for (const std::string_view trait : {"Reads)", "Writes)", "Convergent)"})
+            if (lines[i].find("has(") != lines[i].npos && lines[i].find(trait) != lines[i].npos)
+                broken.push_back(place(path, i + 1) + "effects() says what an operation does, not its traits");
+}
+
 void check_target(const Tree& tree, std::string_view path, const Include& include, std::vector<std::string>& broken) {
     const std::string target = resolve(tree, include);
     if (target.empty()) {
@@ -197,6 +207,7 @@ std::vector<std::string> broken_rules(const Tree& tree) {
     std::vector<std::string> broken;
     for (const auto& [path, text] : tree) {
         check_beginning(path, text, broken);
+        check_effects(path, text, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);

@@ -98,3 +98,10 @@ TEST_CASE("a file begins with its licence, and a header is read once") {
           Lines{"dsl/a.cpp:1: the first line must be // SPDX-License-Identifier: Apache-2.0"});
     CHECK(broken_rules(tree_with("dsl/a.hpp", spdx)) == Lines{"dsl/a.hpp:1: a header needs #pragma once"});
 }
+
+TEST_CASE("what an operation does is asked of effects() alone") {
+    const std::string asks = spdx + "bool b = has(inst.op, ir::Convergent) && !reads;\n";
+    CHECK(broken_rules(tree_with("codegen/passes/a.cpp", asks)) ==
+          Lines{"codegen/passes/a.cpp:2: effects() says what an operation does, not its traits"});
+    CHECK(broken_rules(tree_with("codegen/ir/op/effects.hpp", header(asks))) == Lines{});
+}

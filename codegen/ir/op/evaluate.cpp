@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/ir/op/effects.hpp"
 #include "codegen/ir/op/semantics.hpp"
 
 namespace ikat::ir {
@@ -108,7 +109,7 @@ Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const 
 }
 
 bool folds(Op op, Type type, const FloatInfo& fp, std::span<const Word> arguments) {
-    if (!is_pure(op) || info(op).shape.arity() == 0 || info(op).shape.results > 1 || has(op, AlwaysApprox))
+    if (!effects(op).none() || info(op).shape.arity() == 0 || info(op).shape.results > 1 || has(op, AlwaysApprox))
         return false;
     if (fp.approx || fp.ftz || (fp.sat && op != Op::Convert)) return false;
     if (fp.rounding != Rounding::Nearest && op != Op::Convert) return false;

@@ -25,9 +25,8 @@ enum Trait : std::uint16_t {
     Convergent = 32,      // speaks to the other lanes or warps
     Rematerialises = 64,  // cheap to compute again anywhere from nothing
     AlwaysApprox = 128,   // PTX has no correctly rounded form
-    Pure = 256,           // an EFFECT row all the same free of effects
-    Narrows = 512,        // of integers that fit a narrow type, the result fits it, too: nothing is left to wrap
-    Copies = 1024,        // gives bits of its operands as they are, so that a NaN need not be the canonical one
+    Narrows = 256,        // of integers that fit a narrow type, the result fits it, too: nothing is left to wrap
+    Copies = 512,         // gives bits of its operands as they are, so that a NaN need not be the canonical one
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 
@@ -210,9 +209,6 @@ constexpr bool converts(Type to, Type from) {
     };
     return (contains(AnyNum, to) && contains(AnyNum, from)) || small(to, from) || small(from, to);
 }
-
-/// Depends on its operands and attribute alone and does nothing else: may be removed, merged, moved along dominance.
-constexpr bool is_pure(Op op) { return !info(op).effect || has(op, Pure); }
 
 /// The name in IR text: the row's name in lower case, words joined by underscores ("atomic_add").
 struct OpName {

@@ -97,8 +97,7 @@ std::string_view data_type(Type type) {
 
 bool has_reduction(const ir::Instruction& inst) {
     const Shape& shape = info(inst.op).shape;
-    const bool updates =
-        shape.arguments[0] == ir::Slot::Address && shape.result == ir::Slot::T && has(inst.op, ir::Writes);
+    const bool updates = shape.arguments[0] == ir::Slot::Address && shape.result == ir::Slot::T && effects(inst).writes;
     const bool exists = updates && inst.op != Op::AtomicExchange && inst.op != Op::AtomicCas;
     return exists && inst.memory.order != ir::Order::Acquire && inst.memory.order != ir::Order::AcquireRelease;
 }

@@ -60,7 +60,7 @@ void sweep(ir::Function& fn) {
     for (std::size_t at = fn.block_count(); at-- > 0;) {
         auto& list = fn[ir::Block(at)].instructions;
         const auto unused = [&](ir::Inst inst) {
-            return is_pure(fn[inst].op) &&
+            return effects(fn[inst]).none() &&
                    std::ranges::all_of(fn.results(inst), [&](ir::Value value) { return uses[index(value)] == 0; });
         };
         for (auto inst = list.rbegin(); inst != list.rend(); ++inst) {

@@ -90,7 +90,7 @@ TEST_CASE("other threads") {
     std::string found;
     const ast::Kernel& kernel = k.ast();
     for (const ast::NodeInfo& node : test::nodes_in_order(kernel))
-        if (node.kind == ast::Kind::Atomic || (node.kind == ast::Kind::Operation && !ir::is_pure(node.op)))
+        if (node.kind == ast::Kind::Atomic || (node.kind == ast::Kind::Operation && !ir::effects(node.op).none()))
             found += std::to_string(node.where.line - kernel.where.line) + ' ';
     CHECK(found == "1 2 3 4 5 6 ");
 }

@@ -182,10 +182,3 @@ TEST_CASE("docs/ops.md is the op table") {
     INFO(result.message);
     CHECK(result.passed);
 }
-
-TEST_CASE("what neither reads, writes nor is convergent is pure") {
-    for (int i = 0; i < op_count; ++i) {
-        INFO(name(Op(i)));
-        CHECK(is_pure(Op(i)) == !(info(Op(i)).traits & (Reads | Writes | Convergent)));
-    }
-}

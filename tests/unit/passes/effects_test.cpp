@@ -14,8 +14,6 @@ namespace {
 using namespace ikat;
 using namespace ikat::ir;
 
-bool has_effect(Op op) { return !is_pure(op) && op != Op::Load; }
-
 std::vector<Word> attributes(const OpInfo& row, Op op) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
@@ -57,7 +55,7 @@ Function unused(Instruction inst) {
 }
 
 /// All forms of the rows with effects: volatile and ordered loads among them.
-std::vector<Instruction> effects() {
+std::vector<Instruction> lasting() {
     std::vector<Instruction> out;
     const MemoryInfo relaxed{.order = Order::Relaxed, .scope = Scope::Gpu};
     for (int number = 0; number < op_count; ++number) {
@@ -68,7 +66,7 @@ std::vector<Instruction> effects() {
             out.push_back({.op = op, .type = Type::U32, .memory = {.cache = CacheOperator::Cv}});
             out.push_back({.op = op, .type = Type::F32, .memory = relaxed});
         }
-        if (!has_effect(op)) continue;
+        if (effects(op).removable()) continue;  // a weak load, too
         for (int t = 0; t < type_count; ++t) {
             const Type type = row.shape.variadic ? Type::Void : Type(t);
             if (row.shape.variadic ? t != 0 : !contains(row.domain, type)) continue;
@@ -95,7 +93,7 @@ int how_many(const Function& fn, Op op) {
 
 TEST_CASE("an effect that nothing uses stays through the passes") {
     int tried = 0;
-    for (const Instruction& inst : effects()) {
+    for (const Instruction& inst : lasting()) {
         const Function before = unused(inst);
         INFO(print(before));
         REQUIRE(report(before) == "");
@@ -114,7 +112,7 @@ TEST_CASE("an effect that nothing uses stays through the passes") {
 
 /// The first word of the row's PTX: "atom", "bar".
 TEST_CASE("an effect that nothing uses is in the PTX") {
-    for (const Instruction& inst : effects()) {
+    for (const Instruction& inst : lasting()) {
         if (inst.op == Op::Give || inst.op == Op::Keep) continue;  // of functions that are called; no text
         const std::string ptx = compile(unused(inst), {.target = "sm_90"}).ptx;
         INFO(ptx);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operation does besides computing its results. Whoever removes, moves, merges or repeats instructions, or
+// passes values by memory, asks this and nothing else: a test holds the source to it.
+//
+//     add                         nothing: may go if unused, be computed elsewhere, once for two, or twice
+//     load                        reads: may go if unused, must not pass a store
+//     store                       writes: stays
+//     atomic_add, fence, barrier  reads, writes, orders: stays, and no other access passes it
+//     shuffle                     convergent: stays with the threads that it is executed by
+#pragma once
+#include "codegen/ir/op/memory.hpp"
+#include "codegen/ir/op/op.hpp"
+
+namespace ikat::ir {
+
+struct Effects {
+    bool reads = false;       // memory, or what changes by itself
+    bool writes = false;      // memory, or what the host sees
+    bool orders = false;      // other threads may read and write at this place: what memory held before, it may not now
+    bool convergent = false;  // speaks to other lanes or warps: no moves into or out of divergent control flow
+
+    /// Depends on operands and attribute alone and does nothing else.
+    constexpr bool none() const { return !reads && !writes && !orders && !convergent; }
+    /// Unused, it may go.
+    constexpr bool removable() const { return !writes && !orders && !convergent; }
+    constexpr bool operator==(const Effects&) const = default;
+};
+
+/// Whether a load or store is this thread's own business: another thread may see it, or have written, only behind what
+/// orders memory. Volatile accesses, ordered ones and .cv ask memory itself, at their place in the program.
+constexpr bool is_weak(const MemoryInfo& memory) {
+    return memory.order == Order::Weak && !memory.is_volatile && memory.cache != CacheOperator::Cv;
+}
+
+constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
+    Effects out{.reads = has(op, Reads), .writes = has(op, Writes), .convergent = has(op, Convergent)};
+    out.orders = op == Op::Load || op == Op::Store ? !is_weak(memory) : out.reads && out.writes;
+    return out;
+}
+}  // namespace ikat::ir
