@@ -155,15 +155,21 @@ struct Checker {
         }
     }
 
+    /// The register that the use reads. If it is a reassigned one, `next` is its place among those, and moves on.
+    Register register_of(Block b, std::uint32_t i, std::uint32_t u, Value v, std::size_t& next) const {
+        Register r = answer.registers[index(v)];
+        for (; next < answer.reassigned.size(); ++next) {
+            const Reassigned& each = answer.reassigned[next];
+            if (std::tuple(each.block, each.instruction, each.use) != std::tuple(b, i, u)) break;
+            r = each.to;
+        }
+        return r;
+    }
+
     void check_uses(Block b, std::uint32_t i, std::span<const Value> uses, const std::vector<bool>& tied,
                     std::size_t& next_reassigned) {
         for (std::uint32_t u = 0; u < uses.size(); ++u) {
-            Register r = answer.registers[index(uses[u])];
-            for (; next_reassigned < answer.reassigned.size(); ++next_reassigned) {
-                const Reassigned& each = answer.reassigned[next_reassigned];
-                if (std::tuple(each.block, each.instruction, each.use) != std::tuple(b, i, u)) break;
-                r = each.to;
-            }
+            const Register r = register_of(b, i, u, uses[u], next_reassigned);
             if (u < tied.size() && tied[u]) continue;  // read in the definition's register
             if (r == no_register)
                 violation("use " + std::to_string(u) + " of " + name(uses[u]) + " has no register");
@@ -172,15 +178,32 @@ struct Checker {
         }
     }
 
-    std::vector<bool> check_tied(const Instruction& instruction) {
+    static std::vector<bool> tied_uses(const Instruction& instruction) {
         std::vector<bool> tied(instruction.tied.empty() ? 0 : instruction.uses.size());
+        for (const Tied& pair : instruction.tied) tied[pair.use] = true;
+        return tied;
+    }
+
+    /// No definition is written to a register that is read after it.
+    void check_late(Block b, std::uint32_t i, const Instruction& instruction, std::size_t next_reassigned) {
+        const std::vector<bool> tied = tied_uses(instruction);
+        for (std::uint32_t u = 0; u < instruction.uses.size(); ++u) {
+            const Value use = instruction.uses[u];
+            const Register r = register_of(b, i, u, use, next_reassigned);
+            if (r == no_register || (u < tied.size() && tied[u])) continue;
+            for (Value v : instruction.definitions)
+                if (answer.registers[index(v)] != no_register && home(v) == location(class_of(use), r))
+                    violation(name(v) + " is written before " + name(use) + " is read from there");
+        }
+    }
+
+    std::vector<bool> check_tied(const Instruction& instruction) {
         for (const Tied& pair : instruction.tied) {
             const Value definition = instruction.definitions[pair.definition], use = instruction.uses[pair.use];
-            tied[pair.use] = true;
             if (answer.registers[index(definition)] != no_register)
                 want(home(definition), use, "tied definition " + name(definition));
         }
-        return tied;
+        return tied_uses(instruction);
     }
 
     void execute(Block b) {
@@ -194,7 +217,9 @@ struct Checker {
             }
             if (i == count) return check_uses(b, i, block(b).terminator_uses, {}, reassigned);
             const Instruction& instruction = block(b).instructions[i];
+            const std::size_t first_of_uses = reassigned;
             check_uses(b, i, instruction.uses, check_tied(instruction), reassigned);
+            if (instruction.early) check_late(b, i, instruction, first_of_uses);
             define(instruction.definitions);
         }
     }

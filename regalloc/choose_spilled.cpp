@@ -128,9 +128,10 @@ struct Chooser {
             const Value use = instruction.uses[instruction.tied[t].use];
             const bool first = std::none_of(instruction.tied.begin(), instruction.tied.begin() + std::ptrdiff_t(t),
                                             [&](const Tied& other) { return instruction.uses[other.use] == use; });
-            if (!copied[t] || (first && chosen.test(index(use)))) continue;
+            const bool late = reads_late(instruction, use);
+            if (!copied[t] || (first && !late && chosen.test(index(use)))) continue;
             ++extra[class_of(use)];
-            if (first && live_after.test(index(use))) avoidable.push_back(use);
+            if (first && !late && live_after.test(index(use))) avoidable.push_back(use);
         }
         std::vector<std::uint32_t> excess = relieve();
         for (Value v : avoidable)
@@ -146,6 +147,8 @@ struct Chooser {
             const Instruction& instruction = block.instructions[i];
             new_place();
             add_operands(instruction.definitions);
+            for (Value v : instruction.uses)
+                if (reads_late(instruction, v)) operands.set(index(v));
             relieve();
             const Bitset live_after = live;
             for (Value v : instruction.definitions) live.reset(index(v));

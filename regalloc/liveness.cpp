@@ -14,6 +14,8 @@
 //     b2:  … = v            in[b2] ∋ v
 //
 // A second walk, backwards through each block, notes what dies at each instruction and which tied uses need a copy.
+#include <algorithm>
+
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
 #include "regalloc/text.hpp"
@@ -25,6 +27,7 @@ struct LivenessBuilder {
     const Flow& flow;
     Liveness result{};
     std::vector<Block> pending{};  // blocks at whose start the value being walked is live
+    std::vector<Value> late{};     // that die behind the definitions of the instruction being stepped over
 
     const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
 
@@ -73,8 +76,12 @@ struct LivenessBuilder {
         }
     }
 
-    /// `live` goes from after the instruction to before it.
+    /// `live` goes from after the instruction to before it. What is read late dies behind the definitions.
     void step(const Instruction& instruction, Bitset& live, Bitset& claimed, Liveness::Place& place) {
+        late.clear();
+        for (Value v : instruction.uses)
+            if (reads_late(instruction, v) && live.insert(index(v))) late.push_back(v);
+
         place = {.begin = end(), .tied = std::uint32_t(result.copied_.size())};
         place.tied_count = std::uint32_t(instruction.tied.size());
         for (const Tied& tied : instruction.tied) {
@@ -89,6 +96,7 @@ struct LivenessBuilder {
         place.middle = end();
         for (Value v : instruction.definitions)
             if (!live.test(index(v))) values.push_back(v);
+        values.insert(values.end(), late.begin(), late.end());
         place.end = end();
 
         for (Value v : instruction.definitions) live.reset(index(v));
@@ -160,6 +168,15 @@ struct LivenessBuilder {
         return std::move(result);
     }
 };
+
+bool reads_late(const Instruction& instruction, Value v) {
+    if (!instruction.early) return false;
+    for (std::size_t u = 0; u < instruction.uses.size(); ++u)
+        if (instruction.uses[u] == v &&
+            std::ranges::none_of(instruction.tied, [&](const Tied& pair) { return pair.use == u; }))
+            return true;
+    return false;
+}
 
 bool Liveness::live_after_definition(Value v, Value other) const {
     const Point from = definitions_[index(v)], at = definitions_[index(other)];

@@ -126,6 +126,7 @@ struct Parser {
         expect("=");
         const std::vector<Value> uses = values();
         instruction.uses.assign(uses.begin(), uses.end());
+        instruction.early = accept("early");
         if (accept("tied")) do {
                 const std::uint16_t defined_at = position(instruction.definitions, "definition");
                 instruction.tied.push_back({defined_at, position(instruction.uses, "use")});

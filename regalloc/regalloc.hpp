@@ -34,6 +34,7 @@ struct Instruction {
     InlineVector<Value, 4> uses{};
     InlineVector<Value, 2> definitions{};
     InlineVector<Tied, 2> tied{};
+    bool early = false;  // writes its definitions before it has read its untied uses: no register is of both
 };
 
 struct Edge {

@@ -146,7 +146,8 @@ struct Spiller {
         std::vector<Value> spent;  // chosen values whose piece a definition takes over
         for (std::size_t t = 0; t < copied.size(); ++t) {
             const Value use = instruction.uses[instruction.tied[t].use];
-            const bool takes_over = is_chosen(use) && std::ranges::find(spent, use) == spent.end();
+            const bool takes_over =
+                is_chosen(use) && !reads_late(instruction, use) && std::ranges::find(spent, use) == spent.end();
             if (takes_over)
                 spent.push_back(use);
             else
@@ -162,18 +163,25 @@ struct Spiller {
             if (is_chosen(v)) add_once(operands, v);
         make_room_for(operands, i, copies(b, i));
         load_missing(operands);
-        write({renamed(instruction.uses), instruction.definitions, instruction.tied}, {.kind = Kind::Instruction});
+        write({renamed(instruction.uses), instruction.definitions, instruction.tied, instruction.early},
+              {.kind = Kind::Instruction});
 
         count(liveness.dying(b, i), ~0u);
-        for (const Tied& tied : instruction.tied)
-            if (const Value v = instruction.uses[tied.use]; is_chosen(v)) leave(v);
+        std::vector<Value> late;
         for (Value v : operands)
-            if (next_use(v, i + 1) == no_use) leave(v);
+            if (reads_late(instruction, v)) late.push_back(v);
+        const auto is_late = [&](Value v) { return std::ranges::find(late, v) != late.end(); };
+        for (const Tied& tied : instruction.tied)
+            if (const Value v = instruction.uses[tied.use]; is_chosen(v) && !is_late(v)) leave(v);
+        for (Value v : operands)
+            if (next_use(v, i + 1) == no_use && !is_late(v)) leave(v);
 
         count(instruction.definitions, 1);
         std::vector<std::uint32_t> defined(live.size());
         for (Value v : instruction.definitions) defined[class_of(v)] += is_chosen(v);
-        for (std::size_t c = 0; c < live.size(); ++c) make_room(c, defined[c], i + 1, {});
+        for (std::size_t c = 0; c < live.size(); ++c) make_room(c, defined[c], i + 1, late);
+        for (Value v : late)
+            if (next_use(v, i + 1) == no_use) leave(v);
         count(liveness.dead(b, i), ~0u);
         keep(instruction.definitions, i + 1);
     }

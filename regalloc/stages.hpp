@@ -48,6 +48,9 @@ const Edge* edge_at_end(const Problem& problem, Block b);
 /// The edge whose moves stand at the start of b: the only one that enters b, from a block that has others. Else null.
 const Edge* edge_at_start(const Problem& problem, const Flow& flow, Block b);
 
+/// Whether the instruction reads the value after it may have written definitions.
+bool reads_late(const Instruction& instruction, Value v);
+
 /// Where values live and where they die.
 struct Liveness {
     std::size_t classes = 0;
@@ -55,9 +58,9 @@ struct Liveness {
     std::vector<Bitset> out;  // by Block: live before its terminator: what it reads, passes on, or leaves alone
 
     std::span<const Value> dead_parameters(Block b) const { return slice(first_[index(b)], 1); }
-    /// The uses of instruction i that nobody reads afterwards, each once.
+    /// The uses of instruction i that nobody reads afterwards, each once; but for those that it reads late.
     std::span<const Value> dying(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 0); }
-    /// The definitions of instruction i that nobody reads.
+    /// The definitions of instruction i that nobody reads, and the uses that it reads late and nobody afterwards.
     std::span<const Value> dead(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 1); }
     /// By position in Instruction::tied: the used value lives on (or is claimed by an earlier pair), so the definition
     /// gets a register of its own and a copy is made before the instruction.

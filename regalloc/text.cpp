@@ -108,7 +108,8 @@ struct Printer {
             const Instruction& instruction = block.instructions[i];
             edits(b, i);
             const std::string defined = definitions(instruction.definitions);
-            line(defined + (defined.empty() ? "= " : " = ") + uses(b, i, instruction.uses) + tied(instruction));
+            line(defined + (defined.empty() ? "= " : " = ") + uses(b, i, instruction.uses) +
+                 (instruction.early ? " early" : "") + tied(instruction));
         }
         edits(b, block.instructions.size());
         terminator(b, block);

@@ -2,6 +2,7 @@
 #include "codegen/nvptx/emit/allocation.hpp"
 
 #include "codegen/ir/text/print.hpp"
+#include "codegen/ptx/check/inline.hpp"
 #include "regalloc/text.hpp"
 
 namespace ikat::nvptx {
@@ -70,6 +71,8 @@ private:
         }
         if (fn_[inst].guard != ir::no_value) out.uses.push_back(range(fn_[inst].guard));
         for (ir::Value value : fn_.results(inst)) out.definitions.push_back(range(value));
+        const bool text = fn_[inst].op == ir::Op::Opaque || fn_[inst].op == ir::Op::OpaqueValue;
+        out.early = text && writes_early(fn_.texts[fn_[inst].attribute]);
         return out;
     }
 

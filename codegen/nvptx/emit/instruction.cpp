@@ -63,7 +63,6 @@ void InstructionEmitter::emit(Inst inst) {
     switch (fn_[inst].op) {
         case Op::Const:
         case Op::Symbol: return;  // their users write them
-        case Op::Keep: return;
         case Op::Opaque:
         case Op::OpaqueValue: return emit_text(inst);
         case Op::Param: return emit_parameter(inst);

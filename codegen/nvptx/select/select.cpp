@@ -7,7 +7,6 @@
 
 #include "codegen/legalise/legalise.hpp"
 #include "codegen/nvptx/select/steps.hpp"
-#include "codegen/ptx/check/inline.hpp"
 
 namespace ikat::nvptx {
 namespace {
@@ -72,21 +71,6 @@ void sweep(ir::Function& fn) {
     }
 }
 
-/// Operands of a text that writes results before it has read all of them live on behind it.
-void keep_operands(ir::Function& fn) {
-    for (ir::Block block : fn.blocks()) {
-        const std::vector<ir::Inst> old = std::exchange(fn[block].instructions, {});
-        for (ir::Inst inst : old) {
-            fn[block].instructions.push_back(inst);
-            const bool text = fn[inst].op == ir::Op::Opaque || fn[inst].op == ir::Op::OpaqueValue;
-            if (!text || !writes_early(fn.texts[fn[inst].attribute])) continue;
-            const auto read = std::as_const(fn).operands(inst);
-            const std::vector<ir::Value> operands(read.begin(), read.end());
-            fn.append(block, {.op = ir::Op::Keep, .where = fn[inst].where}, operands, {});
-        }
-    }
-}
-
 void select(ir::Function& fn, const Target& target) {
     legalise::expand_atomics(fn, [&](const ir::Instruction& it) { return has_atomic(it, target); });
     legalise::lay_out(fn);
@@ -101,7 +85,6 @@ void select(ir::Function& fn, const Target& target) {
     fuse(fn);
     sweep(fn);
     materialise_constants(fn);
-    keep_operands(fn);
 }
 
 }  // namespace ikat::nvptx

@@ -31,9 +31,6 @@ void materialise_constants(ir::Function& fn);
 /// select.cpp. Drops pure instructions that nobody uses.
 void sweep(ir::Function& fn);
 
-/// select.cpp. Texts that write before they have read all are followed by a Keep.
-void keep_operands(ir::Function& fn);
-
 /// How often each value is used.
 std::vector<std::uint32_t> count_uses(const ir::Function& fn);
 

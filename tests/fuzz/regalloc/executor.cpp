@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/regalloc/executor.hpp"
 
+#include <algorithm>
+
 namespace ikat::regalloc::fuzz {
 namespace {
 
@@ -53,16 +55,16 @@ struct Executor {
         return home(v);
     }
 
-    void read(Block b, std::size_t place, std::span<const Value> uses, std::span<const Tied> tied = {},
-              std::span<const Value> definitions = {}) {
+    void read_tied(Block b, std::size_t place, const Instruction& instruction) {
+        for (const Tied& pair : instruction.tied) {
+            const Value use = instruction.uses[pair.use], definition = instruction.definitions[pair.definition];
+            expect(registers[class_of(use)][home(definition)], use, b, place);
+        }
+    }
+
+    void read(Block b, std::size_t place, std::span<const Value> uses, std::span<const Tied> tied = {}) {
         for (std::size_t u = 0; u < uses.size(); ++u) {
-            bool overwritten = false;
-            for (const Tied& pair : tied) {
-                if (pair.use != u) continue;
-                overwritten = true;
-                expect(registers[class_of(uses[u])][home(definitions[pair.definition])], uses[u], b, place);
-            }
-            if (overwritten) continue;
+            if (std::ranges::any_of(tied, [&](const Tied& pair) { return pair.use == u; })) continue;
             const Register r = register_read(b, place, u, uses[u]);
             expect(r == no_register ? ~values[index(uses[u])] : registers[class_of(uses[u])][r], uses[u], b, place);
         }
@@ -75,7 +77,11 @@ struct Executor {
 
     void execute(Block b, std::size_t i) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
-        read(b, i, instruction.uses, instruction.tied, instruction.definitions);
+        read_tied(b, i, instruction);
+        if (instruction.early)  // something else than it will be in the end
+            for (Value v : instruction.definitions)
+                if (home(v) != no_register) registers[class_of(v)][home(v)] = mix(seed, ~Word{index(v)});
+        read(b, i, instruction.uses, instruction.tied);
         Word word = mix(seed, index(b) * 1000003u + i);
         for (Value v : instruction.uses) word = mix(word, values[index(v)]);
         for (Value v : instruction.definitions) {

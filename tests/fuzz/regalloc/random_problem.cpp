@@ -5,6 +5,8 @@
 #include <random>
 #include <set>
 
+#include "regalloc/stages.hpp"
+
 namespace ikat::regalloc::fuzz {
 namespace {
 
@@ -82,6 +84,7 @@ struct Generator {
             for (std::uint32_t n = chance(5) ? 4 : below(3); n > 0; --n)
                 made.definitions.push_back(new_value(Class(below(classes()))));
             tie(made);
+            made.early = chance(20);
         }
         show(made.definitions);
         block(here).instructions.push_back(std::move(made));
@@ -219,10 +222,16 @@ std::vector<std::uint32_t> smallest_limits(const Problem& problem) {
     for (const BasicBlock& block : problem.blocks) {
         for (const Instruction& instruction : block.instructions) {
             std::set<Value> tied;
-            std::uint32_t again = 0;  // definitions tied to a value that another is tied to
-            for (const Tied& pair : instruction.tied) again += !tied.insert(instruction.uses[pair.use]).second;
+            std::uint32_t again = 0;  // definitions tied to a value that another is tied to, or that is read late
+            for (const Tied& pair : instruction.tied) {
+                const Value use = instruction.uses[pair.use];
+                again += !tied.insert(use).second || reads_late(instruction, use);
+            }
             raise(distinct(instruction.uses), again);
-            raise(instruction.definitions, 0);
+            std::set<Value> written = distinct(instruction.definitions);
+            for (Value v : instruction.uses)
+                if (reads_late(instruction, v)) written.insert(v);
+            raise(written, 0);
         }
         raise(distinct(block.terminator_uses), 1);
     }

@@ -52,6 +52,13 @@ TEST_CASE("checker: two definitions of one instruction in one register") {
     CHECK_THAT(mutant.complaint(), contains("v0 and v1 are written to one register"));
 }
 
+TEST_CASE("checker: a definition that is written before a use is read from there") {
+    Mutant mutant("classes b32\nblock0(v0:b32):\n v1:b32 = v0 early\n return v1");
+    CHECK(mutant.answer.registers[0] != mutant.answer.registers[1]);
+    mutant.answer.registers[1] = mutant.answer.registers[0];
+    CHECK_THAT(mutant.complaint(), contains("v1 is written before v0 is read from there"));
+}
+
 TEST_CASE("checker: two parameters of the entry in one register") {
     Mutant mutant(straight);
     mutant.answer.registers[1] = mutant.answer.registers[0];
