@@ -69,6 +69,7 @@ private:
     bool width(const Instruction& instruction, const Match& match);
     bool names(Position where, Span operands);
     void undeclared(Position where, Name name);
+    bool is_extern(std::span<const Name> linkage) const;
     void body_of(Position where, Name name);
     bool has_short_addresses(const Instruction& instruction) const;
     std::string mnemonic(const Instruction& instruction) const;
@@ -131,14 +132,11 @@ void Checker::declared_twice(Name name, const Symbol& symbol, const Symbol& earl
 
 /// A prototype and its function, or an .extern variable and its definition, which then may not differ.
 bool Checker::is_again(Name name, const Symbol& symbol, const Symbol& earlier) {
-    const auto is_extern = [this](const Symbol& of) {
-        return of.variable &&
-               std::ranges::any_of(of.variable->linkage, [this](Name each) { return module_.text(each) == ".extern"; });
-    };
+    const auto is_extern_variable = [this](const Symbol& of) { return of.variable && is_extern(of.variable->linkage); };
     std::string other;
     if (earlier.function && symbol.function && !earlier.function->has_body)
         other = difference(module_, *earlier.function, *symbol.function);
-    else if (is_extern(earlier) || is_extern(symbol))
+    else if (is_extern_variable(earlier) || is_extern_variable(symbol))
         other = earlier.type == symbol.type && earlier.variable->space == symbol.variable->space ? "" : "they differ";
     else
         return false;
@@ -210,7 +208,10 @@ void Checker::function(const Function& function) {
         declare(each, function.is_entry                      ? Place::EntryParameter
                       : &each == &function.parameters.back() ? Place::LastParameter
                                                              : Place::Parameter);
-    if (!function.has_body) return scopes_.leave();
+    if (!function.has_body) {
+        if (!is_extern(function.linkage)) body_of(function.where, function.name);
+        return scopes_.leave();
+    }
     labels(function);
     body(function);
     scopes_.leave();
@@ -311,7 +312,11 @@ void Checker::undeclared(Position where, Name name) {
     error(where, text(name) + " is not declared here", std::move(hint));
 }
 
-/// A function that is used has a body in a module to which nothing is linked afterwards.
+bool Checker::is_extern(std::span<const Name> linkage) const {
+    return std::ranges::any_of(linkage, [this](Name each) { return module_.text(each) == ".extern"; });
+}
+
+/// In a module to which nothing is linked afterwards a function has a body: an .extern one if it is used.
 void Checker::body_of(Position where, Name name) {
     static constexpr std::string_view of_the_system[] = {"vprintf", "__assertfail", "malloc", "free"};
     if (!options_.is_complete || std::ranges::find(of_the_system, module_.text(name)) != std::end(of_the_system))
@@ -327,7 +332,8 @@ bool Checker::names(Position where, Span operands) {
     bool known = true;
     for (const Operand& operand : module_.operands(operands)) {
         const Symbol* const symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
-        if (symbol && symbol->kind == Symbol::Kind::Function) body_of(where, operand.name);
+        if (symbol && symbol->kind == Symbol::Kind::Function && is_extern(symbol->function->linkage))
+            body_of(where, operand.name);
         if (operand.kind == Operand::Kind::Symbol && !symbol && !find_special_register(module_.text(operand.name)) &&
             module_.text(operand.name) != "WARP_SZ") {
             undeclared(where, operand.name);

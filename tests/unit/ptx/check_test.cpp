@@ -147,14 +147,17 @@ TEST_CASE("the declarations' marks are what ptxas says") {
     }
 }
 
-TEST_CASE("what a complete module uses has a body") {
+TEST_CASE("what a complete module uses, or declares without .extern, has a body") {
     const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n";
-    for (const std::string& text : {std::string(".extern .func g(); .entry k() {call g; ret;}"),
-                                    std::string(".func g(); .entry k() {call g; ret;}"),
-                                    std::string(".extern .func g(); .func f() {call g; ret;}"),
-                                    std::string(".weak .func g(); .entry k() {call g; ret;}"),
-                                    std::string(".extern .func g(); .entry k() {.reg .b64 x; mov.b64 x, g; ret;}"),
-                                    std::string(".extern .func g(); .global .u64 p = g; .entry k() {ret;}")}) {
+    for (const std::string& text :
+         {std::string(".extern .func g(); .entry k() {call g; ret;}"),
+          std::string(".func g(); .entry k() {call g; ret;}"),
+          std::string(".extern .func g(); .func f() {call g; ret;}"),
+          std::string(".weak .func g(); .entry k() {call g; ret;}"),
+          std::string(".extern .func g(); .entry k() {.reg .b64 x; mov.b64 x, g; ret;}"),
+          std::string(".extern .func g(); .global .u64 p = g; .entry k() {ret;}"),
+          std::string(".func g(); .entry k() {ret;}"), std::string(".visible .func g(); .entry k() {ret;}"),
+          std::string(".weak .func g(); .entry k() {ret;}")}) {
         INFO(text);
         const nvptx::Module module = nvptx::parse(head + text, "k.ptx");
         CHECK(nvptx::check(module).empty());  // something may be linked to it
