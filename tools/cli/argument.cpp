@@ -106,11 +106,7 @@ void read_values(ParsedArgument& argument, std::string_view text, bool has_shape
 
 void read_random(ParsedArgument& argument, std::string_view seed, bool has_shape) {
     if (!has_shape) throw Error("random values need a size", fmt::format("{}[1024]:rand(1)", argument.type.name()));
-    Random random(parse_count<std::uint64_t>(seed, "seed"));
-    std::vector<std::byte> contents;
-    contents.reserve(argument.elements * argument.type.bytes());
-    for (std::uint64_t i = 0; i < argument.elements; ++i) append(contents, argument.type, random.number(argument.type));
-    argument.contents = std::move(contents);
+    argument.seed = parse_count<std::uint64_t>(seed, "seed");
 }
 
 /// A .npy file must hold the type that is written; raw bits take any type of their width.
@@ -271,10 +267,29 @@ ParsedArgument parse_argument(std::string_view text) {
     }
 }
 
+void each_part(const ParsedArgument& buffer,
+               const std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>& f) {
+    if (buffer.contents) return f(0, *buffer.contents);
+    constexpr std::uint64_t most = 1 << 20;  // bytes
+    Random random(*buffer.seed);
+    std::vector<std::byte> part;
+    for (std::uint64_t i = 0, offset = 0; i < buffer.elements;) {
+        part.clear();
+        for (; i < buffer.elements && part.size() < most; ++i) append(part, buffer.type, random.number(buffer.type));
+        f(offset, part);
+        offset += part.size();
+    }
+}
+
 std::vector<std::byte> contents_of(const ParsedArgument& buffer) {
-    if (!buffer.repeats) return *buffer.contents;
     std::vector<std::byte> out;
     out.reserve(buffer.elements * buffer.type.bytes());
+    if (!buffer.repeats) {
+        each_part(buffer, [&](std::uint64_t, std::span<const std::byte> bytes) {
+            out.insert(out.end(), bytes.begin(), bytes.end());
+        });
+        return out;
+    }
     for (std::uint64_t i = 0; i < buffer.elements; ++i)
         out.insert(out.end(), buffer.contents->begin(), buffer.contents->end());
     return out;

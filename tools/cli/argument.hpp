@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,17 +32,25 @@ struct ParsedArgument {
     std::uint64_t bits = 0;                            // Scalar
     std::vector<std::uint64_t> shape{};                // Buffer
     std::uint64_t elements = 0;                        // Buffer: the product of its shape
-    std::optional<std::vector<std::byte>> contents{};  // Buffer: none = uninitialised
+    std::optional<std::vector<std::byte>> contents{};  // Buffer: without them and a seed it is uninitialised
+    std::optional<std::uint64_t> seed{};               // Buffer: its contents are random
     bool repeats = false;                              // Buffer: its contents are one element, again and again
     std::size_t same = 0;                              // Same: the number of the other argument
     std::uint64_t offset = 0;                          // Same: in bytes, from the beginning of its buffer
     std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses
     std::uint64_t bytes = 0;                           // Structure: its size
     std::string output{};                              // Buffer, Same: a file, "-" to print, "" for neither
+
+    bool has_contents() const { return contents || seed; }
 };
 
 /// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
 ParsedArgument parse_argument(std::string_view text);
+
+/// Calls f(offset, bytes) for the contents of a buffer, which do not repeat, part by part: random ones are drawn a
+/// million bytes at a time, so that they are nowhere but in the buffer.
+void each_part(const ParsedArgument& buffer,
+               const std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>& f);
 
 /// All bytes of a buffer that has contents.
 std::vector<std::byte> contents_of(const ParsedArgument& buffer);

@@ -70,7 +70,7 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
 /// A structure is passed by value: it is written as a buffer that has its bytes and goes nowhere else.
 void check_structure(const EntryParameter& parameter, const ParsedArgument& argument) {
     const bool is_structure = argument.kind == ParsedArgument::Kind::Structure;
-    const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.contents;
+    const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.has_contents();
     const std::uint64_t bytes = is_structure ? argument.bytes : argument.elements * argument.type.bytes();
     if ((!is_structure && !is_value) || bytes != parameter.bytes)
         mismatch(

@@ -210,7 +210,7 @@ Setting Run::parse_setting(const std::string& text) const {
     if (value.kind == ParsedArgument::Kind::Same) arguments_.check_same(value, text);
     for (const ParsedArgument& field : value.fields)
         if (field.kind == ParsedArgument::Kind::Same) arguments_.check_same(field, text);
-    if (!value.output.empty() || (value.kind == ParsedArgument::Kind::Buffer && !value.contents))
+    if (!value.output.empty() || (value.kind == ParsedArgument::Kind::Buffer && !value.has_contents()))
         throw Error(fmt::format("--set '{}' gives no contents", text), "such as f32[]:1,2,3, f32[]:@file.npy or u32:7");
     return out;
 }

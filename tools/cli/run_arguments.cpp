@@ -57,16 +57,18 @@ void Arguments::upload(const runtime::Device& device, const std::vector<std::str
         ParsedArgument& argument = parsed_[i];
         if (argument.kind != Kind::Buffer) continue;
         buffers_[i] = device.buffer<std::uint8_t>(argument.elements * argument.type.bytes(), names[i]);
-        if (!argument.contents || argument.elements == 0) continue;
+        if (!argument.has_contents() || argument.elements == 0) continue;
         if (argument.repeats) {
             device.backend().fill(buffers_[i]->address(), *argument.contents, argument.elements,
                                   runtime::default_stream);
             device.synchronize();
         } else {
-            const auto* bytes = reinterpret_cast<const std::uint8_t*>(argument.contents->data());
-            buffers_[i]->upload({bytes, argument.contents->size()});
+            each_part(argument, [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+                const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+                buffers_[i]->slice(offset, bytes.size()).upload({first, bytes.size()});
+            });
         }
-        argument.contents.reset();  // the device has them now
+        argument.contents.reset(), argument.seed.reset();  // the device has them now
     }
 }
 

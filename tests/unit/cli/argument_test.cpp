@@ -25,7 +25,7 @@ std::string refused(const std::string& text) {
 
 template <class T>
 std::vector<T> values(const ParsedArgument& argument) {
-    REQUIRE(argument.contents);
+    REQUIRE(argument.has_contents());
     const std::vector<std::byte> contents = cli::contents_of(argument);
     std::vector<T> out(contents.size() / sizeof(T));
     if (!out.empty()) std::memcpy(out.data(), contents.data(), contents.size());
@@ -70,6 +70,17 @@ TEST_CASE("argument: a buffer of a shape is uninitialised or filled with one val
     CHECK(filled.contents->size() == 4);  // one element, however many there are
     CHECK(cli::parse_argument("f32[0]").elements == 0);
     CHECK(values<float>(cli::parse_argument("f32[0]:1")).empty());
+}
+
+TEST_CASE("argument: many random values come in parts") {
+    std::uint64_t end = 0, parts = 0;
+    cli::each_part(cli::parse_argument("u16[1250000]:rand(3)"),
+                   [&](std::uint64_t offset, std::span<const std::byte> bytes) {
+                       CHECK(offset == end);
+                       end += bytes.size(), ++parts;
+                   });
+    CHECK(end == 2500000);
+    CHECK(parts == 3);
 }
 
 TEST_CASE("argument: random values") {
