@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Most of the time that a file takes to compile goes into its headers. With IKAT_UNITY the files of a folder are compiled
-# together, six at a time, in half the time; when one of them changes, its neighbours are compiled again. Names in unnamed
-# namespaces are then those of all six: two that mean different things need two names, and a file that cannot have that has
+# together, six at a time, in half the time; when one of them changes, its neighbours are compiled again. They then share
+# their unnamed namespaces: two things that differ need different names, and a file where that is not possible sets
 # SKIP_UNITY_BUILD_INCLUSION. The presets clang and release build without it, so that each file stands alone, too.
 option(IKAT_UNITY "Compile the files of a folder together" OFF)
 
-# ikat_unity(TARGET): of those files that it has by now.
+# ikat_unity(TARGET): groups the sources that the target has so far; call it last.
 function(ikat_unity target)
   if(NOT IKAT_UNITY)
     return()

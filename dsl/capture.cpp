@@ -47,12 +47,12 @@ public:
     }
 
 private:
-    /// Unused.
+    /// Whether the node may be dropped if nothing uses it.
     static bool may_go(const ast::NodeInfo& node) {
         switch (node.kind) {
             case Kind::Operation: return ir::effects(node.op).removable();
+            case Kind::Load: return ir::effects(ir::Op::Load, node.memory).removable();
             case Kind::Read:
-            case Kind::Load:
             case Kind::Extract: return true;
             default: return false;
         }

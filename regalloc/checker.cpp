@@ -155,55 +155,35 @@ struct Checker {
         }
     }
 
-    /// The register that the use reads. If it is a reassigned one, `next` is its place among those, and moves on.
-    Register register_of(Block b, std::uint32_t i, std::uint32_t u, Value v, std::size_t& next) const {
-        Register r = answer.registers[index(v)];
-        for (; next < answer.reassigned.size(); ++next) {
-            const Reassigned& each = answer.reassigned[next];
-            if (std::tuple(each.block, each.instruction, each.use) != std::tuple(b, i, u)) break;
-            r = each.to;
-        }
-        return r;
-    }
-
-    void check_uses(Block b, std::uint32_t i, std::span<const Value> uses, const std::vector<bool>& tied,
-                    std::size_t& next_reassigned) {
+    /// All but the tied ones, which are read in their definitions' registers.
+    void check_uses(Block b, std::uint32_t i, const Instruction& instruction, std::size_t& next_reassigned) {
+        const auto& uses = instruction.uses;
         for (std::uint32_t u = 0; u < uses.size(); ++u) {
-            const Register r = register_of(b, i, u, uses[u], next_reassigned);
-            if (u < tied.size() && tied[u]) continue;  // read in the definition's register
-            if (r == no_register)
+            Register r = answer.registers[index(uses[u])];
+            for (; next_reassigned < answer.reassigned.size(); ++next_reassigned) {
+                const Reassigned& each = answer.reassigned[next_reassigned];
+                if (std::tuple(each.block, each.instruction, each.use) != std::tuple(b, i, u)) break;
+                r = each.to;
+            }
+            if (is_tied(instruction, u)) continue;
+            if (r == no_register) {
                 violation("use " + std::to_string(u) + " of " + name(uses[u]) + " has no register");
-            else
-                want(location(class_of(uses[u]), r), uses[u], "use " + std::to_string(u));
-        }
-    }
-
-    static std::vector<bool> tied_uses(const Instruction& instruction) {
-        std::vector<bool> tied(instruction.tied.empty() ? 0 : instruction.uses.size());
-        for (const Tied& pair : instruction.tied) tied[pair.use] = true;
-        return tied;
-    }
-
-    /// No definition is written to a register that is read after it.
-    void check_late(Block b, std::uint32_t i, const Instruction& instruction, std::size_t next_reassigned) {
-        const std::vector<bool> tied = tied_uses(instruction);
-        for (std::uint32_t u = 0; u < instruction.uses.size(); ++u) {
-            const Value use = instruction.uses[u];
-            const Register r = register_of(b, i, u, use, next_reassigned);
-            if (r == no_register || (u < tied.size() && tied[u])) continue;
+                continue;
+            }
+            want(location(class_of(uses[u]), r), uses[u], "use " + std::to_string(u));
             for (Value v : instruction.definitions)
-                if (answer.registers[index(v)] != no_register && home(v) == location(class_of(use), r))
-                    violation(name(v) + " is written before " + name(use) + " is read from there");
+                if (instruction.early && answer.registers[index(v)] != no_register &&
+                    home(v) == location(class_of(uses[u]), r))
+                    violation(name(v) + " is written before " + name(uses[u]) + " is read from there");
         }
     }
 
-    std::vector<bool> check_tied(const Instruction& instruction) {
+    void check_tied(const Instruction& instruction) {
         for (const Tied& pair : instruction.tied) {
             const Value definition = instruction.definitions[pair.definition], use = instruction.uses[pair.use];
             if (answer.registers[index(definition)] != no_register)
                 want(home(definition), use, "tied definition " + name(definition));
         }
-        return tied_uses(instruction);
     }
 
     void execute(Block b) {
@@ -215,11 +195,14 @@ struct Checker {
                 if (answer.edits[edit].block != b || answer.edits[edit].before != i) break;
                 execute(answer.edits[edit]);
             }
-            if (i == count) return check_uses(b, i, block(b).terminator_uses, {}, reassigned);
+            if (i == count) {
+                Instruction end;
+                end.uses.assign(block(b).terminator_uses.begin(), block(b).terminator_uses.end());
+                return check_uses(b, i, end, reassigned);
+            }
             const Instruction& instruction = block(b).instructions[i];
-            const std::size_t first_of_uses = reassigned;
-            check_uses(b, i, instruction.uses, check_tied(instruction), reassigned);
-            if (instruction.early) check_late(b, i, instruction, first_of_uses);
+            check_tied(instruction);
+            check_uses(b, i, instruction, reassigned);
             define(instruction.definitions);
         }
     }

@@ -5,9 +5,10 @@
 //         v0, v1, v2 live                 one too many before i
 //     i:  = v1                            v1 must stay; of v0 and v2 the one that is used later goes to memory
 //
-// At each place some values must be in a register: what the instruction reads, or what it writes, or what an edge
-// passes on. They are its operands. The rest of what is live can wait in memory, and the one whose next use is farthest
-// goes first (Belady's rule); of equals, one that can be computed again, then the one with the lowest number.
+// At each place some values must be in a register: what the instruction reads, or what it writes (of an early one,
+// what it writes and reads late), or what an edge passes on. They are its operands. The rest of what is live can wait
+// in memory, and the one whose next use is farthest goes first (Belady's rule); of equals, one that can be computed
+// again, then the one with the lowest number.
 //
 // A chosen value is in a register only around its definition and its uses (spill.cpp keeps it longer where there is
 // room). At its uses it was counted already, so choosing never raises the need elsewhere, with one exception: an

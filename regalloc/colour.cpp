@@ -10,6 +10,7 @@
 //                          a dies: its register is released
 //                          definitions tied to a dying use take over its register
 //                          the other definitions choose; those nobody reads release again
+//                          what an early instruction reads late dies only now
 //
 // Needs: dominance order (Flow::order). Blocks that cannot be reached get registers too, distinct within an
 // instruction, so that what is printed from them is well formed.

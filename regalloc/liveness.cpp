@@ -169,12 +169,13 @@ struct LivenessBuilder {
     }
 };
 
+bool is_tied(const Instruction& instruction, std::size_t use) {
+    return std::ranges::any_of(instruction.tied, [&](const Tied& pair) { return pair.use == use; });
+}
+
 bool reads_late(const Instruction& instruction, Value v) {
-    if (!instruction.early) return false;
-    for (std::size_t u = 0; u < instruction.uses.size(); ++u)
-        if (instruction.uses[u] == v &&
-            std::ranges::none_of(instruction.tied, [&](const Tied& pair) { return pair.use == u; }))
-            return true;
+    for (std::size_t u = 0; instruction.early && u < instruction.uses.size(); ++u)
+        if (instruction.uses[u] == v && !is_tied(instruction, u)) return true;
     return false;
 }
 

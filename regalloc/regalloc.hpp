@@ -34,7 +34,7 @@ struct Instruction {
     InlineVector<Value, 4> uses{};
     InlineVector<Value, 2> definitions{};
     InlineVector<Tied, 2> tied{};
-    bool early = false;  // writes its definitions before it has read its untied uses: no register is of both
+    bool early = false;  // writes its definitions before it has read its untied uses, so these never share a register
 };
 
 struct Edge {
@@ -103,7 +103,8 @@ enum class Method : std::uint8_t {
 struct Options {
     Method method = Method::Colouring;
     // Obey Problem::limits by spilling (Colouring only); else limits are ignored. What one place alone needs is not cut
-    // down: the operands of an instruction, the parameters of the entry, a branch's condition and one register more.
+    // down: the operands of an instruction (of an early one, its definitions with them), the parameters of the entry, a
+    // branch's condition and one register more.
     bool spill = false;
 };
 

@@ -167,14 +167,14 @@ struct Spiller {
               {.kind = Kind::Instruction});
 
         count(liveness.dying(b, i), ~0u);
+        for (const Tied& tied : instruction.tied)
+            if (const Value v = instruction.uses[tied.use]; is_chosen(v) && !reads_late(instruction, v)) leave(v);
         std::vector<Value> late;
         for (Value v : operands)
-            if (reads_late(instruction, v)) late.push_back(v);
-        const auto is_late = [&](Value v) { return std::ranges::find(late, v) != late.end(); };
-        for (const Tied& tied : instruction.tied)
-            if (const Value v = instruction.uses[tied.use]; is_chosen(v) && !is_late(v)) leave(v);
-        for (Value v : operands)
-            if (next_use(v, i + 1) == no_use && !is_late(v)) leave(v);
+            if (reads_late(instruction, v))
+                late.push_back(v);
+            else if (next_use(v, i + 1) == no_use)
+                leave(v);
 
         count(instruction.definitions, 1);
         std::vector<std::uint32_t> defined(live.size());

@@ -48,6 +48,8 @@ const Edge* edge_at_end(const Problem& problem, Block b);
 /// The edge whose moves stand at the start of b: the only one that enters b, from a block that has others. Else null.
 const Edge* edge_at_start(const Problem& problem, const Flow& flow, Block b);
 
+/// Whether the use is read in the register of a definition.
+bool is_tied(const Instruction& instruction, std::size_t use);
 /// Whether the instruction reads the value after it may have written definitions.
 bool reads_late(const Instruction& instruction, Value v);
 
@@ -58,7 +60,7 @@ struct Liveness {
     std::vector<Bitset> out;  // by Block: live before its terminator: what it reads, passes on, or leaves alone
 
     std::span<const Value> dead_parameters(Block b) const { return slice(first_[index(b)], 1); }
-    /// The uses of instruction i that nobody reads afterwards, each once; but for those that it reads late.
+    /// The uses of instruction i that nobody reads afterwards, each once, except those that it reads late.
     std::span<const Value> dying(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 0); }
     /// The definitions of instruction i that nobody reads, and the uses that it reads late and nobody afterwards.
     std::span<const Value> dead(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 1); }
@@ -70,7 +72,8 @@ struct Liveness {
     }
 
     /// Whether the two need registers of their own: one is live where the other is defined. A definition whose tied use
-    /// is copied counts as defined by the copy, before the instruction; one that nobody reads as live until just after.
+    /// is copied counts as defined by the copy, before the instruction; one that nobody reads, and what is read late,
+    /// as live until just after.
     bool interfere(Value a, Value b) const { return live_after_definition(a, b) || live_after_definition(b, a); }
 
 private:
@@ -103,7 +106,7 @@ private:
 Liveness liveness_of(const Problem& problem, const Flow& flow);
 
 /// Registers needed at every place of block b, row after row, a column per class: the values live there, and with them
-/// the larger of what the instruction above defines for nobody and what the one below copies.
+/// the larger of what the instruction above defines for nobody or reads late, and what the one below copies.
 std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b);
 
 std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness);

@@ -6,7 +6,7 @@
 //         v2:b32 = v0, v1             definitions = uses
 //         v3:b32! =                   rematerialisable
 //         v4:b32 = v2, v3 tied v4 v2  v4 gets the register of v2 (several pairs: tied v4 v2, v5 v3)
-//         v5:pred = v4, v0 early      v5 is written before v4 and v0 have been read (of tied uses that is not said)
+//         v5:pred = v4, v0 early      v5 is written before v4 and v0 have been read (tied uses excepted)
 //         = v4                        no definition
 //         goto block1(v4), block2 on v5
 //     block1(v6:b32):

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operation does besides computing its results. Whoever removes, moves, merges or repeats instructions, or
-// passes values by memory, asks this and nothing else: a test holds the source to it.
+// forwards values from stores to loads, asks this and nothing else: a test looks for traits that are asked elsewhere.
 //
 //     add                         nothing: may go if unused, be computed elsewhere, once for two, or twice
 //     load                        reads: may go if unused, must not pass a store
 //     store                       writes: stays
-//     atomic_add, fence, barrier  reads, writes, orders: stays, and no other access passes it
-//     shuffle                     convergent: stays with the threads that it is executed by
+//     atomic_add, fence           reads, writes, orders: stays, and no other access passes it
+//     shuffle                     convergent: stays where the same threads execute it
+//     barrier                     all of these
 #pragma once
 #include "codegen/ir/op/memory.hpp"
 #include "codegen/ir/op/op.hpp"
@@ -16,7 +17,7 @@ namespace ikat::ir {
 struct Effects {
     bool reads = false;       // memory, or what changes by itself
     bool writes = false;      // memory, or what the host sees
-    bool orders = false;      // other threads may read and write at this place: what memory held before, it may not now
+    bool orders = false;      // other threads may act here: what was known of memory before does not hold after
     bool convergent = false;  // speaks to other lanes or warps: no moves into or out of divergent control flow
 
     /// Depends on operands and attribute alone and does nothing else.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "codegen/legalise/legalise.hpp"
 #include "codegen/nvptx/select/steps.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "stdlib/gemm.hpp"
 #include "stdlib/reduce.hpp"

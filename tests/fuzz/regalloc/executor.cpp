@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/regalloc/executor.hpp"
 
-#include <algorithm>
+#include "regalloc/stages.hpp"
 
 namespace ikat::regalloc::fuzz {
 namespace {
@@ -62,9 +62,9 @@ struct Executor {
         }
     }
 
-    void read(Block b, std::size_t place, std::span<const Value> uses, std::span<const Tied> tied = {}) {
+    void read(Block b, std::size_t place, std::span<const Value> uses, const Instruction& instruction = {}) {
         for (std::size_t u = 0; u < uses.size(); ++u) {
-            if (std::ranges::any_of(tied, [&](const Tied& pair) { return pair.use == u; })) continue;
+            if (is_tied(instruction, u)) continue;
             const Register r = register_read(b, place, u, uses[u]);
             expect(r == no_register ? ~values[index(uses[u])] : registers[class_of(uses[u])][r], uses[u], b, place);
         }
@@ -81,7 +81,7 @@ struct Executor {
         if (instruction.early)  // something else than it will be in the end
             for (Value v : instruction.definitions)
                 if (home(v) != no_register) registers[class_of(v)][home(v)] = mix(seed, ~Word{index(v)});
-        read(b, i, instruction.uses, instruction.tied);
+        read(b, i, instruction.uses, instruction);
         Word word = mix(seed, index(b) * 1000003u + i);
         for (Value v : instruction.uses) word = mix(word, values[index(v)]);
         for (Value v : instruction.definitions) {

@@ -84,7 +84,7 @@ struct Generator {
             for (std::uint32_t n = chance(5) ? 4 : below(3); n > 0; --n)
                 made.definitions.push_back(new_value(Class(below(classes()))));
             tie(made);
-            made.early = chance(20);
+            made.early = !made.uses.empty() && chance(20);
         }
         show(made.definitions);
         block(here).instructions.push_back(std::move(made));

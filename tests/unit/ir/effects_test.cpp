@@ -3,6 +3,8 @@
 // it: weak and other accesses.
 #include "codegen/ir/op/effects.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 
 using namespace ikat::ir;
@@ -14,6 +16,15 @@ TEST_CASE("what can be evaluated has no effects") {
         if (!info(Op(i)).effect) CHECK(does.none());
         if (does.none()) CHECK(does.removable());
         if (does.writes || does.orders || does.convergent) CHECK_FALSE(does.removable());
+    }
+}
+
+TEST_CASE("what has effects says so in its row") {
+    const Op without[] = {Op::Convert, Op::Bitcast, Op::Unpack, Op::ConvertPair, Op::Const,
+                          Op::Param,   Op::Special, Op::Symbol, Op::OpaqueValue};
+    for (int i = 0; i < op_count; ++i) {
+        INFO(name(Op(i)));
+        if (info(Op(i)).effect) CHECK(effects(Op(i)).none() == (std::ranges::count(without, Op(i)) == 1));
     }
 }
 

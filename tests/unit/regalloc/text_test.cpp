@@ -14,7 +14,7 @@ block0(v0:b32, v1:b32):
     v2:b32! =
     v3:b32, v4:pred = v0, v1
     v5:b32, v6:b32 = v3, v0, v2 tied v5 v3, v6 v0
-    = v5
+    = v5 early
     goto block1(v5), block2 on v4
 block1(v7:b32):
     return v7, v6
