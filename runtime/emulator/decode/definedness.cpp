@@ -24,7 +24,7 @@ struct DefinednessTable {
 namespace {
 
 using Before = DefinednessTable::Before;
-using Table = std::unordered_map<Handler, Before>;
+using Table = decltype(DefinednessTable::rows);
 
 constexpr Type integers[] = {Type::U8, Type::I8, Type::U16, Type::I16, Type::U32, Type::I32, Type::U64, Type::I64};
 constexpr Type others[] = {Type::F16, Type::BF16, Type::F32, Type::F64, Type::F16x2, Type::BF16x2};
