@@ -87,7 +87,7 @@ void Watch::remember() {
 void Watch::before() {
     if (const auto next = warp_.next()) {
         ran_ |= next->mask;
-        reads_ |= effects_[warp_.undefined ? warp_.plain_of[next->pc] : next->pc];
+        reads_ |= effects_[next->pc];
     }
 }
 

@@ -49,9 +49,17 @@ TEST_CASE("the checked code is watched as the plain one is") {
         CHECK_THAT(machine.failure(kernel(body), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u),
                    contains("an endless loop"));
         // a warp that comes to it on its way
-        CHECK_THAT(run(".shared .u32 s; ld.shared.u32 %r9, [s]; " + std::string(body)),
-                   contains("nobody is left who could change it"));
+        CHECK_THAT(run(".shared .u32 s; ld.shared.u32 %r9, [s]; " + std::string(body)), contains("an endless loop"));
     }
+    // What it reads is what its own ops do, not those in their places in the plain code.
+    std::string sums = "setp.eq.u32 %p1, %r2, 1; @%p1 bra $write;\n";
+    for (int i = 0; i < 60; ++i) sums += "add.u32 %r9, %r1, 1;\n";
+    Machine machine;
+    machine.options.check_registers = true;
+    const auto words = machine.buffer("words", std::vector<std::uint32_t>{0, 0});
+    CHECK(machine.failure(kernel("ld.param.u64 %d1, [p0]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + sums +
+                                 "bra $wait;\n" + poll + "ret; $write: st.volatile.global.u32 [%d1], 1; ret;"),
+                          {.grid = {2, 1, 1}, .block = {64, 1, 1}}, words, 0ull, 0ull, 0u) == "no failure");
 }
 
 TEST_CASE("waiting for memory that nobody can change any more is found at once") {
