@@ -179,13 +179,12 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
 }  // namespace
 
 Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              bool counts_traffic, bool checks) {
+              Observers observers) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         Kernel kernel;
         kernel.name = module.text(entry.name);
-        kernel.counts_traffic = counts_traffic;
-        kernel.checks = checks;
+        kernel.observers = observers;
         kernel.where = entry.where;
         for (const nvptx::Directive& directive : entry.directives) {
             const auto operands = module.operands(directive.operands);
@@ -222,15 +221,14 @@ struct Program::State {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
     }
 
-    const Kernel& kernel(std::string_view name, bool counts_traffic = false, bool checks = false) {
+    const Kernel& kernel(std::string_view name, Observers observers = 0) {
         const std::lock_guard lock(mutex);
         for (const auto& known : kernels)
-            if (known->name == name && known->counts_traffic == counts_traffic && known->checks == checks)
-                return *known;
+            if (known->name == name && known->observers == observers) return *known;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
-        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, counts_traffic, checks)));
+        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, observers)));
         return *kernels.back();
     }
 
@@ -310,19 +308,20 @@ struct GridWorkspace {
 
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
-    const bool counts = bool(options.traffic);
-    const Kernel& kernel = state_->kernel(launch.entry, counts);
+    const Observers observers = options.traffic ? observes_traffic : 0;
+    const Kernel& kernel = state_->kernel(launch.entry, observers);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
-    LaunchState state{.module = state_->module,
-                      .kernel = kernel,
-                      .checked = [&]() -> const Kernel& { return state_->kernel(launch.entry, counts, true); },
-                      .launch = launch,
-                      .options = options,
-                      .memory = memory,
-                      .variables = state_->variables,
-                      .source_lines = state_->source_lines,
-                      .parameters = {launch.parameters.begin(), launch.parameters.end()}};
+    LaunchState state{
+        .module = state_->module,
+        .kernel = kernel,
+        .checked = [&]() -> const Kernel& { return state_->kernel(launch.entry, observers | observes_definedness); },
+        .launch = launch,
+        .options = options,
+        .memory = memory,
+        .variables = state_->variables,
+        .source_lines = state_->source_lines,
+        .parameters = {launch.parameters.begin(), launch.parameters.end()}};
     const GridWorkspace workspace(state_->memory, kernel);
     state.grid_workspace = workspace.address;
     const Statistics statistics = run_grid(state);

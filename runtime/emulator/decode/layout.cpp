@@ -47,7 +47,7 @@ public:
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
         resolve_targets();
-        if (!kernel_.checks) join_runs();
+        if (!kernel_.is_checked()) join_runs();
     }
 
 private:
@@ -250,7 +250,7 @@ private:
     // ---- ops
 
     void append(const Op& op, const nvptx::Instruction* instruction, bool checks = false) {
-        if (kernel_.checks) {
+        if (kernel_.is_checked()) {
             // an op of the plain code begins with what checks it
             const auto at = std::uint32_t(kernel_.code.size());
             const bool checked = !kernel_.plain_of.empty() && last_checks_;

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "runtime/emulator/machine/kernel.hpp"
+#include "runtime/emulator/observe/observer.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
@@ -43,7 +44,7 @@ struct Micro {
     bool partial = false;                // under a guard: lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
-    bool checks = false;                 // of the next one's operands, whose fields it reads: it has none of its own
+    bool checks = false;                 // an observer's, of the next one, whose fields it reads: it has none itself
     bool counts = false;                 // y is the number of instructions since the last that counts
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
@@ -121,9 +122,15 @@ struct Signature {
 };
 Signature signature_of(const nvptx::Module& module, const nvptx::Function& function);
 
-/// The rules of definedness by handler.
-struct DefinednessTable;
-std::shared_ptr<const DefinednessTable> definedness_table();
+/// What an instruction accesses, for observers: `bytes` at base + offset.
+struct MemoryAccess {
+    Value base{};
+    std::int32_t offset = 0;
+    std::uint32_t bytes = 0;
+    Direction direction = Direction::Read;
+    bool cached = true;
+    bool of_numbers = false;  // floats, of which no part is padding
+};
 
 class Lowering {
 public:
@@ -133,9 +140,11 @@ public:
           variables_(variables),
           kernel_(kernel),
           dynamic_base_(dynamic_base),
-          definedness_(kernel.checks ? definedness_table() : nullptr) {}
+          observers_(attach(kernel.observers)) {}
 
     void run(const nvptx::Function& entry);
+    /// An op that nobody observes.
+    void put(Micro micro);
 
     std::vector<Micro> micros;
     std::vector<ValueInfo> values;
@@ -173,8 +182,6 @@ private:
     void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
 
     Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
-    void emit_definedness(Handler handler, std::uint8_t writes, std::uint8_t reads,
-                          const std::array<std::uint32_t, 6>& fields);
     /// d = handler(sources...), lane by lane
     void apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x = 0);
     void count_here();
@@ -301,7 +308,7 @@ private:
     void cvta(Form& form, Operands operands);
     void isspacep(Form& form, Operands operands);
     // memory.cpp
-    void count_traffic_of(const AddressOperand& at, std::uint32_t bytes, Direction direction, bool cached);
+    void tell_observers(const AddressOperand& at, MemoryAccess access);
     Space take_space(Form& form);
     void take_order(Form& form, bool& before, bool& after);
     /// What ld and st say in modifiers.
@@ -393,8 +400,7 @@ private:
     const ModuleMemory& variables_;
     Kernel& kernel_;
     const std::uint64_t dynamic_base_;
-    const std::shared_ptr<const DefinednessTable> definedness_;  // of the checked code
-    bool stores_numbers_ = false;                                // the elements of the store are floats
+    const std::vector<Observer> observers_;
 
     using Scope = std::unordered_map<nvptx::Name, Symbol>;
     std::vector<Scope> scopes_;

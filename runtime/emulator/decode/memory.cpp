@@ -73,11 +73,13 @@ Lowering::AddressOperand Lowering::address(const nvptx::Operand& operand, Space 
     return {with_offset(base, offset), 0, space};
 }
 
-/// Before the access itself, where the kernel counts traffic.
-void Lowering::count_traffic_of(const AddressOperand& at, std::uint32_t bytes, Direction direction, bool cached) {
-    if (!kernel_.counts_traffic || (at.space != Space::Global && at.space != Space::Generic)) return;
-    emit(count_traffic, 0, A,
-         {0, index(at.base), bytes, std::uint32_t(direction), std::uint32_t(at.offset), cached ? 0u : 1u});
+/// Before the access itself.
+void Lowering::tell_observers(const AddressOperand& at, MemoryAccess access) {
+    if (at.space != Space::Global && at.space != Space::Generic) return;
+    access.base = at.base;
+    access.offset = at.offset;
+    for (const Observer& observer : observers_)
+        if (observer.access) observer.access(*this, access);
 }
 
 Lowering::Access Lowering::take_access(Form& form, const nvptx::Operand& operand) {
@@ -150,7 +152,7 @@ void Lowering::load_elements(const Access& access, std::span<const Value> elemen
                  {index(elements[i]), 0, 0, 0, std::uint32_t(access.at.offset) + std::uint32_t(i) * bytes});
         return;
     }
-    count_traffic_of(access.at, bytes * std::uint32_t(elements.size()), Direction::Read, access.cached);
+    tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
     in_parts(access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  emit(select_load(at.space, values[index(at.base)].slot, size, count), used, A, fields).apart = true;
@@ -159,7 +161,10 @@ void Lowering::load_elements(const Access& access, std::span<const Value> elemen
 
 void Lowering::store_elements(const Access& access, std::span<const Value> elements) {
     const unsigned bytes = ir::info(access.type).bytes;
-    count_traffic_of(access.at, bytes * std::uint32_t(elements.size()), Direction::Write, access.cached);
+    tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()),
+                               .direction = Direction::Write,
+                               .cached = access.cached,
+                               .of_numbers = ir::is_float(access.type)});
     in_parts(access, elements,
              [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
                  emit(select_store(at.space, values[index(at.base)].slot, size, count), 0, std::uint8_t(A | used),
@@ -200,9 +205,7 @@ void Lowering::st(Form& form, Operands operands) {
         for (const nvptx::Operand& each : sources) elements.push_back(source(each, to.type));
     }
     if (to.before) emit(fence, 0, 0, {});
-    stores_numbers_ = ir::is_float(to.type);
     store_elements(to, elements);
-    stores_numbers_ = false;
     if (to.after) emit(fence, 0, 0, {});
 }
 
@@ -237,7 +240,8 @@ void Lowering::update(Form& form, const nvptx::Operand* to, Operands operands) {
     const Value base = resized(at.base, 8), b = source(operands[1], *type);
     const Value c = operands.size() > 2 ? source(operands[2], *type) : b;
     if (before) emit(fence, 0, 0, {});
-    count_traffic_of({base, at.offset, at.space}, ir::info(*type).bytes, Direction::Atomic, false);
+    tell_observers({base, at.offset, at.space},
+                   {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
     emit(select_atomic(names.at(name), *type), D, A | B | C,
          {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
         .apart = true;
@@ -254,7 +258,8 @@ void Lowering::update_vector(Atomic atomic, Type type, unsigned count, const Add
     const unsigned bytes = ir::info(type).bytes;
     const Value base = resized(at.base, 8);
     emit(check_alignment, 0, A, {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
-    count_traffic_of({base, at.offset, at.space}, count * bytes, Direction::Atomic, false);
+    tell_observers({base, at.offset, at.space},
+                   {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
     std::vector<Value> old;
     for (unsigned i = 0; i < count; ++i) {
         old.push_back(temporary(slot_of(type)));
@@ -279,7 +284,7 @@ void Lowering::update_wide(std::string_view name, const AddressOperand& at, cons
     const Value base = resized(at.base, 8);
     const std::vector<Value> written = double_words(operands[compares ? 2 : 1]), expected = double_words(operands[1]);
     const Value low = temporary(8), high = temporary(8);
-    count_traffic_of({base, at.offset, at.space}, 16, Direction::Atomic, false);
+    tell_observers({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
     emit(put_aside_wide_atomic(), 0, B | C, {0, 0, index(written[0]), index(written[1])});
     emit(select_wide_atomic(compares), 0, A | B | C,
          {0, index(base), index(expected[0]), index(expected[1]), std::uint32_t(at.offset), std::uint32_t(at.space)});

@@ -101,16 +101,18 @@ std::uint32_t Lowering::new_label() {
 
 Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields) {
     if (!handler) unsupported("this combination of operation and type is not known");
-    if (definedness_) emit_definedness(handler, writes, reads, fields);
-    Micro& micro = micros.emplace_back();
-    micro.run = handler;
-    micro.fields = fields;
-    micro.reads = reads;
-    micro.writes = writes;
-    micro.partial = guarded_;
+    Micro micro{.run = handler, .fields = fields, .reads = reads, .writes = writes};
+    for (const Observer& observer : observers_)
+        if (observer.op) observer.op(*this, micro);
     micro.first = std::exchange(first_, false);
+    put(micro);
+    return micros.back();
+}
+
+void Lowering::put(Micro micro) {
+    micro.partial = guarded_;
     micro.instruction = current_;
-    return micro;
+    micros.push_back(micro);
 }
 
 void Lowering::apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x) {

@@ -52,8 +52,9 @@ std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
 }  // namespace
 
 const std::vector<std::uint8_t>& LaunchState::effects_in(const Kernel& code) {
-    std::call_once(effects_once[code.checks], [&] { effects[code.checks] = effects_of(code, module); });
-    return effects[code.checks];
+    const bool checked = code.is_checked();
+    std::call_once(effects_once[checked], [&] { effects[checked] = effects_of(code, module); });
+    return effects[checked];
 }
 
 Block::Block(LaunchState& state) : state_(state) {
@@ -77,7 +78,7 @@ Block::Block(LaunchState& state) : state_(state) {
     frame_base_ = frames_.data() + (64 - reinterpret_cast<std::uintptr_t>(frames_.data()) % 64);
     std::byte* const shared = shared_.data() + (64 - reinterpret_cast<std::uintptr_t>(shared_.data()) % 64);
     std::byte* const locals = local_.data() + (64 - reinterpret_cast<std::uintptr_t>(local_.data()) % 64);
-    if (kernel.counts_traffic) traffic_.emplace(state.traffic, count);
+    if (kernel.observers & observes_traffic) traffic_.emplace(state.traffic, count);
     shared_written_.resize(shared_variables_.host_bytes / 8 + 1);  // loads read two bytes at once
     local_written_.resize(local / 8 * warp_size * count);
     shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());

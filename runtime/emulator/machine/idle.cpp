@@ -19,9 +19,10 @@ bool is_branch(Handler run) {
 
 /// Stacks, the heap, what is printed and the clocks are no part of what is compared.
 bool changes_more(Handler run) {
-    static constexpr std::array others = {push_frame,      call_lanes,        restore_lanes, pop_frame,     enter_frame,
-                                          return_lanes,    allocate_on_stack, restore_stack, heap_allocate, heap_free,
-                                          print_formatted, print_assertion,   read_clock};
+    static constexpr std::array others = {
+        push_frame,  call_lanes,      call_lanes_checked,   restore_lanes,     restore_lanes_checked, pop_frame,
+        enter_frame, return_lanes,    return_lanes_checked, allocate_on_stack, restore_stack,         heap_allocate,
+        heap_free,   print_formatted, print_assertion,      read_clock};
     return std::ranges::find(others, run) != others.end();
 }
 

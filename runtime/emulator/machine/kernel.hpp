@@ -8,6 +8,7 @@
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/emulator/decode/variables.hpp"
 #include "runtime/emulator/machine/machine.hpp"
+#include "runtime/emulator/observe/observer.hpp"
 
 namespace ikat::emulator {
 
@@ -43,8 +44,7 @@ struct Special {
 
 struct Kernel {
     std::string name;
-    bool counts_traffic = false;
-    bool checks = false;  // the checked code: see undefined.hpp
+    Observers observers = 0;
     std::vector<Op> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
@@ -77,6 +77,9 @@ struct Kernel {
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
     nvptx::Position where{};
 
+    /// The checked code: see undefined.hpp.
+    bool is_checked() const { return observers & observes_definedness; }
+
     Kernel() = default;
     Kernel(const Kernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
     Kernel& operator=(const Kernel&) = delete;
@@ -102,9 +105,9 @@ struct ModuleMemory {
 /// Allocates the .global and .const variables of the module and writes their initial values.
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
-/// Throws Error with the line of an instruction that the emulator cannot run. One that counts traffic has an op more
-/// before each access to memory; the checked code has one more before nearly each op, and the same frame.
+/// Throws Error with the line of an instruction that the emulator cannot run. With and without observes_definedness,
+/// all else the same, the frame is the same.
 Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              bool counts_traffic, bool checks);
+              Observers observers);
 
 }  // namespace ikat::emulator

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/emulator/decode/lowering.hpp"
+
 namespace ikat::emulator {
 
 namespace {
@@ -152,6 +154,15 @@ namespace {
 }
 
 }  // namespace
+
+Observer observe_traffic() {
+    return {.access = [](Lowering& code, const MemoryAccess& access) {
+        code.put({.run = count_traffic,
+                  .fields = {0, index(access.base), access.bytes, std::uint32_t(access.direction),
+                             std::uint32_t(access.offset), access.cached ? 0u : 1u},
+                  .reads = A});
+    }};
+}
 
 const Op* count_traffic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     count_lanes(op, w, frame, mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the traffic of global memory (traffic.hpp). Where it is asked for, the decoder puts an op before each access
-// that may be of global memory; the ops of the accesses themselves do not know of it.
+// Counts the traffic of global memory (traffic.hpp): an observer (observer.hpp) with an op before each access that may
+// be of global memory; the ops of the accesses themselves do not know of it.
 //
 // Each block counts by itself and its warps have a cache each, so sums do not depend on the threads of the host. Which
 // sectors were touched is a set of bits that all blocks share.

@@ -2,6 +2,7 @@
 #include "runtime/emulator/observe/undefined.hpp"
 
 #include <bit>
+#include <cstring>
 
 #include "runtime/emulator/machine/block.hpp"
 #include "runtime/emulator/machine/written.hpp"
@@ -136,89 +137,143 @@ const Op* definedness(const Op* op, Warp* w, std::byte* frame, u32 mask) {
     IKAT_NEXT;
 }
 
-/// What a lane accesses. Outside of memory it is nothing: the op itself says so.
-struct Access {
-    View view;
-    u64 at = 0, address = 0;
-    u8* bits(unsigned lane) const { return view.bits ? view.bits + lane * (view.lane_stride / 8) : nullptr; }
-};
 constexpr unsigned element_fields[4] = {0, 2, 3, 5};
 
-bool address_of(const Op* op, const Warp* w, const std::byte* frame, unsigned lane, u32 bytes, Access& access) {
-    const Operand base = read(w, frame, op[1].a, op->c, lane);
-    if (base.u) return false;
-    access.address = with_offset(op + 1, Space(op->a), base.v);
-    access.view = view_of(*w, Space(op->a), access.address);
-    access.at = access.address - access.view.base;
-    if (access.view.bytes < bytes || access.at > access.view.bytes - bytes) access.view = {};
-    return true;
-}
+/// A load or store of the checked code, which does all of it: the op behind it is the plain one, that looks at what has
+/// been written.
+class Access {
+public:
+    Access(const Op* op, Warp* w, std::byte* frame, u32 mask)
+        : op_(op), w_(w), frame_(frame), mask_(mask), space_(Space(op->a)), bytes_(op->b), total_(op->b * count()) {}
 
-/// Calls f(lane, access) for each lane until one is a finding; false if one is.
-template <class F>
-bool each_access(const Op* op, Warp* w, const std::byte* frame, u32 mask, u32 bytes, F f) {
-    for (u32 rest = mask; rest; rest &= rest - 1) {
-        const auto lane = unsigned(std::countr_zero(rest));
-        Access access;
-        if (!address_of(op, w, frame, lane, bytes, access)) {
-            find(w, op, lane, DefinedUse::Address);
-            return false;
-        }
-        if (!f(lane, access)) return false;
+    bool load() {
+        const auto note = [&](unsigned lane, const Place& at) {
+            const u8* const bits = at.view.written ? at.bits(lane) : nullptr;
+            u64 from = at.offset;
+            each_element([&](u32 place, unsigned) {
+                u64 u = 0;
+                for (u32 k = 0; bits && k < bytes_; ++k, ++from)
+                    if (!(bits[from / 8] >> from % 8 & 1)) u |= u64{0xff} << 8 * k;
+                write(w_, place, cell(), lane, u);
+                if (u) w_->unwritten = {w_->index_of(op_), space_, at.address, total_};
+            });
+            return true;
+        };
+        const auto move = [&](unsigned lane, const std::byte* from) {
+            each_element([&](u32 place, unsigned i) {
+                if (bytes_ == 8) return void(std::memcpy(frame_ + place + 8 * lane, from + 8 * i, 8));
+                u32 value = 0;
+                std::memcpy(&value, from + bytes_ * i, bytes_);
+                std::memcpy(frame_ + place + 4 * lane, &value, 4);
+            });
+        };
+        return each_lane(false, note, move, w_->bytes_read);
     }
-    return true;
+
+    /// To global memory nothing undefined is stored but what may be padding: bytes of a word, which is no float, behind
+    /// its first, and whole words of a vector beside others.
+    bool store() {
+        const auto note = [&](unsigned lane, const Place& at) {
+            u64 u[4] = {};
+            unsigned gone = 0;
+            bool some = false, bad = false;
+            each_element([&](u32 place, unsigned i) {
+                u[i] = read(w_, frame_, place, cell(), lane).u & low(bytes_);
+                some |= u[i] != 0;
+                const bool whole = u[i] == low(bytes_);
+                gone += whole;
+                bad |= op_->x ? u[i] != 0 : !whole && (u[i] & 1);
+            });
+            const bool global = is_global(at.address);
+            if (global && (bad || gone == count())) return find(w_, op_, lane, DefinedUse::Store), false;
+            if (!at.view.writable || (!some && !at.view.written)) return true;
+            if (some && !at.view.written) w_->block->reopen(at.address);
+            u8* const to = at.bits(lane);
+            for (u32 k = 0; to && k < total_; ++k)
+                written::set(to, at.offset + k, 1, w_->parallel && global, !(u[k / bytes_] >> 8 * (k % bytes_) & 0xff));
+            return true;
+        };
+        const auto move = [&](unsigned lane, std::byte* to) {
+            each_element([&](u32 place, unsigned i) {
+                std::memcpy(to + bytes_ * i, frame_ + place + (bytes_ == 8 ? 8 : 4) * lane, bytes_);
+            });
+        };
+        return each_lane(true, note, move, w_->bytes_written);
+    }
+
+private:
+    /// What a lane accesses. Outside of memory it is nothing.
+    struct Place {
+        View view;
+        u64 address = 0, offset = 0;
+        u8* bits(unsigned lane) const { return view.bits ? view.bits + lane * (view.lane_stride / 8) : nullptr; }
+    };
+
+    u32 count() const { return u32(std::popcount(op_->d)); }
+    u32 cell() const { return bytes_ == 8 ? 8 : 4; }
+    bool is_global(u64 address) const {
+        return address >> window_bits > u64(Space::Const) && (space_ == Space::Global || space_ == Space::Generic);
+    }
+
+    template <class F>
+    void each_element(F f) const {
+        unsigned n = 0;
+        for (const unsigned i : element_fields)
+            if (op_->d >> i & 1) f(field(op_[1], i), n++);
+    }
+
+    /// First for all lanes what is defined, by f(lane, place); then for all what is moved, by move(lane, memory). False
+    /// on a finding.
+    template <class F, class M>
+    bool each_lane(bool stores, F f, M move, u64& bytes_moved) {
+        std::byte* memory[warp_size];
+        u64 addresses[warp_size];
+        for (u32 rest = mask_; rest; rest &= rest - 1) {
+            const auto lane = unsigned(std::countr_zero(rest));
+            const Operand base = read(w_, frame_, op_[1].a, op_->c, lane);
+            if (base.u) return find(w_, op_, lane, DefinedUse::Address), false;
+            Place at;
+            at.address = with_offset(op_ + 1, space_, base.v);
+            at.view = view_of(*w_, space_, at.address);
+            at.offset = at.address - at.view.base;
+            if (at.view.bytes < total_ || at.offset > at.view.bytes - total_) at.view = {};
+            if (!f(lane, at)) return false;
+            const bool fits = at.view.bytes && at.address % total_ == 0 && (at.view.writable || !stores);
+            memory[lane] = fits ? at.view.host + at.offset + lane * at.view.lane_stride : nullptr;
+            addresses[lane] = at.address;
+        }
+        for (u32 rest = mask_; rest; rest &= rest - 1) {
+            const auto lane = unsigned(std::countr_zero(rest));
+            if (!memory[lane]) return lane_bytes(w_, op_ + 1, space_, lane, addresses[lane], total_, stores) != nullptr;
+            move(lane, memory[lane]);
+        }
+        if (is_global(addresses[std::countr_zero(mask_)])) bytes_moved += total_ * u32(std::popcount(mask_));
+        return true;
+    }
+
+    const Op* const op_;
+    Warp* const w_;
+    std::byte* const frame_;
+    const u32 mask_;
+    const Space space_;
+    const u32 bytes_, total_;  // of an element, of all
+};
+
+// Apart from the handlers, whose last calls are jumps only if they have no locals that others know of.
+[[gnu::noinline]] bool load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    return Access(op, w, frame, mask).load();
+}
+[[gnu::noinline]] bool store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    return Access(op, w, frame, mask).store();
 }
 
-const Op* definedness_of_load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
-    const u32 bytes = op->b, total = bytes * u32(std::popcount(op->d));
-    const auto load = [&](unsigned lane, const Access& access) {
-        const u8* const bits = access.view.written ? access.bits(lane) : nullptr;
-        u64 at = access.at;
-        for (const unsigned i : element_fields) {
-            if (!(op->d >> i & 1)) continue;
-            u64 u = 0;
-            for (u32 k = 0; bits && k < bytes; ++k, ++at)
-                if (!(bits[at / 8] >> at % 8 & 1)) u |= u64{0xff} << 8 * k;
-            write(w, field(op[1], i), bytes == 8 ? 8 : 4, lane, u);
-            if (u) w->unwritten = {w->index_of(op), Space(op->a), access.address, total};
-        }
-        return true;
-    };
-    if (!each_access(op, w, frame, mask, total, load)) return nullptr;
-    IKAT_NEXT;
+const Op* checked_load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    if (!load(op, w, frame, mask)) return nullptr;
+    IKAT_CONTINUE(2);
 }
-
-/// To global memory nothing undefined is stored but what may be padding: bytes of a word, which is no float, behind its
-/// first, and whole words of a vector beside others.
-const Op* definedness_of_store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
-    const u32 bytes = op->b, total = bytes * u32(std::popcount(op->d));
-    const auto store = [&](unsigned lane, const Access& access) {
-        u64 u[4] = {};
-        unsigned n = 0, gone = 0;
-        bool some = false, bad = false;
-        for (const unsigned i : element_fields) {
-            if (!(op->d >> i & 1)) continue;
-            u[n] = read(w, frame, field(op[1], i), bytes == 8 ? 8 : 4, lane).u & low(bytes);
-            some |= u[n] != 0;
-            const bool whole = u[n] == low(bytes);
-            gone += whole;
-            bad |= op->x ? u[n] != 0 : !whole && (u[n] & 1);
-            ++n;
-        }
-        const bool global = access.address >> window_bits > u64(Space::Const) && Space(op->a) != Space::Shared;
-        if (global && (bad || gone == n)) {
-            find(w, op, lane, DefinedUse::Store);
-            return false;
-        }
-        if (!access.view.writable || (!some && !access.view.written)) return true;
-        if (some && !access.view.written) w->block->reopen(access.address);
-        u8* const to = access.bits(lane);
-        for (u32 k = 0; to && k < total; ++k)
-            written::set(to, access.at + k, 1, w->parallel && global, !(u[k / bytes] >> 8 * (k % bytes) & 0xff));
-        return true;
-    };
-    if (!each_access(op, w, frame, mask, total, store)) return nullptr;
-    IKAT_NEXT;
+const Op* checked_store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    if (!store(op, w, frame, mask)) return nullptr;
+    IKAT_CONTINUE(2);
 }
 
 }  // namespace
@@ -239,7 +294,7 @@ void shuffle_definedness(const Op* op, Warp* w, u32 mask, const u32* sources, co
 }
 
 Handler select_definedness() { return definedness; }
-Handler select_definedness_of_load() { return definedness_of_load; }
-Handler select_definedness_of_store() { return definedness_of_store; }
+Handler select_checked_load() { return checked_load; }
+Handler select_checked_store() { return checked_store; }
 
 }  // namespace ikat::emulator

@@ -3,9 +3,10 @@
 //
 // A warp runs the plain code of its kernel until it loads a byte that nothing has written; loads ask that of a bit for
 // each byte. From then on it runs the *checked* code: the same ops over the same frame, most of them with an op before
-// them that does for the definedness of the operands what the op itself does for their values. So what loads nothing
-// unwritten pays for the bits alone, and the finding is where an undefined value is used: as an address, in a branch,
-// in a store to a buffer, in a print. One that is copied and never used, such as padding, is none.
+// them that does for the definedness of the operands what the op itself does for their values (attach_undefined.cpp).
+// So what loads nothing unwritten pays for the bits alone: no handler asks which of the two runs. The finding is where
+// an undefined value is used: as an address, in a branch, in a store to a buffer, in a print. One that is copied and
+// never used, such as padding, is none.
 //
 // Definedness is a mask of lanes for each byte of each register (one for a predicate): bit set, not defined.
 #pragma once
@@ -42,10 +43,11 @@ enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, At
 /// Before an op: d is the Propagation, a and b are the sets of fields that the op reads and writes, c the bytes of each
 /// field's value, 4 bits each (0: a predicate).
 Handler select_definedness();
-/// Before a load or store: d is the set of fields that are its elements, a the Space, b the bytes of an element, c
-/// those of the address, x whether elements are numbers, of which no part is padding.
-Handler select_definedness_of_load();
-Handler select_definedness_of_store();
+/// Before a load or store, and in its place (it goes on behind it): d is the set of fields that are its elements, a the
+/// Space, b the bytes of an element, c those of the address, x whether elements are numbers, of which no part is
+/// padding.
+Handler select_checked_load();
+Handler select_checked_store();
 
 /// The masks of the register at a place of the frame, the lowest byte first.
 inline std::uint32_t* undefined_at(const Warp* w, std::uint32_t offset) {

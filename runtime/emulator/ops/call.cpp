@@ -109,6 +109,74 @@ u64 function_at(const Warp* w, u64 address) {
 #define IKAT_CONTROL_HANDLER(name) \
     const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
 
+namespace {
+
+/// Finds where the lanes of a call go; false on a finding.
+bool find_callees(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        const auto refuse = [&](const char* message, const char* hint) {
+            fail(w, op, {.kind = Fault::Kind::Text, .lane = lane, .message = message, .hint = hint});
+            return false;
+        };
+        const u64 number = op->c != ~0u ? op->c : function_at(w, double_words(frame, op->a)[lane]);
+        if (number >= w->function_count || w->functions[number].op == ~0u)
+            return refuse("a call through a register that holds no function's address",
+                          "the address must come from a function of this module");
+        if (w->functions[number].parameter_bytes != op->b)
+            return refuse("a call through a register of a function with other parameters",
+                          "the .callprototype must be that of the function");
+        w->targets[lane] = w->functions[number].op;
+    }
+    return true;
+}
+
+/// A call keeps what its caller needs, and in the checked code what of it is undefined; and that it was so.
+template <bool Checked>
+IKAT_CONTROL_HANDLER(call) {
+    w->count(op->y);
+    if (!find_callees(op, w, frame, mask)) return nullptr;
+    const u32* const list = w->lists + op->x;
+    const u32 behind = w->index_of(op + 1);
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        std::vector<u64>& kept = w->call_stack[lane];
+        if (kept.size() + 2 * list[0] > most_kept) return overflow(w, op, lane);
+        if constexpr (Checked)
+            for (u32 i = 0; i < list[0]; ++i) kept.push_back(undefined_bytes(w, list + 1 + 2 * i, lane));
+        kept.push_back(Checked);
+        for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
+        kept.push_back(Checked ? w->plain_of[behind] : behind);
+    }
+    return scatter(w, mask);
+}
+
+template <bool Checked>
+IKAT_CONTROL_HANDLER(restore) {
+    const u32* const list = w->lists + op->x;
+    each_lane(mask, [&](unsigned lane) {
+        std::vector<u64>& kept = w->call_stack[lane];
+        for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(kept));
+        const bool was_checked = pop(kept) != 0;  // else all that the caller had was defined
+        if constexpr (Checked)                    // which, once it is so, stays so
+            for (u32 i = list[0]; i-- > 0;)
+                set_undefined_bytes(w, list + 1 + 2 * i, lane, was_checked ? u32(pop(kept)) : 0);
+    });
+    IKAT_NEXT;
+}
+
+template <bool Checked>
+IKAT_CONTROL_HANDLER(leave_function) {
+    w->count(op->y);
+    each_lane(mask, [&](unsigned lane) {
+        const u64 behind = pop(w->call_stack[lane]);
+        w->targets[lane] = Checked ? w->checked_of[behind] : u32(behind);
+    });
+    return scatter(w, mask);
+}
+
+}  // namespace
+
 IKAT_CONTROL_HANDLER(push_frame) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
@@ -123,52 +191,12 @@ IKAT_CONTROL_HANDLER(push_frame) {
     IKAT_NEXT;
 }
 
-IKAT_CONTROL_HANDLER(call_lanes) {
-    w->count(op->y);
-    const u32* const list = w->lists + op->x;
-    for (u32 rest = mask; rest; rest &= rest - 1) {
-        const auto lane = unsigned(std::countr_zero(rest));
-        const u64 number = op->c != ~0u ? op->c : function_at(w, double_words(frame, op->a)[lane]);
-        if (number >= w->function_count || w->functions[number].op == ~0u)
-            return fail(w, op,
-                        {.kind = Fault::Kind::Text,
-                         .lane = lane,
-                         .message = "a call through a register that holds no function's address",
-                         .hint = "the address must come from a function of this module"});
-        if (w->functions[number].parameter_bytes != op->b)
-            return fail(w, op,
-                        {.kind = Fault::Kind::Text,
-                         .lane = lane,
-                         .message = "a call through a register of a function with other parameters",
-                         .hint = "the .callprototype must be that of the function"});
-        w->targets[lane] = w->functions[number].op;
-    }
-    const u32 behind = w->index_of(op + 1);
-    for (u32 rest = mask; rest; rest &= rest - 1) {
-        const auto lane = unsigned(std::countr_zero(rest));
-        std::vector<u64>& kept = w->call_stack[lane];
-        if (kept.size() + 2 * list[0] > most_kept) return overflow(w, op, lane);
-        if (w->undefined)
-            for (u32 i = 0; i < list[0]; ++i) kept.push_back(undefined_bytes(w, list + 1 + 2 * i, lane));
-        kept.push_back(w->undefined != nullptr);
-        for (u32 i = 0; i < list[0]; ++i) kept.push_back(read_register(frame, list + 1 + 2 * i, lane));
-        kept.push_back(w->undefined ? w->plain_of[behind] : behind);
-    }
-    return scatter(w, mask);
-}
-
-IKAT_CONTROL_HANDLER(restore_lanes) {
-    const u32* const list = w->lists + op->x;
-    each_lane(mask, [&](unsigned lane) {
-        std::vector<u64>& kept = w->call_stack[lane];
-        for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(kept));
-        const bool was_checked = pop(kept) != 0;  // else all that the caller had was defined
-        if (w->undefined)                         // which, once it is so, stays so
-            for (u32 i = list[0]; i-- > 0;)
-                set_undefined_bytes(w, list + 1 + 2 * i, lane, was_checked ? u32(pop(kept)) : 0);
-    });
-    IKAT_NEXT;
-}
+IKAT_CONTROL_HANDLER(call_lanes) { return call<false>(op, w, frame, mask); }
+IKAT_CONTROL_HANDLER(call_lanes_checked) { return call<true>(op, w, frame, mask); }
+IKAT_CONTROL_HANDLER(restore_lanes) { return restore<false>(op, w, frame, mask); }
+IKAT_CONTROL_HANDLER(restore_lanes_checked) { return restore<true>(op, w, frame, mask); }
+IKAT_CONTROL_HANDLER(return_lanes) { return leave_function<false>(op, w, frame, mask); }
+IKAT_CONTROL_HANDLER(return_lanes_checked) { return leave_function<true>(op, w, frame, mask); }
 
 IKAT_CONTROL_HANDLER(read_frame) {
     each_lane(mask, [&](unsigned lane) { double_words(frame, op->d)[lane] = w->stack_pointer[lane]; });
@@ -194,15 +222,6 @@ IKAT_CONTROL_HANDLER(enter_frame) {
         double_words(frame, op->d)[lane] = w->stack_pointer[lane];
     }
     IKAT_NEXT;
-}
-
-IKAT_CONTROL_HANDLER(return_lanes) {
-    w->count(op->y);
-    each_lane(mask, [&](unsigned lane) {
-        const u64 behind = pop(w->call_stack[lane]);
-        w->targets[lane] = w->undefined ? w->checked_of[behind] : u32(behind);
-    });
-    return scatter(w, mask);
 }
 
 IKAT_CONTROL_HANDLER(allocate_on_stack) {

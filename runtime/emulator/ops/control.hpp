@@ -29,6 +29,10 @@ IKAT_CONTROL_HANDLER(read_frame);     // d = the stack pointer
 IKAT_CONTROL_HANDLER(pop_frame);      // the caller's again
 IKAT_CONTROL_HANDLER(enter_frame);    // the callee's, x bytes in all; d = the stack pointer
 IKAT_CONTROL_HANDLER(return_lanes);
+// ... in the checked code (undefined.hpp), where a call keeps what is undefined, too.
+IKAT_CONTROL_HANDLER(call_lanes_checked);
+IKAT_CONTROL_HANDLER(restore_lanes_checked);
+IKAT_CONTROL_HANDLER(return_lanes_checked);
 IKAT_CONTROL_HANDLER(allocate_on_stack);  // d = address of a bytes, aligned to x
 IKAT_CONTROL_HANDLER(save_stack);         // d = top of the stack
 IKAT_CONTROL_HANDLER(restore_stack);      // top of the stack = a
@@ -66,6 +70,7 @@ IKAT_CONTROL_HANDLER(check_rank);                     // a: 0, the rank of the o
 Handler select_sync_warp();  // members x
 enum class Shuffle : std::uint8_t { Up, Down, Butterfly, Index };
 Handler select_shuffle(Shuffle mode);
+Handler select_checked_shuffle(Shuffle mode);  // which also says what is undefined: undefined.hpp
 struct ShuffleSource {
     int lane = 0;
     bool in_range = false;  // else the lane keeps its own

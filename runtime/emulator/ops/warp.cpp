@@ -98,8 +98,8 @@ HWY_NOINLINE bool names_exited(const Op* op, Warp* w, const u32* members, u32 ma
 }
 
 /// d and predicate y = a of another lane (PTX ISA, shfl.sync), its own where that is out of range; b the lane or
-/// distance, c clamp and segments, x the members.
-template <Shuffle Mode>
+/// distance, c clamp and segments, x the members. In plain code, what is shuffled is defined.
+template <Shuffle Mode, bool Checked>
 IKAT_HANDLER(shuffle) {
     if (HWY_UNLIKELY(w->existing != w->live) && names_exited(op, w, words(frame, op->x), mask)) return nullptr;
     if (!members_present(op, w, words(frame, op->x), mask)) return nullptr;
@@ -116,14 +116,14 @@ IKAT_HANDLER(shuffle) {
     }
     u32 in_range = 0;
     for (unsigned i = 0; i < warp_size; ++i) in_range |= here[i];
-    if (HWY_UNLIKELY(w->undefined || mask != all_lanes || !names_all(words(frame, op->x)))) {
+    if (HWY_UNLIKELY(Checked || mask != all_lanes || !names_all(words(frame, op->x)))) {
         const u32* const members = words(frame, op->x);
         u32 absent = 0;
         for (unsigned i = 0; i < warp_size; ++i) {
             here[i] = members[i] & mask;
             absent |= u32(!(here[i] >> sources[i] & 1)) << i;
         }
-        if (w->undefined)
+        if constexpr (Checked)
             shuffle_definedness(op, w, mask, sources, here);
         else if (absent & mask)
             return go_on_checked(op, w, mask);
@@ -159,7 +159,7 @@ HWY_INLINE void permute(const u32* a, const u32* from, u32* d) {
 
 IKAT_HANDLER(known_shuffle) {
     w->count(op->y);
-    if (HWY_UNLIKELY((mask & w->live) != all_lanes || w->undefined)) IKAT_NEXT;
+    if (HWY_UNLIKELY((mask & w->live) != all_lanes)) IKAT_NEXT;
     const u32* const from = w->lists + op->b;
     permute(words(frame, op->a), from, words(frame, op->d));
     lane_set(frame, op->c) = from[warp_size];
@@ -299,15 +299,18 @@ IKAT_HANDLER(meet) {
     IKAT_NEXT;
 }
 
-Handler choose_shuffle(Shuffle mode) {
+template <bool Checked>
+Handler shuffle_handler(Shuffle mode) {
     switch (mode) {
-        case Shuffle::Up: return shuffle<Shuffle::Up>;
-        case Shuffle::Down: return shuffle<Shuffle::Down>;
-        case Shuffle::Butterfly: return shuffle<Shuffle::Butterfly>;
-        case Shuffle::Index: return shuffle<Shuffle::Index>;
+        case Shuffle::Up: return shuffle<Shuffle::Up, Checked>;
+        case Shuffle::Down: return shuffle<Shuffle::Down, Checked>;
+        case Shuffle::Butterfly: return shuffle<Shuffle::Butterfly, Checked>;
+        case Shuffle::Index: return shuffle<Shuffle::Index, Checked>;
     }
     return nullptr;
 }
+Handler choose_shuffle(Shuffle mode) { return shuffle_handler<false>(mode); }
+Handler choose_checked_shuffle(Shuffle mode) { return shuffle_handler<true>(mode); }
 Handler choose_known_shuffle() { return known_shuffle; }
 
 Handler choose_vote(Vote mode) {
@@ -354,6 +357,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_shuffle);
+HWY_EXPORT(choose_checked_shuffle);
 HWY_EXPORT(choose_known_shuffle);
 HWY_EXPORT(choose_vote);
 HWY_EXPORT(choose_match);
@@ -363,6 +367,7 @@ HWY_EXPORT(choose_active_mask);
 HWY_EXPORT(choose_sync_warp);
 
 Handler select_shuffle(Shuffle mode) { return HWY_DYNAMIC_DISPATCH(choose_shuffle)(mode); }
+Handler select_checked_shuffle(Shuffle mode) { return HWY_DYNAMIC_DISPATCH(choose_checked_shuffle)(mode); }
 Handler select_known_shuffle() { return HWY_DYNAMIC_DISPATCH(choose_known_shuffle)(); }
 Handler select_vote(Vote mode) { return HWY_DYNAMIC_DISPATCH(choose_vote)(mode); }
 Handler select_match(bool all, unsigned bytes) { return HWY_DYNAMIC_DISPATCH(choose_match)(all, bytes); }

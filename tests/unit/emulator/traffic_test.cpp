@@ -246,3 +246,54 @@ TEST_CASE("the cache forgets what was used longest ago") {
     CHECK(cache.write(0));
     CHECK(cache.read(0));
 }
+
+TEST_CASE("who watches besides changes no count and no finding") {
+    struct Watched {
+        emulator::LaunchTraffic traffic;
+        emulator::Statistics statistics;
+        std::string finding;
+    };
+    const auto run = [](const std::string& body, bool traffic, bool registers) {
+        Machine machine;
+        Watched out;
+        machine.options.check_registers = registers;
+        if (traffic) machine.options.traffic = [&](const emulator::LaunchTraffic& counts) { out.traffic = counts; };
+        const auto x = machine.buffer("x", std::vector<std::uint32_t>(1 << 12)),
+                   y = machine.empty<std::uint32_t>("y", 1 << 12);
+        out.finding = machine.failure(
+            kernel("    .shared .align 16 .b8 tile[512]; mov.u32 %r1, %tid.x;\n"
+                   "    ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mad.wide.u32 %d3, %r1, 4, %d1;\n" +
+                   body + "\n    ret;"),
+            {.grid = {3, 1, 1}, .block = {48, 1, 1}}, x, y, 0ull, 0u);
+        out.statistics = machine.statistics;
+        return out;
+    };
+    for (const char* body : {
+             "ld.global.u32 %r5, [%d3]; st.global.u32 [%d3+256], %r5;",
+             "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d1]; st.v2.u32 [%d1+64], {%r5, %r8};",
+             "ld.global.v4.b64 {%d5, %d6, %d7, %d8}, [%d1+32]; st.global.u64 [%d1], %d8;",
+             "setp.lt.u32 %p1, %r1, 9; @%p1 ld.global.u32 %r5, [%d3]; @%p1 atom.global.add.u32 %r6, [%d3], %r5;",
+             "mov.b64 %d6, 1; red.global.add.v2.f32 [%d1], {%r1, %r1}; ld.u8 %r5, [%d3+3]; st.global.u8 [%d3], %r5;",
+             // the checked code takes over at a load, of y or of shared memory, and nothing undefined is used
+             "ld.global.u32 %r5, [%d2]; ld.global.u32 %r6, [%d3]; st.global.u32 [%d3], %r6;",
+             "ld.shared.u32 %r5, [tile]; ld.global.u32 %r6, [%d3]; st.global.u32 [%d3], %r6;",
+             "st.global.u32 [%d2], %r1; ld.global.v2.u32 {%r5, %r6}, [%d2]; st.global.u32 [%d3], %r5;",
+             // findings
+             "ld.global.u32 %r5, [%d2]; st.global.u32 [%d3], %r5;",
+             "ld.global.u32 %r5, [%d3+16384]; st.global.u32 [%d3], %r5;",
+             "ld.global.u32 %r5, [%d2+8]; cvt.u64.u32 %d4, %r5; ld.global.u32 %r6, [%d4];",
+         }) {
+        INFO(body);
+        const Watched plain = run(body, false, false);
+        for (const bool traffic : {false, true})
+            for (const bool registers : {false, true}) {
+                const Watched both = run(body, traffic, registers);
+                CHECK(both.finding == plain.finding);
+                CHECK(both.traffic == run(body, traffic, false).traffic);
+                CHECK(both.statistics.warp_instructions == plain.statistics.warp_instructions);
+                CHECK(both.statistics.lane_instructions == plain.statistics.lane_instructions);
+                CHECK(both.statistics.global_bytes_read == plain.statistics.global_bytes_read);
+                CHECK(both.statistics.global_bytes_written == plain.statistics.global_bytes_written);
+            }
+    }
+}

@@ -1,41 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked code: which rule of definedness each op has. See undefined.hpp.
+// The checked code: which rule of definedness each op has, and which handler in the place of its own. See
+// undefined.hpp.
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
 namespace ikat::emulator {
 
-struct DefinednessTable {
-    /// What precedes an op: nothing, or one of the three.
-    struct Before {
-        enum class Kind : std::uint8_t { Nothing, Values, Load, Store };
-        Kind kind = Kind::Values;
-        Propagation rule = Propagation::Mix;
-        std::uint32_t x = 0;
-        std::uint8_t reads = 0x3f;  // of what the op reads
-        Space space = Space::Global;
-        std::uint8_t bytes = 0;
-    };
-
-    std::unordered_map<Handler, Before> rows;
-};
-
 namespace {
 
-using Before = DefinednessTable::Before;
-using Table = decltype(DefinednessTable::rows);
+constexpr std::uint8_t all_fields = 0x3f;
+
+struct Row {
+    /// What precedes an op: nothing, or one of the three.
+    enum class Kind : std::uint8_t { Nothing, Values, Load, Store };
+    Kind kind = Kind::Values;
+    Propagation rule = Propagation::Mix;
+    std::uint32_t x = 0;
+    std::uint8_t reads = all_fields;  // of what the op reads
+    Space space = Space::Global;
+    std::uint8_t bytes = 0;
+    Handler instead = nullptr;  // of the op in the checked code
+};
+using Table = std::unordered_map<Handler, Row>;
 
 constexpr Type integers[] = {Type::U8, Type::I8, Type::U16, Type::I16, Type::U32, Type::I32, Type::U64, Type::I64};
 constexpr Type others[] = {Type::F16, Type::BF16, Type::F32, Type::F64, Type::F16x2, Type::BF16x2};
 
-void add(Table& table, Handler handler, const Before& before) {
-    if (handler) table.try_emplace(handler, before);
+void add(Table& table, Handler handler, const Row& row) {
+    if (handler) table.try_emplace(handler, row);
 }
 void add(Table& table, Handler handler, Propagation rule, std::uint32_t x = 0) {
     add(table, handler, {.rule = rule, .x = x});
 }
-void add(Table& table, Handler handler, DefinedUse use, std::uint8_t reads = 0x3f) {
+void add(Table& table, Handler handler, DefinedUse use, std::uint8_t reads = all_fields) {
     add(table, handler, {.rule = Propagation::Use, .x = std::uint32_t(use), .reads = reads});
 }
 
@@ -86,10 +84,10 @@ void add_memory(Table& table) {
         for (const unsigned address : {4u, 8u})
             for (const std::uint8_t bytes : {std::uint8_t(1), std::uint8_t(2), std::uint8_t(4), std::uint8_t(8)})
                 for (const unsigned count : {1u, 2u, 4u}) {
-                    Before before{.kind = Before::Kind::Load, .space = space, .bytes = bytes};
-                    add(table, select_load(space, address, bytes, count), before);
-                    before.kind = Before::Kind::Store;
-                    add(table, select_store(space, address, bytes, count), before);
+                    Row row{.kind = Row::Kind::Load, .space = space, .bytes = bytes};
+                    add(table, select_load(space, address, bytes, count), row);
+                    row.kind = Row::Kind::Store;
+                    add(table, select_store(space, address, bytes, count), row);
                 }
     for (const Atomic atomic : {Atomic::Add, Atomic::Min, Atomic::Max, Atomic::Inc, Atomic::Dec, Atomic::And,
                                 Atomic::Or, Atomic::Xor, Atomic::Exchange, Atomic::CompareSwap}) {
@@ -104,12 +102,15 @@ void add_control(Table& table) {
     for (const Handler handler : {branch_if, branch_unless, branch_if_uniform, branch_unless_uniform, branch_table})
         add(table, handler, DefinedUse::Branch);
     for (const Handler handler : {guard_if, guard_unless}) add(table, handler, DefinedUse::Guard);
-    for (const Handler handler : {call_lanes, allocate_on_stack, restore_stack, heap_allocate, heap_free, check_rank})
+    for (const Handler handler : {allocate_on_stack, restore_stack, heap_allocate, heap_free, check_rank})
         add(table, handler, DefinedUse::Call);
+    constexpr std::uint32_t call = std::uint32_t(DefinedUse::Call);
+    add(table, call_lanes, {.rule = Propagation::Use, .x = call, .instead = call_lanes_checked});
+    add(table, restore_lanes, {.kind = Row::Kind::Nothing, .instead = restore_lanes_checked});
+    add(table, return_lanes, {.kind = Row::Kind::Nothing, .instead = return_lanes_checked});
     for (const Handler handler : {print_formatted, print_assertion}) add(table, handler, DefinedUse::Print);
     add(table, barrier, DefinedUse::Barrier);
     add(table, check_alignment, DefinedUse::Address);
-    add(table, count_traffic, Before{.kind = Before::Kind::Nothing});
     add(table, predicate_and, Propagation::And);
     add(table, predicate_or, Propagation::Or);
     for (const Handler handler : {predicate_xor, predicate_not, predicate_move})
@@ -126,8 +127,12 @@ void add_warp_wide(Table& table) {
         add(table, select_reduction(Reduction(i)), DefinedUse::Warp);
     for (const Handler handler : {select_elect(), select_sync_warp()}) add(table, handler, DefinedUse::Warp);
     for (const Shuffle mode : {Shuffle::Up, Shuffle::Down, Shuffle::Butterfly, Shuffle::Index})
-        add(table, select_shuffle(mode), DefinedUse::Shuffle, B | C | X);  // what is shuffled is its own affair
-    add(table, select_known_shuffle(), Before{.kind = Before::Kind::Nothing});
+        add(table, select_shuffle(mode),  // what is shuffled is its own affair
+            {.rule = Propagation::Use,
+             .x = std::uint32_t(DefinedUse::Shuffle),
+             .reads = B | C | X,
+             .instead = select_checked_shuffle(mode)});
+    add(table, select_known_shuffle(), {.kind = Row::Kind::Nothing, .instead = count_run});
 }
 
 Table make_rows() {
@@ -140,39 +145,44 @@ Table make_rows() {
     return table;
 }
 
-}  // namespace
+/// The rules, and what is known of the store that is decoded.
+struct Definedness {
+    const Table rows = make_rows();
+    bool of_numbers = false;
 
-std::shared_ptr<const DefinednessTable> definedness_table() { return std::make_shared<DefinednessTable>(make_rows()); }
+    void before(Lowering& code, Micro& op) const {
+        const auto found = rows.find(op.run);
+        const Row row = found == rows.end() ? Row{} : found->second;
+        if (row.instead) op.run = row.instead;
+        if (row.kind == Row::Kind::Nothing || (!op.reads && !op.writes)) return;
+        if (row.kind == Row::Kind::Values) return before_values(code, op, row);
+        const bool is_load = row.kind == Row::Kind::Load;
+        const std::uint32_t elements = is_load ? op.writes : std::uint8_t(op.reads & ~A);
+        code.put({.run = is_load ? select_checked_load() : select_checked_store(),
+                  .fields = {elements, std::uint32_t(row.space), row.bytes, code.values[op.fields[1]].slot, of_numbers},
+                  .checks = true});
+    }
 
-/// Puts before the op that is emitted next what it does for definedness.
-void Lowering::emit_definedness(Handler handler, std::uint8_t writes, std::uint8_t reads,
-                                const std::array<std::uint32_t, 6>& fields) {
-    const auto found = definedness_->rows.find(handler);
-    const Before before = found == definedness_->rows.end() ? Before{} : found->second;
-    if (before.kind == Before::Kind::Nothing || (!reads && !writes)) return;
-    Micro micro;
-    micro.checks = true;
-    micro.partial = guarded_;
-    micro.instruction = current_;
-    if (before.kind == Before::Kind::Values) {
+private:
+    static void before_values(Lowering& code, const Micro& op, const Row& row) {
         std::uint32_t widths = 0;
         for (unsigned i = 0; i < 6; ++i)
-            if ((reads | writes) >> i & 1) widths |= std::uint32_t(values[fields[i]].width) << 4 * i;
-        micro.run = select_definedness();
-        const auto uses = [&](Propagation rule, std::uint8_t sources, std::uint8_t results, std::uint32_t x) {
-            micro.fields = {std::uint32_t(rule), sources, results, widths, x};
-            micros.push_back(micro);
-        };
-        // What is used is defined, and so are results of it.
-        if (before.rule != Propagation::Use) return uses(before.rule, reads, writes, before.x);
-        uses(Propagation::Use, reads & before.reads, before.reads == 0x3f ? writes : 0, before.x);
-        return;
+            if ((op.reads | op.writes) >> i & 1) widths |= std::uint32_t(code.values[op.fields[i]].width) << 4 * i;
+        const bool uses = row.rule == Propagation::Use;
+        const std::uint32_t reads = uses ? op.reads & row.reads : op.reads;
+        const std::uint32_t writes = uses && row.reads != all_fields ? 0 : op.writes;  // what is used is defined
+        code.put({.run = select_definedness(),
+                  .fields = {std::uint32_t(row.rule), reads, writes, widths, row.x},
+                  .checks = true});
     }
-    const bool is_load = before.kind == Before::Kind::Load;
-    micro.run = is_load ? select_definedness_of_load() : select_definedness_of_store();
-    const std::uint32_t elements = is_load ? writes : std::uint8_t(reads & ~A);
-    micro.fields = {elements, std::uint32_t(before.space), before.bytes, values[fields[1]].slot, stores_numbers_};
-    micros.push_back(micro);
+};
+
+}  // namespace
+
+Observer observe_definedness() {
+    const auto rules = std::make_shared<Definedness>();
+    return {.access = [rules](Lowering&, const MemoryAccess& access) { rules->of_numbers = access.of_numbers; },
+            .op = [rules](Lowering& code, Micro& op) { rules->before(code, op); }};
 }
 
 }  // namespace ikat::emulator
