@@ -256,4 +256,42 @@ auto mad_wide(A&& a, B&& b, C&& c) {
         {.op = ir::Op::MadWide, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, 3}));
 }
 
+/// One step of a sum or difference of numbers longer than a register: what the register holds of it, and whether it
+/// did not fit, for the next step.
+template <class T>
+struct Carried {
+    Leaf<T> value;
+    Leaf<bool> carry;
+};
+
+namespace detail {
+template <ir::Op op, class T>
+Carried<T> step(const trace::Where& where, trace::Value a, trace::Value b, trace::Value carry) {
+    const trace::Value operands[] = {a, b, carry};
+    const ir::Type types[] = {ir::type_of<T>, ir::Type::Pred};
+    trace::Value results[2];
+    trace::operation({.op = op, .type = types[0], .operand_type = types[0]}, {operands, 3}, {types, results, 2}, where);
+    return {Leaf<T>(results[0]), Leaf<bool>(results[1])};
+}
+}  // namespace detail
+
+#define IKAT_STEP(name, Row)                                                                         \
+    template <Operand A, Operand B, Operand C>                                                       \
+    auto name(A&& a, B&& b, C&& carry, const trace::Where& where = trace::Where::current()) {        \
+        using T = CommonType<A, B>;                                                                  \
+        static_assert(detail::in_words<ir::Op::Row, A, B>, #name "() is for i32, u32, i64 and u64"); \
+        return detail::step<ir::Op::Row, T>(where, Incoming<T>(std::forward<A>(a)).value(),          \
+                                            Incoming<T>(std::forward<B>(b)).value(),                 \
+                                            Incoming<bool>(std::forward<C>(carry)).value());         \
+    }                                                                                                \
+    template <Operand A, Operand B>                                                                  \
+    auto name(A&& a, B&& b, const trace::Where& where = trace::Where::current()) {                   \
+        return name(std::forward<A>(a), std::forward<B>(b), false, where);                           \
+    }
+/// a + b + carry, and a - b - borrow, of numbers without signs: each step hands on whether it did not fit.
+/// auto low = add_carry(a0, b0); auto high = add_carry(a1, b1, low.carry);
+IKAT_STEP(add_carry, AddCarry)
+IKAT_STEP(sub_borrow, SubBorrow)
+#undef IKAT_STEP
+
 }  // namespace ikat

@@ -31,20 +31,11 @@ std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string te
                                    std::span<const ir::Type> types) {
     NodeInfo node{.kind = Kind::Operation,
                   .op = pure ? ir::Op::OpaqueValue : ir::Op::Opaque,
-                  .type = types.empty() ? ir::Type::Void : types[0],
                   .attribute = add_text(recorder, std::move(text)),
                   .where = recorder.here()};
-    if (types.size() > 1) node.results.assign(types.begin(), types.end());
     node.arguments = recorder.commit_operands({arguments.data(), std::uint32_t(arguments.size())});
     if (types.empty()) return recorder.statement(std::move(node)), std::vector<ast::Node>{};
-    std::vector<ast::Node> results{recorder.append(std::move(node))};
-    for (std::size_t i = 1; i < types.size(); ++i)
-        results.push_back(recorder.append({.kind = Kind::Extract,
-                                           .type = types[i],
-                                           .attribute = i,
-                                           .arguments = {results[0]},
-                                           .where = recorder.here()}));
-    return results;
+    return recorder.append(std::move(node), types);
 }
 
 /// A mov for each operand that is read and written: {result}, {operand}.
@@ -111,14 +102,6 @@ Value text_value(const std::string& text, bool pure, Values arguments, ir::Type 
     Value out = recorder.leaf(nodes[0]);
     out.effects = pure ? 0 : 1;
     return out;
-}
-
-void pure_text(const char* text, Values arguments, const ir::Type* types, Value* results, std::uint32_t count,
-               const Where& where) {
-    Recorder& recorder = Recorder::active();
-    recorder.at(where);
-    const auto nodes = append_text(recorder, true, text, {arguments.first, arguments.count}, {types, count});
-    for (std::uint32_t i = 0; i < count; ++i) results[i] = recorder.leaf(nodes[i]);
 }
 
 }  // namespace ikat::trace

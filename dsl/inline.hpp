@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of PTX's own: any text with ptx(), and sums that carry.
+// Instructions of PTX's own, as text.
 //
 //     u32 d;
 //     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(c));
@@ -75,63 +75,5 @@ void ptx(const PtxText& text, const O&... operands) {
         trace::ptx(text.text(), all, sizeof...(O), text.where());
     }
 }
-
-/// The low bits of a sum or difference, and 1 if it did not fit, else 0.
-template <class T>
-struct Carried {
-    Leaf<T> value;
-    Leaf<std::uint32_t> carry;
-};
-
-namespace detail {
-
-template <class T>
-constexpr const char* carry_text(bool subtracts, bool continues) {
-    constexpr bool wide = sizeof(T) == 8;
-    if (!subtracts && !continues)
-        return wide ? "add.cc.u64 {0}, {2}, {3};\naddc.u32 {1}, 0, 0;"
-                    : "add.cc.u32 {0}, {2}, {3};\naddc.u32 {1}, 0, 0;";
-    if (!subtracts)
-        return wide ? "add.cc.u32 {1}, {4}, 0xffffffff;\naddc.cc.u64 {0}, {2}, {3};\naddc.u32 {1}, 0, 0;"
-                    : "add.cc.u32 {1}, {4}, 0xffffffff;\naddc.cc.u32 {0}, {2}, {3};\naddc.u32 {1}, 0, 0;";
-    if (!continues)
-        return wide ? "sub.cc.u64 {0}, {2}, {3};\nsubc.u32 {1}, 0, 0;\nneg.s32 {1}, {1};"
-                    : "sub.cc.u32 {0}, {2}, {3};\nsubc.u32 {1}, 0, 0;\nneg.s32 {1}, {1};";
-    return wide ? "sub.cc.u32 {1}, 0, {4};\nsubc.cc.u64 {0}, {2}, {3};\nsubc.u32 {1}, 0, 0;\nneg.s32 {1}, {1};"
-                : "sub.cc.u32 {1}, 0, {4};\nsubc.cc.u32 {0}, {2}, {3};\nsubc.u32 {1}, 0, 0;\nneg.s32 {1}, {1};";
-}
-
-template <class T, class... V>
-Carried<T> carried(const char* text, const trace::Where& where, V&&... v) {
-    const trace::Value arguments[] = {v...};
-    const ir::Type types[] = {ir::type_of<T>, ir::Type::U32};
-    trace::Value results[2];
-    trace::pure_text(text, {arguments, sizeof...(V)}, types, results, 2, where);
-    return {Leaf<T>(results[0]), Leaf<std::uint32_t>(results[1])};
-}
-
-}  // namespace detail
-
-#define IKAT_CARRY(name, subtracts)                                                                                  \
-    template <Operand A, Operand B>                                                                                  \
-    auto name(A&& a, B&& b, const trace::Where& where = trace::Where::current()) {                                   \
-        using T = CommonType<A, B>;                                                                                  \
-        static_assert(ir::contains(ir::Words, ir::type_of<T>), #name "() is for i32, u32, i64 and u64");             \
-        return detail::carried<T>(detail::carry_text<T>(subtracts, false), where,                                    \
-                                  Incoming<T>(std::forward<A>(a)).value(), Incoming<T>(std::forward<B>(b)).value()); \
-    }                                                                                                                \
-    template <Operand A, Operand B, Operand C>                                                                       \
-    auto name(A&& a, B&& b, C&& carry, const trace::Where& where = trace::Where::current()) {                        \
-        using T = CommonType<A, B>;                                                                                  \
-        static_assert(ir::contains(ir::Words, ir::type_of<T>), #name "() is for i32, u32, i64 and u64");             \
-        return detail::carried<T>(detail::carry_text<T>(subtracts, true), where,                                     \
-                                  Incoming<T>(std::forward<A>(a)).value(), Incoming<T>(std::forward<B>(b)).value(),  \
-                                  Incoming<std::uint32_t>(std::forward<C>(carry)).value());                          \
-    }
-/// a + b + carry, and a - b - borrow, of numbers without signs that are longer than a register: each step hands on what
-/// the next needs. auto low = add_carry(a0, b0); auto high = add_carry(a1, b1, low.carry);
-IKAT_CARRY(add_carry, false)
-IKAT_CARRY(sub_borrow, true)
-#undef IKAT_CARRY
 
 }  // namespace ikat

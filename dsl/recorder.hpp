@@ -31,7 +31,7 @@ struct Tree {
     std::uint32_t arguments[4]{};
 };
 
-/// The value that a text gives, as trace::pure_text; one with effects stays in its place.
+/// The value that a text gives, {0}, of operands {1}, {2} …; one with effects stays in its place.
 Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result);
 
 /// The last bytes of a stack, which grows down to `end`.
@@ -119,6 +119,8 @@ public:
 
     /// Adds a node that is no statement to the window.
     ast::Node append(ast::NodeInfo node);
+    /// The same for one that has results of these types; the nodes of the results.
+    std::vector<ast::Node> append(ast::NodeInfo node, std::span<const ir::Type> types);
     /// Ends the window and adds a statement behind it.
     ast::Node statement(ast::NodeInfo node);
     /// Declares a variable and, if there is a value, assigns it.

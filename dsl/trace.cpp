@@ -104,6 +104,15 @@ Value special(ir::SpecialRegister which) {
 
 Value operation(const Operation& what, Values arguments) { return Recorder::active().tree(what, arguments); }
 
+void operation(const Operation& what, Values arguments, const Results& results, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    ast::NodeInfo node = recorder.node_of(what);
+    node.arguments = recorder.commit_operands(arguments);
+    const auto nodes = recorder.append(std::move(node), {results.types, results.count});
+    for (std::uint32_t i = 0; i < results.count; ++i) results.values[i] = recorder.leaf(nodes[i]);
+}
+
 Value choice(const Operation& what, Values arguments) {
     Recorder& recorder = Recorder::active();
     const bool selects = what.op == ir::Op::Select;

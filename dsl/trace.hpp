@@ -64,8 +64,16 @@ Value literal(ir::Type type, std::uint64_t number);
 Value literal(ir::Type type, double number);
 Value literal(ir::Type type, bool truth);
 Value special(ir::SpecialRegister which);  // one that does not change
-/// A pure operation.
+/// Where an operation with several results puts them; their types.
+struct Results {
+    const ir::Type* types = nullptr;
+    Value* values = nullptr;
+    std::uint32_t count = 0;
+};
+
+/// A pure operation; one with several results is a node at once.
 Value operation(const Operation& what, Values arguments);
+void operation(const Operation& what, Values arguments, const Results& results, const Where& where);
 /// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
 /// a diagnostic that names it, because it would be made whatever the condition says.
 Value choice(const Operation& what, Values arguments);
@@ -204,9 +212,6 @@ struct TextOperand {
     ir::Type variable_type = ir::Type::Void;
 };
 void ptx(const char* text, const TextOperand* operands, std::uint32_t count, const Where& where);
-/// Values that a text gives, which is known to be right and to have no effects: {0} … are results, then operands.
-void pure_text(const char* text, Values arguments, const ir::Type* types, Value* results, std::uint32_t count,
-               const Where& where);
 
 // ---- control flow
 

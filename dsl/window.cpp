@@ -41,6 +41,16 @@ Node Recorder::append(ast::NodeInfo node) {
     return id;
 }
 
+std::vector<Node> Recorder::append(ast::NodeInfo node, std::span<const ir::Type> types) {
+    node.type = types[0];
+    if (types.size() > 1) node.results.assign(types.begin(), types.end());
+    std::vector<Node> results{append(std::move(node))};
+    for (std::size_t i = 1; i < types.size(); ++i)
+        results.push_back(append(
+            {.kind = Kind::Extract, .type = types[i], .attribute = i, .arguments = {results[0]}, .where = here_}));
+    return results;
+}
+
 ast::Variable Recorder::add_variable(ast::VariableInfo variable) {
     if (replaying_) {
         const bool repeated =

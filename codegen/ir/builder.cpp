@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ir/builder.hpp"
 
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/support/inline_vector.hpp"
 
 namespace ikat::ir {
 
 Value Builder::make(Instruction base, std::span<const Value> operands) {
-    const Shape& shape = info(base.op).shape;
     InlineVector<Type, 16> results;
-    if (shape.result != Slot::None)
-        for (std::size_t i = shape.vector ? base.memory.count : std::size_t(shape.results); i > 0; --i)
-            results.push_back(at(shape.result, base.type, base.from));
+    for (std::uint32_t i = 0; i < result_count(base); ++i) results.push_back(result_type(base, i));
     const Inst inst = append(std::move(base), operands, results);
     return results.empty() ? no_value : fn_.result(inst);
 }

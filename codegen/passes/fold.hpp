@@ -8,18 +8,19 @@
 
 namespace ikat::passes {
 
-/// A pure instruction with one result and no guard: what may be replaced by another value.
-inline bool is_plain(const ir::Function& fn, ir::Inst inst) {
+/// A pure instruction without a guard: its results may be replaced by other values.
+inline bool is_pure(const ir::Function& fn, ir::Inst inst) {
     const ir::Instruction& instruction = fn[inst];
-    return effects(instruction).none() && instruction.results.count == 1 && instruction.guard == ir::no_value &&
-           instruction.tie.count == 0;
+    return effects(instruction).none() && instruction.guard == ir::no_value && instruction.tie.count == 0;
 }
+/// ... and with one result.
+inline bool is_plain(const ir::Function& fn, ir::Inst inst) { return fn[inst].results.count == 1 && is_pure(fn, inst); }
 
-/// The bits of the result if constant_of(operand) gives the bits of every operand and the device would agree.
-std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst, auto&& constant_of) {
+/// The bits of a result if constant_of(operand) gives the bits of every operand and the device would agree.
+std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst, auto&& constant_of, std::uint32_t result = 0) {
     const auto operands = fn.operands(inst);
     std::array<ir::Word, 4> words;
-    if (operands.empty() || operands.size() > words.size() || !is_plain(fn, inst)) return {};
+    if (operands.empty() || operands.size() > words.size() || !is_pure(fn, inst)) return {};
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const std::optional<ir::Word> word = constant_of(operands[i]);
         if (!word) return {};
@@ -29,7 +30,7 @@ std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst, auto&& const
     const std::span<const ir::Word> arguments(words.data(), operands.size());
     if (!folds(instruction.op, instruction.type, instruction.fp, arguments)) return {};
     return evaluate(instruction.op, instruction.type, instruction.from, instruction.fp, arguments,
-                    instruction.attribute);
+                    instruction.attribute, result);
 }
 
 inline std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst) {

@@ -54,18 +54,23 @@ public:
         Replacement replacement;
         for (Block block : fn_.blocks()) {
             if (!reached_[index(block)]) continue;
-            for (Inst inst : fn_[block].instructions) {
-                if (fn_[inst].op == Op::Const || fn_[inst].results.count != 1) continue;
-                if (const auto bits = known(fn_.result(inst))) make_constant(fn_, inst, *bits), changed = true;
-            }
             std::vector<Inst> constants;
-            for (Value parameter : fn_[block].parameters)
-                if (const auto bits = known(parameter); bits && is_used(parameter)) {
-                    const Type type = fn_.type(parameter);
-                    constants.push_back(
-                        fn_.create({.op = Op::Const, .type = type, .attribute = *bits}, {}, {&type, 1}));
-                    replacement.replace(parameter, fn_.result(constants.back()));
-                }
+            const auto replace = [&](Value value) {
+                const auto bits = known(value);
+                if (!bits || !is_used(value)) return;
+                const Type type = fn_.type(value);
+                constants.push_back(fn_.create({.op = Op::Const, .type = type, .attribute = *bits}, {}, {&type, 1}));
+                replacement.replace(value, fn_.result(constants.back()));
+            };
+            for (Value parameter : fn_[block].parameters) replace(parameter);
+            for (Inst inst : fn_[block].instructions) {
+                if (fn_[inst].op == Op::Const) continue;
+                if (fn_[inst].results.count != 1)
+                    for (std::uint32_t i = 0; i < fn_[inst].results.count; ++i)
+                        replace(std::as_const(fn_).results(inst)[i]);
+                else if (const auto bits = known(fn_.result(inst)))
+                    make_constant(fn_, inst, *bits), changed = true;
+            }
             changed |= !constants.empty();
             std::vector<Inst>& list = fn_[block].instructions;
             list.insert(list.begin(), constants.begin(), constants.end());
@@ -132,14 +137,17 @@ private:
     void evaluate(Inst inst) {
         const Instruction& instruction = fn_[inst];
         if (instruction.op == Op::Const) return meet(fn_.result(inst), {State::Constant, instruction.attribute});
-        if (!is_plain(fn_, inst) || instruction.operands.count == 0) {
+        if (!is_pure(fn_, inst) || instruction.operands.count == 0) {
             for (Value result : fn_.results(inst)) meet(result, {State::Varying});
             return;
         }
         for (Value operand : fn_.operands(inst))
             if (state_[index(operand)].kind == State::Unseen) return;
-        const auto bits = fold(fn_, inst, [&](Value operand) { return known(operand); });
-        meet(fn_.result(inst), bits ? State{State::Constant, *bits} : State{State::Varying});
+        const auto operand_bits = [&](Value operand) { return known(operand); };
+        for (std::uint32_t i = 0; i < instruction.results.count; ++i) {
+            const auto bits = fold(fn_, inst, operand_bits, i);
+            meet(std::as_const(fn_).results(inst)[i], bits ? State{State::Constant, *bits} : State{State::Varying});
+        }
     }
 
     /// Follows the edges that the block's terminator may take.

@@ -46,6 +46,7 @@ public:
 private:
     void visit(Inst inst) {
         fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
+        if (const auto sum = without_carry(inst)) return replace_step(inst, *sum);
         if (!is_plain(fn_, inst) || fn_[inst].operands.count == 0) return kept_.push_back(inst);
         if (const auto bits = fold(fn_, inst)) {
             make_constant(fn_, inst, *bits);
@@ -59,6 +60,24 @@ private:
         changed_ = true;
         for (Inst part : made) visit(part);
         replacement_.replace(fn_.result(inst), *found);
+    }
+
+    /// What a step of a long sum gives if nothing is added and nothing comes in: it does not carry then.
+    std::optional<Value> without_carry(Inst inst) {
+        const Op op = fn_[inst].op;
+        if ((op != Op::AddCarry && op != Op::SubBorrow) || !is_pure(fn_, inst)) return {};
+        constants_to_the_right(inst);
+        const auto operands = fn_.operands(inst);
+        const auto is_zero = [&](Value value) { return constant(fn_, value) == Word{0}; };
+        return is_zero(operands[1]) && is_zero(operands[2]) ? std::optional(operands[0]) : std::nullopt;
+    }
+    void replace_step(Inst inst, Value sum) {
+        const Type pred = Type::Pred;
+        const Inst none = fn_.create({.op = Op::Const, .type = pred, .where = fn_[inst].where}, {}, {&pred, 1});
+        kept_.push_back(none);
+        const auto results = std::as_const(fn_).results(inst);
+        replacement_.replace(results[0], sum), replacement_.replace(results[1], fn_.result(none));
+        changed_ = true;
     }
 
     /// The value that stands for the result, by the first rule that matches.

@@ -33,5 +33,5 @@ void misuse(f32 x, u32 u, u64 l, pred p, In<float> in_only, InOut<std::uint32_t>
     ptx("mov.u32 {0}, {1};", out(u), u);
     out(x + 1);
     add_carry(x, x);
-    sub_borrow(x, x, 1);
+    sub_borrow(x, x, true);
 }

@@ -133,7 +133,7 @@ private:
     Op computing_op() {
         Op op{};
         do op = Op(pick(ir::op_count));
-        while (!ir::effects(op).none() || ir::info(op).shape.arity() == 0 || ir::info(op).shape.results > 1);
+        while (!ir::effects(op).none() || ir::info(op).shape.arity() == 0);
         return op;
     }
     Word mode(Op op) {
@@ -157,7 +157,8 @@ private:
             operands.push_back(operand(ir::at(row.shape.arguments[std::size_t(i)], inst.type, inst.from)));
         if (operands.size() > 1 && fn_.type(operands[0]) == fn_.type(operands[1]) && one_in(8))
             operands[1] = operands[0];
-        add(build_.make(inst, operands));
+        const ir::Inst made = fn_[build_.make(inst, operands)].instruction;
+        for (Value result : std::as_const(fn_).results(made)) add(result);
     }
     Value matched() {
         return options_.pattern(

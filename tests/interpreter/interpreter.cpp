@@ -77,10 +77,10 @@ private:
                                     : store(inst, arguments);
                 break;
             default:
-                if (effects(inst).none())
-                    set(id, evaluate(inst.op, inst.type, inst.from, inst.fp, arguments, inst.attribute));
-                else
-                    effect(id, inst, arguments);
+                if (!effects(inst).none()) return effect(id, inst, arguments);
+                for (std::uint32_t i = 0; i < inst.results.count; ++i)
+                    values_[index(fn_.results(id)[i])] =
+                        evaluate(inst.op, inst.type, inst.from, inst.fp, arguments, inst.attribute, i);
         }
     }
 

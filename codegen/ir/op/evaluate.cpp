@@ -36,19 +36,36 @@ constexpr bool is_lanewise(Op op) {
            std::ranges::all_of(shape.arguments, at_type);
 }
 
+/// What the instruction says besides its operands, and which of its results is asked for.
+struct Asked {
+    Word attribute;
+    std::uint32_t result;
+};
+
+template <class T>
+Word chosen(const T& value, const Asked&) {
+    return to_word(value);
+}
+template <class T>
+Word chosen(const sem::Carried<T>& both, const Asked& asked) {
+    return asked.result == 0 ? to_word(both.value) : to_word(both.carry);
+}
+
 /// The line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.
 template <Op op, const auto& f, class T, class... From>
-Word apply(std::span<const Word> arguments, Word attribute) {
+Word apply(std::span<const Word> arguments, const Asked& asked) {
     constexpr OpInfo row = info(op);
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
         const auto call = [&](auto... last) {
-            return to_word(f.template operator()<T, From...>(
-                from_word<decltype(argument<T, row.shape.arguments[i], From...>())>(arguments[i])..., last...));
+            return chosen(
+                f.template operator()<T, From...>(
+                    from_word<decltype(argument<T, row.shape.arguments[i], From...>())>(arguments[i])..., last...),
+                asked);
         };
         if constexpr (is_pair<T> && is_lanewise(op))
             return to_word(sem::lanewise<f>(from_word<T>(arguments[i])...));
         else if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
-            return call(std::uint32_t(attribute));
+            return call(std::uint32_t(asked.attribute));
         else
             return call();
     }
@@ -57,10 +74,10 @@ Word apply(std::span<const Word> arguments, Word attribute) {
 
 /// The same for a row that has a second type, `from`.
 template <Op op, const auto& f, class T>
-Word apply_from(Type from, std::span<const Word> arguments, Word attribute) {
+Word apply_from(Type from, std::span<const Word> arguments, const Asked& asked) {
     return with_type(from, [&]<class From>() -> Word {
         if constexpr (contains(info(op).from, type_of<From>))
-            return apply<op, f, T, From>(arguments, attribute);
+            return apply<op, f, T, From>(arguments, asked);
         else
             std::unreachable();
     });
@@ -90,18 +107,21 @@ Word convert_pair(Type to, const FloatInfo& fp, std::span<const Word> x) {
     case Op::name:                                                                                         \
         return with_type(type, [&]<class T>() -> Word {                                                    \
             if constexpr (contains(info(Op::name).domain, type_of<T>)) { \
-                if constexpr (info(Op::name).from != 0) return apply_from<Op::name, sem::name, T>(from, arguments, attribute); \
-                else return apply<Op::name, sem::name, T>(arguments, attribute);                           \
+                if constexpr (info(Op::name).from != 0) return apply_from<Op::name, sem::name, T>(from, arguments, asked); \
+                else return apply<Op::name, sem::name, T>(arguments, asked);                               \
             } else std::unreachable();                                                                     \
         });
 // clang-format on
 
 }  // namespace
 
-Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute) {
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute,
+              std::uint32_t result) {
+    const Asked asked{attribute, result};
     if (op == Op::Convert) return convert(type, from, fp, arguments[0]);
     if (op == Op::ConvertPair) return convert_pair(type, fp, arguments);
     if (op == Op::Bitcast) return arguments[0];
+    if (op == Op::Unpack) op = result == 0 ? Op::Low : Op::High;
     switch (op) {
 #include "codegen/ir/op/ops.def"
     }
@@ -109,8 +129,7 @@ Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const 
 }
 
 bool folds(Op op, Type type, const FloatInfo& fp, std::span<const Word> arguments) {
-    if (!effects(op).none() || info(op).shape.arity() == 0 || info(op).shape.results > 1 || has(op, AlwaysApprox))
-        return false;
+    if (!effects(op).none() || info(op).shape.arity() == 0 || has(op, AlwaysApprox)) return false;
     if (fp.approx || fp.ftz || (fp.sat && op != Op::Convert)) return false;
     if (fp.rounding != Rounding::Nearest && op != Op::Convert) return false;
     const bool divides = (op == Op::Div || op == Op::Rem) && !is_float(type);

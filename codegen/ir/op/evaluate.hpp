@@ -45,8 +45,9 @@ struct FloatInfo {
 };
 
 /// The result of a pure op (not a leaf) at `type`, converting from `from`. The op must be in its domain. `attribute`:
-/// the mode or table, where the op has one.
-Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute = 0);
+/// the mode or table, where the op has one. Of an op with two results, `result` says which.
+Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute = 0,
+              std::uint32_t result = 0);
 
 /// Whether evaluate may stand for the device: pure, not approximate, rounding to nearest (conversions: any), without
 /// ftz and sat, and no division by zero.

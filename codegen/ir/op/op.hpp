@@ -132,23 +132,27 @@ struct Shape {
     std::array<Slot, 4> arguments{};
     bool vector = false;    // as many T results (or trailing T arguments) as MemoryInfo::count
     bool variadic = false;  // any arguments and results of any types
-    int results = 1;        // that many of type `result`
+    Slot second = Slot::None;  // another result
 
     constexpr int arity() const {
         int n = 0;
         for (Slot slot : arguments) n += slot != Slot::None;
         return n;
     }
+    /// Results that are not elements of a vector.
+    constexpr int results() const { return (result != Slot::None) + (second != Slot::None); }
+    constexpr Slot result_slot(std::uint32_t position) const { return position && !vector ? second : result; }
 };
 inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T, {Slot::T, Slot::T}},
-    Ternary{Slot::T, {Slot::T, Slot::T, Slot::T}}, Widen{Slot::Wide, {Slot::T, Slot::T}},
+    Ternary{Slot::T, {Slot::T, Slot::T, Slot::T}},
+    WithCarry{Slot::T, {Slot::T, Slot::T, Slot::Pred}, false, false, Slot::Pred}, Widen{Slot::Wide, {Slot::T, Slot::T}},
     WidenAdd{Slot::Wide, {Slot::T, Slot::T, Slot::Wide}}, Shift{Slot::T, {Slot::T, Slot::U32}},
     FunnelShape{Slot::T, {Slot::T, Slot::T, Slot::U32}}, Extract{Slot::T, {Slot::T, Slot::U32, Slot::U32}},
     Insert{Slot::T, {Slot::T, Slot::T, Slot::U32, Slot::U32}}, Count{Slot::U32, {Slot::T}},
     DotProduct{Slot::Sum, {Slot::T, Slot::From, Slot::Sum}}, Test{Slot::Pred, {Slot::T}},
     Compare{Slot::Pred, {Slot::T, Slot::T}}, Choose{Slot::T, {Slot::T, Slot::T, Slot::Pred}},
     FromTo{Slot::T, {Slot::From}}, Join{Slot::T, {Slot::Lane, Slot::Lane}}, Part{Slot::Lane, {Slot::T}},
-    Split{Slot::Lane, {Slot::T}, false, false, 2}, PairFromTo{Slot::T, {Slot::From, Slot::From}},
+    Split{Slot::Lane, {Slot::T}, false, false, Slot::Lane}, PairFromTo{Slot::T, {Slot::From, Slot::From}},
     Read{Slot::T, {Slot::Address}, true}, Write{Slot::None, {Slot::Address, Slot::T}, true},
     Update{Slot::T, {Slot::Address, Slot::T}}, CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}},
     Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},

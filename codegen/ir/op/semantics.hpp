@@ -144,6 +144,23 @@ IKAT_INLINE constexpr T remainder(T a, T b) {
     return T(a % b);
 }
 
+/// A sum or difference of numbers without signs, and whether it did not fit.
+template <class T>
+struct Carried {
+    T value;
+    bool carry;
+};
+template <class T>
+IKAT_INLINE constexpr Carried<T> with_carry(T a, T b, bool carry) {
+    const auto sum = wrap(a) + wrap(b), all = sum + carry;
+    return {T(all), sum < wrap(a) || all < sum};
+}
+template <class T>
+IKAT_INLINE constexpr Carried<T> with_borrow(T a, T b, bool borrow) {
+    const auto difference = wrap(a) - wrap(b);
+    return {T(difference - borrow), wrap(a) < wrap(b) || difference < std::make_unsigned_t<T>(borrow)};
+}
+
 template <class T>
 IKAT_INLINE constexpr T negate(T a) {
     if constexpr (is_small_float<T>)
@@ -234,6 +251,8 @@ SEM(MulWide, T a, T b) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b))); };
 SEM(MadWide, T a, T b, Wide<T> c) { return Wide<T>(wrap(Wide<T>(a)) * wrap(Wide<T>(b)) + wrap(c)); };
 SEM(Mul24, T a, T b, std::uint32_t mode) { return multiply24(a, b, mode != 0); };
 SEM(Sad, T a, T b, T c) { return T(wrap(distance(a, b)) + wrap(c)); };
+SEM(AddCarry, T a, T b, bool carry) { return with_carry(a, b, carry); };
+SEM(SubBorrow, T a, T b, bool borrow) { return with_borrow(a, b, borrow); };
 SEM(AddSat, T a, T b)   { return clamped<T>(std::int64_t(a) + b); };
 SEM(SubSat, T a, T b)   { return clamped<T>(std::int64_t(a) - b); };
 SEM2(Dp4a, T a, From b, Sum<T, From> c) { return Sum<T, From>(dot4<T, From>(std::uint32_t(a), std::uint32_t(b), std::uint32_t(c))); };

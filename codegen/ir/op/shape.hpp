@@ -25,13 +25,13 @@ constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 /// How many results the row gives; an instruction of a variadic op may have any number more.
 constexpr std::uint32_t result_count(const Instruction& inst) {
     const Shape& shape = info(inst.op).shape;
-    if (shape.result == Slot::None) return 0;
-    return shape.vector ? inst.memory.count : std::uint32_t(shape.results);
+    return shape.vector && shape.result != Slot::None ? inst.memory.count : std::uint32_t(shape.results());
 }
 
 /// The type of result `position` by the row; Void for those beyond it.
 constexpr Type result_type(const Instruction& inst, std::uint32_t position) {
-    return position < result_count(inst) ? at(info(inst.op).shape.result, inst.type, inst.from) : Type::Void;
+    if (position >= result_count(inst)) return Type::Void;
+    return at(info(inst.op).shape.result_slot(position), inst.type, inst.from);
 }
 
 /// How many operands the row takes; tied ones may follow.

@@ -58,6 +58,16 @@ private:
         }
     }
 
+    /// Whether it is several instructions of PTX, of which one writes before another reads.
+    bool writes_early(ir::Inst inst) const {
+        switch (fn_[inst].op) {
+            case ir::Op::Opaque:
+            case ir::Op::OpaqueValue: return nvptx::writes_early(fn_.texts[fn_[inst].attribute]);
+            case ir::Op::CarryChain: return true;
+            default: return false;
+        }
+    }
+
     regalloc::Instruction translate(ir::Inst inst) const {
         regalloc::Instruction out;
         if (is_immediate(fn_[inst].op)) return out;
@@ -71,8 +81,7 @@ private:
         }
         if (fn_[inst].guard != ir::no_value) out.uses.push_back(range(fn_[inst].guard));
         for (ir::Value value : fn_.results(inst)) out.definitions.push_back(range(value));
-        const bool text = fn_[inst].op == ir::Op::Opaque || fn_[inst].op == ir::Op::OpaqueValue;
-        out.early = text && writes_early(fn_.texts[fn_[inst].attribute]);
+        out.early = writes_early(inst);
         return out;
     }
 

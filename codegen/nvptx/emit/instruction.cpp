@@ -65,6 +65,7 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Symbol: return;  // their users write them
         case Op::Opaque:
         case Op::OpaqueValue: return emit_text(inst);
+        case Op::CarryChain: return emit_chain(inst);
         case Op::Param: return emit_parameter(inst);
         case Op::Print: return emit_print(inst);
         case Op::Pack: return put(inst, std::array{operand(fn_.result(inst)), data(fn_.operands(inst))});
@@ -124,6 +125,27 @@ void InstructionEmitter::emit_text(Inst inst) {
     for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
     for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
     append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
+}
+
+/// `add.cc d, a, b`, then `addc.cc`, the last without .cc if nothing goes out. What comes in is 1, which overflows with
+/// all ones; the sum is of no interest, so that the first result's register takes it. What goes out is `addc c, 0, 0`:
+/// of a difference 0 - 0 - 1, where something was borrowed.
+void InstructionEmitter::emit_chain(Inst inst) {
+    const auto results = fn_.results(inst), operands = fn_.operands(inst);
+    const std::size_t steps = operands.size() / 2;
+    const bool comes_in = operands.size() % 2, goes_out = results.size() > steps, adds = fn_[inst].attribute == 0;
+    const std::string name = adds ? "add" : "sub", type = '.' + std::string(info(fn_[inst].type).typed);
+    const Operand zero = Writer::integer(0);
+    if (comes_in) {
+        const Operand to = operand(results[0]), carry = operand(operands.back());
+        writer_.instruction(name + ".cc" + type, {to, adds ? carry : zero, adds ? Writer::integer(~Word{0}) : carry});
+    }
+    for (std::size_t i = 0; i < steps; ++i) {
+        const std::string carried = i || comes_in ? "c" : "", carries = i + 1 < steps || goes_out ? ".cc" : "";
+        writer_.instruction(name + carried + carries + type,
+                            {operand(results[i]), operand(operands[2 * i]), operand(operands[2 * i + 1])});
+    }
+    if (goes_out) writer_.instruction(name + "c.u32", {operand(results[steps]), zero, zero});
 }
 
 /// Of two results, the one that is a predicate: `_|p`.

@@ -34,6 +34,7 @@ public:
     void declare_print();
 
 private:
+    void emit_chain(ir::Inst inst);
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
     Operand special_register(ir::Word which);

@@ -77,6 +77,7 @@ void select(ir::Function& fn, const Target& target) {
     legalise::split_vectors(fn, most_elements);
     legalise(fn, target);
     sweep(fn);
+    chain_carries(fn);
     widen_accesses(fn);
     fold_addresses(fn);
     sweep(fn);

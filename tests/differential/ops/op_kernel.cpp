@@ -2,6 +2,7 @@
 #include "tests/differential/ops/op_kernel.hpp"
 
 #include "codegen/ir/builder.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "tests/differential/ops/edge_values.hpp"
 
@@ -36,7 +37,8 @@ public:
         return build.make(Op::Ne, Type::U32, {value, build.constant(Type::U32, 0)});
     }
     void store_result(Value address, std::span<const Value> operands) {
-        Value value = build.make(test_.instruction, operands);
+        const Value made = build.make(test_.instruction, operands);
+        Value value = std::as_const(fn_).results(fn_[made].instruction)[test_.result];
         const Type type = test_.result_type();
         if (type == Type::Pred) {
             const Value one = build.constant(Type::U32, 1), zero = build.constant(Type::U32, 0);
@@ -65,15 +67,14 @@ std::vector<Type> OpCase::argument_types() const {
     return out;
 }
 
-Type OpCase::result_type() const {
-    return ir::at(ir::info(instruction.op).shape.result, instruction.type, instruction.from);
-}
+Type OpCase::result_type() const { return ir::result_type(instruction, result); }
 
 std::string OpCase::name() const {
     std::string out = std::string(ir::name(instruction.op)) + "." + std::string(ir::info(instruction.type).name);
     if (instruction.from != Type::Void) out += "." + std::string(ir::info(instruction.from).name);
     if (const auto mode = ir::mode_name(instruction.op, instruction.attribute); !mode.empty()) (out += ' ') += mode;
     if (ir::info(instruction.op).attribute == ir::Attribute::Table) out += ' ' + std::to_string(instruction.attribute);
+    if (result != 0) out += " result " + std::to_string(result);
     return out + ir::print(instruction.fp);
 }
 
@@ -173,7 +174,9 @@ void add_cases(Op op, std::vector<OpCase>& out) {
         for (const ir::FloatInfo& fp : ways(op, type))
             for (Type from : second_types(op))
                 for (Word attribute : attributes(op))
-                    out.push_back({{.op = op, .type = type, .from = from, .fp = fp, .attribute = attribute}});
+                    for (std::uint32_t result = 0; result < std::uint32_t(ir::info(op).shape.results()); ++result)
+                        out.push_back(
+                            {{.op = op, .type = type, .from = from, .fp = fp, .attribute = attribute}, result});
     }
 }
 

@@ -9,9 +9,10 @@
 
 namespace ikat::test {
 
-/// An instruction to be tested: all but its operands.
+/// An instruction to be tested: all but its operands. Of one with two results, `result` is the one to look at.
 struct OpCase {
     ir::Instruction instruction;
+    std::uint32_t result = 0;
 
     std::vector<ir::Type> argument_types() const;
     ir::Type result_type() const;

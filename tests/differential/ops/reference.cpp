@@ -44,7 +44,7 @@ Word rounded(const OpCase& test, std::span<const Word> arguments) {
 Word evaluate(const OpCase& test, std::span<const Word> arguments) {
     const ir::Instruction& it = test.instruction;
     ir::FloatInfo fp = it.fp;
-    return ir::evaluate(it.op, it.type, it.from, fp, arguments, it.attribute);
+    return ir::evaluate(it.op, it.type, it.from, fp, arguments, it.attribute, test.result);
 }
 
 /// Rounded to an integer by the host, in its rounding mode, and clamped; nothing of a NaN.

@@ -125,7 +125,7 @@ TEST_CASE("ranges of narrow integers") {
     check_assembled(ranges, 75);
 }
 
-const auto texts =
+const auto narrow_texts =
     kernel("texts", params("x", "y", "h"), [](InOut<std::uint16_t> x, InOut<std::int8_t> y, InOut<half> h) {
         u32 i = thread_id().x;
         u16 a = x[i], sum;
@@ -152,7 +152,7 @@ TEST_CASE("text on narrow operands") {
         x[i] = std::uint16_t(i * 5000), y[i] = std::int8_t(i * 11 - 128), h[i] = half(float(i) - 8);
     auto bytes = simt_device().upload(y, "y");
     auto halves = simt_device().upload(h, "h");
-    const auto got = run(texts, 1, 32, x, bytes, halves);
+    const auto got = run(narrow_texts, 1, 32, x, bytes, halves);
     const auto low = bytes.download();
     const auto floats = halves.download();
     for (std::uint32_t i = 0; i < 32; ++i) {
@@ -162,7 +162,7 @@ TEST_CASE("text on narrow operands") {
         CHECK(float(floats[32 + i]) == 2 * float(h[i]));
         CHECK(got[64 + i] == (x[i] & 255));
     }
-    check_assembled(texts, 75);
+    check_assembled(narrow_texts, 75);
 }
 
 // 16 bytes in one access, whatever the elements: changed, under a condition, from shared memory.
@@ -243,7 +243,7 @@ const auto least = device_fn("least", params("a", "b"), [](i8 a, i8 b) { return 
 const auto mixed = device_fn("mixed", params("a", "h", "p"), [](u16 a, f16 h, f16x2 p) {
     return fma(pack(h, h), p, pack<f16x2>(cast<f32>(a), cast<f32>(a)));
 });
-const auto calls = kernel("calls", params("x", "y"), [](InOut<std::int8_t> x, InOut<half2> y) {
+const auto narrow_calls = kernel("calls", params("x", "y"), [](InOut<std::int8_t> x, InOut<half2> y) {
     u32 i = thread_id().x;
     x[32 + i] = least(x[i], x[31 - i]);
     y[i] = mixed(cast<u16>(i), cast<f16>(i), y[i]);
@@ -254,14 +254,14 @@ TEST_CASE("functions of narrow numbers are called") {
     std::vector<half2> y(32);
     for (std::uint32_t i = 0; i < 32; ++i) x[i] = std::int8_t(i * 9 - 128), y[i] = {half(1.0f), half(float(i % 4))};
     auto pairs = simt_device().upload(y, "y");
-    const auto got = run(calls, 1, 32, x, pairs);
+    const auto got = run(narrow_calls, 1, 32, x, pairs);
     const auto products = pairs.download();
     for (std::uint32_t i = 0; i < 32; ++i) {
         CHECK(got[32 + i] == std::min(x[i], x[31 - i]));
         CHECK(float(products[i].x) == float(2 * i));
         CHECK(float(products[i].y) == float(i * (i % 4) + i));
     }
-    check_assembled(calls, 75);
+    check_assembled(narrow_calls, 75);
 }
 
 const DeviceFunction<std::uint32_t, u32, u32> binomial =

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX as text in kernels, and sums that carry.
+// PTX as text in kernels, and functions that are called.
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {
 namespace {
 
 using u32s = std::vector<std::uint32_t>;
-using u64s = std::vector<std::uint64_t>;
 
 const auto texts = kernel("texts", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = thread_id().x, a = x[i], d;
@@ -88,60 +87,9 @@ TEST_CASE("functions that are called") {
         CHECK(got[i] == (i % 3 == 0 ? model(x[i], i % 7) + (x[i] + 1) * (x[i] + 1) : model(4, 3)));
 }
 
-const auto long_sums = kernel("long_sums", params("x"), [](InOut<std::uint64_t> x) {
-    u32 i = thread_id().x;
-    u64 a0 = x[4 * i], a1 = x[4 * i + 1], b0 = x[4 * i + 2], b1 = x[4 * i + 3];
-    auto low = add_carry(a0, b0);
-    auto high = add_carry(a1, b1, low.carry);
-    auto less = sub_borrow(a0, b0);
-    auto least = sub_borrow(a1, b1, less.carry);
-    x[4 * i] = low.value;
-    x[4 * i + 1] = high.value;
-    x[4 * i + 2] = less.value;
-    x[4 * i + 3] = least.value;
-});
-
-const auto short_sums = kernel("short_sums", params("x"), [](InOut<std::uint32_t> x) {
-    u32 i = thread_id().x, a = x[2 * i], b = x[2 * i + 1];
-    auto sum = add_carry(a, b, 1);
-    auto rest = sub_borrow(a, b, 1);
-    x[64 + 4 * i] = sum.value;
-    x[65 + 4 * i] = sum.carry;
-    x[66 + 4 * i] = rest.value;
-    x[67 + 4 * i] = rest.carry;
-});
-
-TEST_CASE("sums that carry") {
-    const std::uint64_t ends[] = {0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 63, 0x123456789abcdef0};
-    u64s x;
-    for (std::uint32_t i = 0; i < 32; ++i)
-        for (std::uint32_t k = 0; k < 4; ++k) x.push_back(ends[(i * (k + 1) + k) % 5]);
-    const u64s got = run(long_sums, 1, 32, x);
-    for (std::size_t i = 0; i < 32; ++i) {
-        using Wide = unsigned __int128;
-        const Wide a = Wide(x[4 * i + 1]) << 64 | x[4 * i], b = Wide(x[4 * i + 3]) << 64 | x[4 * i + 2];
-        CHECK(got[4 * i] == std::uint64_t(a + b));
-        CHECK(got[4 * i + 1] == std::uint64_t((a + b) >> 64));
-        CHECK(got[4 * i + 2] == std::uint64_t(a - b));
-        CHECK(got[4 * i + 3] == std::uint64_t((a - b) >> 64));
-    }
-    u32s y(64 + 128);
-    for (std::uint32_t i = 0; i < 64; ++i) y[i] = std::uint32_t(ends[i * 7 % 5] >> (i % 3));
-    const u32s sums = run(short_sums, 1, 32, y);
-    for (std::size_t i = 0; i < 32; ++i) {
-        const std::uint64_t a = y[2 * i], b = y[2 * i + 1];
-        CHECK(sums[64 + 4 * i] == std::uint32_t(a + b + 1));
-        CHECK(sums[65 + 4 * i] == (a + b + 1) >> 32);
-        CHECK(sums[66 + 4 * i] == std::uint32_t(a - b - 1));
-        CHECK(sums[67 + 4 * i] == (a < b + 1 ? 1 : 0));
-    }
-}
-
-TEST_CASE("ptxas takes text, functions and carries") {
+TEST_CASE("ptxas takes text and functions") {
     check_assembled(texts, 75);
     check_assembled(calls, 75);
-    check_assembled(long_sums, 75);
-    check_assembled(short_sums, 75);
 }
 
 }  // namespace

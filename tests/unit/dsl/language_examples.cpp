@@ -65,6 +65,9 @@ const auto bits = kernel("bits", [](Out<std::uint32_t> y, u32 q, u32 mask, i32 w
     i32 sum = dp4a(nibbles, weights, 0);  // u32 and i32: unsigned bytes times signed ones
     u32 scale = bit_extract(q, 12, 6);
     u32 chosen = lop3<(0xf0 & 0xcc) | (~0xf0 & 0xaa & 0xff)>(mask, nibbles, scale);
+    auto low = add_carry(nibbles, mask);         // a sum of 64 bits in two registers
+    auto high = add_carry(scale, 0, low.carry);
+    chosen += high.value ^ low.value;
     y[0] = cast<u32>(sum) + chosen;
 });
 
@@ -84,9 +87,7 @@ const auto texts = kernel("texts", [](Out<std::uint32_t> y, u32 a, u32 b) {
     ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(d));
     ptx("{\n.reg .pred p;\nsetp.gt.u32 p, {1}, 9;\n@p add.u32 {0}, {0}, 1;\n}", inout(d), in(low));
     ptx("mov.u32 {0}, %envreg3;", out(d));       // the special registers that have no function
-    auto sum = add_carry(low, a);                // sum.value, and sum.carry for the next
-    auto upper = add_carry(high, b, sum.carry);
-    y[0] = d + sum.value + upper.value;
+    y[0] = d + high;
 });
 
 const auto effects = kernel("effects", [](InOut<std::uint32_t> counters, Out<float> y) {

@@ -101,6 +101,7 @@ std::string in_words(const OpInfo& row) {
     if (shape.variadic) return out + ", any …";
     if (shape.vector && shape.result == Slot::None) out += " …";
     out += (out.empty() ? "→ " : " → ") + in_words(shape.result);
+    if (shape.second != Slot::None) out += ", " + in_words(shape.second);
     return shape.vector && shape.result != Slot::None ? out + " …" : out;
 }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers longer than a register. PTX carries in a condition code, which no register holds: the steps of a number that
+// stand in one block become one piece, which nothing comes between, not even the register allocator.
+//
+//     %4, %5 = add_carry.u32 %0, %2, false
+//     %6, %7 = add_carry.u32 %1, %3, %5         ==>  %4, %6 = carry_chain add.u32 %0, %2, %1, %3
+//
+// A step belongs to the piece if nothing else needs the carry before it, and if all that the piece reads is there
+// before anything needs what it gives. Between pieces a carry is a predicate: selp makes a number of it where it comes
+// in, setp a predicate of what goes out. A sum by itself needs no piece: it carries where it is below what was added.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codegen/ir/edit/rewriter.hpp"
+#include "codegen/nvptx/select/steps.hpp"
+
+namespace ikat::nvptx {
+namespace {
+
+using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
+
+bool is_step(Op op) { return op == Op::AddCarry || op == Op::SubBorrow; }
+
+using Chain = std::vector<Inst>;
+
+/// Which steps of a block are one piece, and where it stands. Instructions have even places, pieces odd ones between.
+class Plan {
+public:
+    explicit Plan(const ir::Function& fn) : fn_(fn), places_(fn.inst_count()), uses_(count_uses(fn)) {}
+
+    void add(Block block) {
+        const auto& list = fn_[block].instructions;
+        if (std::ranges::none_of(list, [&](Inst inst) { return is_step(fn_[inst].op); })) return;
+        list_ = &list;
+        find_users();
+        for (std::uint32_t i = 0; i < list.size(); ++i) places_[index(list[i])] = 2 * (i + 1);
+        for (Inst inst : list)
+            if (is_step(fn_[inst].op) && !taken_.contains(inst)) take(inst);
+        for (Inst inst : list) places_[index(inst)] = 0;
+    }
+
+    /// The pieces that stand before an instruction, in their order.
+    auto before(Inst inst) const {
+        const auto [first, last] = chains_.equal_range(inst);
+        return std::ranges::subrange(first, last);
+    }
+
+private:
+    struct Use {
+        Value value;
+        Inst user;
+        auto operator<=>(const Use&) const = default;
+    };
+
+    /// Of what the block's steps give, in the block.
+    void find_users() {
+        users_.clear();
+        for (Inst inst : *list_)
+            fn_.each_use(inst, [&](Value value) {
+                const Inst from = fn_[value].instruction;
+                if (from != ir::no_inst && is_step(fn_[from].op)) users_.push_back({value, inst});
+            });
+        std::ranges::sort(users_);
+    }
+    auto users(Value value) const { return std::ranges::equal_range(users_, value, {}, &Use::value); }
+
+    /// 0 for what comes from another block.
+    std::uint32_t place_of(Value value) const {
+        const Inst inst = fn_[value].instruction;
+        return inst == ir::no_inst ? 0 : places_[index(inst)];
+    }
+
+    /// The step that takes the carry of this one and is the only one that needs it; no_inst if there is none.
+    Inst next(Inst step) const {
+        const Value carry = fn_.results(step)[1];
+        const auto found = users(carry);
+        if (uses_[index(carry)] != 1 || found.empty()) return ir::no_inst;
+        const Inst user = found.begin()->user;
+        const bool fits = fn_[user].op == fn_[step].op && fn_[user].type == fn_[step].type &&
+                          fn_[user].guard == ir::no_value && fn_.operands(user)[2] == carry;
+        return fits && fn_[step].guard == ir::no_value ? user : ir::no_inst;
+    }
+
+    /// As many steps from the first on as can stand together.
+    void take(Inst first) {
+        Chain chain{first};
+        std::uint32_t place = places_[index(first)] - 1;
+        std::uint32_t ready = 0, wanted = ~0u;  // where the last operand is made, where the first result is needed
+        for (Value operand : fn_.operands(first)) ready = std::max(ready, place_of(operand));
+        for (Inst step = next(first); step != ir::no_inst; step = next(step)) {
+            const auto inputs = fn_.operands(step).first(2);
+            for (Value operand : inputs) ready = std::max(ready, place_of(operand));
+            for (const Use& use : users(fn_.result(chain.back()))) wanted = std::min(wanted, places_[index(use.user)]);
+            const std::uint32_t last = std::min(places_[index(step)], wanted);
+            const std::uint32_t before = last % 2 ? last - 2 : last - 1;
+            const auto of_chain = [&](Value operand) {
+                return std::ranges::count(chain, fn_[operand].instruction) != 0;
+            };
+            if (ready > before || std::ranges::any_of(inputs, of_chain)) break;
+            chain.push_back(step);
+            place = before;
+        }
+        for (Inst step : chain) places_[index(step)] = place, taken_.insert(step);
+        chains_.emplace((*list_)[place / 2], std::move(chain));
+    }
+
+    const ir::Function& fn_;
+    std::vector<std::uint32_t> places_;  // by instruction, of the block at hand
+    std::vector<std::uint32_t> uses_;
+    const std::vector<Inst>* list_ = nullptr;
+    std::vector<Use> users_;
+    std::set<Inst> taken_;
+    std::multimap<Inst, Chain> chains_;
+};
+
+class Selection {
+public:
+    explicit Selection(ir::Function& fn) : fn_(fn), walk_(fn), plan_(fn), uses_(count_uses(fn)) {
+        for (Block block : fn.blocks()) plan_.add(block);
+    }
+
+    void run() {
+        walk_.run([this](Inst inst) {
+            for (const auto& [where, chain] : plan_.before(inst)) select(chain);
+            if (!is_step(fn_[inst].op)) walk_.keep(inst);
+        });
+    }
+
+private:
+    void select(const Chain& chain) {
+        const Inst first = chain.front();
+        where_ = fn_[first].where;
+        adds_ = fn_[first].op == Op::AddCarry;
+        type_ = bits(fn_[first].type) == 32 ? Type::U32 : Type::U64;
+        const Value carry = operand(first, 2);
+        const auto none = ir::constant(fn_, carry);
+        const bool comes_in = !none || *none, goes_out = uses_[index(fn_.results(chain.back())[1])] != 0;
+        if (chain.size() == 1 && !comes_in)
+            select_sum(first, goes_out);
+        else
+            select_piece(chain, comes_in ? carry : ir::no_value, goes_out);
+    }
+
+    void select_sum(Inst step, bool goes_out) {
+        const Value a = operand(step, 0), b = operand(step, 1);
+        const Value sum = make(adds_ ? Op::Add : Op::Sub, type_, {a, b}, fn_.type(fn_.result(step)));
+        stand_for(step, 0, sum);
+        if (goes_out) stand_for(step, 1, make(Op::Lt, type_, {adds_ ? sum : a, adds_ ? a : b}, Type::Pred));
+    }
+
+    void select_piece(const Chain& chain, Value carry, bool goes_out) {
+        std::vector<Value> operands;
+        std::vector<Type> types;
+        for (Inst step : chain) {
+            operands.insert(operands.end(), {operand(step, 0), operand(step, 1)});
+            types.push_back(fn_.type(fn_.result(step)));
+        }
+        if (carry != ir::no_value)
+            operands.push_back(make(Op::Select, type_, {constant(type_, 1), constant(type_, 0), carry}, type_));
+        if (goes_out) types.push_back(Type::U32);
+        const Instruction piece{.op = Op::CarryChain, .type = type_, .attribute = adds_ ? 0u : 1u, .where = where_};
+        const Inst made = fn_.append(walk_.block(), piece, operands, types);
+        for (std::size_t i = 0; i < chain.size(); ++i) stand_for(chain[i], 0, std::as_const(fn_).results(made)[i]);
+        if (!goes_out) return;
+        const Value out = std::as_const(fn_).results(made)[chain.size()];
+        stand_for(chain.back(), 1, make(Op::Ne, Type::U32, {out, constant(Type::U32, 0)}, Type::Pred));
+    }
+
+    /// Under a guard, as a copy that leaves what is tied.
+    void stand_for(Inst step, std::uint32_t result, Value value) {
+        const Instruction it = fn_[step];
+        const Value old = std::as_const(fn_).results(step)[result];
+        if (it.guard != ir::no_value) {
+            const Type type = fn_.type(old);
+            const Instruction copy{.op = Op::Bitcast,
+                                   .type = type,
+                                   .from = type,
+                                   .guard = walk_.current(it.guard),
+                                   .guard_negated = it.guard_negated,
+                                   .tie = {0, 1, 1},
+                                   .where = where_};
+            value = walk_.make(copy, {value, operand(step, it.tie.operand + result)}, type);
+        }
+        walk_.replace(old, value);
+    }
+
+    Value operand(Inst step, std::uint32_t position) const {
+        return walk_.current(std::as_const(fn_).operands(step)[position]);
+    }
+    Value constant(Type type, ir::Word word) { return walk_.constant(type, word, where_); }
+    Value make(Op op, Type type, std::initializer_list<Value> operands, Type result) {
+        return walk_.make({.op = op, .type = type, .where = where_}, operands, result);
+    }
+
+    ir::Function& fn_;
+    ir::Rewriter walk_;
+    Plan plan_;
+    std::vector<std::uint32_t> uses_;
+    // Of the steps at hand.
+    Location where_{};
+    Type type_{};
+    bool adds_ = false;
+};
+
+}  // namespace
+
+void chain_carries(ir::Function& fn) { Selection(fn).run(); }
+
+}  // namespace ikat::nvptx
