@@ -203,6 +203,7 @@ Operand InstructionEmitter::operand(Value value) {
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
     if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);
+    IKAT_ASSERT(definition.op == Op::Const, "a value that is in no register: " + ir::print(fn_, value));
     return literal(writer_, definition.type, definition.attribute);
 }
 

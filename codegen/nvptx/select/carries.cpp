@@ -124,6 +124,7 @@ public:
     void run() {
         walk_.run([this](Inst inst) {
             for (const auto& [where, chain] : plan_.before(inst)) select(chain);
+            fn_.each_use(inst, [&](Value& value) { value = walk_.current(value); });
             if (!is_step(fn_[inst].op)) walk_.keep(inst);
         });
     }
