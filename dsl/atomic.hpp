@@ -61,15 +61,15 @@ Leaf<E> atomic_cas(const Subscript<E, direction>& place, A&& expected, B&& desir
                                              std::forward<B>(desired));
 }
 
-#define IKAT_REDUCE(name, mode)                                                                                     \
-    template <class E, int N>                                                                                       \
-    void name(const VecSubscript<E, N, trace::Direction::ReadWrite>& place, const Vec<E, N>& v,                     \
-              Order order = Order::Relaxed, Scope scope = Scope::None,                                              \
-              const trace::Where& where = trace::Where::current()) {                                                \
-        static_assert(ir::contains(ir::info(ir::Op::VectorReduce).domain, ir::type_of<E>),                          \
-                      #name "() of a vector is for elements of type float, half, bfloat16 and pairs of these");     \
-        trace::vector_reduce(*ir::mode_named(ir::Op::VectorReduce, mode), place.slot(), v.recorded(), order, scope, \
-                             where);                                                                                \
+#define IKAT_REDUCE(name, mode)                                                                                       \
+    template <class E, int N>                                                                                         \
+    void name(const VecSubscript<E, N, trace::Direction::ReadWrite>& place, const std::type_identity_t<Vec<E, N>>& v, \
+              Order order = Order::Relaxed, Scope scope = Scope::None,                                                \
+              const trace::Where& where = trace::Where::current()) {                                                  \
+        static_assert(ir::contains(ir::info(ir::Op::VectorReduce).domain, ir::type_of<E>),                            \
+                      #name "() of a vector is for elements of type float, half, bfloat16 and pairs of these");       \
+        trace::vector_reduce(*ir::mode_named(ir::Op::VectorReduce, mode), place.slot(), v.recorded(), order, scope,   \
+                             where);                                                                                  \
     }
 /// Changes elements of y.vec<N>(i), each in one step: reduce_add(y.vec<4>(i), {a, b, c, d}). One instruction in global
 /// memory from sm_90 on (of floats, to add), elsewhere one for each element.

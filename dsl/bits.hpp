@@ -174,14 +174,14 @@ auto make_dot(ir::Word mode, A&& a, B&& b, C&& c) {
 
 /// c plus the dot product of the four bytes of a with those of b; the bytes of an i32 are signed, of a u32 unsigned. c
 /// and the result are u32 if both are, else i32.
-template <class A, class B, Operand C>
+template <Operand A, Operand B, Operand C>
 auto dp4a(A&& a, B&& b, C&& c) {
     static_assert(detail::PackedWord<A> && detail::PackedWord<B>,
                   "dp4a() is for i32 and u32, each of four signed or unsigned bytes");
     return detail::make_dot<ir::Op::Dp4a>(0, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
 }
 #define IKAT_DP2A(name, mode)                                                                                    \
-    template <class A, class B, Operand C>                                                                       \
+    template <Operand A, Operand B, Operand C>                                                                   \
     auto name(A&& a, B&& b, C&& c) {                                                                             \
         static_assert(detail::PackedWord<A> && detail::PackedWord<B>,                                            \
                       #name "() is for i32 and u32: two 16-bit numbers, and four bytes");                        \

@@ -82,6 +82,13 @@ using DeviceTypeOf = typename detail::DeviceType<std::remove_cvref_t<V>>::type;
 template <class V, class T = void>
 concept Value = DeviceValue<V> &&(std::is_void_v<T> || std::same_as<DeviceTypeOf<V>, DeviceTypeOf<T>>);
 
+/// Several values, one for each lane: Vec, Regs, and expressions over them (dsl/lanes.hpp); with a type, of that type.
+template <class V, class T = void>
+concept Lanewise = requires {
+    typename std::remove_cvref_t<V>::lane_shape;
+    requires std::is_void_v<T> || std::same_as<typename std::remove_cvref_t<V>::element_type, DeviceTypeOf<T>>;
+};
+
 /// Of a function that is there to say that it is not: the error stands in the user's line.
 #define IKAT_REFUSED(text) __attribute__((unavailable(text)))
 
@@ -287,7 +294,10 @@ private:
             (void)detail::must_match<T, V>;
             return detail::operand<T>(std::forward<V>(v));
         } else {
-            static_assert(always_false<V>, "this is no value that a device can hold");
+            static_assert(Lanewise<V>, "this is no value that a device can hold");
+            static_assert(!Lanewise<V>,
+                          "these are several values, where one is needed: v[k] is one of them, Regs<f32, N> are N "
+                          "variables");
             return {};
         }
     }

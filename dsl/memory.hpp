@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include "dsl/lanes.hpp"
 #include "dsl/operators.hpp"
 
 namespace ikat {
@@ -41,33 +42,6 @@ private:
     }
 
     trace::Position position_;
-};
-
-namespace detail {
-template <int N>
-inline constexpr bool is_vector_size = N == 2 || N == 4 || N == 8 || N == trace::most_lanes;
-}  // namespace detail
-
-/// N values that were loaded together, or are to be stored together.
-template <class T, int N>
-class Vec {
-    static_assert(detail::is_vector_size<N>, "vectors have 2, 4, 8 or 16 elements");
-
-public:
-    static constexpr int size = N;
-    template <class... V>
-    requires(sizeof...(V) == N && (Operand<V> && ...)) Vec(V&&... v)
-        : lanes_{Incoming<T>(std::forward<V>(v)).value()...} {}
-    explicit Vec(const trace::Slot& slot) {
-        for (int lane = 0; lane < N; ++lane) lanes_[lane] = slot.lanes[lane];
-    }
-
-    /// Lane number `lane`, which the host knows.
-    Leaf<T> operator[](int lane) const { return Leaf<T>(trace::settled(lanes_[lane])); }
-    trace::Values recorded() const { return {lanes_, N}; }
-
-private:
-    trace::Value lanes_[N];
 };
 
 /// x[i]. A value to read; x[i] = v stores. Which of both an array allows is its direction.
@@ -127,29 +101,65 @@ private:
     trace::Slot slot_;
 };
 
-/// x.vec<4>(i): a Vec to read; y.vec<4>(i) = {a, b, c, d} stores.
+/// x.vec<4>(i): a Vec to read; y.vec<4>(i) = {a, b, c, d} stores, and so does any expression with four lanes.
 template <class E, int N, trace::Direction direction>
 class VecSubscript : public Vec<E, N> {
+    using Shape = LaneShape<std::size_t(N)>;
+
 public:
     explicit VecSubscript(const trace::Slot& slot) : Vec<E, N>(slot), slot_(slot) {}
     VecSubscript(const VecSubscript&) = default;
 
     Leaf<E> operator[](int lane) const {
-        static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
+        check_readable();
         return Vec<E, N>::operator[](lane);
     }
-    VecSubscript& operator=(const VecSubscript& other) && {
-        std::move(*this) = static_cast<const Vec<E, N>&>(other);
-        return *this;
+    LaneValues<E, Shape> lanes() const {
+        check_readable();
+        return Vec<E, N>::lanes();
     }
-    void operator=(const Vec<E, N>& v) && {
+    auto reversed() const { return lanes().reversed(); }
+
+    VecSubscript& operator=(const VecSubscript&) requires(false);
+    void operator=(const IncomingLanes<E, Shape>& v) && {
         static_assert(direction != trace::Direction::Read,
                       "In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store");
-        trace::store(slot_, v.recorded(), slot_.where);
+        trace::store(slot_, v.values().recorded(), v.where());
     }
+    /// v = w, where auto v = x.vec<4>(i).
+    IKAT_REFUSED(
+        "this name stands for values that were read from memory: declare it as Regs<f32, N> to change it, or write "
+        "x.vec<N>(i) = ... to store")
+    void operator=(detail::Anything) &;
+
+    // The elements are loaded at the subscript, which C++ evaluates behind v.
+#define IKAT_COMPOUND(symbol, Right)                                                                           \
+    void operator symbol##=(const IncomingLanes<Right, Shape>& v)&& {                                          \
+        std::move(*this) = IncomingLanes<E, Shape>(detail::settled_lanes(*this) symbol v.values(), v.where()); \
+    }                                                                                                          \
+    template <class V>                                                                                         \
+    void operator symbol##=(V&& v)& {                                                                          \
+        *this = v;                                                                                             \
+    }
+    IKAT_COMPOUND(+, E)
+    IKAT_COMPOUND(-, E)
+    IKAT_COMPOUND(*, E)
+    IKAT_COMPOUND(/, E)
+    IKAT_COMPOUND(%, E)
+    IKAT_COMPOUND(&, E)
+    IKAT_COMPOUND(|, E)
+    IKAT_COMPOUND(^, E)
+    IKAT_COMPOUND(<<, std::uint32_t)
+    IKAT_COMPOUND(>>, std::uint32_t)
+#undef IKAT_COMPOUND
+
     const trace::Slot& slot() const { return slot_; }
 
 private:
+    static void check_readable() {
+        static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
+    }
+
     trace::Slot slot_;
 };
 
@@ -231,14 +241,19 @@ public:
         }
         return Vec<T, N>(trace::load_if(array_, guard, i.position(), {instead, N}));
     }
-    /// Stores where the condition is true.
+    /// Stores where the condition is true: one value, or, of what has lanes, those of vec<N>(i).
     template <class Condition, class V>
     void store_if(Condition&& condition, const Index& i, V&& v,
                   const trace::Where& where = trace::Where::current()) const {
         check_writable();
-        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
-        const trace::Value stored = Incoming<T>(std::forward<V>(v)).value();
-        trace::store_if(array_, guard, i.position(), {&stored, 1}, where);
+        if constexpr (Lanewise<V>) {
+            store_if<int(std::remove_cvref_t<V>::lane_shape::lanes)>(std::forward<Condition>(condition), i,
+                                                                     std::forward<V>(v), where);
+        } else {
+            const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+            const trace::Value stored = Incoming<T>(std::forward<V>(v)).value();
+            trace::store_if(array_, guard, i.position(), {&stored, 1}, where);
+        }
     }
     template <int N, class Condition>
     void store_if(Condition&& condition, const Index& i, const Vec<T, N>& v,

@@ -124,13 +124,13 @@ auto operator!(A&& a) {
 
 // && and || would have to skip their right side, but recording it is running it.
 template <class A, class B>
-requires(DeviceValue<A> || DeviceValue<B>) bool operator&&(A&&, B&&) {
+requires(DeviceValue<A> || DeviceValue<B> || Lanewise<A> || Lanewise<B>) bool operator&&(A&&, B&&) {
     static_assert(always_false<A>,
                   "&& on device values would record both sides: nest if_, or use & where both sides are pure flags");
     return false;
 }
 template <class A, class B>
-requires(DeviceValue<A> || DeviceValue<B>) bool operator||(A&&, B&&) {
+requires(DeviceValue<A> || DeviceValue<B> || Lanewise<A> || Lanewise<B>) bool operator||(A&&, B&&) {
     static_assert(always_false<A>,
                   "|| on device values would record both sides: nest if_, or use | where both sides are pure flags");
     return false;
@@ -139,7 +139,7 @@ requires(DeviceValue<A> || DeviceValue<B>) bool operator||(A&&, B&&) {
 // float s = 0; s += x[i]
 #define IKAT_COMPOUND(symbol)                                                                                          \
     template <class Host, class V>                                                                                     \
-    requires(HostNumber<Host> && DeviceValue<V>) Host& operator symbol(Host& a, V&&) {                                 \
+    requires(HostNumber<Host> && (DeviceValue<V> || Lanewise<V>)) Host& operator symbol(Host& a, V&&) {                \
         static_assert(always_false<V>, "a host variable cannot take a device value: declare it as f32, u32, i32 ..."); \
         return a;                                                                                                      \
     }

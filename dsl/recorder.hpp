@@ -227,8 +227,9 @@ private:
     bool compare_regions_;
     Reserve reserve_;  // a frame in it says that the host's stack is nearly used up
     Location here_{};
-    std::size_t located_ = 0;       // diagnostics that have their place
-    bool unlocated_nodes_ = false;  // in the window
+    std::size_t located_ = 0;          // diagnostics that have their place
+    std::string unlocated_complaint_;  // the last one without a place, of the statement that goes on
+    bool unlocated_nodes_ = false;     // in the window
 
     Arena arena_;
     std::vector<Tree>& trees_ = arena_.trees;

@@ -470,6 +470,7 @@ void return_value(ir::Type given, Value value, const Where& where) {
 // ---- contraction
 
 Contraction::Contraction(bool allowed) : before_(std::exchange(Recorder::active().contracts, allowed)) {}
+bool contracted() { return Recorder::active().contracts; }
 Contraction::~Contraction() {
     if (Recorder* recorder = Recorder::current()) recorder->contracts = before_;
 }

@@ -155,6 +155,20 @@ Value committed(Value value) {
     return out;
 }
 
+void in_order(Values leaves) {
+    Recorder& recorder = Recorder::active();
+    InlineVector<std::uint32_t, 32> roots;
+    bool effects = false;
+    for (const Value& leaf : leaves) {
+        effects |= leaf.effects != 0;
+        if (leaf.capture == recorder.capture()) roots.push_back(leaf.tree);
+    }
+    if (effects)
+        recorder.complain("an atomic, shuffle, vote or call inside an expression of several lanes",
+                          "it happens once, not once for each lane: name it first (auto a = ...;) and use the name");
+    recorder.arrange(roots.data(), roots.size());
+}
+
 // ---- variables
 
 namespace {
@@ -234,6 +248,13 @@ int checked_lane(int number) {
     if (number == 0 || number == 1) return number;
     Recorder::active().complain("lane " + std::to_string(number) + " of a packed value, which has two",
                                 "lanes are numbered 0 and 1");
+    return 0;
+}
+
+std::size_t checked_lane(std::int64_t number, std::size_t lanes) {
+    if (number >= 0 && std::uint64_t(number) < lanes) return std::size_t(number);
+    Recorder::active().complain("lane " + std::to_string(number) + " of " + std::to_string(lanes),
+                                "lanes are numbered from 0");
     return 0;
 }
 
@@ -323,6 +344,8 @@ Recorder::~Recorder() {
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where) {
+    // What is wrong with each lane alike is said once.
+    if (!where.known() && std::exchange(unlocated_complaint_, message) == message) return;
     if (replaying_ && now_.diagnostics++ < diagnostics.size()) return;  // said in the first round
     diagnostics.push_back({.where = where, .message = std::move(message), .hint = std::move(hint)});
 }
@@ -344,6 +367,7 @@ void Recorder::at(const Location& where) {
 }
 
 void Recorder::locate() {
+    unlocated_complaint_.clear();
     for (; located_ < diagnostics.size(); ++located_)
         if (!diagnostics[located_].where.known()) diagnostics[located_].where = here_;
     if (!unlocated_nodes_) return;

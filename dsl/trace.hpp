@@ -39,6 +39,12 @@ struct Value {
 /// The same value, named: what it has done was done in an earlier full expression.
 inline Value settled(Value value) { return {.tree = value.tree, .capture = value.capture}; }
 
+/// The same value without its side effects, which in_order() has looked at.
+inline Value pure(Value value) {
+    value.effects = 0, value.atomic = false;
+    return value;
+}
+
 struct Operation {
     ir::Op op{};
     ir::Type type = ir::Type::Void;          // of the result
@@ -80,6 +86,9 @@ Value choice(const Operation& what, Values arguments);
 Value convert(ir::Type to, ir::Type from, Value value, ir::FloatInfo fp);
 /// The value as one node, recorded here.
 Value committed(Value value);
+/// Puts what the leaves of an expression of several lanes read in the order of the text. A side effect among them is a
+/// diagnostic.
+void in_order(Values leaves);
 
 // ---- variables
 
@@ -104,6 +113,8 @@ Value no_field();
 int checked_width(int width, const Where& where);
 /// A host number of a lane of a packed value, 0 or 1; a diagnostic and 0 if it is neither.
 int checked_lane(int number);
+/// The same of something with so many lanes.
+std::size_t checked_lane(std::int64_t number, std::size_t lanes);
 
 // ---- memory
 
@@ -270,6 +281,8 @@ public:
 private:
     bool before_;
 };
+/// Whether they may.
+bool contracted();
 
 /// The step of a range, where the host knows it, is not 0. Whether it counts downwards.
 bool counts_down(double step, const Where& where);

@@ -9,7 +9,7 @@
 // are bounds, in units in the last place of the result; docs/math.md has what was measured over all arguments, and the
 // methods. Nothing in them is contracted, in no kernel. f16 is computed in f32: cast<f16>(exp(cast<f32>(x))).
 #pragma once
-#include "dsl/math.hpp"
+#include "dsl/algebra.hpp"
 
 namespace ikat::stdlib {
 namespace detail {
@@ -38,6 +38,12 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
 
 }  // namespace detail
 
+// Of a Vec, Regs or an expression of several lanes: of each lane.
+#define IKAT_LANES(name)                                                                     \
+    template <Lanewise V>                                                                    \
+    auto name(V&& v) {                                                                       \
+        return each_lane([](const auto& x) { return stdlib::name(x); }, std::forward<V>(v)); \
+    }
 #define IKAT_BOTH(name)                                                                           \
     template <DeviceValue V>                                                                      \
     auto name(const V& x) {                                                                       \
@@ -47,7 +53,8 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
         const Leaf<T> argument = value(x);                                                        \
         const trace::Contraction exact(false);                                                    \
         return detail::name(argument);                                                            \
-    }
+    }                                                                                             \
+    IKAT_LANES(name)
 #define IKAT_SINGLE(name)                                                            \
     template <DeviceValue V>                                                         \
     auto name(const V& x) {                                                          \
@@ -56,7 +63,8 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
         const Leaf<float> argument = value(x);                                       \
         const trace::Contraction exact(false);                                       \
         return detail::name(argument);                                               \
-    }
+    }                                                                                \
+    IKAT_LANES(name)
 /// e to the power of x. f32 and f64: 1 ulp.
 IKAT_BOTH(exp)
 /// 2 to the power of x. f32: 1 ulp.
@@ -86,6 +94,7 @@ IKAT_SINGLE(gelu)
 IKAT_SINGLE(gelu_tanh)
 #undef IKAT_BOTH
 #undef IKAT_SINGLE
+#undef IKAT_LANES
 
 /// x to the power of y, with the special values of C's pow. f32: 1.5 ulp.
 template <class X, class Y>
@@ -95,35 +104,46 @@ requires(DeviceValue<X> || DeviceValue<Y>) auto pow(const X& x, const Y& y) {
     const trace::Contraction exact(false);
     return detail::pow(base, exponent);
 }
+template <class X, class Y>
+requires(Lanewise<X> || Lanewise<Y>) auto pow(X&& x, Y&& y) {
+    return each_lane([](const auto& a, const auto& b) { return stdlib::pow(a, b); }, std::forward<X>(x),
+                     std::forward<Y>(y));
+}
 
 }  // namespace ikat::stdlib
 
 // The fast forms stand beside those of the language, approx::sin, cos and tanh among them. Each is a few instructions
 // around approx::exp2 or approx::log2; results that would be subnormal may be 0.
 namespace ikat::approx {
+namespace detail {
+template <class V>
+concept Floats = Value<V, float> || Lanewise<V, float>;
+template <class V>
+concept FloatsOrNumber = Floats<V> || Operand<V>;
+}  // namespace detail
 
 /// Relative error 2^-21 + |x| 2^-23.
-template <Value<float> V>
+template <detail::Floats V>
 auto exp(const V& x) {
     return approx::exp2(x * 0x1.715476p+0f);
 }
 /// Error 2^-22 + 2^-21 |log x|.
-template <Value<float> V>
+template <detail::Floats V>
 auto log(const V& x) {
     return approx::log2(x) * 0x1.62e430p-1f;
 }
 /// For x > 0. The relative error grows with y: 2^-21 (1 + |y| (1 + |log2 x|)), where that is below 1.
-template <Value<float> X, Operand Y>
+template <detail::Floats X, detail::FloatsOrNumber Y>
 auto pow(const X& x, const Y& y) {
     return approx::exp2(y * approx::log2(x));
 }
 /// For |x| < 80, relative error 2^-20 + |x| 2^-23.
-template <Value<float> V>
+template <detail::Floats V>
 auto sigmoid(const V& x) {
     return approx::rcp(1.0f + approx::exp(-x));
 }
 /// The form of gelu with a hyperbolic tangent, as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). Absolute error 2^-20 |x|.
-template <Value<float> V>
+template <detail::Floats V>
 auto gelu_tanh(const V& x) {
     const auto v = value(x);
     return v * approx::sigmoid(v * fma(v * v, 0x1.2444f2p-4f, 0x1.988454p+0f));

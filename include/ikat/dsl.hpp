@@ -11,6 +11,8 @@
 #include "dsl/operators.hpp"
 #include "dsl/math.hpp"
 #include "dsl/bits.hpp"
+#include "dsl/lanes.hpp"
+#include "dsl/algebra.hpp"
 #include "dsl/memory.hpp"
 #include "dsl/registers.hpp"
 #include "dsl/control.hpp"

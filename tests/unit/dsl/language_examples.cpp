@@ -101,9 +101,33 @@ const auto swaps = kernel("swaps", [](InOut<float> s, u32 i, u32 j) {
     s[j] = t;
 });
 
-const auto vectors = kernel("vectors", [](In<float> x, Out<float> y, In<half> half_x, Out<half> half_y, u32 i, u32 n) {
+const auto several_lanes = kernel("several_lanes", [](In<float> x, InOut<float> y, In<half> half_x, Out<half> half_y, f32 a,
+                                                      u32 i, u32 n) {
+    y.vec<4>(i) = a * x.vec<4>(i) + y.vec<4>(i);
+    Regs<f32, 4> sums(0);
+    for (auto k : range(n)) sums = fma(x[k], y.vec<4>(k), sums);
+    y.vec<4>(i) = select(sums < 0, 0, sums).reversed();
+    y.vec<4>(n) += sqrt(sums) / 2;
+    half_y.vec<8>(i) = cast<f16>(max(cast<f32>(half_x.vec<8>(i)) * a, 0));
+    Regs<Vec<float, 4>, 2> rows(0);
+    rows[1] = x.vec<4>(i) * 2;
+    Regs scaled = rows * a;  // deduced, as Var is
+    y.vec<4>(1) = scaled[1];
+});
+
+const auto own_lanes = kernel("own_lanes", [](In<float> x, Out<float> y, f32 a, u32 i) {
+    const auto clipped = [](const auto& v, const auto& limit) {
+        f32 out = v;
+        if_(v > limit, [&] { out = limit; });
+        return out;
+    };
+    y.vec<4>(i) = each_lane(clipped, x.vec<4>(i), a);
+});
+
+const auto vectors = kernel("vectors", [](In<float> x, Out<float> y, In<half> half_x, Out<half> half_y, f32 a, u32 i, u32 n) {
     auto v = x.vec<4>(i);
-    y.vec<4>(i) = {v[0] * 2, v[1] * 2, v[2] * 2, v[3] * 2};
+    y.vec<4>(i) = v * 2;
+    y.vec<4>(i) = {v[1], v[0], v[3], a};
     half_y.vec<8>(i) = half_x.vec<8>(i);  // 16 bytes
     f32 last = x.load_if(i < n, i, 0);
     auto two = x.load_if<2>(i < n, i, 0);
@@ -255,10 +279,7 @@ const auto functions = kernel("functions", [](In<float> x, Out<float> y) {
 });
 
 const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
-                       for (auto i : grid_stride(n / 4)) {
-                           auto v = x.vec<4>(i);
-                           x.vec<4>(i) = {v[0] * 2, v[1] * 2, v[2] * 2, v[3] * 2};
-                       }
+                       for (auto i : grid_stride(n / 4)) x.vec<4>(i) *= 2;
                    })
                        .require(multiple_of<4>("n"), aligned<16>("x"))
                        .launch_bounds(256, 2)
@@ -274,6 +295,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(effects.check());
     CHECK_NOTHROW(swaps.check());
     CHECK_NOTHROW(vectors.check());
+    CHECK_NOTHROW(several_lanes.check());
+    CHECK_NOTHROW(own_lanes.check());
     CHECK_NOTHROW(arrays.check());
     CHECK_NOTHROW(constants.check());
     CHECK_NOTHROW(slices.check());
