@@ -70,6 +70,9 @@ public:
         return SomeLanes<std::remove_cvref_t<decltype(tree().lanes())>, typename Inner::type>(
             tree().lanes(), row * Inner::type::lanes, false);
     }
+    /// for (const auto& x : v) goes through the lanes on the host.
+    auto begin() const requires(Shape::rank == 1) { return Iterator{this, 0}; }
+    auto end() const requires(Shape::rank == 1) { return Iterator{this, int(Shape::lanes)}; }
     /// The last lane first.
     auto reversed() const requires(Shape::rank == 1) {
         return SomeLanes<std::remove_cvref_t<decltype(tree().lanes())>, Shape>(tree().lanes(), Shape::lanes - 1, true);
@@ -89,6 +92,13 @@ public:
 #undef IKAT_COMPOUND
 
 private:
+    struct Iterator {
+        const LaneTree* lanes;
+        int k;
+        Leaf<T> operator*() const { return (*lanes)[k]; }
+        Iterator& operator++() { return ++k, *this; }
+        bool operator==(const Iterator&) const = default;
+    };
     const Tree& tree() const { return static_cast<const Tree&>(*this); }
 };
 
@@ -200,7 +210,7 @@ public:
         : f_(f), operands_(std::move(operands)...), contracted_(trace::contracted()) {
         trace::Value all[leaves], *next = all;
         append_leaves(next);
-        trace::in_order({all, std::uint32_t(leaves)});
+        trace::in_order({all, std::uint32_t(leaves)}, (int(Operands::leaves > 0) + ... + 0) > 1);
     }
     LaneExpr(const LaneExpr&) = default;
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneExpr& operator=(const LaneExpr&);
@@ -247,7 +257,7 @@ namespace detail {
 
 /// The tree of f(v ...).
 template <class F, class... V>
-auto lanewise(const F& f, V&&... v) {
+auto lanewise(F f, V&&... v) {
     using Shape = typename FirstShape<V...>::type;
     static_assert((goes_with<Shape, V>() && ...),
                   "these differ in how many lanes they have: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with "

@@ -9,8 +9,7 @@
 #include <cstddef>
 #include <initializer_list>
 
-#include "dsl/lanes.hpp"
-#include "dsl/operators.hpp"
+#include "dsl/algebra.hpp"
 
 namespace ikat {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "dsl/lanes.hpp"
+#include "dsl/algebra.hpp"
 
 namespace ikat {
 

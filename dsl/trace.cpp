@@ -155,7 +155,7 @@ Value committed(Value value) {
     return out;
 }
 
-void in_order(Values leaves) {
+void in_order(Values leaves, bool several) {
     Recorder& recorder = Recorder::active();
     InlineVector<std::uint32_t, 32> roots;
     bool effects = false;
@@ -166,7 +166,7 @@ void in_order(Values leaves) {
     if (effects)
         recorder.complain("an atomic, shuffle, vote or call inside an expression of several lanes",
                           "it happens once, not once for each lane: name it first (auto a = ...;) and use the name");
-    recorder.arrange(roots.data(), roots.size());
+    if (several) recorder.arrange(roots.data(), roots.size());
 }
 
 // ---- variables

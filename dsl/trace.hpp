@@ -86,9 +86,9 @@ Value choice(const Operation& what, Values arguments);
 Value convert(ir::Type to, ir::Type from, Value value, ir::FloatInfo fp);
 /// The value as one node, recorded here.
 Value committed(Value value);
-/// Puts what the leaves of an expression of several lanes read in the order of the text. A side effect among them is a
-/// diagnostic.
-void in_order(Values leaves);
+/// Puts what the leaves of an expression of several lanes read in the order of the text, if it has `several` operands.
+/// A side effect among them is a diagnostic.
+void in_order(Values leaves, bool several);
 
 // ---- variables
 

@@ -49,10 +49,10 @@ struct Unit {
     /// Weights 4 k ... 4 k + 3.
     Lanes<4> lanes(std::size_t k) const {
         const F factor = k >= 4 && scale_of_second_half ? *scale_of_second_half : scale;
-        return detail::lanes<4>([&](int lane) {
-            const F scaled = value(factor * byte_of(q[k], std::uint32_t(lane), offset));
-            return minimum ? F(value(scaled - *minimum)) : scaled;
-        });
+        return {std::in_place, [&](std::size_t lane) {
+                    const F scaled = value(factor * byte_of(q[k], std::uint32_t(lane), offset));
+                    return trace::settled((minimum ? F(value(scaled - *minimum)) : scaled).recorded());
+                }};
     }
 
     /// The sum of weight times activation. What is of whole numbers is exact.

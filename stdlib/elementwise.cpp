@@ -21,9 +21,7 @@ template <class E>
 void map(const auto& y, const u32& n, auto&& f, const auto&... x) {
     require_linear_grid();
     for_each_vec<E>(n, [&]<int N>(Width<N>, const auto& i) {
-        const auto apply = [&](const auto&... lanes) {
-            return detail::lanes<N>([&](int k) { return value(f(lanes[std::size_t(k)]...)); });
-        };
+        const auto apply = [&](const auto&... lanes) { return each_lane(f, lanes...); };
         store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(x, i)...}));
     });
 }
@@ -165,11 +163,11 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
                                with_width<T>(columns, [&]<int N>(Width<N>) {
                                    const auto length = value(columns / std::uint32_t(N));
                                    for (auto i : grid_stride(rows * length)) {
-                                       auto lanes = load_lanes<N>(x, i);
-                                       const auto more = load_lanes<N>(bias, i % length);
-                                       for (std::size_t k = 0; k < N; ++k)
-                                           lanes[k] = activate(activation, value(lanes[k] + more[k]));
-                                       store_lanes(y, i, lanes);
+                                       const auto lanes = load_lanes<N>(x, i), more = load_lanes<N>(bias, i % length);
+                                       const auto activated = [&](const F& v, const F& b) {
+                                           return activate(activation, value(v + b));
+                                       };
+                                       store_lanes(y, i, each_lane(activated, lanes, more));
                                    }
                                });
                            }))

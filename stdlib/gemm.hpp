@@ -26,11 +26,6 @@ struct GemmTile {
 
 using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
 
-/// registers[first ... first + 3] = the four values.
-void load4(auto& registers, std::uint32_t first, const auto& four) {
-    for (int lane = 0; lane < 4; ++lane) registers[first + std::uint32_t(lane)] = four[lane];
-}
-
 /// C[m×n] = A[m×k] · B[k×n], f32, row-major. m·k, k·n and m·n must be below 2^32. k = 0 gives zeros.
 template <GemmTile tile>
 GemmKernel make_gemm_tiled(const char* name) {
@@ -46,7 +41,7 @@ GemmKernel make_gemm_tiled(const char* name) {
         require_threads(threads);
         Shared<float, tile.k, tile.m> As;  // transposed
         Shared<float, tile.k, tile.n> Bs;
-        Regs<float, tile.thread_m * tile.thread_n> sum(0);
+        Regs<Regs<Vec<float, 4>, tile.thread_n / 4>, tile.thread_m> sum(0);
 
         u32 thread = thread_id().x;
         u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
@@ -67,17 +62,13 @@ GemmKernel make_gemm_tiled(const char* name) {
             }
             sync_block();
             for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
-                Regs<float, tile.thread_m> a;
-                Regs<float, tile.thread_n> b;
-                for (std::uint32_t i = 0; i < tile.thread_m; i += 4)
-                    load4(a, i, As.flat().template vec<4>(row_group + (slice * tile.m + i) / 4));
-                for (std::uint32_t j = 0; j < tile.thread_n; j += 4)
-                    load4(b, j, Bs.flat().template vec<4>(column_group + (slice * tile.n + j) / 4));
-                for (std::uint32_t i = 0; i < tile.thread_m; ++i)
-                    for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
-                        auto& s = sum[i * tile.thread_n + j];
-                        s = fma(a[i], b[j], s);
-                    }
+                Regs<Vec<float, 4>, tile.thread_m / 4> a;
+                Regs<Vec<float, 4>, tile.thread_n / 4> b;
+                for (std::uint32_t i = 0; i < tile.thread_m / 4; ++i)
+                    a[i] = As.flat().template vec<4>(row_group + slice * tile.m / 4 + i);
+                for (std::uint32_t j = 0; j < tile.thread_n / 4; ++j)
+                    b[j] = Bs.flat().template vec<4>(column_group + slice * tile.n / 4 + j);
+                for (std::uint32_t i = 0; i < tile.thread_m; ++i) sum[i] = fma(a[i / 4][i % 4], b, sum[i]);
             }
             sync_block();
         }
@@ -85,7 +76,7 @@ GemmKernel make_gemm_tiled(const char* name) {
             u32 row = first_row + row_group * 4 + i;
             for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
                 u32 column = first_column + column_group * 4 + j;
-                C.store_if((row < m) & (column < n), row * n + column, sum[i * tile.thread_n + j]);
+                C.store_if((row < m) & (column < n), row * n + column, sum[i][j / 4][j % 4]);
             }
         }
     };

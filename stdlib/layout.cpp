@@ -54,12 +54,12 @@ void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, con
     if (form == Rope::Interleaved) {
         const auto i = value(first / 2u + pair);
         const auto v = load_lanes<2>(x, i);
-        store_lanes(x, i, Lanes<2>{value(v[0] * c - v[1] * s), value(v[0] * s + v[1] * c)});
+        store_lanes(x, i, Vec<float, 2>(value(v[0] * c - v[1] * s), value(v[0] * s + v[1] * c)));
     } else {
         const auto i = value(first + pair), j = value(i + rotary / 2u);
-        const F a = load_lanes<1>(x, i)[0], b = load_lanes<1>(x, j)[0];
-        store_lanes(x, i, Lanes<1>{value(a * c - b * s)});
-        store_lanes(x, j, Lanes<1>{value(a * s + b * c)});
+        const F a = value(cast<f32>(x[i])), b = value(cast<f32>(x[j]));
+        x[i] = cast<T>(value(a * c - b * s));
+        x[j] = cast<T>(value(a * s + b * c));
     }
 }
 

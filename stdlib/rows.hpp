@@ -47,9 +47,7 @@ namespace detail {
 template <int N, class E, trace::Direction direction>
 void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const auto& i, const auto& column, auto&& f,
                   const auto&... more) {
-    const auto apply = [&](const auto&... lanes) {
-        return detail::lanes<N>([&](int k) { return value(f(v[std::size_t(k)], lanes[std::size_t(k)]...)); });
-    };
+    const auto apply = [&](const auto&... others) { return each_lane(f, v, others...); };
     store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(more, column)...}));
 }
 
@@ -79,8 +77,7 @@ public:
     void add_to(const InOut<E>& total) const {
         walk([&]<int N>(Width<N>, const auto& i, const auto&) {
             const auto v = load_lanes<N>(x_, i), more = load_lanes<N>(total, i);
-            store_lanes(total, i,
-                        detail::lanes<N>([&](int k) { return value(v[std::size_t(k)] + more[std::size_t(k)]); }));
+            store_lanes(total, i, v + more);
         });
     }
 
@@ -106,20 +103,18 @@ public:
         : first_(value(row * (columns / std::uint32_t(N)))),
           length_(value(select(active, value(columns / std::uint32_t(N)), 0u))),
           begin_(value(Group::thread() - before(first_, length_))) {
-        for (int k = 0; k < K; ++k) {
-            const auto lanes = load_lanes_if<N>(column(k) < length_, x, value(first_ + column(k)), 0.0f);
-            for (int lane = 0; lane < N; ++lane) values_[k * N + lane] = lanes[std::size_t(lane)];
-        }
+        for (int k = 0; k < K; ++k)
+            values_[k] = load_lanes_if<N>(column(k) < length_, x, value(first_ + column(k)), 0.0f);
     }
 
     Group group;
 
     void each(auto&& body) const {
-        walk([&](int k, const auto& column) { body(lanes(k), column); });
+        walk([&](int k, const auto& column) { body(value(values_[k]), column); });
     }
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&](int k, const auto& column) {
-            detail::store_mapped<N>(y, lanes(k), value(first_ + column), column, f, more...);
+            detail::store_mapped<N>(y, value(values_[k]), value(first_ + column), column, f, more...);
         });
     }
 
@@ -127,12 +122,8 @@ public:
     void add_to(const InOut<E>& total) {
         walk([&](int k, const auto& column) {
             const auto i = value(first_ + column);
-            const auto more = load_lanes<N>(total, i);
-            for (int lane = 0; lane < N; ++lane) {
-                auto& v = values_[k * N + lane];
-                v = cast<f32>(cast<E>(v + more[std::size_t(lane)]));
-            }
-            store_lanes(total, i, lanes(k));
+            values_[k] = cast<f32>(cast<E>(values_[k] + load_lanes<N>(total, i)));
+            store_lanes(total, i, values_[k]);
         });
     }
 
@@ -144,9 +135,6 @@ private:
     }
     /// Beyond the row, by far, where it is before its first.
     auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
-    Lanes<N> lanes(int k) const {
-        return detail::lanes<N>([&](int lane) { return value(values_[k * N + lane]); });
-    }
     void walk(auto&& body) const {
         for (int k = 0; k < K; ++k) {
             const auto at = column(k);
@@ -155,7 +143,7 @@ private:
     }
 
     Leaf<std::uint32_t> first_, length_, begin_;  // in vectors
-    Regs<f32, std::size_t(K* N)> values_;
+    Regs<Regs<f32, N>, K> values_;
 };
 
 /// Calls body(row) with the row of x that this thread's group works on, a KeptRow of K vectors per thread or a

@@ -52,8 +52,7 @@ public:
         end_ = min(end, whole);
         for (std::uint32_t k = 0; k < loads; ++k) {
             const auto quad = value(quad_ + k * threads);
-            const auto v = words.template load_if<4>(quad < end_, quad, 0);
-            for (std::uint32_t lane = 0; lane < 4; ++lane) words_[4 * k + lane] = v[int(lane)];
+            words_[k] = words.template load_if<4>(quad < end_, quad, 0);
         }
         const auto rest = value(whole * 8u + Group::thread());  // the pairs of bytes behind the last quad of the array
         has_rest_ = (whole < end) & (rest < bytes / 2u);
@@ -64,11 +63,8 @@ public:
     /// What was loaded, where the threads of the group can read it. They synchronise before and after.
     void put() const {
         const auto place = value(spread(Group::thread(), 16));
-        for (std::uint32_t k = 0; k < loads; ++k) {
-            const auto word = [&](std::uint32_t lane) { return value(words_[4 * k + lane]); };
-            memory_.template store_if<4>(quad_ + k * threads < end_, place + spread(k * threads, 16),
-                                         {word(0), word(1), word(2), word(3)});
-        }
+        for (std::uint32_t k = 0; k < loads; ++k)
+            memory_.store_if(quad_ + k * threads < end_, place + spread(k * threads, 16), words_[k]);
         memory_.template as<std::uint16_t>().store_if(value(has_rest_), value(rest_at_), value(rest_));
     }
 
@@ -99,7 +95,7 @@ public:
 
 private:
     Indexable<std::uint32_t, trace::Direction::ReadWrite> memory_;
-    Regs<u32, 4 * loads> words_;
+    Regs<Vec<std::uint32_t, 4>, loads> words_;
     u16 rest_;
     u32 quad_, end_;  // of the array: the first that this thread loads, and the first that nobody does
     u32 rest_at_, first_;

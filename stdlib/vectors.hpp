@@ -2,16 +2,13 @@
 // Arrays in vectors, with tails: building blocks for kernels that stream through memory.
 //
 //     for_each_vec<float>(n, [&](auto width, const auto& i) {          // each element to one thread of the grid
-//         auto lanes = load_lanes<width>(x, i);                        // elements width * i ..., as f32
-//         for (auto& v : lanes) v = value(2 * v);
-//         store_lanes(y, i, lanes);
+//         store_lanes(y, i, 2 * load_lanes<width>(x, i));              // elements width * i ..., as f32
 //     });
 //
 // The body is recorded twice: for whole vectors, and with width 1 for the elements that are left over. Arrays are
 // aligned to a vector's bytes (buffers are; say so by the contract aligned<16>).
 #pragma once
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "dsl/simt.hpp"
@@ -27,26 +24,17 @@ using Width = std::integral_constant<int, N>;
 
 /// N values in f32, whatever the type in memory.
 template <int N>
-using Lanes = std::array<Leaf<float>, N>;
-
-namespace detail {
-
-template <int N, class F>
-auto lanes(F&& f) {
-    return [&]<std::size_t... k>(std::index_sequence<k...>) { return Lanes<N>{f(int(k))...}; }
-    (std::make_index_sequence<N>{});
-}
-
-}  // namespace detail
+using Lanes = LaneValues<float, LaneShape<std::size_t(N)>>;
+/// Of one number.
+inline Lanes<1> one_lane(const Leaf<float>& v) { return IncomingLanes<float, LaneShape<1>>(v).values(); }
 
 /// Elements N * i ... N * i + N - 1.
 template <int N, class E, trace::Direction direction>
 Lanes<N> load_lanes(const Indexable<E, direction>& x, const auto& i) {
     if constexpr (N == 1) {
-        return {value(cast<f32>(x[i]))};
+        return one_lane(value(cast<f32>(x[i])));
     } else {
-        const auto v = x.template vec<N>(i);
-        return detail::lanes<N>([&](int k) { return value(cast<f32>(v[k])); });
+        return value(cast<f32>(x.template vec<N>(i)));
     }
 }
 
@@ -54,38 +42,27 @@ Lanes<N> load_lanes(const Indexable<E, direction>& x, const auto& i) {
 template <int N, class E, trace::Direction direction>
 Lanes<N> load_lanes_if(const auto& condition, const Indexable<E, direction>& x, const auto& i, float other) {
     if constexpr (N == 1) {
-        return {value(cast<f32>(x.load_if(condition, i, other)))};
+        return one_lane(value(cast<f32>(x.load_if(condition, i, other))));
     } else {
-        const auto v = x.template load_if<N>(condition, i, other);
-        return detail::lanes<N>([&](int k) { return value(cast<f32>(v[k])); });
+        return value(cast<f32>(x.template load_if<N>(condition, i, other)));
     }
 }
 
-namespace detail {
-
-template <class E, std::size_t N>
-auto vector_of(const std::array<Leaf<float>, N>& v) {
-    return [&]<std::size_t... k>(std::index_sequence<k...>) { return Vec<E, int(N)>(cast<E>(v[k])...); }
-    (std::make_index_sequence<N>{});
-}
-
-}  // namespace detail
-
 /// Each rounded to the array's type, to nearest.
-template <class E, trace::Direction direction, std::size_t N>
-void store_lanes(const Indexable<E, direction>& y, const auto& i, const std::array<Leaf<float>, N>& v) {
+template <class E, trace::Direction direction, Lanewise<float> V>
+void store_lanes(const Indexable<E, direction>& y, const auto& i, const V& v) {
+    constexpr int N = V::lane_shape::lanes;
     if constexpr (N == 1)
         y[i] = cast<E>(v[0]);
     else
-        y.template vec<int(N)>(i) = detail::vector_of<E>(v);
+        y.template vec<N>(i) = cast<E>(v);
 }
-template <class E, trace::Direction direction, std::size_t N>
-void store_lanes_if(const auto& condition, const Indexable<E, direction>& y, const auto& i,
-                    const std::array<Leaf<float>, N>& v) {
-    if constexpr (N == 1)
+template <class E, trace::Direction direction, Lanewise<float> V>
+void store_lanes_if(const auto& condition, const Indexable<E, direction>& y, const auto& i, const V& v) {
+    if constexpr (V::lane_shape::lanes == 1)
         y.store_if(condition, i, cast<E>(v[0]));
     else
-        y.template store_if<int(N)>(condition, i, detail::vector_of<E>(v));
+        y.store_if(condition, i, cast<E>(v));
 }
 
 /// Elements N * from ... of x to N * to ... of y, bit for bit.

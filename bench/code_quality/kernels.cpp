@@ -17,10 +17,7 @@ const auto saxpy = kernel("saxpy", params("x", "y", "a", "n"), [](In<float> x, I
 });
 
 const auto scale4 = kernel("scale4", params("x", "a", "n"), [](InOut<float> x, f32 a, u32 n) {
-                        for (auto i : grid_stride(n)) {
-                            auto v = x.vec<4>(i);
-                            x.vec<4>(i) = {v[0] * a, v[1] * a, v[2] * a, v[3] * a};
-                        }
+                        for (auto i : grid_stride(n)) x.vec<4>(i) *= a;
                     }).require(aligned<16>("x"));
 
 /// All threads of a block of 256 together.
@@ -184,8 +181,7 @@ const auto nbody = kernel("nbody", params("bodies", "forces", "n"),
                               auto own = bodies.vec<4>(i);
                               f32 fx = 0, fy = 0, fz = 0;
                               for (auto first : range(0u, n, 128u)) {
-                                  auto v = bodies.vec<4>(first + t);
-                                  tile.flat().vec<4>(t) = {v[0], v[1], v[2], v[3]};
+                                  tile.flat().vec<4>(t) = bodies.vec<4>(first + t);
                                   sync_block();
                                   for (auto k : range(128u)) {
                                       auto other = tile.flat().vec<4>(k);

@@ -7,10 +7,7 @@ using namespace ikat;
 namespace {
 
 const auto scale = kernel("scale", params("factor", "x", "n"), [](f32 factor, InOut<float> x, u32 n) {
-                       for (auto i : grid_stride(n / 4)) {
-                           auto v = x.vec<4>(i);
-                           x.vec<4>(i) = {factor * v[0], factor * v[1], factor * v[2], factor * v[3]};
-                       }
+                       for (auto i : grid_stride(n / 4)) x.vec<4>(i) = factor * x.vec<4>(i);
                    }).require(multiple_of<4>("n"), aligned<16>("x"));
 IKAT_EXPORT_KERNEL(scale)
 

@@ -10,20 +10,14 @@ using namespace ikat;
 
 const auto scale = kernel("scale", params("factor", "x", "n"),
                           [](f32 factor, InOut<float> x, u32 n) {
-                              for (auto i : grid_stride(n / 4)) {
-                                  auto v = x.vec<4>(i);
-                                  x.vec<4>(i) = {factor * v[0], factor * v[1], factor * v[2], factor * v[3]};
-                              }
+                              for (auto i : grid_stride(n / 4)) x.vec<4>(i) = factor * x.vec<4>(i);
                           })
                        .require(multiple_of<4>("n"), aligned<16>("x"))
                        .launch_bounds(256);
 
 const auto scale_any = kernel("scale_any", params("factor", "x", "n"),
                               [](f32 factor, InOut<float> x, u32 n) {
-                                  for (auto i : grid_stride(n / 4)) {
-                                      auto v = x.vec<4>(i);
-                                      x.vec<4>(i) = {factor * v[0], factor * v[1], factor * v[2], factor * v[3]};
-                                  }
+                                  for (auto i : grid_stride(n / 4)) x.vec<4>(i) = factor * x.vec<4>(i);
                                   u32 last = n / 4 * 4 + global_id().x;  // at most three are left
                                   if_(last < n, [&] { x[last] *= factor; });
                               })
