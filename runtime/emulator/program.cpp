@@ -16,8 +16,6 @@ namespace ikat::emulator {
 
 namespace {
 
-std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
-
 /// The bytes of an initialiser, element after element.
 class Initialiser {
 public:

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/observe/report.hpp"
 
 namespace ikat::emulator {
 
 namespace {
-
-std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
 /// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
 bool needs_branch(nvptx::Opcode opcode) {
@@ -50,22 +49,32 @@ std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Varia
 
 void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     Diagnostic diagnostic;
-    diagnostic.where = location(module_, current_ ? current_->where : kernel_.where);
+    diagnostic.where = location(module, current ? current->where : kernel.where);
     diagnostic.message = fmt::format("the emulator cannot run this instruction: {}", why);
     diagnostic.hint = hint.empty() ? "run the kernel on a CUDA device, or write it without this instruction" : hint;
-    if (current_) diagnostic.excerpt = "    " + nvptx::print(module_, *current_);
+    if (current) diagnostic.excerpt = "    " + nvptx::print(module, *current);
     throw Error(std::move(diagnostic));
 }
 
+Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, Kernel& kernel,
+                   std::uint64_t dynamic_base)
+    : module(module),
+      variables(variables),
+      kernel(kernel),
+      dynamic_base_(dynamic_base),
+      rules_(std::make_unique<Rules>(module)),
+      observers_(attach(kernel.observers)) {}
+Lowering::~Lowering() = default;
+
 // ---- bodies
 
-void Lowering::define(nvptx::Name name, const Symbol& symbol) { scopes_.back()[name] = symbol; }
+void Lowering::define(nvptx::Name name, const Symbol& symbol) { scopes.back()[name] = symbol; }
 
 const Symbol* Lowering::find(nvptx::Name name) {
-    for (std::size_t i = scopes_.size(); i-- > function_base_;)
-        if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) return &found->second;
+    for (std::size_t i = scopes.size(); i-- > function_base;)
+        if (const auto found = scopes[i].find(name); found != scopes[i].end()) return &found->second;
     if (const auto found = module_scope_.find(name); found != module_scope_.end()) return &found->second;
-    if (const auto found = variables_.variables.find(name); found != variables_.variables.end()) {
+    if (const auto found = variables.variables.find(name); found != variables.variables.end()) {
         const ModuleMemory::Variable& variable = found->second;
         return &(module_scope_[name] = {.kind = Symbol::Kind::Memory,
                                         .space = variable.space,
@@ -79,17 +88,17 @@ const Symbol* Lowering::find(nvptx::Name name) {
 
 /// .shared variables of module scope belong to the kernels that use them.
 void Lowering::module_shared(nvptx::Name name) {
-    for (const nvptx::Variable& variable : module_.variables) {
-        if (module_.text(variable.space) != ".shared") continue;
+    for (const nvptx::Variable& variable : module.variables) {
+        if (module.text(variable.space) != ".shared") continue;
         for (const auto& declarator : variable.declarators)
             if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
     }
-    if (const nvptx::Function* function = module_.find_function(module_.text(name)))
+    if (const nvptx::Function* function = module.find_function(module.text(name)))
         module_scope_[name] = {.kind = Symbol::Kind::Function, .function = function};
 }
 
 void Lowering::declare_registers(const nvptx::Variable& variable) {
-    const std::string_view text = module_.text(variable.type);
+    const std::string_view text = module.text(variable.type);
     const auto width = std::uint8_t(element_bytes(text));
     if (text != ".pred" && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not known", text));
@@ -106,38 +115,38 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
             continue;
         }
         for (std::uint32_t i = 0; i < declarator.range; ++i) {  // names that are used nowhere were never interned
-            const nvptx::Name name = module_.find(fmt::format("{}{}", module_.text(declarator.name), i));
+            const nvptx::Name name = module.find(fmt::format("{}{}", module.text(declarator.name), i));
             if (name != nvptx::no_name) define(name, new_register());
         }
     }
 }
 
 Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
-    const bool shared = module_.text(variable.space) == ".shared";
-    const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
-    const std::uint64_t alignment = variable_alignment(module_, variable);
+    const bool shared = module.text(variable.space) == ".shared";
+    const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+    const std::uint64_t alignment = variable_alignment(module, variable);
     if (shared)
         if (const auto known = shared_of_functions_.find(&declarator); known != shared_of_functions_.end())
             return known->second;
-    const bool on_stack = !shared && on_stack_;
+    const bool is_on_stack = !shared && on_stack;
     const bool dynamic = shared && !declarator.extents.empty() && declarator.extents.front() < 0;
-    Variables& all = shared ? kernel_.shared : kernel_.local;
+    Variables& all = shared ? kernel.shared : kernel.local;
     constexpr std::uint64_t most = 1 << 20, most_cells = 1 << 14;
-    if ((on_stack ? frame_used_ : all.packed) + bytes > most || all.cells > most_cells)
-        unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module_.text(variable.space),
-                                most, most_cells / 2));
+    if ((is_on_stack ? frame_used : all.packed) + bytes > most || all.cells > most_cells)
+        unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module.text(variable.space), most,
+                                most_cells / 2));
     Symbol symbol{.kind = Symbol::Kind::Memory,
                   .space = shared ? Space::Shared : Space::Local,
                   .bytes = bytes,
-                  .on_stack = on_stack};
-    if (on_stack) {
-        symbol.address = rounded_up(frame_used_, alignment);
-        frame_used_ = std::uint32_t(symbol.address + bytes);
+                  .on_stack = is_on_stack};
+    if (is_on_stack) {
+        symbol.address = rounded_up(frame_used, alignment);
+        frame_used = std::uint32_t(symbol.address + bytes);
     } else if (dynamic) {
         symbol.address = dynamic_base_;
-        kernel_.dynamic_name = module_.text(declarator.name);
+        kernel.dynamic_name = module.text(declarator.name);
     } else {
-        symbol.address = all.add(module_.text(declarator.name), bytes, alignment).address;
+        symbol.address = all.add(module.text(declarator.name), bytes, alignment).address;
     }
     if (shared) shared_of_functions_[&declarator] = symbol;
     if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));
@@ -145,11 +154,11 @@ Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Va
 }
 
 void Lowering::declare(const nvptx::Variable& variable) {
-    const std::string_view space = module_.text(variable.space);
+    const std::string_view space = module.text(variable.space);
     if (space == ".reg") return declare_registers(variable);
     if (space == ".global" || space == ".const") {
         for (const auto& declarator : variable.declarators) {
-            const ModuleMemory::Variable& placed = variables_.of_functions.at(&declarator);
+            const ModuleMemory::Variable& placed = variables.of_functions.at(&declarator);
             define(declarator.name, {.kind = Symbol::Kind::Memory,
                                      .space = placed.space,
                                      .address = placed.address,
@@ -165,7 +174,7 @@ void Lowering::declare(const nvptx::Variable& variable) {
 /// Labels are known in all of the scope they stand in.
 void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function) {
     using Kind = nvptx::Statement::Kind;
-    scopes_.emplace_back();
+    scopes.emplace_back();
     int depth = 0;
     for (std::size_t i = 0; i < statements.size() && depth >= 0; ++i) {
         if (statements[i].kind == Kind::ScopeBegin) ++depth;
@@ -174,7 +183,7 @@ void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nv
         const nvptx::Name name = nvptx::Name(statements[i].index);
         if (i + 1 < statements.size() && statements[i + 1].kind == Kind::Directive) {
             const nvptx::Directive& directive = function.body_directives[statements[i + 1].index];
-            const std::string_view kind = module_.text(directive.name);
+            const std::string_view kind = module.text(directive.name);
             if (kind == ".branchtargets") {
                 define(name, {.kind = Symbol::Kind::Table, .targets = directive.operands});
                 continue;
@@ -203,15 +212,15 @@ void Lowering::body(const nvptx::Function& function) {
             case Kind::Variable: declare(function.variables[statement.index]); break;
             case Kind::Directive: break;
             case Kind::ScopeBegin: open_scope(statements.subspan(i + 1), function); break;
-            case Kind::ScopeEnd: scopes_.pop_back(); break;
+            case Kind::ScopeEnd: scopes.pop_back(); break;
         }
     }
-    scopes_.pop_back();
+    scopes.pop_back();
 }
 
 void Lowering::instruction(const nvptx::Instruction& instruction) {
-    current_ = &instruction;
-    first_ = true;
+    current = &instruction;
+    first = true;
     if (instruction.guard == nvptx::no_name || instruction.opcode == nvptx::Opcode::Bra)
         return instruction_body(instruction);
 
@@ -222,7 +231,7 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
         const std::uint32_t behind = new_label();
         branch_to(behind, guard, !instruction.guard_negated);
         instruction_body(instruction);
-        current_ = &instruction;
+        current = &instruction;
         place_label(behind);
         return;
     }
@@ -236,48 +245,48 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
 }
 
 void Lowering::instruction_body(const nvptx::Instruction& instruction) {
-    Form form(module_, instruction);
+    Modifiers modifiers(module, instruction);
+    const Rule rule = rules_->find(instruction);
+    if (!rule) unsupported(fmt::format("opcode '{}'", module.text(instruction.spelling)));
     // A call that is inlined brings other instructions in between.
     const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
-    note_offsets(module_.operands(instruction.operands));
-    const Rule rule = Lowering::rule(instruction.opcode);
-    if (!rule) unsupported(fmt::format("opcode '{}'", module_.text(instruction.spelling)));
+    note_offsets(module.operands(instruction.operands));
     try {
-        (this->*rule)(form, module_.operands(instruction.operands));
+        rule(*this, modifiers, module.operands(instruction.operands));
     } catch (const MissingOperand&) {
         unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
     }
-    if (!form.left().empty()) unsupported(fmt::format("modifier '{}'", form.left()));
+    if (!modifiers.left().empty()) unsupported(fmt::format("modifier '{}'", modifiers.left()));
     if (!unused_offsets_.empty())
         unsupported(fmt::format("the offset of '{}' is in a place that has none",
-                                nvptx::print(module_, *unused_offsets_.front())),
+                                nvptx::print(module, *unused_offsets_.front())),
                     "add it in an instruction of its own");
     unused_offsets_ = outer;
-    if (first_) emit(nothing, 0, 0, {});  // so that it is counted
+    if (first) emit(nothing, 0, 0, {});  // so that it is counted
 }
 
 void Lowering::run(const nvptx::Function& entry) {
-    scopes_.emplace_back();
+    scopes.emplace_back();
     std::size_t offset = 0;
     for (const nvptx::Variable& variable : entry.parameters) {
         const auto& declarator = variable.declarators.front();
-        const std::uint64_t bytes = variable_bytes(module_, variable, declarator);
-        offset = rounded_up(offset, variable_alignment(module_, variable));
+        const std::uint64_t bytes = variable_bytes(module, variable, declarator);
+        offset = rounded_up(offset, variable_alignment(module, variable));
         define(declarator.name,
                {.kind = Symbol::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
-        kernel_.parameters.push_back(
-            {std::string(module_.text(declarator.name)), std::string(module_.text(variable.type)), offset, bytes});
+        kernel.parameters.push_back(
+            {std::string(module.text(declarator.name)), std::string(module.text(variable.type)), offset, bytes});
         offset += bytes;
     }
-    kernel_.parameter_bytes = offset;
-    return_label_ = ~0u;
-    callers_.push_back(&entry);
+    kernel.parameter_bytes = offset;
+    return_label = ~0u;
+    callers.push_back(&entry);
     body(entry);
-    current_ = nullptr;
+    current = nullptr;
     Micro& end = emit(end_lanes, 0, 0, {});  // a body may end without ret
     end.flow = Flow::End;
     end.counts = true;
-    lower_functions();
+    lower_functions(*this);
 }
 
 }  // namespace ikat::emulator

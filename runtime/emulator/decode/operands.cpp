@@ -1,72 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modifiers, values and operands of the instruction that is being lowered; see lowering.hpp.
+// Values and operands of the instruction that is being lowered; see lowering.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "codegen/ptx/table/special_registers.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 
 namespace ikat::emulator {
-
-std::optional<Type> type_of(std::string_view modifier) {
-    static const std::unordered_map<std::string_view, Type> types = {
-        {".u8", Type::U8},        {".b8", Type::U8},       {".s8", Type::I8},         {".u16", Type::U16},
-        {".b16", Type::U16},      {".s16", Type::I16},     {".u32", Type::U32},       {".b32", Type::U32},
-        {".s32", Type::I32},      {".u64", Type::U64},     {".b64", Type::U64},       {".s64", Type::I64},
-        {".f16", Type::F16},      {".f32", Type::F32},     {".f64", Type::F64},       {".pred", Type::Pred},
-        {".bf16", Type::BF16},    {".f16x2", Type::F16x2}, {".bf16x2", Type::BF16x2}, {".e4m3x2", Type::E4M3x2},
-        {".e5m2x2", Type::E5M2x2}};
-    const auto found = types.find(modifier);
-    if (found == types.end()) return {};
-    return found->second;
-}
-
-Form::Form(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    for (const nvptx::Name name : module.modifiers(instruction.modifiers)) rest_.push_back(module.text(name));
-}
-
-bool Form::take(std::string_view modifier) {
-    const auto found = std::find(rest_.begin(), rest_.end(), modifier);
-    if (found == rest_.end()) return false;
-    rest_.erase(found);
-    return true;
-}
-
-bool Form::has(std::string_view modifier) const {
-    return std::find(rest_.begin(), rest_.end(), modifier) != rest_.end();
-}
-
-std::string_view Form::take_any(std::initializer_list<std::string_view> modifiers) {
-    for (const std::string_view modifier : modifiers)
-        if (take(modifier)) return modifier;
-    return {};
-}
-
-std::optional<Type> Form::take_type() {
-    for (const std::string_view modifier : rest_)
-        if (const auto type = type_of(modifier)) {
-            take(modifier);
-            return type;
-        }
-    return {};
-}
-
-Rounding Form::take_rounding() {
-    if (take(".rz")) return Rounding::Zero;
-    if (take(".rm")) return Rounding::Down;
-    if (take(".rp")) return Rounding::Up;
-    take(".rn");
-    return Rounding::Nearest;
-}
-
-void Form::take_cache_hints() {
-    take_any({".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt"});
-    std::erase_if(rest_, [](std::string_view modifier) {
-        return modifier.starts_with(".L1::") || modifier.starts_with(".L2::") || modifier.starts_with(".level::");
-    });
-}
 
 Value Lowering::new_value(std::uint8_t slot, std::uint8_t width) {
     values.push_back({.slot = slot, .width = width});
@@ -104,14 +45,14 @@ Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, 
     Micro micro{.run = handler, .fields = fields, .reads = reads, .writes = writes};
     for (const Observer& observer : observers_)
         if (observer.op) observer.op(*this, micro);
-    micro.first = std::exchange(first_, false);
+    micro.first = std::exchange(first, false);
     put(micro);
     return micros.back();
 }
 
 void Lowering::put(Micro micro) {
     micro.partial = guarded_;
-    micro.instruction = current_;
+    micro.instruction = current;
     micros.push_back(micro);
 }
 
@@ -127,9 +68,9 @@ void Lowering::apply(Handler handler, Value d, std::initializer_list<Value> sour
 }
 
 void Lowering::count_here() {
-    const bool first = std::exchange(first_, false);
+    const bool is_first = std::exchange(first, false);
     emit(count_run, 0, 0, {}).counts = true;
-    first_ = first;
+    first = is_first;
 }
 
 void Lowering::jump_to(std::uint32_t label) {
@@ -148,61 +89,6 @@ void Lowering::branch_to(std::uint32_t label, Value predicate, bool unless, bool
 }
 
 // ---- operands
-
-std::optional<Special> Lowering::special_register(const nvptx::Operand& operand) const {
-    using Kind = Special::Kind;
-    static const std::unordered_map<std::string_view, Special> names = {
-        {"%laneid", {Kind::LaneId}},
-        {"%warpid", {Kind::WarpId}},
-        {"%nwarpid", {Kind::NwarpId}},
-        {"%lanemask_eq", {Kind::Lanemask, Special::Eq}},
-        {"%lanemask_lt", {Kind::Lanemask, Special::Lt}},
-        {"%lanemask_le", {Kind::Lanemask, Special::Le}},
-        {"%lanemask_gt", {Kind::Lanemask, Special::Gt}},
-        {"%lanemask_ge", {Kind::Lanemask, Special::Ge}},
-        {"%smid", {Kind::SmId}},
-        {"%nsmid", {Kind::NsmId}},
-        {"%gridid", {Kind::GridId}},
-        {"%dynamic_smem_size", {Kind::DynamicSharedBytes}},
-        {"%total_smem_size", {Kind::TotalSharedBytes}},
-        {"%aggr_smem_size", {Kind::AllSharedBytes}},
-        {"%reserved_smem_offset_begin", {Kind::ReservedShared, Special::Begin}},
-        {"%reserved_smem_offset_end", {Kind::ReservedShared, Special::End}},
-        {"%reserved_smem_offset_cap", {Kind::ReservedShared, Special::Bytes}},
-        {"%reserved_smem_offset_0", {Kind::ReservedShared, Special::Begin}},
-        {"%reserved_smem_offset_1", {Kind::ReservedShared, Special::Second}},
-        {"%envreg1", {Kind::GridWorkspace, 1}},
-        {"%envreg2", {Kind::GridWorkspace, 0}},
-        {"%current_graph_exec", {Kind::Zero}},  // the launch is in no graph
-        {"%cluster_ctarank", {Kind::Zero}},
-        {"%cluster_nctarank", {Kind::One}}};
-    static const std::unordered_map<std::string_view, Kind> vectors = {{"%tid", Kind::Tid},
-                                                                       {"%ntid", Kind::Ntid},
-                                                                       {"%ctaid", Kind::Ctaid},
-                                                                       {"%nctaid", Kind::Nctaid},
-                                                                       {"%clusterid", Kind::Ctaid},
-                                                                       {"%nclusterid", Kind::Nctaid},
-                                                                       {"%cluster_ctaid", Kind::Zero},
-                                                                       {"%cluster_nctaid", Kind::One}};
-    if (operand.kind != nvptx::Operand::Kind::Symbol) return {};
-    const std::string_view name = module_.text(operand.name);
-    if (const auto found = names.find(name); found != names.end()) return found->second;
-    const bool is_foreign = name.starts_with("%envreg") || name.starts_with("%pm");  // the driver's, a profiler's
-    if (is_foreign && nvptx::find_special_register(name)) return Special{Kind::Zero};
-    const auto found = vectors.find(name);
-    if (found == vectors.end()) return {};
-    const std::string_view axis = module_.text(operand.suffix);
-    if (axis == ".w") return Special{Kind::Zero};
-    if (axis.size() != 2 || axis[1] < 'x' || axis[1] > 'z') return {};
-    const bool constant = found->second == Kind::Zero || found->second == Kind::One;
-    return Special{found->second, constant ? std::uint8_t(0) : std::uint8_t(axis[1] - 'x')};
-}
-
-bool Lowering::is_clock(const nvptx::Operand& operand) const {
-    const std::string_view name = module_.text(operand.name);
-    return name == "%clock" || name == "%clock64" || name == "%clock_hi" || name == "%globaltimer" ||
-           name == "%globaltimer_lo" || name == "%globaltimer_hi";
-}
 
 std::uint64_t Lowering::literal(const nvptx::Operand& operand, Type type) const {
     using Kind = nvptx::Operand::Kind;
@@ -243,7 +129,7 @@ Value Lowering::resized(Value value, std::uint8_t slot) {
 Value Lowering::predicate(const nvptx::Operand& operand) {
     if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
     const bool is_name = operand.kind == nvptx::Operand::Kind::Symbol;
-    if (is_name && module_.text(operand.name) == "%is_explicit_cluster") return constant(operand.negated ? ~0u : 0, 0);
+    if (is_name && module.text(operand.name) == "%is_explicit_cluster") return constant(operand.negated ? ~0u : 0, 0);
     const Symbol* const symbol = is_name ? find(operand.name) : nullptr;
     if (!symbol || symbol->kind != Symbol::Kind::Register || values[index(symbol->value)].slot != 0)
         unsupported("a predicate register is needed here");
@@ -257,7 +143,7 @@ Value Lowering::predicate(const nvptx::Operand& operand) {
 void Lowering::note_offsets(Operands operands) {
     for (const nvptx::Operand& operand : operands) {
         if (operand.has_offset) unused_offsets_.push_back(&operand);
-        if (operand.children.count) note_offsets(module_.operands(operand.children));
+        if (operand.children.count) note_offsets(module.operands(operand.children));
     }
 }
 
@@ -272,37 +158,34 @@ Value Lowering::source(const nvptx::Operand& operand, Type type) {
     if (symbol && symbol->kind == Symbol::Kind::Memory) {
         use_offset(operand);
         if (!symbol->on_stack) return constant(symbol->address + operand.value, slot);
-        return resized(with_offset(stack_pointer_, std::int64_t(symbol->address + operand.value)), slot);
+        return resized(with_offset(stack_pointer, std::int64_t(symbol->address + operand.value)), slot);
     }
-    const Value value = plain_source(operand, type);
+    const Value value = plain_source(operand, symbol, type);
     if (!operand.has_offset || ir::is_float(type)) return resized(value, slot);
     use_offset(operand);
     return resized(with_offset(value, std::int64_t(operand.value)), slot);
 }
 
 /// Registers and what stands for one, in a slot of its own size.
-Value Lowering::plain_source(const nvptx::Operand& operand, Type type) {
+Value Lowering::plain_source(const nvptx::Operand& operand, const Symbol* symbol, Type type) {
     const std::uint8_t slot = slot_of(type);
-    if (const auto known = special_register(operand)) return special(*known);
-    if (is_clock(operand)) {
+    if (symbol && symbol->kind == Symbol::Kind::Register && !symbol->is_pair && operand.suffix == nvptx::no_name &&
+        !operand.minus && !operand.negated)
+        return symbol->value;
+    if (const auto known = special_register(module, operand)) return special(*known);
+    if (is_clock(module, operand)) {
         const Value clock = temporary(8);
         apply(read_clock, clock, {});
-        return module_.text(operand.name).ends_with("_hi") ? constant(0, slot) : clock;
+        return module.text(operand.name).ends_with("_hi") ? constant(0, slot) : clock;
     }
-    if (module_.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
-    const Symbol* const symbol = find(operand.name);
-    if (!symbol) unsupported(fmt::format("'{}' is not declared", module_.text(operand.name)), "declare it with .reg");
-    if (symbol->kind == Symbol::Kind::Function) {
-        if (operand.has_offset) unsupported("an address inside a function means nothing");
-        return constant(function_address(number_of(*symbol->function)), slot);
-    }
-    if (symbol->kind != Symbol::Kind::Register || symbol->is_pair || operand.suffix != nvptx::no_name ||
-        operand.minus || operand.negated)
-        unsupported("an operand of this kind is not known here");
-    return symbol->value;
+    if (module.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
+    if (!symbol) unsupported(fmt::format("'{}' is not declared", module.text(operand.name)), "declare it with .reg");
+    if (symbol->kind != Symbol::Kind::Function) unsupported("an operand of this kind is not known here");
+    if (operand.has_offset) unsupported("an address inside a function means nothing");
+    return constant(function_address(number_of(*symbol->function)), slot);
 }
 
-Lowering::Result Lowering::result(const nvptx::Operand& operand, Type type) {
+Result Lowering::result(const nvptx::Operand& operand, Type type) {
     const std::uint8_t slot = slot_of(type);
     if (operand.kind == nvptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
     const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
@@ -329,6 +212,61 @@ void Lowering::finish(const Result& result) {
                         : ir::info(result.type).bytes == 2 ? Type::U16
                                                            : Type::U32;
     apply(select_convert(wide, narrow, {}, false), result.to, {result.at});
+}
+
+Value Lowering::with_offset(Value base, std::int64_t offset) {
+    const ValueInfo info = values[index(base)];
+    const std::uint8_t slot = info.slot;
+    if (info.kind == ValueInfo::Kind::Constant) return constant(info.bits + std::uint64_t(offset), slot);
+    const Value to = new_value(slot, info.width);
+    apply(select_integer(Operation::Add, slot == 8 ? Type::U64 : Type::U32), to,
+          {base, constant(std::uint64_t(offset), slot)});
+    return to;
+}
+
+AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
+    using Kind = nvptx::Operand::Kind;
+    if (operand.kind != Kind::Address) unsupported("an address is needed here");
+    const Operands parts = module.operands(operand.children);
+    if (parts.size() != 1) unsupported("an address of several parts is not known here");
+    const std::uint8_t slot = space == Space::Shared ? 4 : 8;
+    if (parts[0].kind == Kind::Integer) return {constant(parts[0].value, slot), 0, space};
+    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as symbol+offset");
+    if (parts[0].kind != Kind::Symbol) unsupported("an address of this kind is not known here");
+    const Symbol* const symbol = find(parts[0].name);
+    if (!symbol) unsupported(fmt::format("'{}' is not declared", module.text(parts[0].name)));
+    const auto offset = std::int64_t(parts[0].value);
+    use_offset(parts[0]);
+    if (symbol->kind == Symbol::Kind::Memory) {
+        const std::uint64_t at = symbol->address + std::uint64_t(offset);
+        if (space == Space::Param && symbol->space == Space::Local) space = Space::Local;  // a parameter of a .func
+        if (symbol->on_stack) {
+            if (space == Space::Local) return {stack_pointer, std::int32_t(at), space};
+            return {with_offset(stack_pointer, std::int64_t(at + window_address(Space::Local))), 0, space};
+        }
+        if (space == Space::Generic) {
+            const std::uint64_t window = symbol->space == Space::Global ? 0 : window_address(symbol->space);
+            return {constant(at + window, 8), 0, space};
+        }
+        const bool fixed = space == Space::Param && symbol->space == Space::Param;
+        return {constant(at, space == Space::Shared ? 4 : 8), fixed ? std::int32_t(at) : 0, space, fixed};
+    }
+    if (symbol->kind != Symbol::Kind::Register) unsupported("an address of this kind is not known here");
+    Value base = symbol->value;
+    if (values[index(base)].slot == 0 || (values[index(base)].slot == 4 && space == Space::Global))
+        unsupported("a 64-bit register is needed for this address");
+    if (space != Space::Shared) base = resized(base, 8);
+    if (offset == std::int32_t(offset)) return {base, std::int32_t(offset), space};
+    return {with_offset(base, offset), 0, space};
+}
+
+/// Before the access itself.
+void Lowering::tell_observers(const AddressOperand& at, MemoryAccess access) {
+    if (at.space != Space::Global && at.space != Space::Generic) return;
+    access.base = at.base;
+    access.offset = at.offset;
+    for (const Observer& observer : observers_)
+        if (observer.access) observer.access(*this, access);
 }
 
 }  // namespace ikat::emulator

@@ -3,10 +3,6 @@
 
 namespace ikat::emulator {
 
-namespace {
-std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
-}  // namespace
-
 NamedRange& Variables::add(std::string_view name, std::uint64_t bytes, std::uint64_t alignment) {
     packed = rounded_up(packed, alignment);
     ranges.push_back({std::string(name), next_address(), bytes, host_bytes});

@@ -17,6 +17,8 @@
 
 namespace ikat::emulator {
 
+constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
 struct NamedRange {
     std::string name;
     std::uint64_t address = 0, bytes = 0;

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic: which handler an instruction is, and what PTX spells in modifiers.
+#include "codegen/ir/op/op.hpp"
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "runtime/emulator/ops/scalar.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// d = handler of the operands behind the first.
+void apply_to_sources(Lowering& code, Handler handler, std::size_t count, Value d, Type type, Operands operands) {
+    const Operands from = operands.from(1);
+    if (from.size() > count) code.unsupported("this number of operands is not known here");
+    switch (count) {
+        case 1: return code.apply(handler, d, {code.source(from[0], type)});
+        case 2: return code.apply(handler, d, {code.source(from[0], type), code.source(from[1], type)});
+        default:
+            return code.apply(handler, d,
+                              {code.source(from[0], type), code.source(from[1], type), code.source(from[2], type)});
+    }
+}
+
+/// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 compute from upper words to upper words.
+void coarse_reciprocal(Lowering& code, Scalar scalar, Operands operands) {
+    const Result d = code.result(operands[0], Type::F64);
+    code.apply(select_scalar(scalar), d.at, {code.source(operands[1], Type::F64)});
+    code.finish(d);
+}
+
+void float_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Modifiers& modifiers,
+                     Operands operands) {
+    const bool is_coarse = type == Type::F64 && modifiers.has(".approx") && modifiers.take(".ftz");
+    if (is_coarse && modifiers.take(".approx"))
+        return coarse_reciprocal(
+            code, operation == Operation::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot, operands);
+    modifiers.take_any({".approx", ".full"});
+    const bool ftz = modifiers.take(".ftz"), saturate = modifiers.take(".sat"), relu = modifiers.take(".relu");
+    const Rounding rounding = modifiers.take_rounding();
+    const Result d = code.result(operands[0], type);
+    const Handler handler = select_float(operation, type, ftz, rounding);
+    apply_to_sources(code, handler, sources, d.at, type, operands);
+    if (saturate) code.apply(select_float(Operation::Saturate, type, false, Rounding::Nearest), d.at, {d.at});
+    if (relu) code.apply(select_float(Operation::Relu, type, false, Rounding::Nearest), d.at, {d.at});
+    code.finish(d);
+}
+
+void computation(Lowering& code, Operation operation, std::size_t sources, Modifiers& modifiers, Operands operands) {
+    const auto type = modifiers.take_type();
+    if (!type) code.unsupported("it has no type the emulator knows");
+    if (ir::is_float(*type)) return float_operation(code, operation, sources, *type, modifiers, operands);
+    integer_operation(code, operation, sources, *type, operands);
+}
+
+/// d = operation of the sources, of one type.
+template <Operation O, std::size_t Sources = 2>
+void simple(Lowering& code, Modifiers& modifiers, Operands operands) {
+    computation(code, O, Sources, modifiers, operands);
+}
+
+/// add.sat.s32 and sub.sat.s32: computed in 64 bits, then clamped.
+template <Operation O>
+void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".sat");
+    modifiers.take(".s32");
+    const Result d = code.result(operands[0], Type::I32);
+    const Value a = code.temporary(8), b = code.temporary(8), sum = code.temporary(8);
+    const Handler widen = select_convert(Type::I64, Type::I32, {}, false);
+    code.apply(widen, a, {code.source(operands[1], Type::I32)});
+    code.apply(widen, b, {code.source(operands[2], Type::I32)});
+    code.apply(select_integer(O, Type::I64), sum, {a, b});
+    code.apply(select_convert(Type::I32, Type::I64, {}, true), d.at, {sum}, SaturateResult);
+    code.finish(d);
+}
+
+/// mul.lo, mad.hi and those of floats.
+template <Operation Low, Operation High, std::size_t Sources>
+void product(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool high = modifiers.take(".hi");
+    if (!high) modifiers.take(".lo");
+    computation(code, high ? High : Low, Sources, modifiers, operands);
+}
+
+Type widened(Type type) {
+    switch (type) {
+        case Type::I16: return Type::I32;
+        case Type::U16: return Type::U32;
+        case Type::I32: return Type::I64;
+        default: return Type::U64;
+    }
+}
+
+void wide_product(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".wide");
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], widened(type));
+    code.apply(select_integer(Operation::MulWide, type), d.at,
+               {code.source(operands[1], type), code.source(operands[2], type)});
+    code.finish(d);
+}
+
+void wide_product_and_sum(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".wide");
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], widened(type));
+    code.apply(
+        select_integer(Operation::MadWide, type), d.at,
+        {code.source(operands[1], type), code.source(operands[2], type), code.source(operands[3], widened(type))});
+    code.finish(d);
+}
+
+/// mad.hi.sat.s32 and mad24.hi.sat.s32, whose factors have so many bits.
+template <std::uint32_t Bits>
+void saturating_product(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".hi");
+    modifiers.take(".sat");
+    modifiers.take_type();
+    on_words(code, Scalar::ProductHighSaturated, operands, Bits);
+}
+
+template <Operation Low, Operation High, std::size_t Sources>
+void product24(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Operation operation = modifiers.take_any({".lo", ".hi"}) == ".hi" ? High : Low;
+    integer_operation(code, operation, Sources, modifiers.take_type().value_or(Type::Pred), operands);
+}
+
+template <Operation Plain, Operation Nan>
+void minmax(Lowering& code, Modifiers& modifiers, Operands operands) {
+    computation(code, modifiers.take(".NaN") ? Nan : Plain, 2, modifiers, operands);
+}
+
+/// min.relu.s32
+template <Operation O>
+void minmax_relu(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".relu");
+    computation(code, O, 2, modifiers, operands);
+    const Result d = code.result(operands[0], Type::I32);
+    code.apply(select_integer(Operation::Max, Type::I32), d.at, {d.at, code.constant(0, 4)});
+}
+
+struct Magnitudes {
+    bool sign = false, magnitude = false, ftz = false;  // .xorsign, .abs, .ftz
+};
+
+/// The least of numbers of one type, or of their magnitudes; `sign` gives it the sign of all signs together.
+Value least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const Value> numbers) {
+    const std::uint32_t top = 1u << (ir::bits(type) - 1);
+    const auto word = [&](Operation of, Value a, Value b) {
+        const Value to = code.temporary(4);
+        code.apply(select_integer(of, Type::U32), to, {a, b});
+        return to;
+    };
+    Value least{}, signs{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const Value part = how.magnitude ? word(Operation::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
+        if (how.sign) signs = i == 0 ? numbers[i] : word(Operation::Xor, signs, numbers[i]);
+        const Value both = i == 0 ? part : code.temporary(4);
+        if (i > 0) code.apply(select_float(operation, type, how.ftz, {}), both, {least, part});
+        least = both;
+    }
+    if (!how.sign) return least;
+    const Value number = code.temporary(0), negative = word(Operation::And, signs, code.constant(top, 4));
+    code.apply(select_compare(Comparison::Num, type, false), number, {least, least});
+    const Value with_sign = word(Operation::Or, least, negative), chosen = code.temporary(4);
+    code.apply(select_choose(4), chosen, {with_sign, least, number});
+    return chosen;
+}
+
+/// min.xorsign.abs.f32, min.abs.f32 and those of three operands; of packed numbers lane by lane.
+template <Operation Plain, Operation Nan>
+void of_magnitudes(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Operation operation = modifiers.take(".NaN") ? Nan : Plain;
+    const Magnitudes how{
+        .sign = modifiers.take(".xorsign"), .magnitude = modifiers.take(".abs"), .ftz = modifiers.take(".ftz")};
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    if (!ir::is_float(type) || type == Type::F64 || operands.size() < 3 || operands.size() > 4)
+        code.unsupported("this form is known on floats of 16 and 32 bits");
+    const Result d = code.result(operands[0], type);
+    std::vector<Value> numbers;
+    for (std::size_t i = 1; i < operands.size(); ++i) numbers.push_back(code.source(operands[i], type));
+    if (!is_packed(type)) {
+        code.apply(select_move(4, 4), d.at, {least_magnitude(code, operation, type, how, numbers)});
+        return code.finish(d);
+    }
+    const auto of_lane = [&](unsigned number) {
+        std::vector<Value> lanes;
+        for (Value packed : numbers) lanes.push_back(lane_of(code, packed, type, number));
+        return least_magnitude(code, operation, lane(type), how, lanes);
+    };
+    const Value low = of_lane(0), high = of_lane(1);
+    code.apply(select_pack(4), d.at, {low, high});
+    code.finish(d);
+}
+
+void dot_product(Lowering& code, Operation operation, std::uint32_t form_bits, Modifiers& modifiers,
+                 Operands operands) {
+    const Type a = modifiers.take_type().value_or(Type::Pred), b = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(
+        select_integer(operation, Type::U32), d.at,
+        {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
+        form_bits | (a == Type::I32 ? DotSignedA : 0) | (b == Type::I32 ? DotSignedB : 0));
+    code.finish(d);
+}
+void dp4a(Lowering& code, Modifiers& modifiers, Operands operands) {
+    dot_product(code, Operation::Dp4a, 0, modifiers, operands);
+}
+void dp2a(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool high = modifiers.take_any({".lo", ".hi"}) == ".hi";
+    dot_product(code, Operation::Dp2a, high ? DotHigh : 0, modifiers, operands);
+}
+
+void testp(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::string_view test =
+        modifiers.take_any({".finite", ".infinite", ".number", ".notanumber", ".normal", ".subnormal"});
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    if (test.empty() || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not known");
+    const Result d = code.result(operands[0], Type::Pred);
+    const auto mode = std::uint32_t(*ir::mode_named(ir::Op::TestFloat, test.substr(1)));
+    code.apply(select_test(type, mode), d.at, {code.source(operands[1], type)});
+    code.finish(d);
+}
+
+constexpr RuleRow arithmetic_rows[] = {
+    {"add", simple<Operation::Add>},
+    {"add", "sat s32", saturating<Operation::Add>},
+    {"sub", simple<Operation::Sub>},
+    {"sub", "sat s32", saturating<Operation::Sub>},
+    {"mul", product<Operation::Mul, Operation::MulHi, 2>},
+    {"mul", "wide", wide_product},
+    {"mad", product<Operation::Fma, Operation::MadHi, 3>},
+    {"mad", "wide", wide_product_and_sum},
+    {"mad", "hi sat", saturating_product<32>},
+    {"mul24", product24<Operation::Mul24, Operation::Mul24Hi, 2>},
+    {"mad24", product24<Operation::Mad24, Operation::Mad24Hi, 3>},
+    {"mad24", "hi sat", saturating_product<16>},
+    {"fma", simple<Operation::Fma, 3>},
+    {"div", simple<Operation::Div>},
+    {"rem", simple<Operation::Rem>},
+    {"sad", simple<Operation::Sad, 3>},
+    {"neg", simple<Operation::Neg, 1>},
+    {"abs", simple<Operation::Abs, 1>},
+    {"min", minmax<Operation::Min, Operation::MinNan>},
+    {"min", "abs", of_magnitudes<Operation::Min, Operation::MinNan>},
+    {"min", "relu s32", minmax_relu<Operation::Min>},
+    {"max", minmax<Operation::Max, Operation::MaxNan>},
+    {"max", "abs", of_magnitudes<Operation::Max, Operation::MaxNan>},
+    {"max", "relu s32", minmax_relu<Operation::Max>},
+    {"sqrt", simple<Operation::Sqrt, 1>},
+    {"rsqrt", simple<Operation::Rsqrt, 1>},
+    {"rcp", simple<Operation::Rcp, 1>},
+    {"ex2", simple<Operation::Exp2, 1>},
+    {"lg2", simple<Operation::Log2, 1>},
+    {"sin", simple<Operation::Sin, 1>},
+    {"cos", simple<Operation::Cos, 1>},
+    {"tanh", simple<Operation::Tanh, 1>},
+    {"copysign", simple<Operation::Copysign>},
+    {"dp4a", dp4a},
+    {"dp2a", dp2a},
+    {"testp", testp},
+};
+
+}  // namespace
+
+void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands) {
+    const bool counts_bits = operation == Operation::Popc || operation == Operation::Clz;
+    const Result d = code.result(operands[0], counts_bits ? Type::U32 : type);
+    const Handler handler = select_integer(operation, type);
+    apply_to_sources(code, handler, sources, d.at, type, operands);
+    code.finish(d);
+}
+
+constinit const Family arithmetic_family{arithmetic_rows};
+
+}  // namespace ikat::emulator

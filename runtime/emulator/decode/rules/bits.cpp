@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logic, shifts, and bits that are counted, moved and permuted.
+#include "codegen/ir/op/op.hpp"
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "runtime/emulator/ops/scalar.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+template <Operation O, std::size_t Sources = 2>
+void bits(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const auto type = modifiers.take_type();
+    if (!type) code.unsupported("it has no type the emulator knows");
+    integer_operation(code, O, Sources, *type, operands);
+}
+
+/// Of numbers or of predicates.
+template <Operation O, Handler OnPredicates, std::size_t Sources = 2>
+void logic(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const auto type = modifiers.take_type();
+    if (!type || ir::is_float(*type)) code.unsupported("it has no type the emulator knows");
+    if (*type != Type::Pred) return integer_operation(code, O, Sources, *type, operands);
+    const Result d = code.result(operands[0], Type::Pred);
+    if constexpr (Sources == 1)
+        code.apply(OnPredicates, d.at, {code.predicate(operands[1])});
+    else
+        code.apply(OnPredicates, d.at, {code.predicate(operands[1]), code.predicate(operands[2])});
+}
+
+void cnot(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    const std::uint8_t slot = slot_of(type);
+    const Value zero = code.temporary(0);
+    code.apply(select_compare(Comparison::Eq, type, false), zero,
+               {code.source(operands[1], type), code.constant(0, slot)});
+    code.apply(select_choose(slot), d.at, {code.constant(1, slot), code.constant(0, slot), zero});
+    code.finish(d);
+}
+
+template <Operation O>
+void shift(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    code.apply(select_integer(O, type), d.at, {code.source(operands[1], type), code.source(operands[2], Type::U32)});
+    code.finish(d);
+}
+
+void shift_pair(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Operation operation = modifiers.take(".l") ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
+    modifiers.take(".r");
+    Value amount = code.source(operands[3], Type::U32);
+    if (modifiers.take(".wrap")) {
+        const Value masked = code.temporary(4);
+        code.apply(select_integer(Operation::And, Type::U32), masked, {amount, code.constant(31, 4)});
+        amount = masked;
+    }
+    modifiers.take(".clamp");
+    modifiers.take_type();
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(select_integer(operation, Type::U32), d.at,
+               {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), amount});
+    code.finish(d);
+}
+
+void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Operation operation = modifiers.take(".shiftamt") ? Operation::BfindShift : Operation::Bfind;
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(select_integer(operation, type), d.at, {code.source(operands[1], type)});
+    code.finish(d);
+}
+
+void bfe(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    code.apply(
+        select_integer(Operation::Bfe, type), d.at,
+        {code.source(operands[1], type), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)});
+    code.finish(d);
+}
+
+void bfi(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    const Value a = code.source(operands[1], type), b = code.source(operands[2], type);
+    const Value position = code.source(operands[3], Type::U32), length = code.source(operands[4], Type::U32);
+    code.emit(select_integer(Operation::Bfi, type), D, A | B | C | X,
+              {index(d.at), index(a), index(b), index(position), index(length)});
+    code.finish(d);
+}
+
+void bmsk(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    if (!modifiers.take(".clamp") && modifiers.take(".wrap")) return on_words(code, Scalar::MaskWrapped, operands);
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(select_integer(Operation::Bmsk, Type::U32), d.at,
+               {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32)});
+    code.finish(d);
+}
+
+void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    if (operands.size() != 5 || operands[4].kind != nvptx::Operand::Kind::Integer)
+        code.unsupported("only the form with a literal table is known");
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(
+        select_integer(Operation::Lop3, Type::U32), d.at,
+        {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
+        std::uint32_t(operands[4].value) & 255);
+    code.finish(d);
+}
+
+/// lop3.or.b32 d|p, a, b, c, table, q:   p = (d != 0) or q
+void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const Operands targets = operands[0].kind == nvptx::Operand::Kind::Pair
+                                 ? Operands(code.module.operands(operands[0].children))
+                                 : operands;
+    const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
+    if (operands[4].kind != nvptx::Operand::Kind::Integer)
+        code.unsupported("only the form with a literal table is known");
+    code.apply(
+        select_integer(Operation::Lop3, Type::U32), d.at,
+        {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
+        std::uint32_t(operands[4].value) & 255);
+    const Value some = code.temporary(0);
+    code.apply(select_compare(Comparison::Ne, Type::U32, false), some, {d.at, code.constant(0, 4)});
+    code.apply(combine == ".or"    ? predicate_or
+               : combine == ".xor" ? predicate_xor
+                                   : predicate_and,
+               p.at, {some, code.predicate(operands[5])});
+    modifiers.take_type();
+    code.finish(d);
+}
+
+void prmt(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    const std::string_view mode = modifiers.take_any({".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"});
+    const auto number = mode.empty() ? 0 : *ir::mode_named(ir::Op::PermuteBytes, mode.substr(1));
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(select_permute(std::uint32_t(number)), d.at,
+               {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32),
+                code.source(operands[3], Type::U32)});
+    code.finish(d);
+}
+
+constexpr RuleRow bits_rows[] = {
+    {"and", logic<Operation::And, predicate_and>},
+    {"or", logic<Operation::Or, predicate_or>},
+    {"xor", logic<Operation::Xor, predicate_xor>},
+    {"not", logic<Operation::Not, predicate_not, 1>},
+    {"cnot", cnot},
+    {"shl", shift<Operation::Shl>},
+    {"shr", shift<Operation::Shr>},
+    {"shf", shift_pair},
+    {"popc", bits<Operation::Popc, 1>},
+    {"clz", bits<Operation::Clz, 1>},
+    {"brev", bits<Operation::Brev, 1>},
+    {"bfind", bfind},
+    {"bfe", bfe},
+    {"bfi", bfi},
+    {"bmsk", bmsk},
+    {"lop3", lop3},
+    {"lop3", "or", lop3_with_predicate},
+    {"prmt", prmt},
+};
+
+}  // namespace
+
+constinit const Family bits_family{bits_rows};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls. A function is inlined where it is called by its name, and its .param variables are then local memory of the
+// caller. A recursion, a call through a register and what would make the kernel too large are calls at run time: the
+// function is lowered once, its results, parameters and variables lie in a frame on the thread's stack:
+//
+//     stack pointer → | results, parameters | its variables | alloca ... | the frame of the function it calls
+//
+// and the registers that the caller needs afterwards are kept aside (ops/call.cpp), since both use the same slots.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/emulator/decode/rules/calls.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::size_t largest_inlined = 50'000;  // micro-ops of a kernel above which nothing more is inlined
+constexpr std::size_t deepest_inlined = 32;
+constexpr std::uint32_t slot_alignment = 16;
+
+}  // namespace
+
+/// Each in a slot of its own alignment, so that caller and callee agree on places even where only sizes are known.
+Signature signature_of(const nvptx::Module& module, const nvptx::Function& function) {
+    Signature signature;
+    const auto place = [&](const nvptx::Variable& variable, std::vector<Signature::Slot>& slots) {
+        constexpr std::uint64_t most = 1 << 16;
+        const std::uint64_t bytes = variable_bytes(module, variable, variable.declarators.front());
+        if (bytes > most) throw Error(fmt::format("a parameter of over {} bytes", most), "pass large data by pointer");
+        slots.push_back({signature.bytes, std::max(1u, std::uint32_t(bytes))});
+        signature.bytes += std::uint32_t(rounded_up(slots.back().bytes, slot_alignment));
+    };
+    for (const nvptx::Variable& variable : function.results) place(variable, signature.results);
+    for (const nvptx::Variable& variable : function.parameters) place(variable, signature.parameters);
+    return signature;
+}
+
+// ---- places
+
+const Symbol* variable_of(Lowering& code, const nvptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+    const bool in_memory = symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local;
+    return in_memory ? symbol : nullptr;
+}
+
+Place place_of(Lowering& code, const Symbol& symbol) {
+    return {symbol.on_stack ? code.stack_pointer : code.constant(0, 8), symbol.address};
+}
+
+void load_local(Lowering& code, Value d, unsigned bytes, Place from) {
+    code.emit(select_load(Space::Local, 8, bytes, 1), D, A,
+              {index(d), index(from.base), 0, 0, std::uint32_t(from.offset)})
+        .apart = true;
+}
+
+void store_local(Lowering& code, Value from, unsigned bytes, Place to) {
+    code.emit(select_store(Space::Local, 8, bytes, 1), 0, A | D,
+              {index(from), index(to.base), 0, 0, std::uint32_t(to.offset)});
+}
+
+Value argument(Lowering& code, const nvptx::Operand& operand) {
+    const Symbol* const symbol = variable_of(code, operand);
+    if (!symbol) return code.source(operand, Type::U64);
+    const Value to = code.temporary(8);
+    load_local(code, to, 8, place_of(code, *symbol));
+    return to;
+}
+
+namespace {
+
+void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
+    for (std::uint64_t at = 0; at < bytes;) {
+        unsigned size = 8;
+        while (size > bytes - at || (from.offset + at) % size || (to.offset + at) % size) size /= 2;
+        const Value word = code.temporary(size == 8 ? 8 : 4);
+        load_local(code, word, size, {from.base, from.offset + at});
+        store_local(code, word, size, {to.base, to.offset + at});
+        at += size;
+    }
+}
+
+// ---- inlined
+
+/// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
+/// variable of its own; .reg is a register of its own.
+Symbol formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
+    const auto& declarator = variable.declarators.front();
+    if (code.module.text(variable.space) == ".reg") {
+        const auto width = std::uint8_t(element_bytes(code.module.text(variable.type)));
+        return {.value = code.new_value(code.module.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
+    }
+    if (const Symbol* const symbol = variable_of(code, actual)) return *symbol;
+    return code.declare_memory(variable, declarator);
+}
+
+/// Copies between an actual that is a register or literal and the formal it was given.
+void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Symbol& formal,
+                   bool back) {
+    const Symbol* const symbol = variable_of(code, actual);
+    const bool formal_in_memory = formal.kind == Symbol::Kind::Memory;
+    if (symbol && formal_in_memory) return;
+    const Type type = type_of(code.module.text(variable.type)).value_or(Type::U64);
+    const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
+    if (back) {  // formal → actual
+        if (symbol) return store_local(code, formal.value, bytes, place_of(code, *symbol));
+        const Result d = code.result(actual, type);
+        if (formal_in_memory)
+            load_local(code, d.at, bytes, place_of(code, formal));
+        else
+            code.apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, d.at,
+                       {formal.value});
+        return code.finish(d);
+    }
+    if (symbol) return load_local(code, formal.value, bytes, place_of(code, *symbol));
+    const Value from = code.source(actual, type);
+    if (formal_in_memory)
+        store_local(code, from, bytes, place_of(code, formal));
+    else
+        code.apply(slot_of(type) ? select_move(slot_of(type), slot_of(type)) : predicate_move, formal.value, {from});
+}
+
+/// The callee's body in place of the call.
+void inline_function(Lowering& code, const nvptx::Function& callee, Operands results, Operands arguments) {
+    const nvptx::Instruction* const call_instruction = code.current;
+    Lowering::Scope formals;
+    std::vector<Symbol> bound_results;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const Symbol symbol = formal(code, callee.parameters[i], arguments[i]);
+        copy_argument(code, callee.parameters[i], arguments[i], symbol, false);
+        formals[callee.parameters[i].declarators.front().name] = symbol;
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        bound_results.push_back(formal(code, callee.results[i], results[i]));
+        formals[callee.results[i].declarators.front().name] = bound_results.back();
+    }
+    const std::size_t base = std::exchange(code.function_base, code.scopes.size());
+    const std::uint32_t behind = code.new_label(), outer_return = std::exchange(code.return_label, behind);
+    code.scopes.push_back(std::move(formals));
+    code.callers.push_back(&callee);
+    code.body(callee);
+    code.callers.pop_back();
+    code.scopes.pop_back();
+    code.return_label = outer_return;
+    code.function_base = base;
+    code.place_label(behind);
+    code.current = call_instruction;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        copy_argument(code, callee.results[i], results[i], bound_results[i], true);
+}
+
+// ---- called
+
+/// Its code is lowered behind the kernel.
+void need(Lowering& code, const nvptx::Function& function) {
+    const std::uint32_t number = code.number_of(function);
+    for (const Lowering::Root& root : code.roots)
+        if (root.function == number) return;
+    code.roots.push_back({number, code.new_label()});
+}
+
+void need_functions_in(Lowering& code, nvptx::Span operands) {
+    for (const nvptx::Operand& operand : code.module.operands(operands)) {
+        if (operand.children.count) need_functions_in(code, operand.children);
+        if (operand.kind != nvptx::Operand::Kind::Symbol) continue;
+        const nvptx::Function* const function = code.module.find_function(code.module.text(operand.name));
+        if (function && function->has_body && !function->is_entry) need(code, *function);
+    }
+}
+
+/// Every function whose address is taken somewhere may be what a register holds.
+void need_functions_with_addresses(Lowering& code) {
+    for (const nvptx::Variable& variable : code.module.variables)
+        for (const auto& declarator : variable.declarators) need_functions_in(code, declarator.initialiser);
+    for (const nvptx::Function& function : code.module.functions) {
+        for (const nvptx::Instruction& each : function.instructions)
+            if (each.opcode == nvptx::Opcode::Mov) need_functions_in(code, each.operands);
+        for (const nvptx::Directive& each : function.body_directives)
+            if (code.module.text(each.name) == ".calltargets") need_functions_in(code, each.operands);
+    }
+}
+
+Signature signature_of_call(Lowering& code, const nvptx::Operand& prototype) {
+    const Symbol* const symbol = code.find(prototype.name);
+    if (!symbol || symbol->kind != Symbol::Kind::Prototype)
+        code.unsupported("its .callprototype or .calltargets is not in reach");
+    if (code.module.text(symbol->directive->name) == ".calltargets") {
+        const nvptx::Operand& first = Operands(code.module.operands(symbol->directive->operands))[0];
+        const nvptx::Function* const function = code.module.find_function(code.module.text(first.name));
+        if (!function) code.unsupported("a call target is no function of this module");
+        return signature_of(code.module, *function);
+    }
+    try {  // "(.param .b32 _) _ (.param .b64 _);" is the head of a function
+        const nvptx::Module head =
+            nvptx::parse(".version 8.0\n.target sm_80\n.address_size 64\n.func " + symbol->directive->raw, "prototype");
+        if (!head.functions.empty()) return signature_of(head, head.functions.front());
+    } catch (const Error&) {}
+    code.unsupported("its .callprototype cannot be read");
+}
+
+void call_at(Lowering& code, Value target, std::uint32_t function, const Signature& signature, Operands results,
+             Operands arguments) {
+    if (results.size() != signature.results.size() || arguments.size() != signature.parameters.size())
+        code.unsupported("the function has another number of parameters");
+    const auto type_for = [](std::uint32_t bytes) {
+        return bytes >= 8 ? Type::U64 : bytes == 4 ? Type::U32 : bytes == 2 ? Type::U16 : Type::U8;
+    };
+    const Value frame = code.temporary(8);
+    code.emit(push_frame, D, 0, {index(frame), 0, 0, 0, signature.bytes});
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto [offset, bytes] = signature.parameters[i];
+        if (const Symbol* const symbol = variable_of(code, arguments[i]))
+            copy_local(code, place_of(code, *symbol), {frame, offset}, std::min<std::uint64_t>(bytes, symbol->bytes));
+        else
+            store_local(code, code.source(arguments[i], type_for(bytes)), ir::info(type_for(bytes)).bytes,
+                        {frame, offset});
+    }
+    Micro& call = code.emit(call_lanes, 0, A, {0, index(target), signature.bytes, function});
+    call.flow = Flow::Call;
+    call.counts = true;
+    code.emit(restore_lanes, 0, 0, {});
+    const Value returned = code.temporary(8);
+    code.emit(read_frame, D, 0, {index(returned)});
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        const auto [offset, bytes] = signature.results[i];
+        if (const Symbol* const symbol = variable_of(code, results[i])) {
+            copy_local(code, {returned, offset}, place_of(code, *symbol),
+                       std::min<std::uint64_t>(bytes, symbol->bytes));
+            continue;
+        }
+        const Result d = code.result(results[i], type_for(bytes));
+        load_local(code, d.at, ir::info(type_for(bytes)).bytes, {returned, offset});
+        code.finish(d);
+    }
+    code.emit(pop_frame, 0, 0, {});
+}
+
+void call_through(Lowering& code, const nvptx::Operand& target, Operands results, Operands arguments,
+                  const nvptx::Operand& prototype) {
+    const Signature signature = signature_of_call(code, prototype);
+    need_functions_with_addresses(code);
+    call_at(code, code.source(target, Type::U64), ~0u, signature, results, arguments);
+}
+
+void call_out_of_line(Lowering& code, const nvptx::Function& callee, Operands results, Operands arguments) {
+    need(code, callee);
+    call_at(code, code.constant(0, 8), code.number_of(callee), signature_of(code.module, callee), results, arguments);
+}
+
+void lower_function(Lowering& code, const nvptx::Function& function, std::uint32_t label) {
+    const Signature signature = signature_of(code.module, function);
+    code.frame_used = signature.bytes;
+    code.on_stack = true;
+    code.stack_pointer = code.new_value(8, 8);
+    code.return_label = code.new_label();
+    code.scopes.resize(1);
+    code.function_base = code.scopes.size();
+    code.callers.assign(1, &function);
+
+    code.place_label(label);
+    code.emit(enter_frame, D, 0, {index(code.stack_pointer)});
+    const std::size_t entered = code.micros.size() - 1;
+    std::vector<std::pair<Value, Signature::Slot>> results_in_registers;
+    Lowering::Scope formals;
+    const auto bind = [&](const nvptx::Variable& variable, Signature::Slot slot, bool is_result) {
+        const nvptx::Name name = variable.declarators.front().name;
+        Symbol symbol{.kind = Symbol::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
+        symbol.on_stack = true;
+        if (code.module.text(variable.space) == ".reg") {
+            if (code.module.text(variable.type) == ".pred") code.unsupported("a predicate as a parameter is not known");
+            symbol = formal(code, variable, {});
+            if (is_result)
+                results_in_registers.emplace_back(symbol.value, slot);
+            else
+                load_local(code, symbol.value, slot.bytes, {code.stack_pointer, slot.offset});
+        }
+        formals[name] = symbol;
+    };
+    for (std::size_t i = 0; i < function.results.size(); ++i) bind(function.results[i], signature.results[i], true);
+    for (std::size_t i = 0; i < function.parameters.size(); ++i)
+        bind(function.parameters[i], signature.parameters[i], false);
+    code.scopes.push_back(std::move(formals));
+    code.body(function);
+    code.current = nullptr;
+    code.place_label(code.return_label);
+    for (const auto& [value, slot] : results_in_registers)
+        store_local(code, value, slot.bytes, {code.stack_pointer, slot.offset});
+    Micro& end = code.emit(return_lanes, 0, 0, {});
+    end.flow = Flow::End;
+    end.counts = true;
+    code.micros[entered].fields[4] = std::uint32_t(rounded_up(code.frame_used, slot_alignment));
+}
+
+void call(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".uni");
+    using Kind = nvptx::Operand::Kind;
+    Operands results, arguments;
+    std::size_t at = 0;
+    if (operands[at].kind == Kind::List) results = code.module.operands(operands[at++].children);
+    const nvptx::Operand& target = operands[at++];
+    if (at < operands.size() && operands[at].kind == Kind::List)
+        arguments = code.module.operands(operands[at++].children);
+    const std::string_view name = code.module.text(target.name);
+    const Symbol* const symbol = target.kind == Kind::Symbol ? code.find(target.name) : nullptr;
+    if (symbol && symbol->kind == Symbol::Kind::Register)
+        return call_through(code, target, results, arguments, operands[at]);
+    const bool is_defined = symbol && symbol->kind == Symbol::Kind::Function && symbol->function->has_body;
+    if (!is_defined && call_system(code, name, results, arguments)) return;
+    if (!symbol || symbol->kind != Symbol::Kind::Function)
+        code.unsupported(fmt::format("'{}' is no function", name), "declare it before the call");
+    if (!is_defined)
+        code.unsupported(fmt::format("'{}' has no body in this module", name),
+                         "give its definition in the same module");
+    const nvptx::Function& callee = *symbol->function;
+    if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
+        code.unsupported(fmt::format("'{}' has another number of parameters", name));
+    if (code.first) code.emit(nothing, 0, 0, {});
+    const bool calls_itself = std::find(code.callers.begin(), code.callers.end(), &callee) != code.callers.end();
+    if (calls_itself || code.callers.size() > deepest_inlined || code.micros.size() > largest_inlined)
+        return call_out_of_line(code, callee, results, arguments);
+    inline_function(code, callee, results, arguments);
+}
+
+// ---- alloca
+
+void allocate(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Type type = modifiers.take_type().value_or(Type::U64);
+    std::uint32_t alignment = type == Type::U32 ? 4 : 8;
+    if (operands.size() > 2) alignment = std::uint32_t(operands[2].value);
+    if (alignment == 0 || alignment > 1024 || (alignment & (alignment - 1)))
+        code.unsupported("the alignment of alloca is no power of two");
+    const Result d = code.result(operands[0], Type::U64);
+    code.emit(allocate_on_stack, D, A, {index(d.at), index(code.source(operands[1], Type::U64)), 0, 0, alignment})
+        .apart = true;
+    code.finish(d);
+}
+
+void stacksave(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    const Result d = code.result(operands[0], Type::U64);
+    code.emit(save_stack, D, 0, {index(d.at)});
+    code.finish(d);
+}
+
+void stackrestore(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    code.emit(restore_stack, 0, A, {0, index(code.source(operands[0], Type::U64))});
+}
+
+constexpr RuleRow call_rows[] = {
+    {"call", call},
+    {"alloca", allocate},
+    {"stacksave", stacksave},
+    {"stackrestore", stackrestore},
+};
+
+}  // namespace
+
+void lower_functions(Lowering& code) {
+    for (std::size_t i = 0; i < code.roots.size(); ++i) {  // lowering one may need others
+        const Lowering::Root root = code.roots[i];
+        lower_function(code, code.module.functions[root.function], root.label);
+    }
+}
+
+constinit const Family call_family{call_rows};
+
+}  // namespace ikat::emulator

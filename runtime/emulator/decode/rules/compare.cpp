@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons, and choices by them.
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::pair<std::string_view, Comparison> comparisons[] = {
+    {".eq", Comparison::Eq},   {".ne", Comparison::Ne},   {".lt", Comparison::Lt},   {".le", Comparison::Le},
+    {".gt", Comparison::Gt},   {".ge", Comparison::Ge},   {".lo", Comparison::Lt},   {".ls", Comparison::Le},
+    {".hi", Comparison::Gt},   {".hs", Comparison::Ge},   {".equ", Comparison::Equ}, {".neu", Comparison::Neu},
+    {".ltu", Comparison::Ltu}, {".leu", Comparison::Leu}, {".gtu", Comparison::Gtu}, {".geu", Comparison::Geu},
+    {".num", Comparison::Num}, {".nan", Comparison::Nan}};
+
+Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
+    if (!comparison) code.unsupported("it has no comparison the emulator knows");
+    return *comparison;
+}
+
+Value compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Comparison> comparison,
+               const nvptx::Operand& a, const nvptx::Operand& b) {
+    const Value to = code.temporary(0);
+    code.apply(select_compare(known(code, comparison), type, modifiers.take(".ftz")), to,
+               {code.source(a, type), code.source(b, type)});
+    return to;
+}
+
+/// p combined with the predicate operand, if the form has one.
+Value combined(Lowering& code, std::string_view combine, Value p, Operands operands) {
+    if (combine.empty()) return p;
+    const Value both = code.temporary(0);
+    code.apply(combine == ".or"    ? predicate_or
+               : combine == ".xor" ? predicate_xor
+                                   : predicate_and,
+               both, {p, code.predicate(operands[3])});
+    return both;
+}
+
+/// The comparison of each lane of packed operands.
+std::array<Value, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type type,
+                                    std::optional<Comparison> comparison, Operands operands) {
+    const bool ftz = modifiers.take(".ftz");
+    const Value a = code.source(operands[1], type), b = code.source(operands[2], type);
+    std::array<Value, 2> out{code.temporary(0), code.temporary(0)};
+    for (unsigned k = 0; k < 2; ++k)
+        code.apply(select_compare(known(code, comparison), lane(type), ftz), out[k],
+                   {lane_of(code, a, type, k), lane_of(code, b, type, k)});
+    return out;
+}
+
+/// setp.lt.and.s32 p|q, a, b, c:   p = (a < b) and c,   q = !(a < b) and c
+/// setp.lt.and.f16x2:              p and q are those of the lower and the upper lane
+void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::optional<Comparison> comparison = modifiers.take_named(comparisons);
+    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const auto type = modifiers.take_type();
+    if (!type) code.unsupported("it has no type the emulator knows");
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
+    const Result p = code.result(targets[0], Type::Pred);
+    if (combine.empty() && !pair && !is_packed(*type)) {
+        const Value a = code.source(operands[1], *type), b = code.source(operands[2], *type);
+        return code.apply(select_compare(known(code, comparison), *type, modifiers.take(".ftz")), p.at, {a, b});
+    }
+    std::array<Value, 2> holds;
+    if (is_packed(*type)) {
+        if (!pair) code.unsupported("it gives a predicate for each lane: p|q");
+        holds = compared_lanes(code, modifiers, *type, comparison, operands);
+    } else {
+        holds = {compared(code, modifiers, *type, comparison, operands[1], operands[2]), code.temporary(0)};
+        code.apply(predicate_not, holds[1], {holds[0]});
+    }
+    // the predicate that they are combined with may be one of the results
+    const Value first = combined(code, combine, holds[0], operands),
+                second = combined(code, combine, holds[1], operands);
+    if (pair) code.apply(predicate_move, code.result(targets[1], Type::Pred).at, {second});
+    code.apply(predicate_move, p.at, {first});
+}
+
+void set(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::optional<Comparison> comparison = modifiers.take_named(comparisons);
+    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const Type to = modifiers.take_type().value_or(Type::Pred), type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], to);
+    const Type each = lane(to);
+    const std::uint64_t yes = each == Type::F32    ? 0x3f800000
+                              : each == Type::F16  ? half(1.0).bits
+                              : each == Type::BF16 ? bfloat16(1.0).bits
+                              : is_packed(type)    ? 0xffff
+                                                   : ~0u;
+    const auto chosen = [&](Value holds, Value to) {
+        code.apply(select_choose(4), to,
+                   {code.constant(yes, 4), code.constant(0, 4), combined(code, combine, holds, operands)});
+        return to;
+    };
+    if (is_packed(type)) {
+        const auto holds = compared_lanes(code, modifiers, type, comparison, operands);
+        const Value low = chosen(holds[0], code.temporary(4)), high = chosen(holds[1], code.temporary(4));
+        code.apply(select_pack(4), d.at, {low, high});
+    } else {
+        chosen(compared(code, modifiers, type, comparison, operands[1], operands[2]), d.at);
+    }
+    code.finish(d);
+}
+
+void selp(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const auto type = modifiers.take_type();
+    if (!type) code.unsupported("it has no type the emulator knows");
+    const Result d = code.result(operands[0], *type);
+    const Value a = code.source(operands[1], *type), b = code.source(operands[2], *type),
+                c = code.predicate(operands[3]);
+    code.apply(*type == Type::Pred ? predicate_select : select_choose(slot_of(*type)), d.at, {a, b, c});
+    code.finish(d);
+}
+
+void slct(Lowering& code, Modifiers& modifiers, Operands operands) {  // c >= 0 ? a : b
+    const Type type = modifiers.take_type().value_or(Type::Pred), by = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    const Value p = code.temporary(0);
+    code.apply(select_compare(Comparison::Ge, by, modifiers.take(".ftz")), p,
+               {code.source(operands[3], by), code.constant(0, slot_of(by))});
+    code.apply(select_choose(slot_of(type)), d.at, {code.source(operands[1], type), code.source(operands[2], type), p});
+    code.finish(d);
+}
+
+constexpr RuleRow compare_rows[] = {
+    {"setp", setp},
+    {"set", set},
+    {"selp", selp},
+    {"slct", slct},
+};
+
+}  // namespace
+
+constinit const Family compare_family{compare_rows};
+
+}  // namespace ikat::emulator

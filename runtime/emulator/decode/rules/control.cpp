@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branches and barriers.
+#include <fmt/format.h>
+
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool uniform = modifiers.take(".uni");
+    const Symbol* const target = code.find(operands[0].name);
+    if (!target || target->kind != Symbol::Kind::Label)
+        code.unsupported(fmt::format("label '{}' is not in reach", code.module.text(operands[0].name)));
+    const std::uint32_t label = target->label;
+    if (code.current->guard == nvptx::no_name) return code.jump_to(label);
+    nvptx::Operand guard{.kind = nvptx::Operand::Kind::Symbol};
+    guard.name = code.current->guard;
+    code.branch_to(label, code.predicate(guard), code.current->guard_negated, uniform);
+}
+
+void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".idx");
+    modifiers.take(".uni");
+    const Symbol* const table = code.find(operands[1].name);
+    if (!table || table->kind != Symbol::Kind::Table) code.unsupported("its .branchtargets list is not in reach");
+    const Operands targets = code.module.operands(table->targets);
+    const Value selector = code.source(operands[0], Type::U32);
+    Micro& micro = code.emit(branch_table, 0, A, {0, index(selector)});
+    micro.flow = Flow::Table;
+    micro.counts = true;
+    micro.label = std::uint32_t(code.table_labels.size());
+    micro.targets = std::uint32_t(targets.size());
+    for (const nvptx::Operand& target : targets) {
+        const Symbol* const symbol = code.find(target.name);
+        if (!symbol || symbol->kind != Symbol::Kind::Label) code.unsupported("a branch target is not in reach");
+        code.table_labels.push_back(symbol->label);
+    }
+}
+
+void end_thread(Lowering& code, Modifiers&, Operands) {
+    Micro& micro = code.emit(end_lanes, 0, 0, {});
+    micro.flow = Flow::End;
+    micro.counts = true;
+}
+
+void ret(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".uni");
+    if (code.return_label == ~0u) return end_thread(code, modifiers, operands);
+    code.jump_to(code.return_label);
+}
+
+void stop(Lowering& code, Modifiers&, Operands) { code.emit(trap, 0, 0, {}); }
+
+void nanosleep(Lowering& code, Modifiers& modifiers, Operands) {
+    modifiers.take_type();
+    code.emit(give_way, 0, 0, {});
+}
+
+// ---- barriers
+
+void sync_warp(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".warp");
+    modifiers.take(".sync");
+    code.count_here();
+    code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))});
+}
+
+void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".cta");
+    const bool stem_is_bar = code.current->opcode == nvptx::Opcode::Bar;
+    std::uint32_t bits = modifiers.take(".aligned") || stem_is_bar ? BarrierAligned : 0;
+    if (modifiers.take(".arrive")) bits |= BarrierArrive;
+    Result d;
+    std::size_t at = 0;
+    if (modifiers.take(".red")) {
+        bits |= BarrierReduce;
+        bits |= modifiers.take(".popc")  ? BarrierPopc
+                : modifiers.take(".and") ? BarrierAnd
+                : modifiers.take(".or")  ? BarrierOr
+                                         : 0;
+        const auto type = modifiers.take_type();
+        d = code.result(operands[at++], type.value_or(Type::U32));
+    } else {
+        modifiers.take(".sync");
+    }
+    const Value id = code.source(operands[at++], Type::U32);
+    const std::size_t left = operands.size() - at - (bits & BarrierReduce ? 1 : 0);
+    Value threads = id, p = id;
+    if (left == 1) {
+        threads = code.source(operands[at++], Type::U32);
+        bits |= BarrierCounted;
+    }
+    if (bits & BarrierReduce) p = code.predicate(operands[at]);
+    code.count_here();
+    std::uint8_t reads = A | B, writes = 0;
+    if (bits & BarrierReduce) reads |= C, writes |= D;
+    code.emit(barrier, writes, reads,
+              {bits & BarrierReduce ? index(d.at) : 0, index(id), index(threads), bits & BarrierReduce ? index(p) : 0,
+               bits})
+        .apart = true;
+    if (bits & BarrierReduce) code.finish(d);
+}
+
+constexpr RuleRow control_rows[] = {
+    {"bra", bra},     {"brx", brx},
+    {"ret", ret},     {"exit", end_thread},
+    {"trap", stop},   {"nanosleep", nanosleep},
+    {"bar", bar},     {"bar", "warp", sync_warp},
+    {"barrier", bar},
+};
+
+}  // namespace
+
+constinit const Family control_family{control_rows};
+
+}  // namespace ikat::emulator

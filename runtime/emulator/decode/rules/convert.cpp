@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions from number to number.
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+/// Lane 0 or 1 of a packed value, in the low bits.
+Value lane_of(Lowering& code, Value packed, Type type, unsigned number) {
+    const unsigned bits = unsigned(ir::bits(lane(type)));
+    Value at = packed;
+    if (number) {
+        at = code.temporary(4);
+        code.apply(select_integer(Operation::Shr, Type::U32), at, {packed, code.constant(bits, 4)});
+    }
+    const Value field = code.temporary(4);
+    code.apply(select_integer(Operation::And, Type::U32), field, {at, code.constant((1u << bits) - 1, 4)});
+    return field;
+}
+
+/// Lanes of `type`, in the low bits of their registers, as one packed value.
+void join_lanes(Lowering& code, Type type, Value d, Value low, Value high) {
+    if (ir::bits(type) == 32) return code.apply(select_pack(4), d, {low, high});
+    const Value shifted = code.temporary(4);
+    code.apply(select_integer(Operation::Shl, Type::U32), shifted, {high, code.constant(8, 4)});
+    code.apply(select_integer(Operation::Or, Type::U32), d, {low, shifted});
+}
+
+namespace {
+
+Rounding integral_rounding(std::string_view name) {
+    return name == ".rzi"   ? Rounding::Zero
+           : name == ".rmi" ? Rounding::Down
+           : name == ".rpi" ? Rounding::Up
+                            : Rounding::Nearest;
+}
+
+/// cvt.rn.f16x2.f32 d, a, b: a above b. cvt.rn.f16x2.e4m3x2 d, a: lane by lane.
+void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint32_t how, Operands operands) {
+    const Result d = code.result(operands[0], to);
+    const Value high = code.temporary(4), low = code.temporary(4);
+    const bool special = how > 3;
+    const Handler convert = select_convert(lane(to), lane(from), rounding, special);
+    if (is_packed(from)) {
+        const Value packed = code.source(operands[1], from);
+        code.apply(convert, high, {lane_of(code, packed, from, 1)}, how);
+        code.apply(convert, low, {lane_of(code, packed, from, 0)}, how);
+    } else {
+        code.apply(convert, high, {code.source(operands[1], from)}, how);
+        code.apply(convert, low, {code.source(operands[2], from)}, how);
+    }
+    join_lanes(code, to, d.at, low, high);
+    code.finish(d);
+}
+
+void cvt(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::string_view integral = modifiers.take_any({".rni", ".rzi", ".rmi", ".rpi"});
+    const Rounding rounding = integral.empty() ? modifiers.take_rounding() : integral_rounding(integral);
+    const bool ftz = modifiers.take(".ftz"), saturate = modifiers.take(".sat");
+    const bool relu = modifiers.take(".relu"), finite = modifiers.take(".satfinite");
+    const auto to = modifiers.take_type(), from = modifiers.take_type();
+    if (!to || !from) code.unsupported("it has no types the emulator knows");
+    const std::uint32_t limits = (relu ? ReluResult : 0) | (finite ? FiniteResult : 0);
+    if (is_packed(*to)) return cvt_packed(code, *to, *from, rounding, std::uint32_t(rounding) | limits, operands);
+    const Result d = code.result(operands[0], *to);
+    const bool to_integral = !integral.empty() && ir::is_float(*to) && ir::is_float(*from);
+    const std::uint32_t how = std::uint32_t(rounding) | (to_integral ? RoundToIntegral : 0) |
+                              (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0) | limits;
+    code.apply(select_convert(*to, *from, rounding, how > 3), d.at, {code.source(operands[1], *from)}, how);
+    code.finish(d);
+}
+
+constexpr RuleRow convert_rows[] = {
+    {"cvt", cvt},
+};
+
+}  // namespace
+
+constinit const Family convert_family{convert_rows};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads, stores, atomics and fences.
+#include <fmt/format.h>
+
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+/// The two halves of a register of 128 bits.
+std::vector<Value> double_words(Lowering& code, const nvptx::Operand& operand) {
+    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+    if (!symbol || !symbol->is_pair) code.unsupported("a register of 128 bits is needed here");
+    return {symbol->value, symbol->high};
+}
+
+namespace {
+
+/// What ld and st say in modifiers.
+struct Access {
+    AddressOperand at{};
+    Type type{};
+    unsigned count = 1;  // elements
+    bool before = false, after = false;
+    bool cached = true;
+};
+
+/// Orders stronger than relaxed become fences: on the host, around an access that is otherwise plain.
+void take_order(Modifiers& modifiers, bool& before, bool& after) {
+    modifiers.take_any({".cta", ".cluster", ".gpu", ".sys"});
+    before = after = false;
+    const bool plain = !modifiers.take_any({".volatile", ".weak", ".mmio"}).empty();
+    if (modifiers.take(".relaxed") || plain) return;
+    if (modifiers.take(".acquire")) after = true;
+    if (modifiers.take(".release")) before = true;
+    if (modifiers.take(".acq_rel")) before = after = true;
+}
+
+Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
+    Access access;
+    for (const char* past :
+         {".volatile", ".relaxed", ".acquire", ".release", ".mmio", ".cg", ".cv", ".wt", ".L1::no_allocate"})
+        if (modifiers.has(past)) access.cached = false;
+    take_order(modifiers, access.before, access.after);
+    access.at = code.address(operand, modifiers.take_space());
+    modifiers.take_cache_hints();
+    modifiers.take(".nc");
+    modifiers.take(".unified");
+    const std::string_view vector = modifiers.take_any({".v2", ".v4", ".v8"});
+    if (!vector.empty()) access.count = unsigned(vector[2] - '0');
+    if (modifiers.take(".b128")) {
+        if (access.count > 1) code.unsupported("vectors of .b128 are not known");
+        access.type = Type::U64;
+        access.count = 2;
+        return access;
+    }
+    const auto type = modifiers.take_type();
+    if (!type || *type == Type::Pred) code.unsupported("it has no type the emulator knows");
+    access.type = *type;
+    return access;
+}
+
+/// Accesses of more than four elements or 16 bytes are made in parts of 16 bytes, their alignment checked before.
+template <class F>
+void in_parts(Lowering& code, const Access& access, std::span<const Value> elements, F f) {
+    const unsigned bytes = ir::info(access.type).bytes, at_once = std::min(4u, 16 / bytes);
+    Access part = access;
+    if (elements.size() > at_once) {
+        const std::uint8_t slot = code.values[index(access.at.base)].slot;
+        part.at.base = code.temporary(slot);  // a load may overwrite its own address
+        code.apply(select_move(slot, slot), part.at.base, {access.at.base});
+        code.emit(check_alignment, 0, A,
+                  {0, index(part.at.base), unsigned(elements.size()) * bytes, slot, std::uint32_t(part.at.offset),
+                   std::uint32_t(part.at.space)});
+    }
+    for (std::size_t i = 0; i < elements.size(); i += at_once) {
+        const std::span<const Value> now = elements.subspan(i, std::min<std::size_t>(at_once, elements.size() - i));
+        std::array<std::uint32_t, 6> fields{};
+        constexpr unsigned element_fields[4] = {0, 2, 3, 5};
+        std::uint8_t used = 0;
+        for (std::size_t k = 0; k < now.size(); ++k) {
+            fields[element_fields[k]] = index(now[k]);
+            used |= std::uint8_t(1 << element_fields[k]);
+        }
+        fields[1] = index(part.at.base);
+        fields[4] = std::uint32_t(part.at.offset + std::int32_t(i * bytes));
+        f(part.at, bytes, unsigned(now.size()), fields, used);
+    }
+}
+
+void load_elements(Lowering& code, const Access& access, std::span<const Value> elements) {
+    const unsigned bytes = ir::info(access.type).bytes;
+    if (access.at.fixed) {
+        const auto end = std::uint64_t(access.at.offset) + bytes * elements.size();
+        if (access.at.offset < 0 || end > code.kernel.parameter_bytes)
+            code.unsupported("it reads outside of the kernel's parameters", "check the offset against the .param list");
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            code.emit(select_load_parameter(bytes), D, 0,
+                      {index(elements[i]), 0, 0, 0, std::uint32_t(access.at.offset) + std::uint32_t(i) * bytes});
+        return;
+    }
+    code.tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()), .cached = access.cached});
+    in_parts(
+        code, access, elements,
+        [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+            code.emit(select_load(at.space, code.values[index(at.base)].slot, size, count), used, A, fields).apart =
+                true;
+        });
+}
+
+void store_elements(Lowering& code, const Access& access, std::span<const Value> elements) {
+    const unsigned bytes = ir::info(access.type).bytes;
+    code.tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()),
+                                    .direction = Direction::Write,
+                                    .cached = access.cached,
+                                    .of_numbers = ir::is_float(access.type)});
+    in_parts(code, access, elements,
+             [&](const AddressOperand& at, unsigned size, unsigned count, const auto& fields, std::uint8_t used) {
+                 code.emit(select_store(at.space, code.values[index(at.base)].slot, size, count), 0,
+                           std::uint8_t(A | used), fields);
+             });
+}
+
+void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool is_wide = modifiers.has(".b128");
+    const Access from = take_access(code, modifiers, operands[1]);
+    if (from.before) code.emit(fence, 0, 0, {});
+    if (is_wide) {
+        load_elements(code, from, double_words(code, operands[0]));
+    } else {
+        const bool is_vector = operands[0].kind == nvptx::Operand::Kind::Vector;
+        const Operands targets = is_vector ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
+        if (targets.size() != from.count) code.unsupported("the vector has another length");
+        std::vector<Result> results;
+        std::vector<Value> elements;
+        for (const nvptx::Operand& target : targets) results.push_back(code.result(target, from.type));
+        for (const Result& each : results) elements.push_back(each.at);
+        load_elements(code, from, elements);
+        for (const Result& each : results) code.finish(each);
+    }
+    if (from.after) code.emit(fence, 0, 0, {});
+}
+
+void st(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool is_wide = modifiers.has(".b128");
+    const Access to = take_access(code, modifiers, operands[0]);
+    std::vector<Value> elements;
+    if (is_wide) {
+        elements = double_words(code, operands[1]);
+    } else {
+        const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
+        const Operands sources = is_vector ? Operands(code.module.operands(operands[1].children)) : operands.one(1);
+        if (sources.size() != to.count) code.unsupported("the vector has another length");
+        for (const nvptx::Operand& each : sources) elements.push_back(code.source(each, to.type));
+    }
+    if (to.before) code.emit(fence, 0, 0, {});
+    store_elements(code, to, elements);
+    if (to.after) code.emit(fence, 0, 0, {});
+}
+
+/// Each element by itself, as the ISA has it; the vector is aligned as a whole.
+void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at,
+                   const nvptx::Operand* to, Operands operands) {
+    const Operands sources = code.module.operands(operands[1].children);
+    const Operands targets = to ? Operands(code.module.operands(to->children)) : Operands();
+    if (sources.size() != count || (to && targets.size() != count)) code.unsupported("the vector has another length");
+    const unsigned bytes = ir::info(type).bytes;
+    const Value base = code.resized(at.base, 8);
+    code.emit(check_alignment, 0, A,
+              {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
+    code.tell_observers({base, at.offset, at.space},
+                        {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
+    std::vector<Value> old;
+    for (unsigned i = 0; i < count; ++i) {
+        old.push_back(code.temporary(slot_of(type)));
+        const Value b = code.source(sources[i], type);
+        code.emit(select_atomic(atomic, type), D, A | B | C,
+                  {index(old[i]), index(base), index(b), index(b), std::uint32_t(at.offset) + i * bytes,
+                   std::uint32_t(at.space)})
+            .apart = true;
+    }
+    for (unsigned i = 0; to && i < count; ++i) {
+        const Result d = code.result(targets[i], type);
+        code.apply(select_move(slot_of(type), slot_of(type)), d.at, {old[i]});
+        code.finish(d);
+    }
+}
+
+/// atom.exch.b128 and atom.cas.b128
+void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressOperand& at, const nvptx::Operand* to,
+                 Operands operands) {
+    const bool compares = operation == Atomic::CompareSwap;
+    if (!to || (operation != Atomic::Exchange && !compares))
+        code.unsupported("128 bits are exchanged or compared and swapped");
+    const Value base = code.resized(at.base, 8);
+    const std::vector<Value> written = double_words(code, operands[compares ? 2 : 1]),
+                             expected = double_words(code, operands[1]);
+    const Value low = code.temporary(8), high = code.temporary(8);
+    code.tell_observers({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
+    code.emit(put_aside_wide_atomic(), 0, B | C, {0, 0, index(written[0]), index(written[1])});
+    code.emit(
+        select_wide_atomic(compares), 0, A | B | C,
+        {0, index(base), index(expected[0]), index(expected[1]), std::uint32_t(at.offset), std::uint32_t(at.space)});
+    code.emit(take_wide_atomic(), D | B, 0, {index(low), 0, index(high)});
+    if (to->kind == nvptx::Operand::Kind::Sink) return;
+    const std::vector<Value> d = double_words(code, *to);
+    code.apply(select_move(8, 8), d[0], {low});
+    code.apply(select_move(8, 8), d[1], {high});
+}
+
+/// A policy means nothing here: its bits are all zero, and its operands need only be there.
+void createpolicy(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_any({".fractional", ".range", ".cvt"});
+    modifiers.take(".global");
+    modifiers.take(".L2");
+    modifiers.take_cache_hints();
+    modifiers.take_type();
+    const Result d = code.result(operands[0], Type::U64);
+    code.emit(select_literal(8), D, 0, {index(d.at), 0, 0, 0, 0, 0});
+    code.finish(d);
+}
+
+/// Whether an address is that of a .texref, .samplerref or .surfref of the module.
+void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::string_view type = modifiers.take_any({".texref", ".samplerref", ".surfref"});
+    const Result p = code.result(operands[0], Type::Pred);
+    const Value address = code.source(operands[1], Type::U64);
+    code.emit(predicate_literal, D, 0, {index(p.at), 0, 0, 0, 0});
+    for (const nvptx::Variable& variable : code.module.variables) {
+        if (code.module.text(variable.type) != type) continue;
+        for (const auto& declarator : variable.declarators) {
+            const auto placed = code.variables.variables.find(declarator.name);
+            if (placed == code.variables.variables.end()) continue;
+            const Value same = code.temporary(0);
+            code.apply(select_compare(Comparison::Eq, Type::U64, false), same,
+                       {address, code.constant(placed->second.address, 8)});
+            code.apply(predicate_or, p.at, {p.at, same});
+        }
+    }
+}
+
+void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Operands operands) {
+    static constexpr std::pair<std::string_view, Atomic> names[] = {
+        {".add", Atomic::Add},       {".min", Atomic::Min},        {".max", Atomic::Max}, {".inc", Atomic::Inc},
+        {".dec", Atomic::Dec},       {".and", Atomic::And},        {".or", Atomic::Or},   {".xor", Atomic::Xor},
+        {".exch", Atomic::Exchange}, {".cas", Atomic::CompareSwap}};
+    bool before = false, after = false;
+    take_order(modifiers, before, after);
+    const AddressOperand at = code.address(operands[0], modifiers.take_space());
+    modifiers.take_cache_hints();
+    modifiers.take(".noftz");
+    const std::string_view vector = modifiers.take_any({".v2", ".v4", ".v8"});
+    const auto operation = modifiers.take_named(names);
+    if (modifiers.take(".b128")) {
+        if (before) code.emit(fence, 0, 0, {});
+        update_wide(code, operation, at, to, operands);
+        if (after) code.emit(fence, 0, 0, {});
+        return;
+    }
+    const auto type = modifiers.take_type();
+    if (!operation || !type) code.unsupported("it has no operation and type the emulator knows");
+    if (!vector.empty()) {
+        if (before) code.emit(fence, 0, 0, {});
+        update_vector(code, *operation, *type, unsigned(vector[2] - '0'), at, to, operands);
+        if (after) code.emit(fence, 0, 0, {});
+        return;
+    }
+    const Result d = to ? code.result(*to, *type) : Result{code.temporary(slot_of(*type)), {}, *type, false};
+    const Value base = code.resized(at.base, 8), b = code.source(operands[1], *type);
+    const Value c = operands.size() > 2 ? code.source(operands[2], *type) : b;
+    if (before) code.emit(fence, 0, 0, {});
+    code.tell_observers({base, at.offset, at.space},
+                        {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});
+    code.emit(select_atomic(*operation, *type), D, A | B | C,
+              {index(d.at), index(base), index(b), index(c), std::uint32_t(at.offset), std::uint32_t(at.space)})
+        .apart = true;
+    code.finish(d);
+    if (after) code.emit(fence, 0, 0, {});
+}
+
+void atom(Lowering& code, Modifiers& modifiers, Operands operands) {
+    update(code, modifiers, &operands[0], operands.from(1));
+}
+void red(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".async");
+    update(code, modifiers, nullptr, operands);
+}
+
+void membar(Lowering& code, Modifiers& modifiers, Operands) {
+    modifiers.take_all();  // the strongest of them, whichever it is
+    code.emit(fence, 0, 0, {});
+}
+
+/// Hints: prefetch, brkpt, pmevent ...
+void ignored(Lowering&, Modifiers& modifiers, Operands) { modifiers.take_all(); }
+
+constexpr RuleRow memory_rows[] = {
+    {"ld", ld},
+    {"ldu", ld},
+    {"st", st},
+    {"atom", atom},
+    {"red", red},
+    {"membar", membar},
+    {"fence", membar},
+    {"createpolicy", createpolicy},
+    {"istypep", istypep},
+    // hints
+    {"prefetch", ignored},
+    {"prefetchu", ignored},
+    {"discard", ignored},
+    {"applypriority", ignored},
+    {"griddepcontrol", ignored},
+    {"brkpt", ignored},
+    {"pmevent", ignored},
+};
+
+}  // namespace
+
+constinit const Family memory_family{memory_rows};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rare instructions: bits and masks, cvt.pack, and the video instructions with their selectors.
+#include <algorithm>
+
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "runtime/emulator/ops/scalar.hpp"
+
+namespace ikat::emulator {
+
+void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x, std::uint32_t y) {
+    const Result d = code.result(operands[0], Type::U32);
+    const auto word = [&](std::size_t i) {
+        return index(i < operands.size() ? code.source(operands[i], Type::U32) : code.constant(0, 4));
+    };
+    const std::uint32_t a = word(1), b = word(2), c = word(3);
+    code.emit(select_scalar(scalar), D, A | B | C, {index(d.at), a, b, c, x, y});
+    code.finish(d);
+}
+
+namespace {
+
+/// ".b2", ".h1" of an operand of a scalar video instruction.
+std::uint32_t selector(std::string_view suffix) {
+    static constexpr std::string_view names[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+    for (std::uint32_t i = 0; i < std::size(names); ++i)
+        if (suffix == names[i]) return i;
+    return ~0u;
+}
+
+/// ".b3210", ".h10": which part goes where, the lowest last; 3 bits each.
+std::uint32_t selectors(std::string_view suffix, int parts, std::uint32_t first) {
+    std::uint32_t bits = 0;
+    for (int i = 0; i < parts; ++i) {
+        std::uint32_t part = first + std::uint32_t(i);
+        if (!suffix.empty()) {
+            if (suffix.size() != std::size_t(parts) + 2) return ~0u;
+            part = std::uint32_t(suffix[suffix.size() - 1 - std::size_t(i)] - '0');
+        }
+        if (part >= 2 * std::uint32_t(parts)) return ~0u;
+        bits |= part << (3 * i);
+    }
+    return bits;
+}
+
+/// ".b20": the parts that are written.
+std::uint32_t written_parts(std::string_view suffix, int parts) {
+    if (suffix.empty()) return (1u << parts) - 1;
+    std::uint32_t bits = 0;
+    for (const char digit : suffix.substr(2)) bits |= 1u << ((digit - '0') & 3);
+    return bits;
+}
+
+bool is_signed_type(std::optional<Type> type) { return type == Type::I32; }
+
+void fns(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    on_words(code, Scalar::FindNthSet, operands);
+}
+
+void szext(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::uint32_t clamps = modifiers.take(".clamp") ? ExtendClamped : 0;
+    modifiers.take(".wrap");
+    on_words(code, Scalar::Extended, operands, clamps | (is_signed_type(modifiers.take_type()) ? ExtendSigned : 0));
+}
+
+/// cvt.pack.sat.u8.s32.b32 d, a, b, c
+void cvt_pack(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".pack");
+    modifiers.take(".sat");
+    const std::string_view to = modifiers.take_any({".u16", ".s16", ".u8", ".s8", ".u4", ".s4", ".u2", ".s2"});
+    if (to.empty()) code.unsupported("its type is not known");
+    modifiers.take(".s32");
+    modifiers.take(".b32");
+    on_words(code, Scalar::Packed, operands, std::uint32_t(std::stoi(std::string(to.substr(2)))), to[1] == 's');
+}
+
+/// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and its like; also into a part of c: d.h1.
+template <Video::Kind Kind, int Parts>
+void video(Lowering& code, Modifiers& modifiers, Operands operands) {
+    Video how{.kind = Kind, .parts = Parts};
+    how.saturates = modifiers.take(".sat");
+    how.plus_one = modifiers.take(".po");
+    how.wraps = modifiers.take(".wrap");
+    modifiers.take(".clamp");
+    how.scale = modifiers.take(".shr7") ? 7 : modifiers.take(".shr15") ? 15 : 0;
+    const std::string_view comparison = modifiers.take_any({".eq", ".ne", ".lt", ".le", ".gt", ".ge"});
+    static constexpr std::string_view comparisons[] = {".eq", ".ne", ".lt", ".le", ".gt", ".ge"};
+    for (std::uint32_t i = 0; i < 6; ++i)
+        if (comparison == comparisons[i]) how.comparison = i;
+    const std::string_view secondary = modifiers.take_any({".add", ".min", ".max"});
+    how.secondary = secondary == ".add"   ? Video::ThenAdd
+                    : secondary == ".min" ? Video::ThenMinimum
+                    : secondary == ".max" ? Video::ThenMaximum
+                                          : Video::None;
+    if (how.kind != Video::Compare) how.d_signed = is_signed_type(modifiers.take_type());
+    how.a_signed = is_signed_type(modifiers.take_type());
+    how.b_signed = is_signed_type(modifiers.take_type());
+
+    std::vector<nvptx::Operand> plain(operands.begin(), operands.end());
+    if (plain.size() < 3) throw MissingOperand{};
+    const auto suffix = [&](std::size_t i) { return code.module.text(plain[i].suffix); };
+    const bool scalar = how.parts == 1;
+    const std::uint32_t into = scalar ? selector(suffix(0)) : written_parts(suffix(0), how.parts);
+    const std::uint32_t a = scalar ? selector(suffix(1)) : selectors(suffix(1), how.parts, 0);
+    const std::uint32_t b = scalar ? selector(suffix(2)) : selectors(suffix(2), how.parts, std::uint32_t(how.parts));
+    if (into == ~0u || a == ~0u || b == ~0u) code.unsupported("a selector is not known");
+    how.negates_product = plain[1].minus != plain[2].minus;
+    how.negates_addend = plain.size() > 3 && plain[3].minus;
+    for (nvptx::Operand& each : plain) each.suffix = nvptx::no_name, each.minus = false;
+    on_words(code, scalar ? Scalar::Video : Scalar::VideoParts, std::span<const nvptx::Operand>(plain), how.bits(),
+             scalar ? a | b << 3 | into << 6 : a | b << 12 | into << 24);
+}
+
+constexpr RuleRow rare_rows[] = {
+    {"fns", fns},
+    {"szext", szext},
+    {"cvt", "pack", cvt_pack},
+    {"vadd", video<Video::Add, 1>},
+    {"vadd2", video<Video::Add, 2>},
+    {"vadd4", video<Video::Add, 4>},
+    {"vsub", video<Video::Subtract, 1>},
+    {"vsub2", video<Video::Subtract, 2>},
+    {"vsub4", video<Video::Subtract, 4>},
+    {"vabsdiff", video<Video::Difference, 1>},
+    {"vabsdiff2", video<Video::Difference, 2>},
+    {"vabsdiff4", video<Video::Difference, 4>},
+    {"vavrg2", video<Video::Average, 2>},
+    {"vavrg4", video<Video::Average, 4>},
+    {"vmad", video<Video::MultiplyAdd, 1>},
+    {"vmax", video<Video::Maximum, 1>},
+    {"vmax2", video<Video::Maximum, 2>},
+    {"vmax4", video<Video::Maximum, 4>},
+    {"vmin", video<Video::Minimum, 1>},
+    {"vmin2", video<Video::Minimum, 2>},
+    {"vmin4", video<Video::Minimum, 4>},
+    {"vset", video<Video::Compare, 1>},
+    {"vset2", video<Video::Compare, 2>},
+    {"vset4", video<Video::Compare, 4>},
+    {"vshl", video<Video::ShiftLeft, 1>},
+    {"vshr", video<Video::ShiftRight, 1>},
+};
+
+}  // namespace
+
+constinit const Family rare_family{rare_rows};
+
+}  // namespace ikat::emulator

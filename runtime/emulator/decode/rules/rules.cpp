@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+#include <algorithm>
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr const Family* all_families[] = {
+#define FAMILY(name) &name##_family,
+#include "runtime/emulator/decode/rules/families.def"
+#undef FAMILY
+};
+
+/// Calls f(row) for those of an opcode.
+template <class F>
+void each_row(nvptx::Opcode opcode, F f) {
+    for (const Family* family : all_families)
+        for (const RuleRow& row : family->rows)
+            if (row.opcode == opcode) f(row);
+}
+
+std::size_t words_in(std::string_view text) {
+    return text.empty() ? 0 : 1 + std::size_t(std::ranges::count(text, ' '));
+}
+
+/// Whether the form may be written with all of these modifiers, each of a group of its own.
+bool may_be_with(const nvptx::Form& form, std::string_view modifiers) {
+    std::uint64_t taken = 0;
+    while (!modifiers.empty()) {
+        const std::string_view word = modifiers.substr(0, modifiers.find(' '));
+        modifiers.remove_prefix(std::min(word.size() + 1, modifiers.size()));
+        std::size_t i = 0;
+        const auto takes = [&] {
+            return !(taken >> i & 1) &&
+                   std::ranges::find(form.groups[i].alternatives, word) != form.groups[i].alternatives.end();
+        };
+        while (i < form.groups.size() && !takes()) ++i;
+        if (i == form.groups.size()) return false;
+        taken |= std::uint64_t{1} << i;
+    }
+    return true;
+}
+
+}  // namespace
+
+std::span<const Family* const> families() { return all_families; }
+
+const RuleRow* row_of(const nvptx::Form& form) {
+    const RuleRow* best = nullptr;
+    each_row(form.opcode, [&](const RuleRow& row) {
+        if (may_be_with(form, row.with) && (!best || words_in(row.with) > words_in(best->with))) best = &row;
+    });
+    return best;
+}
+
+Rules::Rules(const nvptx::Module& module) : module_(module) {
+    for (const Family* family : all_families)
+        for (const RuleRow& row : family->rows) {
+            Alone& known = alone_[std::size_t(row.opcode)];
+            known = {row.rule, known.rule != nullptr || !row.with.empty()};
+        }
+}
+
+Rule Rules::find(const nvptx::Instruction& instruction) {
+    const Alone& known = alone_[std::size_t(instruction.opcode)];
+    if (!known.has_others) return known.rule;
+    key_.assign(1, std::uint32_t(instruction.opcode));
+    for (const nvptx::Name name : module_.modifiers(instruction.modifiers)) key_.push_back(std::uint32_t(name));
+    for (const nvptx::Operand& operand : module_.operands(instruction.operands))
+        key_.push_back(~std::uint32_t(operand.kind));
+    const auto [found, is_new] = by_form_.try_emplace(key_, nullptr);
+    if (is_new) {
+        const nvptx::Match match = nvptx::match(module_, instruction);
+        const RuleRow* const row = match.form ? row_of(*match.form) : nullptr;
+        if (row) found->second = row->rule;
+    }
+    return found->second;
+}
+
+}  // namespace ikat::emulator

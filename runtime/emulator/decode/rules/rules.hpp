@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each instruction is lowered by. The table of PTX (codegen/ptx/table) says how instructions are written, a row
+// for each form; here each form that is run has a rule, which puts the ops. Rules stand in the file of their family,
+// which ends in its rows:
+//
+//     {"add", simple<Operation::Add>},            all forms of an opcode,
+//     {"add", "f32x2", pair_of_singles<...>},     but those that may be written with all of these modifiers: the row
+//                                                 that asks for most is taken
+//
+// A new family is a line in families.def.
+#pragma once
+#include <map>
+
+#include "codegen/ptx/table/forms.hpp"
+#include "runtime/emulator/decode/lowering.hpp"
+
+namespace ikat::emulator {
+
+struct RuleRow {
+    nvptx::Opcode opcode;
+    std::string_view with;  // modifiers, without dots
+    Rule rule;
+
+    consteval RuleRow(const char* stem, Rule rule) : RuleRow(stem, "", rule) {}
+    consteval RuleRow(const char* stem, const char* with, Rule rule)
+        : opcode(nvptx::find_opcode(stem)), with(with), rule(rule) {
+        if (opcode == nvptx::Opcode::Unknown) throw "opcodes.def does not have it";
+    }
+};
+
+struct Family {
+    std::span<const RuleRow> rows;
+};
+#define FAMILY(name) extern const Family name##_family;
+#include "runtime/emulator/decode/rules/families.def"
+#undef FAMILY
+std::span<const Family* const> families();
+
+/// The row of a form; nullptr where it is not run.
+const RuleRow* row_of(const nvptx::Form& form);
+
+/// Finds the rules of a module's instructions: by their opcode where one row is all it has, else by the form that
+/// suits, once for each way in which one is written.
+class Rules {
+public:
+    explicit Rules(const nvptx::Module& module);
+    /// nullptr for an instruction that is not run.
+    Rule find(const nvptx::Instruction& instruction);
+
+private:
+    struct Alone {
+        Rule rule = nullptr;
+        bool has_others = false;  // rows for other forms of the opcode
+    };
+    const nvptx::Module& module_;
+    std::array<Alone, nvptx::opcode_count> alone_{};
+    std::map<std::vector<std::uint32_t>, Rule> by_form_;  // by opcode, modifiers and kinds of operands
+    std::vector<std::uint32_t> key_;
+};
+
+// ---- what several families use
+
+/// d = scalar of up to three words.
+void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);
+/// The number of sources is the operation's.
+void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands);
+/// Lane 0 or 1 of a packed value, in the low bits; and two of them as one.
+Value lane_of(Lowering& code, Value packed, Type type, unsigned number);
+void join_lanes(Lowering& code, Type type, Value d, Value low, Value high);
+/// The two halves of a register of 128 bits.
+std::vector<Value> double_words(Lowering& code, const nvptx::Operand& operand);
+
+}  // namespace ikat::emulator

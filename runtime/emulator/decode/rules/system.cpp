@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the system, which a module declares and does not define: vprintf, __assertfail, malloc, free.
+#include "runtime/emulator/decode/rules/calls.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// A result of a function of the system into the caller's variable or register.
+void give_back(Lowering& code, Value value, Type type, Operands results) {
+    if (results.empty()) return;
+    if (const Symbol* const symbol = variable_of(code, results[0]))
+        return store_local(code, value, ir::info(type).bytes, place_of(code, *symbol));
+    const Result d = code.result(results[0], type);
+    code.apply(select_move(slot_of(type), slot_of(type)), d.at, {value});
+    code.finish(d);
+}
+
+void call_print(Lowering& code, Operands results, Operands arguments) {
+    if (arguments.size() != 2) code.unsupported("vprintf takes a format and a buffer");
+    const Value format = argument(code, arguments[0]), buffer = argument(code, arguments[1]),
+                printed = code.temporary(4);
+    code.emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
+    give_back(code, printed, Type::U32, results);
+}
+
+/// __assertfail(text, file, line, function, size of a character): what assert() calls.
+void call_assert_failure(Lowering& code, Operands arguments) {
+    const auto word = [&](std::size_t i) { return index(argument(code, arguments[i])); };
+    const std::uint32_t text = word(0), file = word(1), function = word(3);
+    Value line = code.temporary(4);
+    if (const Symbol* const symbol = variable_of(code, arguments[2]))
+        load_local(code, line, 4, place_of(code, *symbol));
+    else
+        line = code.source(arguments[2], Type::U32);
+    code.emit(print_assertion, 0, A | B | C | X, {0, text, file, function, index(line)});
+    code.emit(trap, 0, 0, {});
+}
+
+void call_malloc(Lowering& code, Operands results, Operands arguments) {
+    const Value bytes = argument(code, arguments[0]), address = code.temporary(8);
+    code.emit(heap_allocate, D, A, {index(address), index(bytes)}).apart = true;
+    give_back(code, address, Type::U64, results);
+}
+
+}  // namespace
+
+bool call_system(Lowering& code, std::string_view name, Operands results, Operands arguments) {
+    if (name == "vprintf")
+        call_print(code, results, arguments);
+    else if (name == "__assertfail")
+        call_assert_failure(code, arguments);
+    else if (name == "malloc")
+        call_malloc(code, results, arguments);
+    else if (name == "free")
+        code.emit(heap_free, 0, A, {0, index(argument(code, arguments[0]))}).apart = true;
+    else
+        return false;
+    return true;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions in which the lanes of a warp meet.
+#include <fmt/format.h>
+
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// The member mask at this place. Without .sync, as files for sm_6x and before have it, members are who is here.
+Value members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::size_t at) {
+    if (modifiers.take(".sync")) return code.source(operands[at], Type::U32);
+    const Value here = code.temporary(4);
+    code.apply(select_active_mask(), here, {});
+    return here;
+}
+
+/// The sources of all lanes, and the lanes that are in range, as a list of the kernel's.
+std::uint32_t list_sources(Lowering& code, Shuffle mode, std::uint32_t b, std::uint32_t c) {
+    const auto at = std::uint32_t(code.kernel.lists.size());
+    std::uint32_t in_range = 0;
+    for (int lane = 0; lane < int(warp_size); ++lane) {
+        const ShuffleSource from = shuffle_source(mode, lane, b, c);
+        code.kernel.lists.push_back(std::uint32_t(from.lane));
+        in_range |= std::uint32_t(from.in_range) << lane;
+    }
+    code.kernel.lists.push_back(in_range);
+    return at;
+}
+
+void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
+    static constexpr std::pair<std::string_view, Shuffle> modes[] = {
+        {".up", Shuffle::Up}, {".down", Shuffle::Down}, {".bfly", Shuffle::Butterfly}, {".idx", Shuffle::Index}};
+    const auto mode = modifiers.take_named(modes);
+    if (!mode) code.unsupported("it does not say which lanes give their values");
+    modifiers.take_type();
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
+    const Result d = code.result(targets[0], Type::U32);
+    const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};
+    const Value a = code.source(operands[1], Type::U32), b = code.source(operands[2], Type::U32),
+                c = code.source(operands[3], Type::U32), members = members_of(code, modifiers, operands, 4);
+    const auto literal = [&](Value value) {
+        const ValueInfo& info = code.values[index(value)];
+        return info.kind == ValueInfo::Kind::Constant ? std::optional(std::uint32_t(info.bits)) : std::nullopt;
+    };
+    if (literal(b) && literal(c) && literal(members) == all_lanes)
+        code.emit(select_known_shuffle(), D | C, A,
+                  {index(d.at), index(a), list_sources(code, *mode, *literal(b), *literal(c)), index(p.at)})
+            .counts = true;
+    else
+        code.count_here();
+    code.emit(select_shuffle(*mode), D | Y, A | B | C | X,
+              {index(d.at), index(a), index(b), index(c), index(members), index(p.at)})
+        .apart = true;
+    code.finish(d);
+}
+
+void vote(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const std::string_view mode = modifiers.take_any({".all", ".any", ".uni", ".ballot"});
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    const Result d = code.result(operands[0], type);
+    const Value p = code.predicate(operands[1]), members = members_of(code, modifiers, operands, 2);
+    code.count_here();
+    const Vote kind = mode == ".all"   ? Vote::All
+                      : mode == ".any" ? Vote::Any
+                      : mode == ".uni" ? Vote::Uniform
+                                       : Vote::Ballot;
+    code.emit(select_vote(kind), D, A | X, {index(d.at), index(p), 0, 0, index(members)}).apart = true;
+    code.finish(d);
+}
+
+void match_lanes(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".sync");
+    const bool all = modifiers.take_any({".all", ".any"}) == ".all";
+    const Type type = modifiers.take_type().value_or(Type::U32);
+    const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
+    const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
+    const Result d = code.result(targets[0], Type::U32);
+    const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};
+    const Value a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
+    code.count_here();
+    code.emit(select_match(all, slot_of(type)), all ? D | Y : D, A | X,
+              {index(d.at), index(a), 0, 0, index(members), all ? index(p.at) : 0})
+        .apart = true;
+    code.finish(d);
+}
+
+void redux(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".sync");
+    const std::string_view name = modifiers.take_any({".add", ".min", ".max", ".and", ".or", ".xor"});
+    const Type type = modifiers.take_type().value_or(Type::Pred);
+    if (type == Type::F32) code.unsupported("redux of .f32 is a .min or a .max");
+    if (type != Type::U32 && type != Type::I32) code.unsupported("redux on this type is not known");
+    const bool is_signed = type == Type::I32;
+    const Reduction reduction = name == ".add"   ? Reduction::Add
+                                : name == ".min" ? (is_signed ? Reduction::MinSigned : Reduction::Min)
+                                : name == ".max" ? (is_signed ? Reduction::MaxSigned : Reduction::Max)
+                                : name == ".and" ? Reduction::And
+                                : name == ".or"  ? Reduction::Or
+                                                 : Reduction::Xor;
+    const Result d = code.result(operands[0], type);
+    const Value a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
+    code.count_here();
+    code.emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
+    code.finish(d);
+}
+
+/// redux.sync.max.abs.NaN.f32
+void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".sync");
+    const std::string_view name = modifiers.take_any({".min", ".max"});
+    modifiers.take(".f32");
+    if (name.empty()) code.unsupported("redux of .f32 is a .min or a .max");
+    const bool magnitude = modifiers.take(".abs"), nan = modifiers.take(".NaN"), least = name == ".min";
+    const Result d = code.result(operands[0], Type::F32);
+    Value a = code.source(operands[1], Type::F32);
+    const Value members = code.source(operands[2], Type::U32);
+    if (magnitude) {
+        const Value without_sign = code.temporary(4);
+        code.apply(select_integer(Operation::And, Type::U32), without_sign, {a, code.constant(0x7fffffff, 4)});
+        a = without_sign;
+    }
+    const Reduction reduction = nan ? (least ? Reduction::MinFloatNan : Reduction::MaxFloatNan)
+                                    : (least ? Reduction::MinFloat : Reduction::MaxFloat);
+    code.count_here();
+    code.emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
+    code.finish(d);
+}
+
+void elect(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(".sync");
+    const Operands targets = code.module.operands(operands[0].children);
+    const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
+    const Value members = code.source(operands[1], Type::U32);
+    code.count_here();
+    code.emit(select_elect(), D | Y, X, {index(d.at), 0, 0, 0, index(members), index(p.at)}).apart = true;
+}
+
+void activemask(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_type();
+    const Result d = code.result(operands[0], Type::U32);
+    code.apply(select_active_mask(), d.at, {});
+    code.finish(d);
+}
+
+constexpr RuleRow warp_rows[] = {
+    {"shfl", shfl},
+    {"vote", vote},
+    {"match", match_lanes},
+    {"redux", redux},
+    {"redux", "f32", redux_floats},
+    {"elect", elect},
+    {"activemask", activemask},
+};
+
+}  // namespace
+
+constinit const Family warp_family{warp_rows};
+
+}  // namespace ikat::emulator

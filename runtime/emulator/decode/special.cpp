@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registers that a thread finds set.
+#include <algorithm>
+
+#include "codegen/ptx/table/special_registers.hpp"
+#include "runtime/emulator/decode/lowering.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+using Kind = Special::Kind;
+
+struct SpecialRow {
+    std::string_view name;
+    Special special;
+    bool is_vector = false;  // its axis is the operand's
+};
+
+/// By name.
+constexpr SpecialRow special_rows[] = {
+    {"%aggr_smem_size", {Kind::AllSharedBytes}},
+    {"%cluster_ctaid", {Kind::Zero}, true},
+    {"%cluster_ctarank", {Kind::Zero}},
+    {"%cluster_nctaid", {Kind::One}, true},
+    {"%cluster_nctarank", {Kind::One}},
+    {"%clusterid", {Kind::Ctaid}, true},
+    {"%ctaid", {Kind::Ctaid}, true},
+    {"%current_graph_exec", {Kind::Zero}},  // the launch is in no graph
+    {"%dynamic_smem_size", {Kind::DynamicSharedBytes}},
+    {"%envreg1", {Kind::GridWorkspace, 1}},
+    {"%envreg2", {Kind::GridWorkspace, 0}},
+    {"%gridid", {Kind::GridId}},
+    {"%laneid", {Kind::LaneId}},
+    {"%lanemask_eq", {Kind::Lanemask, Special::Eq}},
+    {"%lanemask_ge", {Kind::Lanemask, Special::Ge}},
+    {"%lanemask_gt", {Kind::Lanemask, Special::Gt}},
+    {"%lanemask_le", {Kind::Lanemask, Special::Le}},
+    {"%lanemask_lt", {Kind::Lanemask, Special::Lt}},
+    {"%nclusterid", {Kind::Nctaid}, true},
+    {"%nctaid", {Kind::Nctaid}, true},
+    {"%nsmid", {Kind::NsmId}},
+    {"%ntid", {Kind::Ntid}, true},
+    {"%nwarpid", {Kind::NwarpId}},
+    {"%reserved_smem_offset_0", {Kind::ReservedShared, Special::Begin}},
+    {"%reserved_smem_offset_1", {Kind::ReservedShared, Special::Second}},
+    {"%reserved_smem_offset_begin", {Kind::ReservedShared, Special::Begin}},
+    {"%reserved_smem_offset_cap", {Kind::ReservedShared, Special::Bytes}},
+    {"%reserved_smem_offset_end", {Kind::ReservedShared, Special::End}},
+    {"%smid", {Kind::SmId}},
+    {"%tid", {Kind::Tid}, true},
+    {"%total_smem_size", {Kind::TotalSharedBytes}},
+    {"%warpid", {Kind::WarpId}},
+};
+static_assert(std::ranges::is_sorted(special_rows, {}, &SpecialRow::name));
+
+}  // namespace
+
+std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand) {
+    if (operand.kind != nvptx::Operand::Kind::Symbol) return {};
+    const std::string_view name = module.text(operand.name);
+    const auto row = std::ranges::lower_bound(special_rows, name, {}, &SpecialRow::name);
+    if (row == std::end(special_rows) || row->name != name) {
+        const bool is_foreign = name.starts_with("%envreg") || name.starts_with("%pm");  // the driver's, a profiler's
+        if (is_foreign && nvptx::find_special_register(name)) return Special{Kind::Zero};
+        return {};
+    }
+    if (!row->is_vector) return row->special;
+    const std::string_view axis = module.text(operand.suffix);
+    if (axis == ".w") return Special{Kind::Zero};
+    if (axis.size() != 2 || axis[1] < 'x' || axis[1] > 'z') return {};
+    const bool constant = row->special.kind == Kind::Zero || row->special.kind == Kind::One;
+    return Special{row->special.kind, constant ? std::uint8_t(0) : std::uint8_t(axis[1] - 'x')};
+}
+
+bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand) {
+    static constexpr std::string_view clocks[] = {"%clock",       "%clock64",        "%clock_hi",
+                                                  "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"};
+    return std::ranges::find(clocks, module.text(operand.name)) != std::end(clocks);
+}
+
+}  // namespace ikat::emulator

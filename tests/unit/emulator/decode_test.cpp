@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of the decoder against the table of forms: which instructions are run, and by what.
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "tests/catch.hpp"
+
+using namespace ikat;
+
+TEST_CASE("every row of the rules is that of some form, and no two are alike") {
+    std::set<const emulator::RuleRow*> used;
+    for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode)
+        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode)))
+            if (const emulator::RuleRow* const row = emulator::row_of(form)) used.insert(row);
+    std::set<std::pair<nvptx::Opcode, std::string_view>> seen;
+    for (const emulator::Family* family : emulator::families())
+        for (const emulator::RuleRow& row : family->rows) {
+            INFO(nvptx::info(row.opcode).name << " with '" << row.with << "'");
+            CHECK(used.contains(&row));
+            CHECK(seen.insert({row.opcode, row.with}).second);
+        }
+}
+
+TEST_CASE("an opcode is run in all of its forms or in none") {
+    for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode) {
+        INFO(nvptx::info(nvptx::Opcode(opcode)).name);
+        std::set<bool> runs;
+        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode)))
+            runs.insert(emulator::row_of(form) != nullptr);
+        CHECK(runs.size() == 1);
+    }
+}
+
+TEST_CASE("the row that asks for most of a form's modifiers is taken") {
+    const auto with = [](const char* stem, std::string_view modifiers) {
+        nvptx::Module module = nvptx::parse(".version 8.0\n.target sm_100\n.address_size 64\n.visible .entry k()\n{\n" +
+                                                std::string(stem) + std::string(modifiers) + " %r1, %r2, %r3;\n}\n",
+                                            "row.ptx");
+        const nvptx::Match match = nvptx::match(module, module.functions[0].instructions[0]);
+        const emulator::RuleRow* const row = match.form ? emulator::row_of(*match.form) : nullptr;
+        return row ? std::string(row->with) : "none";
+    };
+    CHECK(with("add", ".u32") == "");
+    CHECK(with("add", ".sat.s32") == "sat s32");
+    CHECK(with("add", ".sat.f32") == "");
+    CHECK(with("add", ".cc.u32") == "cc");
+    CHECK(with("add", ".u16x2") == "s16x2");
+    CHECK(with("add", ".f32.f16") == "f32 bf16");
+    CHECK(with("min", ".relu.s32") == "relu s32");
+    CHECK(with("min", ".xorsign.abs.f16") == "abs");
+    CHECK(with("mul", ".wide.u16") == "wide");
+    CHECK(with("wgmma", ".fence.sync.aligned") == "none");
+}
