@@ -139,6 +139,17 @@ private:
         for (unsigned i = 0; i < 6; ++i)
             if (set >> i & 1) f(i);
     }
+    template <class F>
+    void each_source(const Micro& micro, F f) const {
+        each_field(micro.reads, [&](unsigned i) { f(micro.fields[i]); });
+        for (std::uint32_t i = micro.list.results; i < micro.list.count; ++i)
+            f(index(lowering_.listed[micro.list.first + i]));
+    }
+    template <class F>
+    void each_result(const Micro& micro, F f) const {
+        each_field(micro.writes, [&](unsigned i) { f(micro.fields[i]); });
+        for (std::uint32_t i = 0; i < micro.list.results; ++i) f(index(lowering_.listed[micro.list.first + i]));
+    }
 
     std::vector<Interval> intervals() {
         const std::size_t count = lowering_.values.size();
@@ -147,14 +158,14 @@ private:
             for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
                 if (micro.checks) continue;
-                const auto read = [&](unsigned f) {
-                    if (!def[b].test(micro.fields[f])) use[b].set(micro.fields[f]);
+                const auto read = [&](std::uint32_t v) {
+                    if (!def[b].test(v)) use[b].set(v);
                 };
-                each_field(micro.reads, read);
+                each_source(micro, read);
                 if (micro.partial)
-                    each_field(micro.writes, read);
+                    each_result(micro, read);
                 else
-                    each_field(micro.writes, [&](unsigned f) { def[b].set(micro.fields[f]); });
+                    each_result(micro, [&](std::uint32_t v) { def[b].set(v); });
             }
         for (bool changed = true; changed;) {
             changed = false;
@@ -174,9 +185,8 @@ private:
             for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
                 if (micro.checks) continue;  // so that the plain code has the same frame
-                each_field(micro.reads,
-                           [&](unsigned f) { result[micro.fields[f]].include(2 * position + micro.apart); });
-                each_field(micro.writes, [&](unsigned f) { result[micro.fields[f]].include(2 * position + 1); });
+                each_source(micro, [&](std::uint32_t v) { result[v].include(2 * position + micro.apart); });
+                each_result(micro, [&](std::uint32_t v) { result[v].include(2 * position + 1); });
                 ++position;
             }
             live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });
@@ -269,6 +279,7 @@ private:
             const Micro& micro = micros_[i];
             std::array<std::uint32_t, 6> f = micro.fields;
             each_field(std::uint8_t(micro.reads | micro.writes), [&](unsigned k) { f[k] = offsets_[f[k]]; });
+            if (micro.list.count) f[0] = list_operands(micro.list);
             run_length_ += micro.first;
             if (micro.counts) f[5] = std::exchange(run_length_, 0);
             if (micro.flow == Flow::Jump || micro.flow == Flow::Branch)
@@ -306,6 +317,18 @@ private:
         }
     }
 
+    /// The number of operands, then place and size of each.
+    std::uint32_t list_operands(const OperandList& list) {
+        const auto at = std::uint32_t(kernel_.lists.size());
+        kernel_.lists.push_back(list.count);
+        for (std::uint32_t i = 0; i < list.count; ++i) add_to_lists(index(lowering_.listed[list.first + i]));
+        return at;
+    }
+    void add_to_lists(std::uint32_t value) {
+        kernel_.lists.push_back(offsets_[value]);
+        kernel_.lists.push_back(lowering_.values[value].slot);
+    }
+
     /// Where a call finds what it keeps: the number of registers, then place and size of each.
     std::uint32_t list_kept(std::uint32_t call) {
         const auto at = std::uint32_t(kernel_.lists.size());
@@ -313,10 +336,7 @@ private:
         if (!is_new) return place->second;
         const std::vector<std::uint32_t>& kept = kept_.at(call);
         kernel_.lists.push_back(std::uint32_t(kept.size()));
-        for (const std::uint32_t v : kept) {
-            kernel_.lists.push_back(offsets_[v]);
-            kernel_.lists.push_back(lowering_.values[v].slot);
-        }
+        for (const std::uint32_t v : kept) add_to_lists(v);
         return at;
     }
 

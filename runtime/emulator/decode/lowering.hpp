@@ -40,10 +40,17 @@ enum class Flow : std::uint8_t { Next, Jump, Branch, Table, Call, End };
 /// Fields of an op by number: d, a, b, c, x, y.
 enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
 
+/// Operands in Lowering::listed, results first. The op finds in field d where they are in the kernel's lists: their
+/// number, then place and bytes of each.
+struct OperandList {
+    std::uint32_t first = 0, results = 0, count = 0;
+};
+
 struct Micro {
     Handler run = nullptr;
     std::array<std::uint32_t, 6> fields{};
     std::uint8_t reads = 0, writes = 0;  // sets of Field that name values; the others are literals
+    OperandList list{};                  // operands that do not fit into fields
     bool partial = false;                // under a guard: lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
@@ -152,6 +159,8 @@ public:
     std::vector<std::uint32_t> table_labels;  // targets of Table micros
 
     Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
+    Micro& emit(Micro micro);
+    OperandList list(std::span<const Value> results, std::span<const Value> sources);
     /// An op that nobody observes.
     void put(Micro micro);
     /// d = handler(sources...), lane by lane
@@ -166,6 +175,7 @@ public:
 
     // ---- values
     std::vector<ValueInfo> values;
+    std::vector<Value> listed;  // of operand lists
 
     Value new_value(std::uint8_t slot, std::uint8_t width);
     Value temporary(std::uint8_t slot) { return new_value(slot, slot); }

@@ -41,13 +41,24 @@ std::uint32_t Lowering::new_label() {
 }
 
 Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields) {
-    if (!handler) unsupported("this combination of operation and type is not known");
-    Micro micro{.run = handler, .fields = fields, .reads = reads, .writes = writes};
+    return emit({.run = handler, .fields = fields, .reads = reads, .writes = writes});
+}
+
+Micro& Lowering::emit(Micro micro) {
+    if (!micro.run) unsupported("this combination of operation and type is not known");
     for (const Observer& observer : observers_)
         if (observer.op) observer.op(*this, micro);
     micro.first = std::exchange(first, false);
     put(micro);
     return micros.back();
+}
+
+OperandList Lowering::list(std::span<const Value> results, std::span<const Value> sources) {
+    const OperandList list{std::uint32_t(listed.size()), std::uint32_t(results.size()),
+                           std::uint32_t(results.size() + sources.size())};
+    listed.insert(listed.end(), results.begin(), results.end());
+    listed.insert(listed.end(), sources.begin(), sources.end());
+    return list;
 }
 
 void Lowering::put(Micro micro) {

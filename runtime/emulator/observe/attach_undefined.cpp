@@ -94,7 +94,6 @@ void add_memory(Table& table) {
         for (const Type type : integers) add(table, select_atomic(atomic, type), DefinedUse::Atomic);
         for (const Type type : others) add(table, select_atomic(atomic, type), DefinedUse::Atomic);
     }
-    add(table, put_aside_wide_atomic(), DefinedUse::Atomic);
     for (const bool compares : {false, true}) add(table, select_wide_atomic(compares), DefinedUse::Atomic);
 }
 
@@ -154,7 +153,7 @@ struct Definedness {
         const auto found = rows.find(op.run);
         const Row row = found == rows.end() ? Row{} : found->second;
         if (row.instead) op.run = row.instead;
-        if (row.kind == Row::Kind::Nothing || (!op.reads && !op.writes)) return;
+        if (row.kind == Row::Kind::Nothing || (!op.reads && !op.writes && !op.list.count)) return;
         if (row.kind == Row::Kind::Values) return before_values(code, op, row);
         const bool is_load = row.kind == Row::Kind::Load;
         const std::uint32_t elements = is_load ? op.writes : std::uint8_t(op.reads & ~A);
@@ -169,11 +168,14 @@ private:
         for (unsigned i = 0; i < 6; ++i)
             if ((op.reads | op.writes) >> i & 1) widths |= std::uint32_t(code.values[op.fields[i]].width) << 4 * i;
         const bool uses = row.rule == Propagation::Use;
+        IKAT_ASSERT(!op.list.count || uses || row.rule == Propagation::Mix,
+                    "listed operands have no places of their own");
         const std::uint32_t reads = uses ? op.reads & row.reads : op.reads;
         const std::uint32_t writes = uses && row.reads != all_fields ? 0 : op.writes;  // what is used is defined
-        code.put({.run = select_definedness(),
-                  .fields = {std::uint32_t(row.rule), reads, writes, widths, row.x},
-                  .checks = true});
+        code.put(
+            {.run = select_definedness(),
+             .fields = {std::uint32_t(row.rule), reads, writes, widths, row.x, op.list.count ? 1 + op.list.results : 0},
+             .checks = true});
     }
 };
 

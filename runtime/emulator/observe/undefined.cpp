@@ -116,6 +116,13 @@ const Op* definedness(const Op* op, Warp* w, std::byte* frame, u32 mask) {
         const u32* const masks = undefined_at(w, sources[count++]);
         for (u32 k = 0; k < (bytes ? bytes : 1); ++k) lanes |= masks[k];
     }
+    // A list, results first: of its sources all count alike.
+    const u32* const list = op->y ? w->lists + real.d : nullptr;
+    const u32 results = op->y ? op->y - 1 : 0;
+    for (u32 i = results; list && i < list[0]; ++i) {
+        const u32* const masks = undefined_at(w, list[1 + 2 * i]);
+        for (u32 k = 0; k < std::max(list[2 + 2 * i], 1u); ++k) lanes |= masks[k];
+    }
     lanes &= mask;
     const Propagation rule = Propagation(op->d);
     if (rule == Propagation::Use && lanes) return find(w, op, unsigned(std::countr_zero(lanes)), DefinedUse(op->x));
@@ -123,16 +130,20 @@ const Op* definedness(const Op* op, Warp* w, std::byte* frame, u32 mask) {
         if (!(op->b >> i & 1)) continue;
         const u32 to = field(real, i), bytes = op->c >> 4 * i & 15;
         const unsigned bits = bytes ? 8 * bytes : 1;
-        u64 results[warp_size];
+        u64 undefined[warp_size];
         for (u32 rest = lanes; rest; rest &= rest - 1) {
             const auto lane = unsigned(std::countr_zero(rest));
             Operand s[4];
             for (u32 k = 0; k < count; ++k) s[k] = read(w, frame, sources[k], widths[k], lane);
-            results[lane] = transfer(rule, s, op->x, bits) & (bytes ? low(bytes) : 1);
+            undefined[lane] = transfer(rule, s, op->x, bits) & (bytes ? low(bytes) : 1);
         }
         set_undefined(w, to, bytes, mask & ~lanes, false);
         for (u32 rest = lanes; rest; rest &= rest - 1)
-            write(w, to, bytes, unsigned(std::countr_zero(rest)), results[std::countr_zero(rest)]);
+            write(w, to, bytes, unsigned(std::countr_zero(rest)), undefined[std::countr_zero(rest)]);
+    }
+    for (u32 i = 0; i < results; ++i) {
+        set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], mask & ~lanes, false);
+        set_undefined(w, list[1 + 2 * i], list[2 + 2 * i], lanes, true);
     }
     IKAT_NEXT;
 }

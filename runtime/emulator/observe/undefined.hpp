@@ -41,7 +41,7 @@ enum class Propagation : std::uint8_t {
 enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, Atomic, Print, Call, Store, Shuffle };
 
 /// Before an op: d is the Propagation, a and b are the sets of fields that the op reads and writes, c the bytes of each
-/// field's value, 4 bits each (0: a predicate).
+/// field's value, 4 bits each (0: a predicate); y is 1 + the number of results in the op's list, if it has one.
 Handler select_definedness();
 /// Before a load or store, and in its place (it goes on behind it): d is the set of fields that are its elements, a the
 /// Space, b the bytes of an element, c those of the address, x whether elements are numbers, of which no part is

@@ -127,55 +127,35 @@ Handler for_integer(Atomic a) {
     return nullptr;
 }
 
-// ---- 128 bits: in the lanes' staging, 16 bytes each, first what is written, then what was there
-
 struct Words {
     std::uint64_t low, high;
     bool operator==(const Words&) const = default;
 };
 
-Words* aside(Warp* w) { return reinterpret_cast<Words*>(w->staging); }
-
-template <class F>
-void each_lane(std::uint32_t mask, F f) {
-    for (std::uint32_t rest = mask; rest; rest &= rest - 1) f(unsigned(std::countr_zero(rest)));
-}
-
-const Op* put_aside(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    const auto* const b = reinterpret_cast<const std::uint64_t*>(frame + op->b);
-    const auto* const c = reinterpret_cast<const std::uint64_t*>(frame + op->c);
-    each_lane(mask, [&](unsigned lane) { aside(w)[lane] = {b[lane], c[lane]}; });
-    IKAT_NEXT;
-}
-
 template <bool Compares>
 const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     static std::mutex others;  // blocks that run at the same time
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
-    const auto* const b = reinterpret_cast<const std::uint64_t*>(frame + op->b);
-    const auto* const c = reinterpret_cast<const std::uint64_t*>(frame + op->c);
+    const std::uint32_t* const list = w->lists + op->d + 1;
+    const auto words = [&](unsigned i) { return reinterpret_cast<std::uint64_t*>(frame + list[2 * i]); };
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
+        const auto operand = [&](unsigned i) { return Words{words(i)[lane], words(i + 1)[lane]}; };
         const std::uint64_t address = with_offset(op, Space(op->y), addresses[lane]);
         std::byte* const at = Compares ? lane_bytes_written(w, op, Space(op->y), lane, address, sizeof(Words), true)
                                        : bytes_to_exchange(w, op, Space(op->y), lane, address, sizeof(Words));
         if (!at) return nullptr;
         const std::lock_guard lock(others);
+        const Words written = operand(2);
         Words old;
         std::memcpy(&old, at, sizeof old);
-        if (!Compares || old == Words{b[lane], c[lane]}) {
-            std::memcpy(at, &aside(w)[lane], sizeof old);
-            w->changes += aside(w)[lane] != old;
+        if (!Compares || old == operand(4)) {
+            std::memcpy(at, &written, sizeof written);
+            w->changes += written != old;
         }
-        aside(w)[lane] = old;
+        words(0)[lane] = old.low;
+        words(1)[lane] = old.high;
     }
-    IKAT_NEXT;
-}
-
-const Op* take_back(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    auto* const d = reinterpret_cast<std::uint64_t*>(frame + op->d);
-    auto* const b = reinterpret_cast<std::uint64_t*>(frame + op->b);
-    each_lane(mask, [&](unsigned lane) { d[lane] = aside(w)[lane].low, b[lane] = aside(w)[lane].high; });
     IKAT_NEXT;
 }
 
@@ -192,9 +172,7 @@ Handler for_small(Atomic a) {
 
 }  // namespace
 
-Handler put_aside_wide_atomic() { return put_aside; }
 Handler select_wide_atomic(bool compares) { return compares ? wide_atomic<true> : wide_atomic<false>; }
-Handler take_wide_atomic() { return take_back; }
 
 Handler select_atomic(Atomic a, Type type) {
     switch (type) {

@@ -113,11 +113,9 @@ Handler select_load_parameter(unsigned bytes);
 enum class Atomic : std::uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareSwap };
 /// d = old value at address a + x; then operands b and c (the new value of CompareSwap). op.y is the Space.
 Handler select_atomic(Atomic atomic, Type type);
-/// Of 128 bits, in three steps: operands b and c (the words that are written) are put aside; those at address a + x
-/// are exchanged, if `compares` only where they are b and c; d and b become the old words. op.y is the Space.
-Handler put_aside_wide_atomic();
+/// Of 128 bits at address a + x, op.y is the Space. The list d: two words that become the old ones, two that are
+/// written, and, if `compares`, two that the old ones must be.
 Handler select_wide_atomic(bool compares);
-Handler take_wide_atomic();
 
 /// "AVX3", "AVX2", ...
 std::string_view target_name();

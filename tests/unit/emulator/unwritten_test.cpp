@@ -147,6 +147,14 @@ TEST_CASE("padding is copied in silence, and byte by byte it is known what is de
 }
 
 TEST_CASE("atomics and prints read at once") {
+    // of 128 bits, whose operands are a list
+    const std::string wide = ".reg .b128 %q<3>; mov.b128 %q0, {%d3, %d4};\n";
+    CHECK_THAT(finding(wide + "atom.global.exch.b128 %q2, [%d3], %q1;", 1, true),
+               contains("an atomic is given an undefined value"));
+    CHECK_THAT(finding(wide + "atom.global.cas.b128 %q2, [%d3], %q1, %q0;", 1, true),
+               contains("an atomic is given an undefined value"));
+    CHECK(finding(wide + "atom.global.cas.b128 %q2, [%d3], %q0, %q0; st.global.b128 [%d3+16], %q2;", 1, true) ==
+          "no failure");
     CHECK_THAT(
         finding("red.global.add.u32 [%d2], 1;"),
         contains("an atomic of 4 bytes at offset 0 of buffer 'y' (256 bytes), which nothing has written, by block"));

@@ -196,11 +196,12 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
                              expected = double_words(code, operands[1]);
     const Value low = code.temporary(8), high = code.temporary(8);
     code.tell_observers({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
-    code.emit(put_aside_wide_atomic(), 0, B | C, {0, 0, index(written[0]), index(written[1])});
-    code.emit(
-        select_wide_atomic(compares), 0, A | B | C,
-        {0, index(base), index(expected[0]), index(expected[1]), std::uint32_t(at.offset), std::uint32_t(at.space)});
-    code.emit(take_wide_atomic(), D | B, 0, {index(low), 0, index(high)});
+    const Value old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
+    code.emit({.run = select_wide_atomic(compares),
+               .fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)},
+               .reads = A,
+               .list = code.list(old, std::span(sources).first(compares ? 4 : 2)),
+               .apart = true});
     if (to->kind == nvptx::Operand::Kind::Sink) return;
     const std::vector<Value> d = double_words(code, *to);
     code.apply(select_move(8, 8), d[0], {low});
