@@ -35,9 +35,9 @@ public:
         if (passes::dump_wanted(name, kernel_)) std::fprintf(stderr, "// after %s\n%s\n", name, text().c_str());
         start_ = Clock::now();
     }
-    void done(const char* name, const ir::Function& fn, ir::Level level) {
-        done(name, [&] { return ir::print(fn); });
-        if (options_.verify_each) check(name, ir::report(fn, level));
+    void done(const char* name, const ir::Module& module, ir::Level level) {
+        done(name, [&] { return ir::print(module); });
+        if (options_.verify_each) check(name, ir::report(module, level));
     }
     /// Our fault, if there are findings; the time they took to make is no stage's.
     void check(const char* name, const std::string& findings) {
@@ -69,6 +69,17 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
+/// The texts of the functions, one behind the other.
+std::string each(const ir::Module& module, const std::vector<nvptx::Registers>& registers,
+                 std::string (*text)(const ir::Function&, const nvptx::Registers&)) {
+    std::string out;
+    for (std::size_t i = 0; i < registers.size(); ++i) {
+        const std::string part = text(module.functions[i], registers[i]);
+        out += (out.empty() || part.empty() ? "" : "\n") + part;
+    }
+    return out;
+}
+
 /// From places by instruction to places by line.
 std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
     std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
@@ -76,40 +87,25 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
     return out;
 }
 
-/// A function that the kernel calls, ready to be written.
-struct Callee {
-    ir::Function fn;
-    nvptx::Registers registers;
-};
-Callee compile_callee(const ast::Kernel& function, const CompileOptions& options) {
-    ir::Function fn = lower::ast_to_ssa(function);
-    passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
-                              .passes = options.passes,
-                              .verify_each = options.verify_each});
-    nvptx::select(fn, nvptx::target(options.target));
-    nvptx::Registers registers = nvptx::allocate(fn, {.method = options.allocation});
-    return {std::move(fn), std::move(registers)};
-}
-
-/// The compiler from the IR on.
-void finish(ir::Function fn, const std::vector<Callee>& callees, const CompileOptions& options, Stages& stages,
-            Compiled& out) {
+/// The compiler from the IR on. The kernel is the module's last function.
+void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
     const nvptx::Target& target = nvptx::target(options.target);
-    describe(fn, out);
-    passes::run_pipeline(fn, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
-                              .passes = options.passes,
-                              .verify_each = options.verify_each});
-    stages.done("opt", fn, ir::Level::Typed);
-    nvptx::select(fn, target);
-    stages.done("select", fn, ir::Level::Selected);
-    const nvptx::Registers registers = nvptx::allocate(fn, {.method = options.allocation});
-    out.registers = register_use(registers.allocation);
-    if (options.pressure) out.pressure = nvptx::pressure_of(fn, registers);
-    stages.done("registers", [&] { return nvptx::print(fn, registers); });
-    if (checked_build || options.verify_each) stages.check("registers", nvptx::report(fn, registers));
-    std::vector<nvptx::Part> parts;
-    for (const Callee& callee : callees) parts.push_back({callee.fn, callee.registers});
-    const nvptx::Emitted emitted = nvptx::emit(parts, {fn, registers}, target, options.line_info);
+    const ir::Function& kernel = module.functions.back();
+    describe(kernel, out);
+    passes::run_pipeline(module, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
+                                  .passes = options.passes,
+                                  .verify_each = options.verify_each});
+    stages.done("opt", module, ir::Level::Typed);
+    for (ir::Function& fn : module.functions) nvptx::select(fn, target);
+    stages.done("select", module, ir::Level::Selected);
+    std::vector<nvptx::Registers> registers;
+    for (const ir::Function& fn : module.functions)
+        registers.push_back(nvptx::allocate(fn, {.method = options.allocation}));
+    out.registers = register_use(registers.back().allocation);
+    if (options.pressure) out.pressure = nvptx::pressure_of(kernel, registers.back());
+    stages.done("registers", [&] { return each(module, registers, nvptx::print); });
+    if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::report));
+    const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = nvptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
@@ -124,26 +120,29 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
     if (!kernel.checked)
         if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
     stages.done("ast", [&] { return ast::print(kernel); });
-    ir::Function fn = lower::ast_to_ssa(kernel);
-    stages.done("ssa", fn, ir::Level::Typed);
-    std::vector<Callee> callees;
-    for (const ast::Kernel& function : kernel.functions) callees.push_back(compile_callee(function, options));
-    if (!callees.empty())
-        stages.done("functions", [&] {
-            std::string text;
-            for (const Callee& callee : callees) text += ir::print(callee.fn);
-            return text;
-        });
-    finish(std::move(fn), callees, options, stages, out);
+    ir::Module module = lower::lower_module(kernel);
+    stages.done("ssa", module, ir::Level::Typed);
+    finish(std::move(module), options, stages, out);
+    return out;
+}
+
+Compiled compile(ir::Module module, const CompileOptions& options) {
+    Compiled out;
+    ir::verify(module);
+    const auto is_kernel = [](const ir::Function& fn) { return fn.is_entry; };
+    if (std::ranges::count_if(module.functions, is_kernel) != 1 || !module.functions.back().is_entry)
+        throw Error("a module to be compiled has one kernel, behind its functions",
+                    "it has " + std::to_string(std::ranges::count_if(module.functions, is_kernel)) + " of " +
+                        std::to_string(module.functions.size()) + " functions");
+    Stages stages(module.functions.back().name, options, out.stages);
+    finish(std::move(module), options, stages, out);
     return out;
 }
 
 Compiled compile(ir::Function fn, const CompileOptions& options) {
-    Compiled out;
-    Stages stages(fn.name, options, out.stages);
-    ir::verify(fn);
-    finish(std::move(fn), {}, options, stages, out);
-    return out;
+    ir::Module module;
+    module.functions.push_back(std::move(fn));
+    return compile(std::move(module), options);
 }
 
 }  // namespace ikat

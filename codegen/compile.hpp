@@ -54,7 +54,9 @@ struct Compiled {
 /// Captured kernel in, PTX out. Throws Error for what the user got wrong (ast::check, an unknown target or pass).
 Compiled compile(const ast::Kernel& kernel, const CompileOptions& options = {});
 
-/// The same from the IR on, for a function that came as text: verified, so that findings are the user's.
-Compiled compile(ir::Function fn, const CompileOptions& options = {});
+/// The same from the IR on, for a kernel that came as text, behind the functions that it calls: verified, so that
+/// findings are the user's.
+Compiled compile(ir::Module module, const CompileOptions& options = {});
+Compiled compile(ir::Function kernel, const CompileOptions& options = {});
 
 }  // namespace ikat

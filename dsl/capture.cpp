@@ -243,13 +243,13 @@ std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
         out.push_back({.where = where, .message = message, .hint = hint});
     };
     for (const ast::NodeInfo& node : function.nodes) {
-        if (node.kind == Kind::Return)
+        if (node.kind == Kind::Return && node.arguments.empty())
             complain(node.where, "return_() in a device function",
                      "a function gives a value on all ways: leave it with return_value(v)");
         if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
             complain(node.where, "print() or check() in a device function",
                      "they stand in kernels, and in C++ functions that kernels call");
-        if (node.kind == Kind::Operation && ir::effects(node.op).convergent && node.op != ir::Op::Opaque)
+        if (node.kind == Kind::Operation && ir::is_collective(node.op))
             complain(node.where, "a barrier or an operation of several lanes in a device function",
                      "its callers cannot be checked for coming together: use a C++ function, which is inlined");
     }
@@ -292,10 +292,10 @@ void KernelHandle::State::capture() {
 
 namespace {
 
-/// Whether a function computes from its arguments alone.
+/// Whether a function computes from its arguments alone: all threads get the same from the same.
 bool is_pure(const ast::Kernel& function) {
     return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
-        if (node.kind == Kind::Operation) return ir::effects(node.op).none() || node.op == ir::Op::Give;
+        if (node.kind == Kind::Operation) return ir::effects(node.op).none() && node.op != ir::Op::Special;
         return node.kind != Kind::Store && node.kind != Kind::Load && node.kind != Kind::Atomic &&
                node.kind != Kind::While;
     });
@@ -314,56 +314,39 @@ void add_function(Recorder& recorder, const ast::Kernel& function) {
     }
 }
 
-/// {0} = name({1}, {2} ...), through .param variables.
-std::string call_text(const std::string& function, const std::vector<ParameterType>& parameters, ir::Type result) {
-    std::string before = "{\n", stores, arguments;
-    const auto declare = [&](ir::Type type, const std::string& name) {
-        before += ".param ." + std::string(ir::info(type).bits) + " " + name + ";\n";
-    };
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const ir::Type type = parameters[i].type;
-        const std::string name = "$a" + std::to_string(i);  // no name of the user's begins so
-        declare(type, name);
-        stores +=
-            "st.param." + std::string(ir::info(type).bits) + " [" + name + "], {" + std::to_string(i + 1) + "};\n";
-        arguments += (i ? ", " : "") + name;
-    }
-    declare(result, "$r");
-    const ir::TypeInfo& loaded = ir::info(result);  // a byte is extended as its type says
-    return before + stores + "call ($r), " + function + ", (" + arguments + ");\nld.param." +
-           std::string(loaded.bytes == 1 ? loaded.typed : loaded.bits) + " {0}, [$r];\n}";
-}
-
 }  // namespace
 
 Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const KernelHandle::State& called = *function.state_;
-    const std::string text = call_text(called.name, called.types, result);
     const bool calls_itself = called.is_captured_here() && recorder.kernel.is_function &&
                               recorder.kernel.name == called.name && recorder.kernel.where == called.where;
-    if (calls_itself) return text_value(text, false, arguments, result);
+    bool pure = false;
     try {
-        const ast::Kernel& body = function.ast();
-        add_function(recorder, body);
-        return text_value(text, is_pure(body), arguments, result);
+        if (!calls_itself) {
+            const ast::Kernel& body = function.ast();
+            add_function(recorder, body);
+            pure = is_pure(body);
+        }
     } catch (const Error& error) {
         for (const Diagnostic& each : error.diagnostics()) recorder.diagnostics.push_back(each);
         return literal(result, std::int64_t{0});
     }
+    ast::NodeInfo node = recorder.node_of({.op = pure ? ir::Op::PureCall : ir::Op::Call, .type = result});
+    node.attribute = recorder.add_text(called.name);
+    node.arguments = recorder.commit_operands(arguments);
+    Value out = recorder.leaf(recorder.append(std::move(node)));
+    out.effects = pure ? 0 : 1;
+    return out;
 }
 
 void give(Value value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const ast::Node node = recorder.commit(value);
-    const ir::Type type = recorder.kernel[node].type;
-    recorder.statement({.kind = Kind::Operation,
-                        .op = ir::Op::Give,
-                        .operand_type = type,
-                        .arguments = {node},
-                        .where = recorder.here()});
+    recorder.kernel.gives = recorder.kernel[node].type;
+    recorder.statement({.kind = Kind::Return, .arguments = {node}, .where = recorder.here()});
 }
 
 void KernelHandle::make_function() { state_->is_function = true; }

@@ -5,8 +5,6 @@
 //     ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
 //
 // A variable that is read and written is two operands, and a mov in front of the text.
-#include <algorithm>
-
 #include "codegen/ptx/check/inline.hpp"
 #include "dsl/recorder.hpp"
 
@@ -18,20 +16,12 @@ using ast::NodeInfo;
 
 constexpr std::size_t most_results = 16;
 
-ir::Word add_text(Recorder& recorder, std::string text) {
-    auto& texts = recorder.kernel.texts;
-    const auto found = std::ranges::find(texts, text);
-    if (found != texts.end()) return ir::Word(found - texts.begin());
-    texts.push_back(std::move(text));
-    return texts.size() - 1;
-}
-
 /// The node of a text, pending, and its results as nodes.
-std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string text, std::span<const Value> arguments,
-                                   std::span<const ir::Type> types) {
+std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string_view text,
+                                   std::span<const Value> arguments, std::span<const ir::Type> types) {
     NodeInfo node{.kind = Kind::Operation,
                   .op = pure ? ir::Op::OpaqueValue : ir::Op::Opaque,
-                  .attribute = add_text(recorder, std::move(text)),
+                  .attribute = recorder.add_text(text),
                   .where = recorder.here()};
     node.arguments = recorder.commit_operands({arguments.data(), std::uint32_t(arguments.size())});
     if (types.empty()) return recorder.statement(std::move(node)), std::vector<ast::Node>{};
@@ -94,14 +84,6 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
             written = convert(operands[k].variable_type, operands[k].type, written, {});
         assign(operands[k].variable, written, where);
     }
-}
-
-Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result) {
-    Recorder& recorder = Recorder::active();
-    const auto nodes = append_text(recorder, pure, text, {arguments.first, arguments.count}, {&result, 1});
-    Value out = recorder.leaf(nodes[0]);
-    out.effects = pure ? 0 : 1;
-    return out;
 }
 
 }  // namespace ikat::trace

@@ -31,9 +31,6 @@ struct Tree {
     std::uint32_t arguments[4]{};
 };
 
-/// The value that a text gives, {0}, of operands {1}, {2} …; one with effects stays in its place.
-Value text_value(const std::string& text, bool pure, Values arguments, ir::Type result);
-
 /// The last bytes of a stack, which grows down to `end`.
 struct Reserve {
     std::uintptr_t end = 0;
@@ -169,6 +166,8 @@ public:
     // ---- what a kernel has besides nodes
 
     ast::Variable add_variable(ast::VariableInfo variable);
+    /// The number of a text among the kernel's; equal ones are one.
+    ir::Word add_text(std::string_view text);
     /// Under a name that its space and its number give.
     std::uint32_t add_symbol(ir::Symbol symbol);
     /// Those that have been declared; in the second round, again.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What concerns other threads and the host: operations with effects, barriers, texts.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,14 +20,6 @@ NodeInfo operation_node(Recorder& recorder, const Operation& what, Values argume
     NodeInfo node = recorder.node_of(what);
     node.arguments = recorder.commit_operands(arguments);
     return node;
-}
-
-ir::Word text_index(Recorder& recorder, const char* text) {
-    auto& texts = recorder.kernel.texts;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-        if (texts[i] == text) return i;
-    texts.emplace_back(text);
-    return texts.size() - 1;
 }
 
 /// Complains about a text of print() or check() that does not go with its values, whose nodes these are.
@@ -50,6 +43,13 @@ void check_text(Recorder& recorder, const std::string& what, const char* text, c
 }
 
 }  // namespace
+
+ir::Word Recorder::add_text(std::string_view text) {
+    const auto found = std::ranges::find(kernel.texts, text);
+    if (found != kernel.texts.end()) return ir::Word(found - kernel.texts.begin());
+    kernel.texts.emplace_back(text);
+    return kernel.texts.size() - 1;
+}
 
 void require_whole_warps() { Recorder::active().kernel.block.whole_warps = true; }
 void require_linear_blocks() { Recorder::active().kernel.block.linear = true; }
@@ -84,7 +84,7 @@ void effect(const Operation& what, Values arguments, const Where& where) {
 void print(const char* text, Values arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    NodeInfo node = operation_node(recorder, {.op = Op::Print, .attribute = text_index(recorder, text)}, arguments);
+    NodeInfo node = operation_node(recorder, {.op = Op::Print, .attribute = recorder.add_text(text)}, arguments);
     check_text(recorder, "print()", text, node.arguments);
     recorder.statement(std::move(node));
 }
@@ -94,7 +94,7 @@ void check(Value condition, const char* text, Values arguments, const Where& whe
     recorder.at(where);
     std::vector<Value> operands{condition};
     operands.insert(operands.end(), arguments.begin(), arguments.end());
-    NodeInfo node = operation_node(recorder, {.op = Op::Check, .attribute = text_index(recorder, text)},
+    NodeInfo node = operation_node(recorder, {.op = Op::Check, .attribute = recorder.add_text(text)},
                                    {operands.data(), std::uint32_t(operands.size())});
     ast::Nodes values;
     for (std::size_t i = 1; i < node.arguments.size(); ++i) values.push_back(node.arguments[i]);

@@ -55,7 +55,7 @@ enum class Kind : std::uint8_t {
     While,     // regions[0] computes arguments[0] (a node of it, a pred); while it holds: regions[1]
     Break,     // out of the innermost For or While
     Continue,  // to its next round
-    Return,    // from the kernel
+    Return,    // from the kernel, or from a function with arguments[0]
     Scope,  // regions[0], once: the body of a function that is inlined; attribute: 1 if it ends by assigning its result
     Leave,  // behind the innermost Scope, out of the loops in it
 };
@@ -116,13 +116,14 @@ struct BlockShape {
     std::uint32_t threads = 0;  // exactly so many; 0: any number
 };
 
-/// A kernel, or a function that kernels call: then its last node gives the result.
+/// A kernel, or a function that kernels call.
 struct Kernel {
     std::string name;
     bool is_function = false;
     std::vector<Kernel> functions{};  // that it calls, each behind those that it calls itself
     std::vector<ir::Parameter> parameters;
-    std::vector<View> views{};  // in the order of their pointers
+    ir::Type gives = ir::Type::Void;  // to the caller of a function
+    std::vector<View> views{};        // in the order of their pointers
     std::vector<ir::Symbol> symbols;
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;

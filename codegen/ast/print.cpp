@@ -130,7 +130,7 @@ private:
             case Kind::While: return "while";
             case Kind::Break: return "break";
             case Kind::Continue: return "continue";
-            case Kind::Return: return "return";
+            case Kind::Return: return node.arguments.empty() ? "return" : "return " + value(node.arguments[0]);
             case Kind::Scope: return "scope";
             case Kind::Leave: return "leave";
         }
@@ -160,6 +160,7 @@ private:
             case ir::Attribute::Mode: return std::string(ir::mode_name(node.op, node.attribute));
             case ir::Attribute::Table: return std::to_string(node.attribute);
             case ir::Attribute::Text: return ir::quoted(kernel_.texts[node.attribute]);
+            case ir::Attribute::Callee: return kernel_.texts[node.attribute];
         }
         return {};
     }

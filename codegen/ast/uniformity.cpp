@@ -133,7 +133,7 @@ private:
         const auto mode = ir::ShuffleMode(node.attribute);
         const bool moves = node.op == Op::Shuffle && (mode == ir::ShuffleMode::Up || mode == ir::ShuffleMode::Down);
         return moves || node.op == Op::MatchAny || node.op == Op::Elect || node.op == Op::ActiveMask ||
-               node.op == Op::Opaque;
+               !ir::is_collective(node.op);
     }
 
     Shape operation(const NodeInfo& node) const {
@@ -303,7 +303,7 @@ private:
     // ---- what has to be reached together
 
     void expect_together(const NodeInfo& node, const Control& control) {
-        if (node.op == Op::ActiveMask || node.op == Op::Opaque) return;
+        if (node.op == Op::ActiveMask || !ir::is_collective(node.op)) return;
         const bool barrier = waits_for_block(node.op);
         const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
         if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;

@@ -75,6 +75,7 @@ struct Terminator {
     Value condition = no_value;
     bool uniform = false;  // Branch, Multiway: all threads of a warp that get here go the same way
     std::vector<Jump> targets{};
+    Value given = no_value;  // Return: what the function gives its caller, if anything
     Location where{};
     bool operator==(const Terminator&) const = default;
 };
@@ -139,8 +140,9 @@ public:
     std::string name;
     bool is_entry = true;
     std::vector<Parameter> parameters;
+    Type gives = Type::Void;  // to the caller of a function
     std::vector<Symbol> symbols;
-    std::vector<std::string> texts;  // of print, check and opaque
+    std::vector<std::string> texts;  // of print, check and opaque; names of functions that are called
     LaunchBounds bounds;
 
     const Instruction& operator[](Inst inst) const { return instructions_[index(inst)]; }
@@ -191,6 +193,7 @@ public:
     }
     static void each_use(auto& terminator, auto&& f) {
         if (terminator.condition != no_value) f(terminator.condition);
+        if (terminator.given != no_value) f(terminator.given);
         for (auto& jump : terminator.targets)
             for (auto& value : jump.arguments) f(value);
     }
@@ -204,7 +207,7 @@ private:
     std::vector<Value> operands_, results_;
 };
 
-/// Everything one PTX file holds.
+/// Everything one PTX file holds: an entry behind the functions that it calls.
 struct Module {
     std::vector<Function> functions;
     bool operator==(const Module&) const = default;

@@ -10,6 +10,7 @@
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
+#include "codegen/ir/verify_calls.hpp"
 #include "codegen/ir/verify_rows.hpp"
 #include "codegen/support/dominator_tree.hpp"
 
@@ -64,6 +65,8 @@ private:
         if (symbol_bytes(fn_.symbols, Space::Const) > most_constant_bytes) at_function("too much constant memory");
         distinct(fn_.parameters, "parameter %");
         distinct(fn_.symbols, "symbol $");
+        if (fn_.gives != Type::Void && fn_.is_entry) at_function("a kernel gives no value");
+        if (fn_.gives != Type::Void && !contains(AnyNum | Packed, fn_.gives)) at_function("its result is no number");
     }
     void distinct(const auto& named, const std::string& kind) {
         std::vector<std::string_view> names;
@@ -179,16 +182,9 @@ private:
         if (!before) here(print(fn_, value) + " does not dominate this use");
     }
 
-    bool agree(Type expected, Type actual) const {
-        if (expected == actual || expected == Type::Void) return true;
-        if (level_ == Level::Typed || expected == Type::Pred || actual == Type::Pred) return false;
-        const auto narrow = [](Type type) { return contains(NarrowInt | Float8, type); };
-        if (narrow(expected)) return bits(actual) <= 32;
-        return narrow(actual) ? bits(expected) <= 32 : bits(expected) == bits(actual);
-    }
     void expect(std::string_view what, Value value, Type expected, std::string_view of = {}) {
         const Type actual = fn_.type(value);
-        if (!agree(expected, actual))
+        if (!agree(expected, actual, level_))
             here(std::string(what) + ' ' + print(fn_, value) + std::string(of) + " is " +
                  std::string(info(actual).name) + " and must be " + std::string(info(expected).name));
     }
@@ -219,7 +215,7 @@ private:
             return;
         }
         expect("guard", inst.guard, Type::Pred);
-        if (effects(inst).convergent && inst.op != Op::Opaque) here("a convergent operation cannot be guarded");
+        if (is_collective(inst.op)) here("a convergent operation cannot be guarded");
         if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
             here("a guard needs an operand tied to each result, for when it is false");
     }
@@ -246,6 +242,16 @@ private:
         if (decides && terminator.condition != no_value)
             expect("condition", terminator.condition, terminator.kind == Kind::Branch ? Type::Pred : Type::U32);
         for (const Jump& jump : terminator.targets) this->jump(jump);
+        if (terminator.kind == Kind::Return)
+            given(terminator.given);
+        else if (terminator.given != no_value)
+            here("only return gives something");
+    }
+    void given(Value value) {
+        if (value == no_value && fn_.gives == Type::Void) return;
+        if (value == no_value || fn_.gives == Type::Void)
+            return here(value == no_value ? "return needs what the function gives" : "the function gives nothing");
+        expect("result", value, fn_.gives);
     }
     void jump(const Jump& jump) {
         const auto to = [&] { return "^" + std::to_string(index(jump.to)); };
@@ -270,6 +276,14 @@ private:
 
 }  // namespace
 
+bool agree(Type expected, Type actual, Level level) {
+    if (expected == actual || expected == Type::Void) return true;
+    if (level == Level::Typed || expected == Type::Pred || actual == Type::Pred) return false;
+    const auto narrow = [](Type type) { return contains(NarrowInt | Float8, type); };
+    if (narrow(expected)) return bits(actual) <= 32;
+    return narrow(actual) ? bits(expected) <= 32 : bits(expected) == bits(actual);
+}
+
 bool is_identifier(std::string_view name) {
     const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$'; };
     const auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
@@ -278,22 +292,33 @@ bool is_identifier(std::string_view name) {
 
 std::vector<Diagnostic> problems(const Function& fn, Level level) { return Verifier(fn, level).run(); }
 
+std::vector<Diagnostic> problems(const Module& module, Level level) {
+    std::vector<Diagnostic> out;
+    for (const Function& fn : module.functions) std::ranges::move(problems(fn, level), std::back_inserter(out));
+    if (out.empty()) out = call_problems(module, level);
+    return out;
+}
+
 void verify(const Function& fn, Level level) {
     if (auto found = problems(fn, level); !found.empty()) throw Error(std::move(found));
 }
 
 void verify(const Module& module, Level level) {
-    std::vector<Diagnostic> all;
-    for (const Function& fn : module.functions) std::ranges::move(problems(fn, level), std::back_inserter(all));
-    if (!all.empty()) throw Error(std::move(all));
+    if (auto found = problems(module, level); !found.empty()) throw Error(std::move(found));
 }
 
-std::string report(const Function& fn, Level level) {
-    const auto found = problems(fn, level);
+namespace {
+template <class Whole>
+std::string as_report(const Whole& whole, Level level) {
+    const auto found = problems(whole, level);
     if (found.empty()) return {};
     std::string out;
     for (const Diagnostic& finding : found) out += to_string(finding) + '\n';
-    return out + print(fn);
+    return out + print(whole);
 }
+}  // namespace
+
+std::string report(const Function& fn, Level level) { return as_report(fn, level); }
+std::string report(const Module& module, Level level) { return as_report(module, level); }
 
 }  // namespace ikat::ir

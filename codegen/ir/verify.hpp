@@ -15,12 +15,16 @@ enum class Level : std::uint8_t {
     Selected,  // after selection: only the widths of registers agree; integers of 8 and 16 bits live in 16 or 32
 };
 
+/// Whether a value of type `actual` may stand where one of type `expected` must; Void expects nothing.
+bool agree(Type expected, Type actual, Level level);
+
 /// Whether the text can name a function, a parameter or a symbol: letters, digits, _ and $, and no digit first.
 bool is_identifier(std::string_view name);
 
 /// All findings, in the order of the text; empty if the function is well formed. Each names function, block and
 /// instruction and shows the line of IR.
 std::vector<Diagnostic> problems(const Function& fn, Level level = Level::Typed);
+std::vector<Diagnostic> problems(const Module& module, Level level = Level::Typed);  // calls, too
 
 /// Throws the findings as one Error. For IR that came as text; our own stages assert instead.
 void verify(const Function& fn, Level level = Level::Typed);
@@ -28,5 +32,6 @@ void verify(const Module& module, Level level = Level::Typed);
 
 /// The findings and the whole function, for an assertion; empty if there are none.
 std::string report(const Function& fn, Level level = Level::Typed);
+std::string report(const Module& module, Level level = Level::Typed);
 
 }  // namespace ikat::ir

@@ -72,7 +72,8 @@ private:
             case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
-            case Attribute::Text: return require(value < fn_.texts.size(), "it has no text");
+            case Attribute::Text:
+            case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
         }
     }
     void parameter() {

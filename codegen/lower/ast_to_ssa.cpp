@@ -44,6 +44,7 @@ public:
         fn_.name = kernel.name;
         fn_.is_entry = !kernel.is_function;
         fn_.parameters = kernel.parameters;
+        fn_.gives = kernel.gives;
         fn_.symbols = kernel.symbols;
         fn_.texts = kernel.texts;
         fn_.bounds = kernel.bounds;
@@ -131,7 +132,7 @@ private:
             case Kind::While: lower_while(node); break;
             case Kind::Break: paths_.jump_to(*loops_.back().exit); break;
             case Kind::Continue: paths_.jump_to(*loops_.back().next); break;
-            case Kind::Return: paths_.terminate(ir::Terminator::Kind::Return); break;
+            case Kind::Return: lower_return(node); break;
             case Kind::Scope: lower_scope(node); break;
             case Kind::Leave: paths_.jump_to(*scopes_.back()); break;
         }
@@ -186,6 +187,11 @@ private:
         ir::Instruction inst = access(node.op, node, space);
         inst.attribute = node.attribute;
         return build_.make(inst, operands);
+    }
+
+    void lower_return(const ast::NodeInfo& node) {
+        paths_.terminate(ir::Terminator::Kind::Return);
+        if (!node.arguments.empty()) fn_[build_.block()].terminator.given = value(node.arguments[0]);
     }
 
     // ---- if
@@ -432,5 +438,12 @@ private:
 }  // namespace
 
 ir::Function ast_to_ssa(const ast::Kernel& kernel) { return Lowering(kernel).run(); }
+
+ir::Module lower_module(const ast::Kernel& kernel) {
+    ir::Module out;
+    for (const ast::Kernel& function : kernel.functions) out.functions.push_back(ast_to_ssa(function));
+    out.functions.push_back(ast_to_ssa(kernel));
+    return out;
+}
 
 }  // namespace ikat::lower

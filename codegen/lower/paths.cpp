@@ -30,7 +30,8 @@ void Paths::enter(const Join& join) {
     reachable_ = !join.edges.empty();
     build_.set_block(join.block);
     if (!reachable_) {
-        build_.terminate(ir::Terminator::Kind::Return);  // nothing leads here; unreachable code is cleaned up
+        // Nothing leads here; unreachable code is cleaned up.
+        build_.terminate(fn_.gives == ir::Type::Void ? ir::Terminator::Kind::Return : ir::Terminator::Kind::Trap);
         return;
     }
     variables_ = join.edges.front().variables;

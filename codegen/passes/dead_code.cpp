@@ -34,6 +34,7 @@ public:
             for (Inst inst : fn_[block].instructions)
                 if (!effects(fn_[inst]).removable()) mark_operands(inst);
             mark(fn_[block].terminator.condition);
+            mark(fn_[block].terminator.given);
         }
         while (!work_.empty()) {
             const Value value = work_.back();

@@ -103,13 +103,17 @@ bool dump_wanted(std::string_view stage, std::string_view kernel) {
     return text.substr(0, colon) == stage && (colon == text.size() || text.substr(colon + 1) == kernel);
 }
 
-std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options) {
+std::vector<PassReport> run_pipeline(std::span<ir::Function> functions, const PipelineOptions& options) {
     std::vector<PassReport> reports;
     for (const Pass* pass : selected(options)) {
-        const auto start = std::chrono::steady_clock::now();
-        const bool changed = pass->run(fn);
-        reports.push_back({pass->name, changed, std::chrono::steady_clock::now() - start});
-        watch(*pass, fn, changed, options);
+        PassReport& report = reports.emplace_back(PassReport{pass->name});
+        for (ir::Function& fn : functions) {
+            const auto start = std::chrono::steady_clock::now();
+            const bool changed = pass->run(fn);
+            report.time += std::chrono::steady_clock::now() - start;
+            report.changed |= changed;
+            watch(*pass, fn, changed, options);
+        }
     }
     return reports;
 }

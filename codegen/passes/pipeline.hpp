@@ -42,7 +42,14 @@ struct PassReport {
 /// Whether IKAT_DUMP asks for the kernel as it is after `stage`: a pass, or another stage of the compiler.
 bool dump_wanted(std::string_view stage, std::string_view kernel);
 
-/// Runs the passes on fn. Throws Error for an unknown name in options.passes, naming the known ones.
-std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options = {});
+/// Runs the passes, each on all functions before the next. Throws Error for an unknown name in options.passes, naming
+/// the known ones.
+std::vector<PassReport> run_pipeline(std::span<ir::Function> functions, const PipelineOptions& options = {});
+inline std::vector<PassReport> run_pipeline(ir::Function& fn, const PipelineOptions& options = {}) {
+    return run_pipeline({&fn, 1}, options);
+}
+inline std::vector<PassReport> run_pipeline(ir::Module& module, const PipelineOptions& options = {}) {
+    return run_pipeline(std::span(module.functions), options);
+}
 
 }  // namespace ikat::passes

@@ -36,9 +36,9 @@ std::string text_of(const fs::path& file) {
 }
 
 /// The input of a golden file: what stands above the expectation.
-ir::Function input_of(const fs::path& file) {
+ir::Module input_of(const fs::path& file) {
     const std::string whole = text_of(file);
-    return ir::parse_function(std::string_view(whole).substr(0, whole.find("// ---- expect")), file.string());
+    return ir::parse(std::string_view(whole).substr(0, whole.find("// ---- expect")), file.string());
 }
 
 /// The target in a golden file's first line, such as sm_80.

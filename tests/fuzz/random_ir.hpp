@@ -204,7 +204,7 @@ private:
     void effect() {
         const auto op = Op(pick(ir::op_count));
         const ir::OpInfo& row = ir::info(op);
-        if (row.shape.variadic || ir::effects(op).none() || op == Op::Give || one_in(4)) return ordered_access();
+        if (row.shape.variadic || ir::effects(op).none() || one_in(4)) return ordered_access();
         if (op == Op::Load || op == Op::Store) return ordered_access();
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
         if (row.domain == ir::set(Type::Void)) inst.type = Type::Void;

@@ -82,7 +82,7 @@ void optimise(const std::string& input, const std::string& passes, const std::st
     try {
         ir::verify(module);
     } catch (const Error&) { ir::verify(ir::parse(text, input, ir::Lines::Own)); }
-    for (ir::Function& fn : module.functions) passes::run_pipeline(fn, {.passes = passes, .verify_each = true});
+    passes::run_pipeline(module, {.passes = passes, .verify_each = true});
     write_text(output, print(module));
 }
 

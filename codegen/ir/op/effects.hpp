@@ -33,6 +33,10 @@ constexpr bool is_weak(const MemoryInfo& memory) {
     return memory.order == Order::Weak && !memory.is_volatile && memory.cache != CacheOperator::Cv;
 }
 
+/// Whether the threads that speak to each other in it must come to it together. Text and functions are left to those
+/// who write them.
+constexpr bool is_collective(Op op) { return has(op, Convergent) && op != Op::Opaque && op != Op::Call; }
+
 constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
     Effects out{.reads = has(op, Reads), .writes = has(op, Writes), .convergent = has(op, Convergent)};
     out.orders = op == Op::Load || op == Op::Store ? !is_weak(memory) : out.reads && out.writes;

@@ -44,6 +44,7 @@ enum class Attribute : std::uint8_t {
     Barrier,    // barrier id, 0 … 15
     Shuffle,    // a ShuffleMode
     Text,       // index into Function::texts
+    Callee,     // the same: the name of a function
     Mode,       // index into the row's modes
     Table,      // the truth table of three bits: 0 … 255
 };
@@ -130,8 +131,8 @@ enum class Slot : std::uint8_t {
 struct Shape {
     Slot result;
     std::array<Slot, 4> arguments{};
-    bool vector = false;    // as many T results (or trailing T arguments) as MemoryInfo::count
-    bool variadic = false;  // any arguments and results of any types
+    bool vector = false;       // as many T results (or trailing T arguments) as MemoryInfo::count
+    bool variadic = false;     // any arguments and results of any types
     Slot second = Slot::None;  // another result
 
     constexpr int arity() const {
@@ -158,8 +159,8 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
-    Give{Slot::None, {Slot::T}}, Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}},
-    Tally{Slot::U32, {Slot::Pred}}, Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
+    Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}}, Tally{Slot::U32, {Slot::Pred}},
+    Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
     Agreement{Slot::Pred, {Slot::T, Slot::U32}}, Choice{Slot::Pred, {Slot::U32}},
     Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},
     Variadic{Slot::None, {}, false, true};

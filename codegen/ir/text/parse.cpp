@@ -19,9 +19,9 @@ BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Guard, negated, value)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Tie, result, operand, count)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Line, results, mnemonic, memory, arguments, guard, otherwise, tie, where)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Jump, block, arguments)
-BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::End, mnemonic, condition, targets, where)
+BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::End, mnemonic, condition, targets, given, where)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Block, name, parameters, lines, end)
-BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Function, kind, name, parameters, bounds, symbols, blocks)
+BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Function, kind, name, parameters, result, bounds, symbols, blocks)
 
 namespace ikat::ir {
 namespace {
@@ -59,6 +59,7 @@ const Rule<class MemoryId> memory = "a space, such as global.nc";
 const Rule<class LiteralId> literal = "an operand";
 const Rule<class MnemonicId> mnemonic = "an operation, such as add.f32";
 const Rule<class EndingId> ending = "a terminator";
+const Rule<class ReturningId> returning = "return";
 const Rule<class KindId> kind = "a function, such as kernel @name(%n: u32) {";
 const Rule<class AccessId> access = "in, out or inout";
 const Rule<class KeywordNameId> keyword_name = "a keyword";
@@ -80,13 +81,14 @@ const auto keywords_of_lines = (lit("guard") | "else" | "tie" | "loc") >> !lette
 const auto literal_def = token((('-' >> alnum) | (alnum - keywords_of_lines)) >> *(alnum | char_("_.+-")));
 const auto mnemonic_def = token(alpha >> *(alnum | char_("_.")));
 const auto ending_def = token((lit("jump") | "branch" | "multiway" | "return" | "trap") >> -lit(".uniform") >> !letter);
+const auto returning_def = token(lit("return") >> !letter);
 const auto kind_def = token((lit("kernel") | "function") >> !letter);
 const auto access_def = token((lit("inout") | "in" | "out") >> !letter);
 const auto keyword_name_def = token(alpha >> *letter);
 const auto line_end_def = +eol;
 
 BOOST_SPIRIT_DEFINE(nothing, value, block_name, function_name, symbol_name, text, number, offset, type, space, memory,
-                    literal, mnemonic, ending, kind, access, keyword_name, line_end)
+                    literal, mnemonic, ending, returning, kind, access, keyword_name, line_end)
 
 // One line.
 const Rule<class TypedValueId, tree::TypedValue> typed_value = "a value with its type, such as %3: f32";
@@ -109,6 +111,7 @@ const Rule<class ValuesId, List<Token>> values = "values";
 const Rule<class JumpId, tree::Jump> jump = "a block, such as ^1";
 const Rule<class JumpsId, List<tree::Jump>> jumps = "blocks";
 const Rule<class ConditionId> condition = "a condition";
+const Rule<class GivenId> given = "a value";
 const Rule<class EndId, tree::End> end = "a terminator";
 
 const auto typed_value_def = value > ':' > type;
@@ -116,7 +119,7 @@ const auto result_type_def = (':' > type) | nothing;
 const auto result_def = value > result_type;
 const auto results_def = (&lit('%') > (result % ',') > '=') | attr(List<tree::TypedValue>{});
 const auto address_def = '[' > attr(true) > value > (offset | nothing) > ']';
-const auto plain_def = attr(false) >> (value | symbol_name | text | literal) >> nothing;
+const auto plain_def = attr(false) >> (value | symbol_name | function_name | text | literal) >> nothing;
 const auto argument_def = address | plain;
 const auto arguments_def = (argument % ',') | attr(List<tree::Argument>{});
 const auto negation_def = ('!' >> attr(true)) | attr(false);
@@ -132,10 +135,12 @@ const auto values_def = ('(' > (value % ',') > ')') | attr(List<Token>{});
 const auto jump_def = block_name > values;
 const auto jumps_def = (jump % ',') | attr(List<tree::Jump>{});
 const auto condition_def = (value > ',') | nothing;
-const auto end_def = ending > condition > jumps > place;
+const auto given_def = value | nothing;
+const auto end_def = (returning >> attr(Token{}) >> attr(List<tree::Jump>{}) > given > place) |
+                     (ending > condition > jumps > attr(Token{}) > place);
 
 BOOST_SPIRIT_DEFINE(typed_value, result_type, result, results, address, plain, argument, arguments, negation, guard,
-                    otherwise, tie_count, tie, column, place, line, values, jump, jumps, condition, end)
+                    otherwise, tie_count, tie, column, place, line, values, jump, jumps, condition, given, end)
 
 // A function.
 const Rule<class KeywordId, tree::Keyword> keyword = "a keyword and its number, such as align 16";
@@ -152,6 +157,7 @@ const Rule<class LinesId, List<tree::Line>> lines = "instructions";
 const Rule<class EndsId, List<tree::End>> ends = "a terminator";
 const Rule<class BlockId, tree::Block> block = "a block, such as ^0:";
 const Rule<class BlocksId, List<tree::Block>> blocks = "blocks";
+const Rule<class GivenTypeId> given_type = "a type";
 const Rule<class FunctionId, tree::Function> function = "a function";
 const Rule<class ModuleId, tree::Module> module = "a module";
 
@@ -171,11 +177,12 @@ const auto ends_def = x3::repeat(0, 1)[end > line_end];
 const auto block_def = block_name > block_parameters > ':' > line_end > lines > ends;
 const auto blocks_def = *block;
 const auto function_def =
-    kind > function_name > '(' > parameters > ')' > keywords > '{' > line_end > symbols > blocks > '}';
+    kind > function_name > '(' > parameters > ')' > given_type > keywords > '{' > line_end > symbols > blocks > '}';
+const auto given_type_def = ("->" > type) | nothing;
 const auto module_def = -line_end > *(function > -line_end);
 
 BOOST_SPIRIT_DEFINE(keyword, keywords, pointer, parameter, parameters, dynamic, initialiser, symbol, symbols,
-                    block_parameters, lines, ends, block, blocks, function, module)
+                    block_parameters, lines, ends, block, blocks, given_type, function, module)
 
 const auto blank = char_(" \t\r") | ("//" >> *(char_ - eol));
 

@@ -66,6 +66,7 @@ private:
         out_ += fn_.name + '(';
         list(fn_.parameters, [&](const Parameter& parameter) { this->parameter(parameter); });
         out_ += ')';
+        if (fn_.gives != Type::Void) (out_ += " -> ") += info(fn_.gives).name;
         keyword("max_threads", fn_.bounds.max_threads, 0);
         keyword("min_blocks", fn_.bounds.min_blocks, 0);
         keyword("max_registers", fn_.bounds.max_registers, 0);
@@ -218,6 +219,7 @@ private:
             }
             case Attribute::Table: number(inst.attribute); break;
             case Attribute::Text: named(fn_.texts, "", quoted); break;
+            case Attribute::Callee: named(fn_.texts, "@", itself); break;
         }
     }
     static std::string out_of_range(const Instruction& inst) { return '?' + std::to_string(inst.attribute); }
@@ -241,6 +243,7 @@ private:
             list(jump.arguments, [&](Value argument) { value(argument); });
             out_ += ')';
         }
+        if (terminator.given != no_value) out_ += ' ', value(terminator.given);
         location(terminator.where);
     }
 

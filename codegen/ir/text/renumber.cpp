@@ -15,6 +15,7 @@ public:
         to_.name = from_.name;
         to_.is_entry = from_.is_entry;
         to_.parameters = from_.parameters;
+        to_.gives = from_.gives;
         to_.symbols = from_.symbols;
         to_.bounds = from_.bounds;
         for (Block block : from_.blocks()) define(block);
@@ -29,7 +30,9 @@ private:
             values_[index(parameter)] = to_.add_parameter(block, from_.type(parameter));
         for (Inst inst : from_[block].instructions) {
             Instruction copy = from_[inst];
-            if (info(copy.op).attribute == Attribute::Text) copy.attribute = to_.add_text(from_.texts[copy.attribute]);
+            const Attribute attribute = info(copy.op).attribute;
+            if (attribute == Attribute::Text || attribute == Attribute::Callee)
+                copy.attribute = to_.add_text(from_.texts[copy.attribute]);
             std::vector<Type> types;
             for (Value result : from_.results(inst)) types.push_back(from_.type(result));
             const std::vector<Value> later(copy.operands.count, no_value);

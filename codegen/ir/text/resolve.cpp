@@ -70,6 +70,7 @@ public:
         fn_.is_entry = tree_.kind.text() == "kernel";
         fn_.name = tree_.name.text().substr(1);
         for (const Parameter& parameter : tree_.parameters) this->parameter(parameter);
+        if (tree_.result) fn_.gives = type(tree_.result);
         for (const Keyword& bound : tree_.bounds) this->bound(bound);
         for (const Symbol& symbol : tree_.symbols) this->symbol(symbol);
         for (std::size_t i = 0; i < tree_.blocks.size(); ++i) declare(tree_.blocks[i], i);
@@ -296,6 +297,9 @@ private:
             case Attribute::Text:
                 if (text[0] != '"') fail(token, "expected a text in quotes");
                 return fn_.add_text(unquoted(token));
+            case Attribute::Callee:
+                if (text[0] != '@') fail(token, "expected a function, such as @name");
+                return fn_.add_text(text.substr(1));
         }
         return 0;
     }
@@ -358,6 +362,7 @@ private:
         out.kind = Terminator::Kind(*find(names, words.next().text()));
         out.uniform = bool(words.next());
         if (tree.condition) out.condition = value(tree.condition);
+        if (tree.given) out.given = value(tree.given);
         for (const Jump& jump : tree.targets) out.targets.push_back({target(jump.block), values(jump.arguments)});
         out.where = place(tree.where, tree.mnemonic);
         return out;

@@ -38,7 +38,7 @@ struct TypedValue {  // %1: f32
 struct Place {  // loc "saxpy.cpp":12:5
     Token file, line, column;
 };
-struct Argument {  // %1, [%1+16], 1.5, ctaid.x, $tile, "text"
+struct Argument {  // %1, [%1+16], 1.5, ctaid.x, $tile, @name, "text"
     bool address = false;
     Token what, offset;
 };
@@ -62,9 +62,10 @@ struct Jump {  // ^2(%4)
     Token block;
     std::vector<Token> arguments;
 };
-struct End {  // branch.uniform %9, ^1, ^2(%4)
+struct End {  // branch.uniform %9, ^1, ^2(%4); return %5
     Token mnemonic, condition;
     std::vector<Jump> targets;
+    Token given;
     Place where;
 };
 struct Block {  // ^1(%4: f32): and its lines; a block of a broken function may have no end
@@ -76,6 +77,7 @@ struct Block {  // ^1(%4: f32): and its lines; a block of a broken function may 
 struct Function {
     Token kind, name;
     std::vector<Parameter> parameters;
+    Token result;
     std::vector<Keyword> bounds;
     std::vector<Symbol> symbols;
     std::vector<Block> blocks;

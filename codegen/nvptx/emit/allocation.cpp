@@ -50,7 +50,8 @@ private:
         for (ir::Value value : from.parameters) to.parameters.push_back(range(value));
         to.instructions.reserve(from.instructions.size());
         for (ir::Inst inst : from.instructions) to.instructions.push_back(translate(inst));
-        if (from.terminator.condition != ir::no_value) to.terminator_uses.push_back(range(from.terminator.condition));
+        for (const ir::Value value : {from.terminator.condition, from.terminator.given})
+            if (value != ir::no_value) to.terminator_uses.push_back(range(value));
         for (const ir::Jump& jump : from.terminator.targets) {
             regalloc::Edge edge{regalloc::Block(index(jump.to)), {}};
             for (ir::Value value : jump.arguments) edge.arguments.push_back(range(value));

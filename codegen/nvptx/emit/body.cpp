@@ -101,8 +101,8 @@ bool Body::is_empty(Block block) const {
 
 bool Body::only_returns(Block block) const {
     const ir::BasicBlock& it = fn_[block];
-    return it.terminator.kind == Terminator::Kind::Return && it.instructions.empty() &&
-           edits_[index(block)] == edits_[index(block) + 1];
+    return it.terminator.kind == Terminator::Kind::Return && it.terminator.given == ir::no_value &&
+           it.instructions.empty() && edits_[index(block)] == edits_[index(block) + 1];
 }
 
 /// Where a jump to the block ends up. Empty blocks in a circle, an endless loop, end at one of them.
@@ -185,7 +185,7 @@ void Body::emit_terminator(Block block) {
         case Terminator::Kind::Jump:
         case Terminator::Kind::Branch: emit_branch(terminator, next_written(block)); break;
         case Terminator::Kind::Multiway: emit_multiway(terminator); break;
-        case Terminator::Kind::Return: writer_.instruction("ret", {}); break;
+        case Terminator::Kind::Return: instructions_.emit_return(terminator.given); break;
         case Terminator::Kind::Trap:
             writer_.instruction("trap", {});
             writer_.instruction("exit", {});  // else ptxas takes what follows for reachable

@@ -26,8 +26,9 @@ namespace ikat::nvptx {
 
 class Body {
 public:
-    Body(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer)
-        : fn_(fn), registers_(registers), writer_(writer), instructions_(fn, names, registers, writer) {}
+    Body(const ir::Module& module, const ir::Function& fn, const Names& names, const Registers& registers,
+         Writer& writer)
+        : fn_(fn), registers_(registers), writer_(writer), instructions_(module, fn, names, registers, writer) {}
 
     /// Declares what the print instructions need. Before emit().
     void declare_print() { instructions_.declare_print(); }

@@ -14,10 +14,11 @@ namespace {
 
 class Emitter {
 public:
-    Emitter(Module& module, const Part& part, bool line_info)
-        : fn_(part.fn),
-          names_(unique_names(part.fn, module)),
-          registers_(part.registers),
+    Emitter(const ir::Module& whole, const ir::Function& fn, const Registers& registers, Module& module, bool line_info)
+        : whole_(whole),
+          fn_(fn),
+          names_(unique_names(fn, module)),
+          registers_(registers),
           module_(module),
           writer_(module_, function_, line_info) {}
 
@@ -25,7 +26,7 @@ public:
     std::vector<Location> run() {
         signature();
         for (std::size_t i = 0; i < fn_.symbols.size(); ++i) declare(fn_.symbols[i], names_.symbols[i]);
-        Body body(fn_, names_, registers_, writer_);
+        Body body(whole_, fn_, names_, registers_, writer_);
         body.declare_print();
         declare_registers();
         body.emit();
@@ -45,6 +46,7 @@ private:
     void declare_registers();
     void declare_files();
 
+    const ir::Module& whole_;
     const ir::Function& fn_;
     const Names names_;
     const Registers& registers_;
@@ -67,21 +69,14 @@ void Emitter::signature() {
 
 /// `(.param .b32 $result)` of a function that gives something.
 void Emitter::result() {
-    for (ir::Block block : fn_.blocks())
-        for (ir::Inst inst : fn_[block].instructions) {
-            if (fn_[inst].op != ir::Op::Give || !function_.results.empty()) continue;
-            Variable out{.space = module_.intern(".param")};
-            out.type = module_.intern("." + std::string(ir::info(fn_[inst].type).bits));
-            out.declarators.push_back({.name = module_.intern(result_name)});
-            function_.results.push_back(std::move(out));
-        }
+    if (fn_.gives != ir::Type::Void)
+        function_.results.push_back(parameter_variable(module_, info(fn_.gives).bits, result_name));
 }
 
 /// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
 Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
-    Variable out{.space = module_.intern(".param")};
-    out.type = module_.intern("." + std::string(fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits));
-    out.declarators.push_back({.name = module_.intern(name)});
+    Variable out =
+        parameter_variable(module_, fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits, name);
     if (parameter.alignment)
         out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
                        module_.intern(std::to_string(parameter.alignment))};
@@ -145,10 +140,11 @@ void Emitter::declare_files() {
 
 }  // namespace
 
-Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info) {
+Emitted emit(const ir::Module& module, std::span<const Registers> registers, const Target& target, bool line_info) {
     Emitted out;
-    for (const Part& function : functions) Emitter(out.module, function, false).run();
-    out.places = Emitter(out.module, kernel, line_info).run();
+    const auto& functions = module.functions;
+    for (std::size_t i = 0; i < functions.size(); ++i)
+        out.places = Emitter(module, functions[i], registers[i], out.module, line_info && functions[i].is_entry).run();
     out.module.target = {out.module.intern(target.name)};
     out.module.version = lowest_version(target, features_of(out.module));
     return out;

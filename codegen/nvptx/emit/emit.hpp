@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a selected function and its registers to a PTX module.
+// From selected functions and their registers to a PTX module.
 #pragma once
 #include <vector>
 
@@ -15,14 +15,9 @@ struct Emitted {
     std::vector<Location> places;  // by instruction of the module's last function, the kernel: its source
 };
 
-/// A function and its registers.
-struct Part {
-    const ir::Function& fn;
-    const Registers& registers;
-};
-
-/// A kernel, and before it the functions that it calls. With `line_info`, .file and .loc. The version is the lowest
-/// that has what they need.
-Emitted emit(std::span<const Part> functions, const Part& kernel, const Target& target, bool line_info = false);
+/// A module of selected functions, whose registers come in the same order. With `line_info`, .file and .loc in the
+/// kernel. The version is the lowest that has what they need.
+Emitted emit(const ir::Module& module, std::span<const Registers> registers, const Target& target,
+             bool line_info = false);
 
 }  // namespace ikat::nvptx

@@ -48,9 +48,9 @@ Names unique_names(const ir::Function& fn, const Module& module) {
     return names;
 }
 
-InstructionEmitter::InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers,
-                                       Writer& writer)
-    : fn_(fn), names_(names), registers_(registers), writer_(writer), read_(fn.value_count()) {
+InstructionEmitter::InstructionEmitter(const ir::Module& module, const ir::Function& fn, const Names& names,
+                                       const Registers& registers, Writer& writer)
+    : module_(module), fn_(fn), names_(names), registers_(registers), writer_(writer), read_(fn.value_count()) {
     const auto read = [&](Value value) { read_[index(value)] = true; };
     for (ir::Block block : fn.blocks()) {
         for (Inst inst : fn[block].instructions) fn.each_use(inst, read);
@@ -65,6 +65,8 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Symbol: return;  // their users write them
         case Op::Opaque:
         case Op::OpaqueValue: return emit_text(inst);
+        case Op::Call:
+        case Op::PureCall: return emit_call(inst);
         case Op::CarryChain: return emit_chain(inst);
         case Op::Param: return emit_parameter(inst);
         case Op::Print: return emit_print(inst);
@@ -76,8 +78,6 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::BarrierVote:
         case Op::BarrierCount:
             return put(inst, std::array{operand(fn_.result(inst)), Writer::integer(0), operand(fn_.operands(inst)[0])});
-        case Op::Give:
-            return put(inst, std::array{writer_.address(writer_.name(result_name), 0), operand(fn_.operands(inst)[0])});
         case Op::AllMatch:
         case Op::Elect: return emit_truth(inst);
         case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
@@ -125,6 +125,50 @@ void InstructionEmitter::emit_text(Inst inst) {
     for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
     for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
     append_inline(writer_, fn_.texts[fn_[inst].attribute], std::vector(scratch_));
+}
+
+Variable parameter_variable(Module& module, std::string_view type, std::string_view name) {
+    Variable out{.space = module.intern(".param"), .type = module.intern('.' + std::string(type))};
+    out.declarators.push_back({.name = module.intern(name)});
+    return out;
+}
+
+/// Through .param variables in a scope of their own, whose names no user's begin like. A byte that comes back is
+/// extended as its type says.
+void InstructionEmitter::emit_call(Inst inst) {
+    const ir::Function& callee =
+        *std::ranges::find(module_.functions, fn_.texts[fn_[inst].attribute], &ir::Function::name);
+    const auto declare = [&](Type type, const std::string& name) {
+        writer_.variable(parameter_variable(writer_.module(), info(type).bits, name));
+        return writer_.name(name);
+    };
+    writer_.open_scope();
+    std::vector<Operand> arguments;
+    for (const ir::Parameter& parameter : callee.parameters)
+        arguments.push_back(declare(parameter.type, "$a" + std::to_string(arguments.size())));
+    const bool gives = callee.gives != Type::Void;
+    const Operand result = gives ? declare(callee.gives, "$r") : Operand{};
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        writer_.instruction("st.param." + std::string(info(callee.parameters[i].type).bits),
+                            {writer_.address(arguments[i], 0), operand(fn_.operands(inst)[i])});
+    scratch_.clear();
+    if (gives) scratch_.push_back(writer_.group(Operand::Kind::List, {&result, 1}));
+    scratch_.push_back(writer_.name(callee.name));
+    scratch_.push_back(writer_.group(Operand::Kind::List, arguments));
+    writer_.instruction(writer_.spelling("call"), scratch_);
+    for (Value value : fn_.results(inst)) {
+        const ir::TypeInfo& type = info(callee.gives);
+        writer_.instruction("ld.param." + std::string(type.bytes == 1 ? type.typed : type.bits),
+                            {operand(value), writer_.address(result, 0)});
+    }
+    writer_.close_scope();
+}
+
+void InstructionEmitter::emit_return(Value given) {
+    if (given != ir::no_value)
+        writer_.instruction("st.param." + std::string(data_type(fn_.gives)),
+                            {writer_.address(writer_.name(result_name), 0), operand(given)});
+    writer_.instruction("ret", {});
 }
 
 /// `add.cc d, a, b`, then `addc.cc`, the last without .cc if nothing goes out. What comes in is 1, which overflows with

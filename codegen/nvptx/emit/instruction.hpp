@@ -22,9 +22,12 @@ Operand literal(Writer& writer, ir::Type type, ir::Word bits);
 
 class InstructionEmitter {
 public:
-    InstructionEmitter(const ir::Function& fn, const Names& names, const Registers& registers, Writer& writer);
+    InstructionEmitter(const ir::Module& module, const ir::Function& fn, const Names& names, const Registers& registers,
+                       Writer& writer);
 
     void emit(ir::Inst inst);
+    /// The return of the function, with what it gives or no_value.
+    void emit_return(ir::Value given);
     /// A register, or for a constant or a symbol what stands for it.
     Operand operand(ir::Value value);
     /// The register of a predicate.
@@ -34,6 +37,7 @@ public:
     void declare_print();
 
 private:
+    void emit_call(ir::Inst inst);
     void emit_chain(ir::Inst inst);
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
@@ -48,6 +52,7 @@ private:
     Operand data(std::span<const ir::Value> values);
     bool result_is_read(ir::Inst inst) const;
 
+    const ir::Module& module_;
     const ir::Function& fn_;
     const Names& names_;
     const Registers& registers_;
@@ -60,6 +65,9 @@ private:
 
 /// The parameter through which a function gives its result.
 inline constexpr std::string_view result_name = "$result";
+
+/// `.param .b32 n`.
+Variable parameter_variable(Module& module, std::string_view type, std::string_view name);
 
 /// Bytes of the buffer through which vprintf gets its arguments, and where each stands in it.
 struct PrintLayout {

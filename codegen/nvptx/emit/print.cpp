@@ -70,18 +70,12 @@ void declare_text(Writer& writer, std::size_t number, std::string_view text) {
     module.variables.push_back(std::move(variable));
 }
 
-Variable parameter(Module& module, std::string_view type, std::string_view name) {
-    Variable out{.space = module.intern(".param"), .type = module.intern(type)};
-    out.declarators.push_back({.name = module.intern(name)});
-    return out;
-}
-
 /// .extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
 void declare_vprintf(Module& module) {
     Function function{.linkage = {module.intern(".extern")}, .has_body = false, .name = module.intern("vprintf")};
-    function.results.push_back(parameter(module, ".b32", "result"));
-    function.parameters.push_back(parameter(module, ".b64", "format"));
-    function.parameters.push_back(parameter(module, ".b64", "arguments"));
+    function.results.push_back(parameter_variable(module, "b32", "result"));
+    function.parameters.push_back(parameter_variable(module, "b64", "format"));
+    function.parameters.push_back(parameter_variable(module, "b64", "arguments"));
     module.items.push_back({Module::Item::Kind::Function, std::uint32_t(module.functions.size())});
     module.functions.push_back(std::move(function));
 }
@@ -117,9 +111,9 @@ void InstructionEmitter::emit_print(Inst inst) {
     writer_.open_scope();
     const Operand to_format = writer_.name("format"), to_arguments = writer_.name("arguments");
     const Operand result = writer_.name("result"), both[] = {to_format, to_arguments};
-    writer_.variable(parameter(writer_.module(), ".b64", "format"));
-    writer_.variable(parameter(writer_.module(), ".b64", "arguments"));
-    writer_.variable(parameter(writer_.module(), ".b32", "result"));
+    writer_.variable(parameter_variable(writer_.module(), "b64", "format"));
+    writer_.variable(parameter_variable(writer_.module(), "b64", "arguments"));
+    writer_.variable(parameter_variable(writer_.module(), "b32", "result"));
     writer_.instruction("st.param.b64", {writer_.address(to_format, 0), format});
     writer_.instruction("st.param.b64", {writer_.address(to_arguments, 0), arguments});
     writer_.instruction("call.uni", {writer_.group(Operand::Kind::List, {&result, 1}), writer_.name("vprintf"),

@@ -23,7 +23,8 @@ bool takes_immediate(const Instruction& inst, std::uint32_t position, const Inst
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
     const bool converts = ir::is_conversion(inst.op) && inst.op != Op::Bitcast;
     if (address || definition.type == Type::Pred || converts) return false;
-    if (inst.op == Op::Opaque || inst.op == Op::OpaqueValue) return false;  // its text may stand anywhere
+    const bool is_text = inst.op == Op::Opaque || inst.op == Op::OpaqueValue;  // an operand may stand anywhere in it
+    if (is_text || inst.op == Op::Call || inst.op == Op::PureCall) return false;
     const bool is_small_float =
         ir::is_float(definition.type) && definition.type != Type::F32 && definition.type != Type::F64;
     return !is_small_float || inst.op == Op::Store || inst.op == Op::Bitcast;
@@ -64,6 +65,8 @@ private:
         }
         Value& condition = fn_[block].terminator.condition;
         if (condition != ir::no_value && immediate(condition)) f(condition);
+        Value& given = fn_[block].terminator.given;
+        if (given != ir::no_value && immediate(given)) f(given);
     }
 
     /// Puts each mov behind its constant.

@@ -85,5 +85,23 @@ TEST_CASE("whole warps vote where a condition holds for whole warps") {
     CHECK(vote_is_refused([](u32& t, u32& n) { return t < n; }));
 }
 
+const auto own_lane = device_fn("own_lane", [](u32 n) { return lane_id() + n; });
+const auto through_own_lane = device_fn("through_own_lane", [](u32 n) { return own_lane(n) * 2; });
+const auto next_number = device_fn("next_number", [](u32 n) { return n + 1; });
+
+TEST_CASE("what a function gives may differ from thread to thread, if it asks who calls") {
+    const auto behind = [](const auto& function) {
+        return [&function](InOut<std::uint32_t> y, u32 n) {
+            y[n] = 1;
+            if_(function(n) > 3, [&] { sync_block(); });
+        };
+    };
+    CHECK(is_refused(behind(own_lane)));
+    CHECK(is_refused(behind(through_own_lane)));
+    CHECK_FALSE(is_refused(behind(next_number)));
+    const auto of_each = [](InOut<std::uint32_t>, u32) { if_(next_number(lane_id()) > 3, [] { sync_block(); }); };
+    CHECK(is_refused(of_each));
+}
+
 }  // namespace
 }  // namespace ikat

@@ -88,8 +88,9 @@ std::string in_words(Slot slot) {
 
 /// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {
-        "", "constant", "parameter", "special register", "symbol", "barrier", "mode", "text", "mode", "table"};
+    constexpr std::string_view attributes[] = {"",         "constant", "parameter", "special register",
+                                               "symbol",   "barrier",  "mode",      "text",
+                                               "function", "mode",     "table"};
     const Shape& shape = row.shape;
     std::string out;
     if (!row.modes.empty())

@@ -26,7 +26,6 @@ std::vector<Word> attributes(const OpInfo& row, Op op) {
 Function unused(Instruction inst) {
     Function fn;
     fn.name = "unused";
-    fn.is_entry = inst.op != Op::Give;
     fn.parameters = {{.name = "x", .access = Access::InOut, .element = Type::U32}};
     Builder build(fn, fn.add_block());
     const Value buffer = build.leaf(Op::Param, Type::U64, 0);
@@ -113,7 +112,7 @@ TEST_CASE("an effect that nothing uses stays through the passes") {
 /// The first word of the row's PTX: "atom", "bar".
 TEST_CASE("an effect that nothing uses is in the PTX") {
     for (const Instruction& inst : lasting()) {
-        if (inst.op == Op::Give) continue;  // of functions that are called
+        if (inst.op == Op::Call) continue;  // of a module's functions
         const std::string ptx = compile(unused(inst), {.target = "sm_90"}).ptx;
         INFO(ptx);
         const std::string_view pattern = info(inst.op).ptx, word = pattern.substr(0, pattern.find_first_of("{ "));

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ir/verify_calls.hpp"
+
+#include <algorithm>
+
+#include "codegen/ir/text/print.hpp"
+
+namespace ikat::ir {
+namespace {
+
+class CallCheck {
+public:
+    CallCheck(const Module& module, Level level) : module_(module), level_(level) {}
+
+    std::vector<Diagnostic> run() {
+        for (const Function& fn : module_.functions) {
+            if (&named(fn.name)[0] != &fn)
+                findings_.push_back({.message = "two functions are called @" + fn.name, .hint = {}});
+            for (Block block : fn.blocks())
+                for (Inst inst : fn[block].instructions)
+                    if (fn[inst].op == Op::Call || fn[inst].op == Op::PureCall) call(fn, inst);
+        }
+        return std::move(findings_);
+    }
+
+private:
+    /// The functions of that name.
+    std::span<const Function> named(std::string_view name) const {
+        const auto found = std::ranges::find(module_.functions, name, &Function::name);
+        return {found, std::size_t(found != module_.functions.end())};
+    }
+
+    void call(const Function& fn, Inst inst) {
+        const std::string& name = fn.texts[fn[inst].attribute];
+        const auto complain = [&](const std::string& what) {
+            findings_.push_back(
+                {.where = fn[inst].where, .message = "@" + fn.name + ": " + what, .excerpt = "    " + print(fn, inst)});
+        };
+        const auto found = named(name);
+        if (found.empty()) return complain("there is no function @" + name);
+        const Function& callee = found[0];
+        if (callee.is_entry) return complain("@" + name + " is a kernel, which nothing calls");
+        const auto operands = fn.operands(inst);
+        if (operands.size() != callee.parameters.size())
+            return complain("@" + name + " takes " + std::to_string(callee.parameters.size()) + " operands, not " +
+                            std::to_string(operands.size()));
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (const Parameter& parameter = callee.parameters[i]; !agree(parameter.type, fn.type(operands[i]), level_))
+                complain("operand " + print(fn, operands[i]) + " must be " + std::string(info(parameter.type).name));
+        const auto results = fn.results(inst);
+        if (results.size() > 1 || (!results.empty() && callee.gives == Type::Void))
+            return complain("@" + name + " gives " + (callee.gives == Type::Void ? "nothing" : "one value"));
+        if (!results.empty() && !agree(callee.gives, fn.type(results[0]), level_))
+            complain("what @" + name + " gives is " + std::string(info(callee.gives).name));
+        if (fn[inst].op == Op::PureCall && has_effects(callee)) complain("@" + name + " has effects");
+    }
+
+    static bool has_effects(const Function& fn) {
+        return std::ranges::any_of(fn.blocks(), [&](Block block) {
+            return std::ranges::any_of(fn[block].instructions, [&](Inst inst) {
+                return !effects(fn[inst]).none() || fn[inst].op == Op::Special;
+            });
+        });
+    }
+
+    const Module& module_;
+    Level level_;
+    std::vector<Diagnostic> findings_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> call_problems(const Module& module, Level level) { return CallCheck(module, level).run(); }
+
+}  // namespace ikat::ir

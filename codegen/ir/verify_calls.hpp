@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls of a module's functions must fit.
+#pragma once
+#include "codegen/ir/verify.hpp"
+
+namespace ikat::ir {
+
+/// Functions with one name; calls of what is not there or is a kernel, with other operands or results than the function
+/// has; pure ones of functions that have effects. The functions themselves are well formed.
+std::vector<Diagnostic> call_problems(const Module& module, Level level);
+
+}  // namespace ikat::ir
