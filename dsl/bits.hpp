@@ -6,9 +6,6 @@
 namespace ikat {
 namespace detail {
 
-template <class T, class V>
-using Tree = typename TreeOf<T, std::remove_cvref_t<V>>::type;
-
 /// An operand that says a position, a length or an amount.
 template <class V>
 trace::Value amount(V&& v) {
@@ -21,7 +18,7 @@ template <ir::Op op, class T, class... V>
 auto make_with(ir::Word attribute, V&&... v) {
     (void)(true && ... && must_match<T, V>);
     const trace::Value operands[] = {operand<T>(std::forward<V>(v))...};
-    return Expr<op, T, Tree<T, V>...>(
+    return Expr<T>(
         trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = attribute},
                          {operands, sizeof...(V)}));
 }
@@ -72,9 +69,8 @@ auto bit_extract(A&& a, P&& position, L&& length) {
     static_assert(detail::in_words<ir::Op::ExtractBits, A>, "bit_extract() is for i32, u32, i64 and u64");
     const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::amount(std::forward<P>(position)),
                                      detail::amount(std::forward<L>(length))};
-    return Expr<ir::Op::ExtractBits, T, detail::Tree<T, A>, detail::Tree<std::uint32_t, P>,
-                detail::Tree<std::uint32_t, L>>(trace::operation(
-        {.op = ir::Op::ExtractBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 3}));
+    return Expr<T>(trace::operation({.op = ir::Op::ExtractBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
+                                    {operands, 3}));
 }
 
 /// `into`, with `length` bits from bit `position` on replaced by the low bits of `field`.
@@ -87,9 +83,8 @@ auto bit_insert(A&& field, B&& into, P&& position, L&& length) {
     const trace::Value operands[] = {
         detail::operand<T>(std::forward<A>(field)), detail::operand<T>(std::forward<B>(into)),
         detail::amount(std::forward<P>(position)), detail::amount(std::forward<L>(length))};
-    return Expr<ir::Op::InsertBits, T, detail::Tree<T, A>, detail::Tree<T, B>, detail::Tree<std::uint32_t, P>,
-                detail::Tree<std::uint32_t, L>>(trace::operation(
-        {.op = ir::Op::InsertBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 4}));
+    return Expr<T>(trace::operation({.op = ir::Op::InsertBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
+                                    {operands, 4}));
 }
 
 /// How the selector of byte_permute is read: four nibbles, or in PTX's special modes its two low bits.
@@ -118,23 +113,22 @@ auto lop3(A&& a, B&& b, C&& c) {
 
 /// What an amount of 32 or more does: only its low five bits count, or it is 32.
 enum class Funnel : std::uint8_t { Wrap, Clamp };
-#define IKAT_FUNNEL(name, first_mode)                                                                                \
-    template <class A, class B, Operand N>                                                                           \
-    requires detail::SomeDevice<A, B, N>                                                                             \
-    auto name(A&& low, B&& high, N&& n, Funnel beyond = Funnel::Wrap) {                                              \
-        using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B, N>, DeviceTypeOf<A>>;        \
-        static_assert(ir::contains(ir::info(ir::Op::FunnelShift).domain, ir::type_of<T>),                            \
-                      #name "() is for i32 and u32");                                                                \
-        (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                                \
-        const trace::Value operands[] = {detail::operand<T>(std::forward<A>(low)),                                   \
-                                         detail::operand<T>(std::forward<B>(high)),                                  \
-                                         detail::amount(std::forward<N>(n))};                                        \
-        return Expr<ir::Op::FunnelShift, T, detail::Tree<T, A>, detail::Tree<T, B>, detail::Tree<std::uint32_t, N>>( \
-            trace::operation({.op = ir::Op::FunnelShift,                                                             \
-                              .type = ir::type_of<T>,                                                                \
-                              .operand_type = ir::type_of<T>,                                                        \
-                              .attribute = first_mode + ir::Word(beyond)},                                           \
-                             {operands, 3}));                                                                        \
+#define IKAT_FUNNEL(name, first_mode)                                                                         \
+    template <class A, class B, Operand N>                                                                    \
+    requires detail::SomeDevice<A, B, N>                                                                      \
+    auto name(A&& low, B&& high, N&& n, Funnel beyond = Funnel::Wrap) {                                       \
+        using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B, N>, DeviceTypeOf<A>>; \
+        static_assert(ir::contains(ir::info(ir::Op::FunnelShift).domain, ir::type_of<T>),                     \
+                      #name "() is for i32 and u32");                                                         \
+        (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                         \
+        const trace::Value operands[] = {detail::operand<T>(std::forward<A>(low)),                            \
+                                         detail::operand<T>(std::forward<B>(high)),                           \
+                                         detail::amount(std::forward<N>(n))};                                 \
+        return Expr<T>(trace::operation({.op = ir::Op::FunnelShift,                                           \
+                                         .type = ir::type_of<T>,                                              \
+                                         .operand_type = ir::type_of<T>,                                      \
+                                         .attribute = first_mode + ir::Word(beyond)},                         \
+                                        {operands, 3}));                                                      \
     }
 /// The 64 bits {high, low}, shifted: the upper half of them after a shift to the left, the lower after one to the
 /// right.
@@ -161,13 +155,12 @@ auto make_dot(ir::Word mode, A&& a, B&& b, C&& c) {
     (void)must_match<T, C>;
     const trace::Value operands[] = {operand<DeviceTypeOf<A>>(std::forward<A>(a)),
                                      operand<DeviceTypeOf<B>>(std::forward<B>(b)), operand<T>(std::forward<C>(c))};
-    return Expr<op, T, Tree<DeviceTypeOf<A>, A>, Tree<DeviceTypeOf<B>, B>, Tree<T, C>>(
-        trace::operation({.op = op,
-                          .type = ir::type_of<T>,
-                          .operand_type = ir::type_of<DeviceTypeOf<A>>,
-                          .from = ir::type_of<DeviceTypeOf<B>>,
-                          .attribute = mode},
-                         {operands, 3}));
+    return Expr<T>(trace::operation({.op = op,
+                                     .type = ir::type_of<T>,
+                                     .operand_type = ir::type_of<DeviceTypeOf<A>>,
+                                     .from = ir::type_of<DeviceTypeOf<B>>,
+                                     .attribute = mode},
+                                    {operands, 3}));
 }
 
 }  // namespace detail
@@ -252,8 +245,8 @@ auto mad_wide(A&& a, B&& b, C&& c) {
     (void)(detail::must_match<T, A> && detail::must_match<T, B> && detail::must_match<R, C>);
     const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)),
                                      detail::operand<R>(std::forward<C>(c))};
-    return Expr<ir::Op::MadWide, R, detail::Tree<T, A>, detail::Tree<T, B>, detail::Tree<R, C>>(trace::operation(
-        {.op = ir::Op::MadWide, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, 3}));
+    return Expr<R>(trace::operation({.op = ir::Op::MadWide, .type = ir::type_of<R>, .operand_type = ir::type_of<T>},
+                                    {operands, 3}));
 }
 
 /// One step of a sum or difference of numbers longer than a register: what the register holds of it, and whether it

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions: a * x[i] + y[i] is the type
+// Expressions: a * x[i] + y[i] is an Expr<float>.
 //
-//     Expr<Add, float, Expr<Mul, float, Leaf<float>, Leaf<float>>, Leaf<float>>
-//
-// The type is the whole tree; the object is a small handle (trace::Value), so that expressions copy for free however
-// large they are. A Leaf is a value whose moment has passed: a variable as it was, a load. Arithmetic is recorded when
-// the expression is assigned, stored, used as an index or given to a statement.
+// The type says what it gives; the tree is the recorder's, and the object a small handle of it (trace::Value), so that
+// expressions copy for free however large they are, and so that a kernel needs few types. (Several lanes at once are
+// evaluated late, from a tree that is in the type: dsl/lanes.hpp.) A Leaf is a value whose moment has passed: a
+// variable as it was, a load. Arithmetic is recorded when the expression is assigned, stored, used as an index or given
+// to a statement.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -161,9 +161,8 @@ struct Leaf : Computed<T> {
     Leaf& operator=(const Leaf&) = default;  // on the host: from here on the name is another value
     IKAT_REFUSED(IKAT_NAMED) Leaf& operator=(detail::Anything);
 };
+/// What an operation gives.
 template <class T>
-struct Literal {};
-template <ir::Op op, class T, class... Arguments>
 struct Expr : Computed<T> {
     using Computed<T>::Computed;
     Expr(const Expr&) = default;
@@ -183,25 +182,6 @@ const Leaf<typename T::lane_type> lane(const trace::Value& value, int number) {
                           .operand_type = ir::type_of<T>},
                          {&packed, 1}));
 }
-
-/// How many operations a tree has in its type. One that is shared counts each time: v = v * v doubles it.
-template <class Tree>
-inline constexpr int operations = 0;
-template <ir::Op op, class T, class... Arguments>
-inline constexpr int operations<Expr<op, T, Arguments...>> = 1 + (operations<Arguments> + ... + 0);
-/// Beyond this many, a tree is a leaf in the types of those it is part of, so that names of types stay short.
-inline constexpr int most_operations = 64;
-
-/// How an operand appears in the type of a tree.
-template <class T, class V>
-struct TreeOf {
-    using type = std::conditional_t<HostNumber<V>, Literal<T>, Leaf<T>>;
-};
-template <class T, ir::Op op, class R, class... Arguments>
-struct TreeOf<T, Expr<op, R, Arguments...>> {
-    using type = std::conditional_t<(operations<Expr<op, R, Arguments...>> > most_operations), Leaf<R>,
-                                    Expr<op, R, Arguments...>>;
-};
 
 /// A number of the host's as a value of a type that is known when the kernel is captured.
 template <class H>
@@ -270,7 +250,7 @@ template <ir::Op op, class R, class T, class... V>
 auto make_expression(V&&... v) {
     (void)(true && ... && detail::must_match<T, V>);
     const trace::Value operands[] = {detail::operand<T>(std::forward<V>(v))...};
-    return Expr<op, R, typename detail::TreeOf<T, std::remove_cvref_t<V>>::type...>(
+    return Expr<R>(
         trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
 }
 

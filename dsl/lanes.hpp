@@ -4,8 +4,8 @@
 //
 //     y.vec<4>(i) = a * x.vec<4>(i) + y.vec<4>(i);
 //
-//     LaneExpr<Add, LaneShape<4>, LaneExpr<Mul, LaneShape<4>, OneForAll<float>, LaneValues<float, LaneShape<4>>>,
-//                                 LaneValues<float, LaneShape<4>>>
+//     LaneExpr<Add, LaneShape<4>, {LaneExpr<Mul, LaneShape<4>, {OneForAll<float>, LaneValues<float, LaneShape<4>>}>,
+//                                  LaneValues<float, LaneShape<4>>}>
 //
 // A tree holds its leaves, by value: what variables held and memory gave at the place where each was written. So it is
 // safe to keep, and is the same wherever it is used. Where it is stored or assigned, it is asked for one lane after
@@ -16,7 +16,6 @@
 // lane(k) takes part. Operands of one shape go together, and one value goes with all lanes of any.
 #pragma once
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -52,32 +51,7 @@ inline constexpr bool has_shape = std::is_same_v<Shape, typename std::remove_cvr
 // auto v = a * x.vec<4>(i); v = w
 #define IKAT_NAMED_LANES "this name stands for values and is no variable: declare it as Regs<f32, N> to change it"
 
-/// What all that has lanes can do: v[k], v.reversed(). Tree has lane(k) and lanes().
-template <class Tree, class T, class Shape>
-class LaneTree : public HostGuard {
-public:
-    using lane_shape = Shape;
-    using element_type = T;
-
-    /// Lane k, which the host knows.
-    Leaf<T> operator[](int k) const requires(Shape::rank == 1) {
-        return Leaf<T>(trace::settled(tree().lane(trace::checked_lane(k, Shape::lanes)).recorded()));
-    }
-    /// Of lanes in rows, row k.
-    auto operator[](int k) const requires(Shape::rank > 1) {
-        using Inner = InnerShape<Shape>;
-        const std::size_t row = trace::checked_lane(k, Inner::count);
-        return SomeLanes<std::remove_cvref_t<decltype(tree().lanes())>, typename Inner::type>(
-            tree().lanes(), row * Inner::type::lanes, false);
-    }
-    /// for (const auto& x : v) goes through the lanes on the host.
-    auto begin() const requires(Shape::rank == 1) { return Iterator{this, 0}; }
-    auto end() const requires(Shape::rank == 1) { return Iterator{this, int(Shape::lanes)}; }
-    /// The last lane first.
-    auto reversed() const requires(Shape::rank == 1) {
-        return SomeLanes<std::remove_cvref_t<decltype(tree().lanes())>, Shape>(tree().lanes(), Shape::lanes - 1, true);
-    }
-
+struct LaneGuard : HostGuard {
 #define IKAT_COMPOUND(symbol) IKAT_REFUSED(IKAT_NAMED_LANES) void operator symbol(Anything)&;
     IKAT_COMPOUND(+=)
     IKAT_COMPOUND(-=)
@@ -90,15 +64,50 @@ public:
     IKAT_COMPOUND(<<=)
     IKAT_COMPOUND(>>=)
 #undef IKAT_COMPOUND
+};
+
+/// for (const auto& x : v)
+template <class Tree>
+struct LaneIterator {
+    const Tree* lanes;
+    int k;
+    auto operator*() const { return (*lanes)[k]; }
+    LaneIterator& operator++() { return ++k, *this; }
+    bool operator!=(const LaneIterator& other) const { return k != other.k; }
+};
+
+/// What all that has lanes can do: v[k], v.reversed(). Tree has lane(k) and lanes().
+template <class Tree, class T, class Shape>
+class LaneTree : public LaneGuard {
+public:
+    using lane_shape = Shape;
+    using element_type = T;
+
+    /// Lane k, which the host knows; of lanes in rows, row k.
+    auto operator[](int k) const {
+        using Inner = InnerShape<Shape>;
+        const std::size_t first = trace::checked_lane(k, Inner::count) * Inner::type::lanes;
+        if constexpr (Shape::rank == 1)
+            return Leaf<T>(trace::settled(tree().lane(first).recorded()));
+        else
+            return part<typename Inner::type>(first, false);
+    }
+    /// for (const auto& x : v) goes through the lanes, or rows, on the host.
+    LaneIterator<LaneTree> begin() const { return {this, 0}; }
+    LaneIterator<LaneTree> end() const { return {this, int(InnerShape<Shape>::count)}; }
+    /// The last lane first.
+    auto reversed() const {
+        static_assert(Shape::rank == 1,
+                      "reversed() is of lanes in one row: of Regs<Vec<float, 4>, 2>, r[k].reversed()");
+        return part<Shape>(Shape::lanes - 1, true);
+    }
 
 private:
-    struct Iterator {
-        const LaneTree* lanes;
-        int k;
-        Leaf<T> operator*() const { return (*lanes)[k]; }
-        Iterator& operator++() { return ++k, *this; }
-        bool operator==(const Iterator&) const = default;
-    };
+    template <class Part>
+    auto part(std::size_t first, bool backwards) const {
+        using Lanes = std::remove_cvref_t<decltype(tree().lanes())>;
+        return SomeLanes<Lanes, Part>(tree().lanes(), first, backwards);
+    }
     const Tree& tree() const { return static_cast<const Tree&>(*this); }
 };
 
@@ -133,11 +142,8 @@ template <class T, class Shape>
 class LaneValues : public detail::LaneTree<LaneValues<T, Shape>, T, Shape> {
 public:
     static constexpr std::size_t leaves = Shape::lanes;
-    /// value(k) for each lane.
-    template <class F>
-    LaneValues(std::in_place_t, F&& value) {
-        for (std::size_t k = 0; k < Shape::lanes; ++k) values_[k] = value(k);
-    }
+    /// To be set.
+    LaneValues() = default;
     LaneValues(const LaneValues&) = default;
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneValues& operator=(const LaneValues&);
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneValues& operator=(detail::Anything);
@@ -148,6 +154,7 @@ public:
         for (const trace::Value& value : values_) *next++ = value;
     }
     trace::Values recorded() const { return {values_, std::uint32_t(Shape::lanes)}; }
+    void set(std::size_t k, const trace::Value& value) { values_[k] = value; }
 
 private:
     trace::Value values_[Shape::lanes];
@@ -157,26 +164,23 @@ private:
 
 namespace detail {
 
-/// The lanes of something that has a name: what has happened in them was done in an earlier full expression.
-template <Lanewise V>
-auto settled_lanes(const V& v) {
-    const auto& tree = v.lanes();
-    return LaneValues<typename V::element_type, typename V::lane_shape>(
-        std::in_place, [&](std::size_t k) { return trace::settled(tree.lane(k).recorded()); });
-}
-
 /// An operand as a part of a tree. One that has a name may be a part of several trees: it becomes a leaf, so that what
-/// it stands for is written out once.
+/// it stands for is written out once, and what has happened in it was done in an earlier full expression.
 template <class V>
 auto lanes_of(V&& v) {
-    if constexpr (Lanewise<V> && std::is_lvalue_reference_v<V>)
-        return settled_lanes(v);
-    else if constexpr (Lanewise<V>)
+    using Plain = std::remove_cvref_t<V>;
+    if constexpr (Lanewise<V> && std::is_lvalue_reference_v<V>) {
+        const auto& tree = v.lanes();
+        LaneValues<typename Plain::element_type, typename Plain::lane_shape> out;
+        for (std::size_t k = 0; k < Plain::lane_shape::lanes; ++k) out.set(k, trace::settled(tree.lane(k).recorded()));
+        return out;
+    } else if constexpr (Lanewise<V>) {
         return v.lanes();
-    else if constexpr (DeviceValue<V>)
+    } else if constexpr (DeviceValue<V>) {
         return OneForAll<DeviceTypeOf<V>>(operand<DeviceTypeOf<V>>(std::forward<V>(v)));
-    else
-        return OfTheHost<std::remove_cvref_t<V>>{v};
+    } else {
+        return OfTheHost<Plain>{v};
+    }
 }
 
 template <class... V>
@@ -189,28 +193,66 @@ struct FirstShape<V, Rest...> {
 };
 
 template <class Shape, class V>
-constexpr bool goes_with() {
-    if constexpr (Lanewise<V>)
-        return has_shape<Shape, V>;
-    else
-        return true;
+inline constexpr bool goes_with = true;
+template <class Shape, Lanewise V>
+inline constexpr bool goes_with<Shape, V> = has_shape<Shape, V>;
+
+/// The shape that operands have in common.
+template <class... V>
+constexpr auto common_shape() {
+    using Shape = typename FirstShape<V...>::type;
+    static_assert((goes_with<Shape, V> && ...),
+                  "these differ in how many lanes they have: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with "
+                  "one value for all lanes");
+    return Shape();
 }
+
+/// One of the operands of a tree. Its number tells two of one type apart.
+template <std::size_t number, class Operand>
+struct LaneOperandAt {
+    Operand it;
+};
+template <class Numbers, class... Operands>
+struct LaneOperands;
+template <std::size_t... number, class... Operands>
+struct LaneOperands<std::index_sequence<number...>, Operands...> : LaneOperandAt<number, Operands>... {
+    static constexpr std::size_t leaves = (Operands::leaves + ...);
+    static constexpr bool several = (int(Operands::leaves > 0) + ...) > 1;
+
+    void in_order() const {
+        trace::Value all[leaves], *next = all;
+        append_leaves(next);
+        trace::in_order({all, std::uint32_t(leaves)}, several);
+    }
+    void append_leaves(trace::Value*& next) const {
+        (static_cast<const LaneOperandAt<number, Operands>&>(*this).it.append_leaves(next), ...);
+    }
+    /// f of lane k of each.
+    template <class F>
+    auto apply(const F& f, std::size_t k) const {
+        return f(static_cast<const LaneOperandAt<number, Operands>&>(*this).it.lane(k)...);
+    }
+};
+/// The braces evaluate them from left to right.
+template <class... V>
+auto lane_operands(V&&... v) {
+    return LaneOperands<std::index_sequence_for<V...>, decltype(lanes_of(std::forward<V>(v)))...>{
+        {lanes_of(std::forward<V>(v))}...};
+}
+
+/// What f gives of one lane.
+template <class F, class Operands>
+using LaneResult = DeviceTypeOf<decltype(std::declval<const Operands&>().apply(std::declval<const F&>(), 0))>;
 
 }  // namespace detail
 
 /// A function of scalars, lane by lane.
-template <class F, class Shape, class... Operands>
-class LaneExpr
-    : public detail::LaneTree<
-          LaneExpr<F, Shape, Operands...>,
-          DeviceTypeOf<std::invoke_result_t<const F&, decltype(std::declval<const Operands&>().lane(0))...>>, Shape> {
+template <class F, class Shape, class Operands>
+class LaneExpr : public detail::LaneTree<LaneExpr<F, Shape, Operands>, detail::LaneResult<F, Operands>, Shape> {
 public:
-    static constexpr std::size_t leaves = (Operands::leaves + ... + 0);
-    LaneExpr(const F& f, Operands&&... operands)
-        : f_(f), operands_(std::move(operands)...), contracted_(trace::contracted()) {
-        trace::Value all[leaves], *next = all;
-        append_leaves(next);
-        trace::in_order({all, std::uint32_t(leaves)}, (int(Operands::leaves > 0) + ... + 0) > 1);
+    static constexpr std::size_t leaves = Operands::leaves;
+    LaneExpr(const F& f, const Operands& operands) : f_(f), operands_(operands), contracted_(trace::contracted()) {
+        operands_.in_order();
     }
     LaneExpr(const LaneExpr&) = default;
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneExpr& operator=(const LaneExpr&);
@@ -219,15 +261,13 @@ public:
     const LaneExpr& lanes() const { return *this; }
     auto lane(std::size_t k) const {
         const trace::Contraction as_written(contracted_);
-        return std::apply([&](const auto&... operand) { return f_(operand.lane(k)...); }, operands_);
+        return operands_.apply(f_, k);
     }
-    void append_leaves(trace::Value*& next) const {
-        std::apply([&](const auto&... operand) { (operand.append_leaves(next), ...); }, operands_);
-    }
+    void append_leaves(trace::Value*& next) const { operands_.append_leaves(next); }
 
 private:
     [[no_unique_address]] F f_;
-    std::tuple<Operands...> operands_;
+    Operands operands_;
     bool contracted_;
 };
 
@@ -258,11 +298,8 @@ namespace detail {
 /// The tree of f(v ...).
 template <class F, class... V>
 auto lanewise(F f, V&&... v) {
-    using Shape = typename FirstShape<V...>::type;
-    static_assert((goes_with<Shape, V>() && ...),
-                  "these differ in how many lanes they have: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with "
-                  "one value for all lanes");
-    return LaneExpr<F, Shape, decltype(lanes_of(std::forward<V>(v)))...>{f, lanes_of(std::forward<V>(v))...};
+    const auto operands = lane_operands(std::forward<V>(v)...);
+    return LaneExpr<F, decltype(common_shape<V...>()), std::remove_const_t<decltype(operands)>>(f, operands);
 }
 
 }  // namespace detail
@@ -275,39 +312,35 @@ class IncomingLanes {
 public:
     template <class V>
     requires(Lanewise<V> || Operand<V>) IncomingLanes(V&& v, const trace::Where& where = trace::Where::current())
-        : values_(take(std::forward<V>(v))), where_(where) {}
-    /// A value for each lane: y.vec<2>(i) = {a, b}.
-    template <class... V>
-    requires(sizeof...(V) == Shape::lanes && sizeof...(V) > 1 && (Operand<V> && ...)) IncomingLanes(V&&... v)
-        : IncomingLanes({Incoming<T>(std::forward<V>(v)).value()...}) {}
-
-    const LaneValues<T, Shape>& values() const { return values_; }
-    const trace::Where& where() const { return where_; }
-
-private:
-    explicit IncomingLanes(const trace::Value (&each)[Shape::lanes])
-        : values_(std::in_place, [&](std::size_t k) { return each[k]; }), where_() {}
-
-    template <class V>
-    static LaneValues<T, Shape> take(V&& v) {
+        : where_(where) {
         if constexpr (Lanewise<V>) {
             static_assert(detail::has_shape<Shape, V>,
                           "these are more lanes or fewer than what they are assigned to has: Vec<T, 4> goes into "
                           "x.vec<4>(i), Vec<T, 4> and Regs<T, 4>");
             (void)detail::TypesMatch<T, typename std::remove_cvref_t<V>::element_type>::match;
-            if constexpr (detail::has_shape<Shape, V>) {
-                const auto tree = detail::lanes_of(std::forward<V>(v));
-                return {std::in_place, [&](std::size_t k) { return tree.lane(k).recorded(); }};
-            } else {
-                return {std::in_place, [](std::size_t) { return trace::Value{}; }};
+            const auto& tree = v.lanes();
+            for (std::size_t k = 0; k < Shape::lanes; ++k) {
+                const trace::Value value = tree.lane(k).recorded();
+                values_.set(k, std::is_lvalue_reference_v<V> ? trace::settled(value) : value);
             }
         } else {
-            const trace::Value all = trace::committed(detail::operand<T>(std::forward<V>(v)));
             (void)detail::must_match<T, V>;
-            return {std::in_place, [&](std::size_t k) { return k == 0 ? all : trace::settled(all); }};
+            const trace::Value all = trace::committed(detail::operand<T>(std::forward<V>(v)));
+            for (std::size_t k = 0; k < Shape::lanes; ++k) values_.set(k, k == 0 ? all : trace::settled(all));
         }
     }
+    /// A value for each lane: y.vec<2>(i) = {a, b}.
+    template <class... V>
+    requires(sizeof...(V) == Shape::lanes && sizeof...(V) > 1 && (Operand<V> && ...)) IncomingLanes(V&&... v)
+        : where_() {
+        const trace::Value each[] = {Incoming<T>(std::forward<V>(v)).value()...};
+        for (std::size_t k = 0; k < Shape::lanes; ++k) values_.set(k, each[k]);
+    }
 
+    const LaneValues<T, Shape>& values() const { return values_; }
+    const trace::Where& where() const { return where_; }
+
+private:
     LaneValues<T, Shape> values_;
     trace::Where where_;
 };
@@ -316,16 +349,25 @@ private:
 template <Lanewise V>
 auto value(V&& v) {
     using Plain = std::remove_cvref_t<V>;
-    const auto tree = detail::lanes_of(std::forward<V>(v));
-    return LaneValues<typename Plain::element_type, typename Plain::lane_shape>(
-        std::in_place, [&](std::size_t k) { return trace::settled(trace::committed(tree.lane(k).recorded())); });
+    const auto& tree = v.lanes();
+    LaneValues<typename Plain::element_type, typename Plain::lane_shape> out;
+    for (std::size_t k = 0; k < Plain::lane_shape::lanes; ++k)
+        out.set(k, trace::settled(trace::committed(tree.lane(k).recorded())));
+    return out;
 }
 
 /// f of each lane, recorded here and now. It may record statements, too:
 /// each_lane([](const auto& x, const auto& y) { ... }, v, w).
 template <class F, class... V>
 requires(Lanewise<V> || ...) auto each_lane(F&& f, V&&... v) {
-    return value(detail::lanewise(f, std::forward<V>(v)...));
+    const auto operands = detail::lane_operands(std::forward<V>(v)...);
+    operands.in_order();
+    using R = detail::LaneResult<F, decltype(operands)>;
+    using Shape = decltype(detail::common_shape<V...>());
+    LaneValues<R, Shape> out;
+    for (std::size_t k = 0; k < Shape::lanes; ++k)
+        out.set(k, trace::settled(trace::committed(detail::operand<R>(operands.apply(f, k)))));
+    return out;
 }
 
 // ---- Vec
@@ -356,7 +398,9 @@ public:
     }
 
     LaneValues<T, Shape> lanes() const {
-        return {std::in_place, [&](std::size_t k) { return lanes_[k]; }};
+        LaneValues<T, Shape> out;
+        for (std::size_t k = 0; k < N; ++k) out.set(k, lanes_[k]);
+        return out;
     }
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(lanes_[k]); }
     trace::Values recorded() const { return {lanes_, N}; }

@@ -11,7 +11,7 @@ template <ir::Op op, class A>
 auto make_approximate(A&& a) {
     using T = DeviceTypeOf<A>;
     const trace::Value operand = detail::operand<T>(std::forward<A>(a));
-    return Expr<op, T, typename TreeOf<T, std::remove_cvref_t<A>>::type>(trace::operation(
+    return Expr<T>(trace::operation(
         {.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .fp = {.approx = true}}, {&operand, 1}));
 }
 
@@ -89,23 +89,21 @@ auto copysign(A&& magnitude, B&& sign) {
     (void)(detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value value = detail::operand<T>(std::forward<A>(magnitude));
     const trace::Value operands[] = {detail::operand<T>(std::forward<B>(sign)), value};
-    return Expr<ir::Op::CopySign, T, typename detail::TreeOf<T, std::remove_cvref_t<B>>::type,
-                typename detail::TreeOf<T, std::remove_cvref_t<A>>::type>(trace::operation(
-        {.op = ir::Op::CopySign, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
+    return Expr<T>(trace::operation({.op = ir::Op::CopySign, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
+                                    {operands, 2}));
 }
 
-#define IKAT_TEST(name, mode)                                                                           \
-    template <DeviceValue A>                                                                            \
-    auto name(A&& a) {                                                                                  \
-        using T = DeviceTypeOf<A>;                                                                      \
-        static_assert(detail::in_domain<ir::Op::TestFloat, A>, #name "() is for f32 and f64");          \
-        const trace::Value operand = detail::operand<T>(std::forward<A>(a));                            \
-        return Expr<ir::Op::TestFloat, bool, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type>( \
-            trace::operation({.op = ir::Op::TestFloat,                                                  \
-                              .type = ir::Type::Pred,                                                   \
-                              .operand_type = ir::type_of<T>,                                           \
-                              .attribute = *ir::mode_named(ir::Op::TestFloat, mode)},                   \
-                             {&operand, 1}));                                                           \
+#define IKAT_TEST(name, mode)                                                                       \
+    template <DeviceValue A>                                                                        \
+    auto name(A&& a) {                                                                              \
+        using T = DeviceTypeOf<A>;                                                                  \
+        static_assert(detail::in_domain<ir::Op::TestFloat, A>, #name "() is for f32 and f64");      \
+        const trace::Value operand = detail::operand<T>(std::forward<A>(a));                        \
+        return Expr<bool>(trace::operation({.op = ir::Op::TestFloat,                                \
+                                            .type = ir::Type::Pred,                                 \
+                                            .operand_type = ir::type_of<T>,                         \
+                                            .attribute = *ir::mode_named(ir::Op::TestFloat, mode)}, \
+                                           {&operand, 1}));                                         \
     }
 IKAT_TEST(is_finite, "finite")
 IKAT_TEST(is_infinite, "infinite")
@@ -158,8 +156,7 @@ auto div(A&& a, B&& b) {
     (void)(ikat::detail::must_match<T, A> && ikat::detail::must_match<T, B>);
     const trace::Value operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
                                      ikat::detail::operand<float>(std::forward<B>(b))};
-    return Expr<ir::Op::Div, float, typename ikat::detail::TreeOf<float, std::remove_cvref_t<A>>::type,
-                typename ikat::detail::TreeOf<float, std::remove_cvref_t<B>>::type>(trace::operation(
+    return Expr<float>(trace::operation(
         {.op = ir::Op::Div, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.approx = true}},
         {operands, 2}));
 }
@@ -176,9 +173,7 @@ requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&
     (void)(detail::must_match<bool, C> && detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value p = detail::operand<bool>(std::forward<C>(condition));
     const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)), p};
-    return Expr<ir::Op::Select, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,
-                typename detail::TreeOf<T, std::remove_cvref_t<B>>::type,
-                typename detail::TreeOf<bool, std::remove_cvref_t<C>>::type>(
+    return Expr<T>(
         trace::choice({.op = ir::Op::Select, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 3}));
 }
 
@@ -205,7 +200,7 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
                       "from f16x2");
         const trace::Value converted =
             trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
-        return Expr<ir::Op::Convert, T, Leaf<From>>(converted);
+        return Expr<T>(converted);
     }
 }
 
@@ -225,8 +220,7 @@ auto saturate_cast(V&& v) {
     static_assert(ir::contains(ir::AnyInt, ir::type_of<T>) && ir::contains(ir::AnyInt, ir::type_of<From>),
                   "saturate_cast<T>() is from integers to integers: cast<T>() of a float saturates by itself");
     const trace::Value operand = detail::operand<From>(std::forward<V>(v));
-    return Expr<ir::Op::Convert, T, Leaf<From>>(
-        trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.sat = true}));
+    return Expr<T>(trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.sat = true}));
 }
 
 /// A float clamped to [0, 1]; a NaN becomes 0.
@@ -235,7 +229,7 @@ auto saturate(V&& v) {
     using T = DeviceTypeOf<V>;
     static_assert(std::is_same_v<T, half> || std::is_same_v<T, float>, "saturate() is for f16 and f32");
     const trace::Value operand = detail::operand<T>(std::forward<V>(v));
-    return Expr<ir::Op::Convert, T, Leaf<T>>(trace::convert(ir::type_of<T>, ir::type_of<T>, operand, {.sat = true}));
+    return Expr<T>(trace::convert(ir::type_of<T>, ir::type_of<T>, operand, {.sat = true}));
 }
 
 /// The same bits as another type of the same width.
@@ -247,7 +241,7 @@ auto bit_cast(V&& v) {
     static_assert(stored && ir::bits(ir::type_of<T>) == ir::bits(ir::type_of<From>),
                   "bit_cast<T>() keeps the width: f32 and u32, f16 and u16, f64 and u64, f16x2 and u32");
     const trace::Value operand = detail::operand<From>(std::forward<V>(v));
-    return Expr<ir::Op::Bitcast, T, Leaf<From>>(trace::operation(
+    return Expr<T>(trace::operation(
         {.op = ir::Op::Bitcast, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .from = ir::type_of<From>},
         {&operand, 1}));
 }
@@ -263,13 +257,11 @@ auto bit_cast(V&& v) {
         (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                 \
         const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)),                      \
                                          detail::operand<T>(std::forward<B>(b))};                     \
-        return Expr<ir::Op::SetLanes, T, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,    \
-                    typename detail::TreeOf<T, std::remove_cvref_t<B>>::type>(                        \
-            trace::operation({.op = ir::Op::SetLanes,                                                 \
-                              .type = ir::type_of<T>,                                                 \
-                              .operand_type = ir::type_of<T>,                                         \
-                              .attribute = *ir::mode_named(ir::Op::SetLanes, mode)},                  \
-                             {operands, 2}));                                                         \
+        return Expr<T>(trace::operation({.op = ir::Op::SetLanes,                                      \
+                                         .type = ir::type_of<T>,                                      \
+                                         .operand_type = ir::type_of<T>,                              \
+                                         .attribute = *ir::mode_named(ir::Op::SetLanes, mode)},       \
+                                        {operands, 2}));                                              \
     }
 /// 1 in each lane where the comparison holds, else 0.
 IKAT_LANES(lanes_equal, "eq")
@@ -302,9 +294,7 @@ auto pack(A&& a, B&& b) {
     (void)(detail::must_match<T, A> && detail::must_match<T, B>);
     const trace::Value lanes[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b))};
     constexpr ir::Type type = ir::type_of<Pair<T>>;
-    return Expr<ir::Op::Pack, Pair<T>, typename detail::TreeOf<T, std::remove_cvref_t<A>>::type,
-                typename detail::TreeOf<T, std::remove_cvref_t<B>>::type>(
-        trace::operation({.op = ir::Op::Pack, .type = type, .operand_type = type}, {lanes, 2}));
+    return Expr<Pair<T>>(trace::operation({.op = ir::Op::Pack, .type = type, .operand_type = type}, {lanes, 2}));
 }
 /// ... each converted first, rounded to nearest: two f32 become an f16x2, bf16x2, e4m3x2 or e5m2x2 in one instruction.
 template <class To, class A, class B>

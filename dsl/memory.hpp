@@ -132,13 +132,13 @@ public:
     void operator=(detail::Anything) &;
 
     // The elements are loaded at the subscript, which C++ evaluates behind v.
-#define IKAT_COMPOUND(symbol, Right)                                                                           \
-    void operator symbol##=(const IncomingLanes<Right, Shape>& v)&& {                                          \
-        std::move(*this) = IncomingLanes<E, Shape>(detail::settled_lanes(*this) symbol v.values(), v.where()); \
-    }                                                                                                          \
-    template <class V>                                                                                         \
-    void operator symbol##=(V&& v)& {                                                                          \
-        *this = v;                                                                                             \
+#define IKAT_COMPOUND(symbol, Right)                                                                      \
+    void operator symbol##=(const IncomingLanes<Right, Shape>& v)&& {                                     \
+        std::move(*this) = IncomingLanes<E, Shape>(detail::lanes_of(*this) symbol v.values(), v.where()); \
+    }                                                                                                     \
+    template <class V>                                                                                    \
+    void operator symbol##=(V&& v)& {                                                                     \
+        *this = v;                                                                                        \
     }
     IKAT_COMPOUND(+, E)
     IKAT_COMPOUND(-, E)

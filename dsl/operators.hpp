@@ -25,9 +25,7 @@ constexpr bool is_shift_amount() {
 template <ir::Op op, class T, class A, class N>
 auto make_shift(A&& a, N&& n) {
     const trace::Value operands[] = {operand<T>(std::forward<A>(a)), operand<std::uint32_t>(std::forward<N>(n))};
-    return Expr<op, T, typename TreeOf<T, std::remove_cvref_t<A>>::type,
-                typename TreeOf<std::uint32_t, std::remove_cvref_t<N>>::type>(
-        trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
+    return Expr<T>(trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
 }
 
 /// & and | of two conditions: a load beside them is made whatever they say.
@@ -35,9 +33,7 @@ template <ir::Op op, class A, class B>
 auto make_flags(A&& a, B&& b) {
     (void)(must_match<bool, A> && must_match<bool, B>);
     const trace::Value operands[] = {operand<bool>(std::forward<A>(a)), operand<bool>(std::forward<B>(b))};
-    return Expr<op, bool, typename TreeOf<bool, std::remove_cvref_t<A>>::type,
-                typename TreeOf<bool, std::remove_cvref_t<B>>::type>(
-        trace::choice({.op = op, .type = ir::Type::Pred, .operand_type = ir::Type::Pred}, {operands, 2}));
+    return Expr<bool>(trace::choice({.op = op, .type = ir::Type::Pred, .operand_type = ir::Type::Pred}, {operands, 2}));
 }
 
 }  // namespace detail

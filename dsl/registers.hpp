@@ -142,8 +142,9 @@ public:
 
     /// What all of them hold at this place.
     auto lanes() const requires has_lanes {
-        using Values = LaneValues<typename Base::element_type, typename Base::lane_shape>;
-        return Values(std::in_place, [this](std::size_t k) { return variable(k).recorded(); });
+        LaneValues<typename Base::element_type, typename Base::lane_shape> out;
+        for (std::size_t k = 0; k < Base::lane_shape::lanes; ++k) out.set(k, variable(k).recorded());
+        return out;
     }
     auto lane(std::size_t k) const requires has_lanes {
         return Leaf<typename Base::element_type>(variable(k).recorded());

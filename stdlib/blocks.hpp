@@ -49,10 +49,13 @@ struct Unit {
     /// Weights 4 k ... 4 k + 3.
     Lanes<4> lanes(std::size_t k) const {
         const F factor = k >= 4 && scale_of_second_half ? *scale_of_second_half : scale;
-        return {std::in_place, [&](std::size_t lane) {
-                    const F scaled = value(factor * byte_of(q[k], std::uint32_t(lane), offset));
-                    return trace::settled((minimum ? F(value(scaled - *minimum)) : scaled).recorded());
-                }};
+        const auto weight = [&](std::uint32_t lane) {
+            const F scaled = value(factor * byte_of(q[k], lane, offset));
+            return minimum ? F(value(scaled - *minimum)) : scaled;
+        };
+        Lanes<4> out;
+        for (std::uint32_t lane = 0; lane < 4; ++lane) out.set(lane, trace::settled(weight(lane).recorded()));
+        return out;
     }
 
     /// The sum of weight times activation. What is of whole numbers is exact.
