@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs holds the page against this file.
 #include <ikat/ikat.hpp>
+#include <ikat/layout.hpp>
 
 #include <vector>
 
@@ -284,6 +285,19 @@ const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
                        .require(multiple_of<4>("n"), aligned<16>("x"))
                        .launch_bounds(256, 2)
                        .max_registers(64);
+
+TEST_CASE("the layouts of docs/language.md are right") {
+    const Layout tile({8, 8}, {8, 1});                         // (8,8):(8,1), by rows
+    const auto swizzled = compose(Swizzle(3, 0, 3), tile);     // Sw<3,0,3> o (8,8):(8,1)
+    const Layout left = compose(tile, Layout({8, 4}, {1, 8})); // columns 0 to 3: (8,4):(8,1)
+    const bool in_other_banks = swizzled(1, 0) % 8 != swizzled(0, 0) % 8;
+    const std::string table = swizzled.drawn();                // a table of the places
+    CHECK(tile.text() == "(8,8):(8,1)");
+    CHECK(swizzled.text() == "Sw<3,0,3> o (8,8):(8,1)");
+    CHECK(left.text() == "(8,4):(8,1)");
+    CHECK(in_other_banks);
+    CHECK(table.substr(0, 48) == " 0  1  2  3  4  5  6  7\n 9  8 11 10 13 12 15 14\n");
+}
 
 TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(saxpy.check());

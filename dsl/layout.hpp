@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts: how the elements of a tile lie in memory, computed on the host. The definitions are those of CuTe.
+//
+//     Layout rows({4, 8}, {8, 1});       (4,8):(8,1)      element (i, j) is at 8 i + j
+//     rows(2, 3) == 19                   rows(14) == 19   one coordinate counts the first extent fastest: 14 = 2 + 4 *
+//     3 compose(rows, Layout(8, 4))        (8):(1)          the elements 0, 4, 8 ... : row 0
+//
+// A mode of a layout is one extent with its stride, or several of them that are counted as one: ((2,2),3):((24,2),8)
+// has rank 2. A swizzle permutes places by their bits, so that what stands in a column is in different banks.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ikat {
+
+class Layout {
+public:
+    using Number = std::uint64_t;
+    /// One extent and how far it is from one index to the next.
+    struct Step {
+        Number extent = 1, stride = 0;
+        bool operator==(const Step&) const = default;
+    };
+    using Mode = std::vector<Step>;  // the first counts fastest
+
+    /// Of one mode: extent : stride.
+    explicit Layout(Number extent, Number stride = 1);
+    /// (4,8):(8,1). Throws Error if there are not as many of both, or an extent is 0.
+    Layout(std::vector<Number> extents, std::vector<Number> strides);
+    explicit Layout(std::vector<Mode> modes);
+
+    const std::vector<Mode>& modes() const { return modes_; }
+    std::size_t rank() const { return modes_.size(); }
+    /// Of a mode.
+    Number extent(std::size_t mode) const;
+    /// How many coordinates there are.
+    Number size() const;
+    /// One more than the last place.
+    Number places() const;
+
+    /// The place of a coordinate: one number below size(), or one for each mode. Throws Error beyond them.
+    Number at(const std::vector<Number>& coordinate) const;
+    Number operator()(std::integral auto... coordinate) const { return at({Number(coordinate)...}); }
+
+    /// The same function of one number with as few steps as there can be, in one mode.
+    Layout coalesced() const;
+    /// (4,8):(8,1)
+    std::string text() const;
+    /// Of rank 1 or 2: a table of the places, rows by the first mode.
+    std::string drawn() const;
+
+    bool operator==(const Layout&) const = default;
+
+private:
+    std::vector<Mode> modes_;
+};
+
+/// The layout c -> outer(inner(c)), with the modes of the inner one. Throws Error if it is none, or reaches beyond the
+/// outer one.
+Layout compose(const Layout& outer, const Layout& inner);
+
+/// Swizzle(bits, base, shift): of a place, `bits` bits from bit base + shift on are added, without carry, to those from
+/// bit `base` on (with a negative shift the other way round). It is its own inverse. Throws Error unless |shift| is at
+/// least `bits`: the two would overlap.
+class Swizzle {
+public:
+    Swizzle(unsigned bits, unsigned base, int shift);
+    std::uint64_t operator()(std::uint64_t place) const;
+    /// Sw<3,4,3>
+    std::string text() const;
+    bool operator==(const Swizzle&) const = default;
+
+private:
+    unsigned bits_, base_;
+    int shift_;
+};
+
+/// A layout whose places are swizzled.
+struct SwizzledLayout {
+    Swizzle swizzle;
+    Layout layout;
+
+    std::uint64_t operator()(std::integral auto... coordinate) const { return swizzle(layout(coordinate...)); }
+    std::string text() const { return swizzle.text() + " o " + layout.text(); }
+    std::string drawn() const;
+    bool operator==(const SwizzledLayout&) const = default;
+};
+inline SwizzledLayout compose(const Swizzle& outer, const Layout& inner) { return {outer, inner}; }
+inline SwizzledLayout compose(const SwizzledLayout& outer, const Layout& inner) {
+    return {outer.swizzle, compose(outer.layout, inner)};
+}
+
+}  // namespace ikat
