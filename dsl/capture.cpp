@@ -185,6 +185,11 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
         if (type.part && !type.pointer) {
             recorder.kernel.parameters.push_back(std::move(parameter));
             argument.value = recorder.parameter_value(i);
+        } else if (type.bytes) {
+            parameter.bytes = type.bytes;
+            parameter.alignment = type.alignment;
+            argument.array = {.index = i, .capture = recorder.capture(), .direction = Direction::Read};
+            recorder.kernel.parameters.push_back(std::move(parameter));
         } else if (type.pointer) {
             parameter.type = ir::Type::U64;
             parameter.access = accesses[int(type.direction)];
@@ -222,7 +227,8 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
         const bool pointer = parameter->access != ir::Access::Value;
         if (contract.kind == Contract::Kind::Aligned && pointer)
             parameter->alignment = std::max(parameter->alignment, std::uint32_t(contract.value));
-        else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer)
+        else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer &&
+                 !parameter->bytes)
             parameter->multiple = std::lcm(parameter->multiple, contract.value);
         else
             recorder.complain(contract.kind == Contract::Kind::Aligned

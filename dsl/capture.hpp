@@ -18,8 +18,9 @@ struct ParameterType {
     ir::Type type = ir::Type::Void;  // of a scalar, or of a pointer's elements
     bool pointer = false;
     Direction direction = Direction::ReadWrite;
-    std::uint32_t rank = 1;      // of a pointer
-    const char* part = nullptr;  // "pitch", in a parameter `A_pitch` of its own, which nobody can assign
+    std::uint32_t rank = 1;                  // of a pointer
+    const char* part = nullptr;              // "pitch", in a parameter `A_pitch` of its own, which nobody can assign
+    std::uint32_t bytes = 0, alignment = 0;  // of raw bytes
 };
 
 /// What a parameter of the lambda is made of.
@@ -32,7 +33,7 @@ struct ParameterTypes {
 struct Argument {
     Variable variable;  // of a scalar
     Value value;        // of a part
-    Array array;        // of a pointer
+    Array array;        // of a pointer, or of raw bytes
 };
 
 /// The user's lambda, owned by whoever holds the Code last.

@@ -131,6 +131,40 @@ struct ParameterTraits<Struct<S>> {
     }
 };
 
+/// A parameter of raw bytes at an alignment: what the host passes as it is, such as a tensor map of 128 bytes at 64. A
+/// launch takes any trivially copyable object of that size.
+template <std::uint32_t bytes, std::uint32_t alignment = 16>
+class Bytes {
+    static_assert(bytes >= 1 && bytes <= 4096, "a parameter has 1 to 4096 bytes");
+    static_assert(alignment >= 1 && alignment <= 128 && (alignment & (alignment - 1)) == 0,
+                  "a parameter's alignment is a power of two up to 128");
+
+public:
+    static constexpr std::uint32_t size = bytes;
+    explicit Bytes(const trace::Array& parameter) : parameter_(parameter) {}
+
+    /// The number that begins `offset` bytes from the first on: a multiple of its own size, which the host knows.
+    template <class T>
+    auto read(std::int64_t offset, const trace::Where& where = trace::Where::current()) const {
+        using R = typename detail::Named<T>::type;
+        static_assert(ir::contains(ir::Storable, ir::type_of<R>), "read<T>() is of integers and floats");
+        static_assert(sizeof(R) <= alignment, "read<T>(): the parameter's alignment is less than that of its numbers");
+        return Leaf<R>(trace::raw_number(parameter_, ir::type_of<R>, offset, where));
+    }
+
+private:
+    trace::Array parameter_;
+};
+template <std::uint32_t count, std::uint32_t alignment>
+struct ParameterTraits<Bytes<count, alignment>> {
+    static constexpr bool valid = true;
+    static constexpr std::uint32_t bytes = count;
+    static constexpr trace::ParameterType types[] = {{.type = ir::Type::U8, .bytes = count, .alignment = alignment}};
+    static Bytes<count, alignment> make(const trace::Argument* argument) {
+        return Bytes<count, alignment>(argument->array);
+    }
+};
+
 /// The names of a kernel's parameters, as messages, contracts and PTX show them.
 template <std::size_t count>
 struct ParameterNames {

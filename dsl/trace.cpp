@@ -264,6 +264,26 @@ Value Recorder::parameter_value(std::uint32_t parameter) {
     return leaf(commit(tree({.op = ir::Op::Param, .type = type, .operand_type = type, .attribute = parameter}, {})));
 }
 
+Value raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(parameter.capture)) return constant(type, 0);
+    const ir::Parameter& of = recorder.kernel.parameters[parameter.index];
+    const std::int64_t width = ir::info(type).bytes;
+    if (offset < 0 || offset + width > std::int64_t(of.bytes) || offset % width != 0) {
+        recorder.complain("byte " + std::to_string(offset) + " of `" + of.name + "`, which has " +
+                              std::to_string(of.bytes) + ", begins no " + name_of(type),
+                          "offsets count from 0, in bytes, and are multiples of what is read", recorder.here());
+        return constant(type, 0);
+    }
+    return recorder.leaf(
+        recorder.commit(recorder.tree({.op = ir::Op::Param,
+                                       .type = type,
+                                       .operand_type = type,
+                                       .attribute = ir::parameter_at(parameter.index, std::uint32_t(offset))},
+                                      {})));
+}
+
 Variable Recorder::define_parameter(std::uint32_t parameter) {
     const ast::Node value = commit(parameter_value(parameter));
     return define(kernel.parameters[parameter].type, kernel.parameters[parameter].name, value);

@@ -131,6 +131,10 @@ struct Array {
     Value first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
 };
 
+/// A number of type `type` in a parameter of raw bytes, at an offset in bytes; a diagnostic and the first bytes if it
+/// has none there.
+Value raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where);
+
 /// A u32 or u64 index and the place where it is written.
 struct Position {
     Value value;

@@ -19,11 +19,13 @@ namespace {
 constexpr std::string_view access_words[] = {"", "in", "out", "inout"};
 
 std::string text(const ir::Parameter& parameter) {
+    if (parameter.bytes) return fmt::format("{} bytes at {}", parameter.bytes, parameter.alignment);
     if (parameter.access == ir::Access::Value) return std::string(info(parameter.type).name);
     return fmt::format("{} {}[]", access_words[int(parameter.access)], info(parameter.element).name);
 }
 
 std::string text(const Argument& argument) {
+    if (!argument.raw.empty()) return fmt::format("{} bytes at {}", argument.raw.size(), argument.alignment);
     return fmt::format("{}{}", info(argument.type).name, argument.is_buffer() ? "[]" : "");
 }
 
@@ -103,7 +105,9 @@ void Check::type(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const bool wants_buffer = parameter.access != ir::Access::Value;
     const ir::Type wanted = wants_buffer ? parameter.element : parameter.type;
-    if (arguments[i].is_buffer() != wants_buffer || arguments[i].type != wanted)
+    const bool same_bytes = arguments[i].raw.size() == parameter.bytes &&
+                            (parameter.bytes == 0 || arguments[i].alignment == parameter.alignment);
+    if (arguments[i].is_buffer() != wants_buffer || arguments[i].type != wanted || !same_bytes)
         report(fmt::format("parameter '{}' is {}, the argument is {}", parameter.name, text(parameter),
                            text(arguments[i])),
                fmt::format("argument {} (from 0) must be {}", i, text(parameter)));
@@ -298,9 +302,15 @@ Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Ke
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {
     std::vector<std::byte> out;
+    const auto aligned = [&](std::size_t alignment) { return (out.size() + alignment - 1) / alignment * alignment; };
     for (const Argument& argument : arguments) {
+        if (!argument.raw.empty()) {
+            out.resize(aligned(argument.alignment));
+            out.insert(out.end(), argument.raw.begin(), argument.raw.end());
+            continue;
+        }
         const std::size_t bytes = argument.is_buffer() ? 8 : info(argument.type).bytes;
-        const std::size_t offset = (out.size() + bytes - 1) / bytes * bytes;
+        const std::size_t offset = aligned(bytes);
         const std::uint64_t bits = argument.is_buffer() ? argument.address() : argument.bits;
         out.resize(offset + bytes);
         std::memcpy(out.data() + offset, &bits, bytes);

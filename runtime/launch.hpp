@@ -24,13 +24,16 @@ namespace ikat::runtime {
 
 class Allocation;
 
-/// A scalar, or a buffer or a part of one.
+/// A scalar, a buffer or a part of one, or raw bytes.
 struct Argument {
     ir::Type type = ir::Type::Void;            // of the scalar, or of the buffer's elements
     std::uint64_t bits = 0;                    // of the scalar, in the low bits; the others are 0
     const Allocation* memory = nullptr;        // of the buffer
     std::uint64_t offset = 0;                  // of the part, in bytes
     std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; at most all that there is behind the offset
+
+    std::span<const std::byte> raw{};  // of type u8, as they are when the launch is called
+    std::uint32_t alignment = 0;       // of the raw bytes
 
     bool is_buffer() const { return memory != nullptr; }
     std::uint64_t address() const;   // of the buffer's part
@@ -68,7 +71,7 @@ void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span
 /// Throws Error for a grid that the device cannot run, whatever the kernel.
 void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
-/// The arguments as a kernel takes them: each at its natural alignment.
+/// The arguments as a kernel takes them: each at its natural alignment, raw bytes at theirs.
 std::vector<std::byte> pack(std::span<const Argument> arguments);
 
 }  // namespace ikat::runtime

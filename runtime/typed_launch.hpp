@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -149,6 +150,13 @@ void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kern
             };
             Traits::each_field(given, add);
         }
+    } else if constexpr (requires { Traits::bytes; }) {
+        constexpr bool fits = std::is_trivially_copyable_v<A> && sizeof(A) == Traits::bytes;
+        static_assert(fits, "launch: the kernel's parameter is Bytes: pass an object of as many bytes, as they are");
+        if constexpr (fits)
+            list.push_back({.type = ir::Type::U8,
+                            .raw = std::as_bytes(std::span<const A, 1>(&given, 1)),
+                            .alignment = Traits::types[0].alignment});
     } else if constexpr (Traits::rank == 0) {
         list.push_back(scalar_argument<typename Traits::host_type, A>(given, kernel, list.size(), where));
     } else {

@@ -23,8 +23,8 @@ Object object_of(const Function& fn, Value value, int depth = 0) {
     const auto operand = [&](std::size_t i) { return fn.operands(fn[value].instruction)[i]; };
     switch (inst->op) {
         case Op::Param:
-            if (fn.parameters[inst->attribute].access == Access::Value) return {};
-            return {Object::Parameter, std::uint32_t(inst->attribute)};
+            if (fn.parameters[parameter_of(inst->attribute)].access == Access::Value) return {};
+            return {Object::Parameter, parameter_of(inst->attribute)};
         case Op::Symbol: return {Object::Symbol, std::uint32_t(inst->attribute)};
         case Op::Add: {
             const Object left = object_of(fn, operand(0), depth + 1), right = object_of(fn, operand(1), depth + 1);

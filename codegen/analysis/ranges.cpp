@@ -222,7 +222,7 @@ Interval Ranges::operation(Inst inst) {
         case Op::Const: return exactly(type, it.attribute);
         case Op::Param: {
             Interval all = full(type);
-            all.multiple = fn_.parameters[it.attribute].multiple;
+            all.multiple = fn_.parameters[parameter_of(it.attribute)].multiple;
             return all;
         }
         case Op::Special: return special(fn_, SpecialRegister(it.attribute));

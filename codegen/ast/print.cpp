@@ -60,6 +60,7 @@ private:
         else
             out_ += fmt::format("{}: {} {}*", parameter.name, ir::access_names[int(parameter.access)],
                                 name(parameter.element));
+        keyword("bytes", parameter.bytes, 0);
         keyword("align", parameter.alignment, 0);
         keyword("multiple", parameter.multiple, 1);
     }
@@ -152,7 +153,11 @@ private:
         switch (ir::info(node.op).attribute) {
             case ir::Attribute::None: return {};
             case ir::Attribute::Constant: return ir::literal_text(node.type, node.attribute);
-            case ir::Attribute::Parameter: return kernel_.parameters[node.attribute].name;
+            case ir::Attribute::Parameter: {
+                const std::uint32_t offset = ir::offset_in_parameter(node.attribute);
+                const std::string& name = kernel_.parameters[ir::parameter_of(node.attribute)].name;
+                return offset ? fmt::format("[{}+{}]", name, offset) : name;
+            }
             case ir::Attribute::Special: return std::string(ir::special_register_names[node.attribute]);
             case ir::Attribute::Symbol: return kernel_.symbols[node.attribute].name;
             case ir::Attribute::Barrier: return std::to_string(node.attribute);

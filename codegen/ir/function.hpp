@@ -105,10 +105,16 @@ struct Parameter {
     Type type = Type::U64;  // as passed: pointers are u64
     Access access = Access::Value;
     Type element = Type::Void;    // of a pointer
-    std::uint32_t alignment = 0;  // of a pointer, in bytes, as promised by contract; 0 = the element's
+    std::uint32_t alignment = 0;  // of a pointer, in bytes, as promised by contract; 0 = the element's. Of raw bytes
+    std::uint32_t bytes = 0;      // of raw bytes, of type u8: how many; 0 = a scalar or a pointer
     std::uint64_t multiple = 1;   // of an integer: a promised divisor
     bool operator==(const Parameter&) const = default;
 };
+
+/// What op Param reads, in its attribute: a parameter, or of raw bytes what stands from one of them on.
+constexpr Word parameter_at(std::uint32_t parameter, std::uint32_t offset) { return Word{offset} << 32 | parameter; }
+constexpr std::uint32_t parameter_of(Word attribute) { return std::uint32_t(attribute); }
+constexpr std::uint32_t offset_in_parameter(Word attribute) { return std::uint32_t(attribute >> 32); }
 
 /// A shared, local or constant array.
 struct Symbol {

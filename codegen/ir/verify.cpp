@@ -82,9 +82,11 @@ private:
         if (parameter.access == Access::Value) {
             if (parameter.type == Type::Void || parameter.type == Type::Pred)
                 at_function(name + " cannot be passed as a " + std::string(info(parameter.type).name));
-            if (parameter.element != Type::Void || parameter.alignment)
+            if (parameter.bytes && (parameter.type != Type::U8 || !parameter.alignment || !fn_.is_entry))
+                at_function(name + ": raw bytes are u8, of a kernel, at an alignment");
+            if (parameter.element != Type::Void || (parameter.alignment && !parameter.bytes))
                 at_function(name + " is a scalar with an element or an alignment");
-        } else if (parameter.type != Type::U64 || !contains(Storable, parameter.element)) {
+        } else if (parameter.type != Type::U64 || !contains(Storable, parameter.element) || parameter.bytes) {
             at_function(name + " is a pointer that is not a u64 to numbers");
         }
         if (parameter.multiple == 0) at_function(name + " cannot be a multiple of 0");

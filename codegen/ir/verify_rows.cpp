@@ -77,8 +77,16 @@ private:
         }
     }
     void parameter() {
-        if (inst_.attribute >= fn_.parameters.size()) return require(false, "the function has no such parameter");
-        const Parameter& parameter = fn_.parameters[inst_.attribute];
+        const std::uint32_t number = parameter_of(inst_.attribute), offset = offset_in_parameter(inst_.attribute);
+        if (number >= fn_.parameters.size()) return require(false, "the function has no such parameter");
+        const Parameter& parameter = fn_.parameters[number];
+        if (parameter.bytes) {
+            const std::uint32_t width = info(inst_.type).bytes;
+            return require(contains(Storable, inst_.type) && offset % width == 0 && width <= parameter.bytes &&
+                               offset <= parameter.bytes - width,
+                           "parameter %" + parameter.name + " has no such bytes");
+        }
+        require(offset == 0, "parameter %" + parameter.name + " is no raw bytes");
         require(inst_.type == parameter.type, "parameter %" + parameter.name + " is " + name(parameter.type));
     }
     void special() {

@@ -67,7 +67,7 @@ private:
         const std::vector<Word> arguments = words(fn_.operands(id));
         switch (inst.op) {
             case Op::Const: set(id, inst.attribute); break;
-            case Op::Param: set(id, thread_.scalars.at(inst.attribute)); break;
+            case Op::Param: set(id, thread_.scalars.at(ir::parameter_of(inst.attribute))); break;
             case Op::Special: set(id, thread_.special.empty() ? 0 : thread_.special.at(inst.attribute)); break;
             case Op::Symbol: set(id, symbol_address(inst.attribute)); break;
             case Op::Load:

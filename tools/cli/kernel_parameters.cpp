@@ -23,7 +23,9 @@ std::string signature(const ast::Kernel& kernel) {
     for (const KernelParameter& of : parameters_of(kernel)) {
         const ir::Parameter& parameter = kernel.parameters[of.number];
         if (of.number > 0) out += ", ";
-        if (parameter.access == ir::Access::Value)
+        if (parameter.bytes)
+            out += fmt::format("{}: {} bytes", of.name, parameter.bytes);
+        else if (parameter.access == ir::Access::Value)
             out += fmt::format("{}: {}", of.name, info(parameter.type).name);
         else
             out += fmt::format("{}: {} {}[{}]", of.name, ir::access_names[int(parameter.access)],

@@ -79,6 +79,7 @@ private:
             out_ += info(parameter.type).name;
         else
             (((out_ += access_names[int(parameter.access)]) += ' ') += info(parameter.element).name) += '*';
+        keyword("bytes", parameter.bytes, 0);
         keyword("align", parameter.alignment, 0);
         keyword("multiple", parameter.multiple, 1);
     }
@@ -207,7 +208,7 @@ private:
         switch (info(inst.op).attribute) {
             case Attribute::None: break;
             case Attribute::Constant: out_ += literal_text(inst.type, inst.attribute); break;
-            case Attribute::Parameter: named(fn_.parameters, "%", [](const auto& p) { return p.name; }); break;
+            case Attribute::Parameter: parameter(inst); break;
             case Attribute::Special: named(special_register_names, "", itself); break;
             case Attribute::Symbol: named(fn_.symbols, "$", [](const auto& s) { return s.name; }); break;
             case Attribute::Barrier: number(inst.attribute); break;
@@ -221,6 +222,13 @@ private:
             case Attribute::Text: named(fn_.texts, "", quoted); break;
             case Attribute::Callee: named(fn_.texts, "@", itself); break;
         }
+    }
+    /// %n, and of raw bytes [%map+16].
+    void parameter(const Instruction& inst) {
+        const std::uint32_t number = parameter_of(inst.attribute), offset = offset_in_parameter(inst.attribute);
+        const std::string name =
+            '%' + (number < fn_.parameters.size() ? fn_.parameters[number].name : out_of_range(inst));
+        out_ += offset ? '[' + name + '+' + std::to_string(offset) + ']' : name;
     }
     static std::string out_of_range(const Instruction& inst) { return '?' + std::to_string(inst.attribute); }
 

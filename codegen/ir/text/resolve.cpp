@@ -114,12 +114,15 @@ private:
         for (int i = 1; i < int(std::size(access_names)); ++i)
             if (tree.pointer && tree.access.text() == access_names[i]) parameter.access = ir::Access(i);
         for (const Keyword& keyword : tree.keywords)
-            if (keyword.word.text() == "align")
+            if (keyword.word.text() == "bytes")
+                parameter.bytes = number<std::uint32_t>(keyword.number);
+            else if (keyword.word.text() == "align")
                 parameter.alignment = number<std::uint32_t>(keyword.number);
             else if (keyword.word.text() == "multiple")
                 parameter.multiple = number<std::uint64_t>(keyword.number);
             else
-                fail(keyword.word, "a parameter has no " + std::string(keyword.word.text()), "it has align, multiple");
+                fail(keyword.word, "a parameter has no " + std::string(keyword.word.text()),
+                     "it has bytes, align, multiple");
     }
     void bound(const Keyword& keyword) {
         const auto value = number<std::uint32_t>(keyword.number);
@@ -194,6 +197,12 @@ private:
         if (attributed && line.arguments.empty())
             fail(line.mnemonic, std::string(name(inst.op)) + " needs its first operand");
         if (attributed) inst.attribute = attribute(inst, line.arguments[0].what);
+        if (attributed && line.arguments[0].offset) {
+            if (info(inst.op).attribute != Attribute::Parameter)
+                fail(line.arguments[0].offset, "only of a parameter there is a part");
+            inst.attribute =
+                parameter_at(std::uint32_t(inst.attribute), number<std::uint32_t>(line.arguments[0].offset));
+        }
         const std::size_t operands = line.arguments.size() - attributed;
         inst.operands.count = std::uint32_t(operands + line.otherwise.size());
         for (std::size_t i = 0; i < operands; ++i) address(line.arguments[attributed + i], i, inst);

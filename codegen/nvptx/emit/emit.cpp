@@ -73,11 +73,16 @@ void Emitter::result() {
         function_.results.push_back(parameter_variable(module_, info(fn_.gives).bits, result_name));
 }
 
-/// `.param .f32 a`, and of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`.
+/// `.param .f32 a`, of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`, and of raw bytes
+/// `.param .align 64 .b8 map[128]`.
 Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
     Variable out =
         parameter_variable(module_, fn_.is_entry ? data_type(parameter.type) : info(parameter.type).bits, name);
-    if (parameter.alignment)
+    if (parameter.bytes) {
+        out.alignment = parameter.alignment;
+        out.type = module_.intern(".b8");
+        out.declarators[0].extents = {std::int64_t(parameter.bytes)};
+    } else if (parameter.alignment)
         out.pointer = {module_.intern(".ptr"), module_.intern(".global"), module_.intern(".align"),
                        module_.intern(std::to_string(parameter.alignment))};
     return out;

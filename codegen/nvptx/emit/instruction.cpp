@@ -114,9 +114,11 @@ void InstructionEmitter::emit_memory(Inst inst) {
 
 /// Pointers are passed as generic addresses of global memory.
 void InstructionEmitter::emit_parameter(Inst inst) {
-    const ir::Parameter& parameter = fn_.parameters[fn_[inst].attribute];
+    const std::uint32_t number = ir::parameter_of(fn_[inst].attribute);
+    const ir::Parameter& parameter = fn_.parameters[number];
     const Operand to = operand(fn_.result(inst));
-    put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[fn_[inst].attribute]), 0)});
+    put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[number]),
+                                             std::int32_t(ir::offset_in_parameter(fn_[inst].attribute)))});
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
 }
 

@@ -279,6 +279,10 @@ const auto functions = kernel("functions", [](In<float> x, Out<float> y) {
     y[0] = lerp(x[0], x[1], 0.5) + relu(x[2] * 2);
 });
 
+const auto use_map = kernel("use_map", params("map", "y"), [](Bytes<128, 64> map, Out<float> y) {
+    y[0] = map.read<float>(12) * cast<f32>(map.read<std::uint8_t>(127));
+});
+
 const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
                        for (auto i : grid_stride(n / 4)) x.vec<4>(i) *= 2;
                    })
@@ -328,6 +332,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(threads.check());
     CHECK_NOTHROW(functions.check());
     CHECK_NOTHROW(scale.check());
+    CHECK_NOTHROW(use_map.check());
 }
 
 }  // namespace
