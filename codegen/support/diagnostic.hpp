@@ -49,6 +49,7 @@ struct Diagnostic {
     std::string hint{};
     std::vector<Note> notes{};
     std::string excerpt{};
+    const char* code = "";  // of what the emulator finds: for programs, and no part of the text (docs/emulator.md)
 };
 
 /// "saxpy.cpp:12:5: error: message" then excerpt, notes and hint, each on its own line, without a trailing newline.

@@ -167,7 +167,7 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
 }
 
 [[noreturn]] void refuse_cluster(const nvptx::Module& module, const nvptx::Directive& directive) {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, directive.where);
     diagnostic.message = "the emulator does not run clusters of several blocks";
     diagnostic.hint = "run the kernel on a GPU, or compile it for clusters of one block";

@@ -48,10 +48,10 @@ std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Varia
 }
 
 void Lowering::unsupported(std::string_view why, std::string_view hint) const {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, current ? current->where : kernel.where);
-    diagnostic.message = fmt::format("the emulator cannot run this instruction: {}", why);
-    diagnostic.hint = hint.empty() ? "run the kernel on a CUDA device, or write it without this instruction" : hint;
+    diagnostic.message += fmt::format(": {}", why);
+    if (!hint.empty()) diagnostic.hint = hint;
     if (current) diagnostic.excerpt = "    " + nvptx::print(module, *current);
     throw Error(std::move(diagnostic));
 }

@@ -291,13 +291,13 @@ bool Block::is_met(const Barrier& barrier) const {
 }
 
 void Block::arrive(ScheduledWarp& warp) {
-    const auto reject = [&](std::string message, std::string hint) {
-        throw barrier_error(*this, warp, std::move(message), std::move(hint));
+    const auto reject = [&](FaultCode code, std::string message, const char* hint = "") {
+        throw barrier_error(*this, warp, code, std::move(message), hint);
     };
     const Op& op = warp.code[warp.splits().front().pc];
     for (const Split& split : warp.splits())
         if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
-            reject("threads of one warp wait at different barriers", "let all threads of a warp reach the same one");
+            reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message);
     if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive);
     const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
     const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
@@ -307,22 +307,22 @@ void Block::arrive(ScheduledWarp& warp) {
         const Op& at = warp.code[split.pc];
         for (std::uint32_t rest = split.mask; rest; rest &= rest - 1)
             if (words(warp.frame(), at.a)[std::countr_zero(rest)] != id)
-                reject("threads of one warp wait at different barriers",
+                reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message,
                        "the barrier number must be the same in a warp");
         lanes |= split.mask;
         if (at.x & BarrierReduce) yes += unsigned(std::popcount(words(warp.frame(), at.c)[0] & split.mask));
     }
-    if (id >= barriers_.size()) reject(fmt::format("barrier {} does not exist", id), "a block has barriers 0 to 15");
+    if (id >= barriers_.size()) reject(FaultCode::BarrierNumber, fmt::format("barrier {} does not exist", id));
     if (op.x & BarrierCounted && (threads % warp_size || threads == 0 || threads > warps_.size() * warp_size))
-        reject(fmt::format("barrier {} is given {} threads in a block of {}", id, threads, threads_),
-               "the number of threads must be a multiple of 32 and at most the block's");
+        reject(FaultCode::BarrierThreads,
+               fmt::format("barrier {} is given {} threads in a block of {}", id, threads, threads_));
 
     Barrier& barrier = barriers_[id];
     const std::uint32_t expected = op.x & BarrierCounted ? threads / warp_size : std::uint32_t(warps_.size());
     if (barrier.arrived && barrier.expected != expected)
-        reject(fmt::format("barrier {} is given {} threads here and {} by a warp that waits", id, expected * warp_size,
-                           barrier.expected * warp_size),
-               "give the same number of threads at every use of one barrier");
+        reject(FaultCode::BarrierDisagrees,
+               fmt::format("barrier {} is given {} threads here and {} by a warp that waits", id, expected * warp_size,
+                           barrier.expected * warp_size));
     barrier.expected = expected;
     barrier.counted |= (op.x & BarrierCounted) != 0;
     barrier.arrived += 1;
@@ -341,10 +341,9 @@ void Block::arrive(ScheduledWarp& warp) {
 void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
     const std::uint32_t self = 1u << warp.index;
     if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
-        throw barrier_error(*this, warp,
+        throw barrier_error(*this, warp, FaultCode::ClusterBarrier,
                             arrives ? "a thread arrives at the cluster's barrier again without having waited"
-                                    : "a thread waits at the cluster's barrier without having arrived",
-                            "barrier.cluster.arrive and barrier.cluster.wait take turns");
+                                    : "a thread waits at the cluster's barrier without having arrived");
     if (arrives) {
         cluster_.came |= self;
         warp.pass_barrier();

@@ -21,6 +21,7 @@
 
 #include "runtime/emulator/machine/memory.hpp"
 #include "runtime/emulator/machine/written.hpp"
+#include "runtime/emulator/observe/faults.hpp"
 
 namespace ikat::emulator {
 
@@ -63,17 +64,14 @@ enum class Leave : std::uint8_t {
 };
 
 struct Fault {
-    enum class Kind : std::uint8_t { Access, ReadOnly, Unwritten, Undefined, Trap, Members, Text };
-    Kind kind = Kind::Access;
+    FaultCode code = FaultCode::OutOfBounds;  // of an access that is no access: which of them, the report says
     Space space = Space::Global;
     bool store = false;
     unsigned lane = 0;
     std::uint32_t bytes = 0;    // of the access
     std::uint64_t address = 0;  // as the instruction sees it
-    std::uint32_t lanes = 0;    // of Members: those that it is about besides `lane`; 0: none
-    std::uint32_t other = 0;    // of Members: the mask that they give, if it is another one
-    const char* message = "";   // of Members and Text
-    const char* hint = "";
+    std::uint32_t lanes = 0;    // of member masks: those that it is about besides `lane`; 0: none
+    std::uint32_t other = 0;    // of member masks: the mask that they give, if it is another one
 };
 
 class Block;
@@ -184,9 +182,9 @@ inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) 
 }
 
 /// Stops the warp with a finding about one lane's access.
-inline std::byte* fail_access(Warp* w, const Op* op, Fault::Kind kind, Space space, unsigned lane,
-                              std::uint64_t address, std::uint32_t bytes, bool store) {
-    fail(w, op, {.kind = kind, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
+inline std::byte* fail_access(Warp* w, const Op* op, FaultCode code, Space space, unsigned lane, std::uint64_t address,
+                              std::uint32_t bytes, bool store) {
+    fail(w, op, {.code = code, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
     return nullptr;
 }
 
@@ -200,7 +198,7 @@ inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, 
     if (bytes <= view.bytes && offset <= view.bytes - bytes && address % bytes == 0 && (view.writable || !store))
         return view.host + offset + lane * view.lane_stride;
     const bool read_only = store && !view.writable && offset < view.bytes;
-    return fail_access(w, op, read_only ? Fault::Kind::ReadOnly : Fault::Kind::Access, space, lane, address, bytes,
+    return fail_access(w, op, read_only ? FaultCode::ReadOnly : FaultCode::OutOfBounds, space, lane, address, bytes,
                        store);
 }
 
@@ -211,7 +209,7 @@ inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, 
     std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);
     if (!at || !view.written) return at;
     if (written::all(view.written + lane * (view.lane_stride / 8), address - view.base, bytes)) return at;
-    return fail_access(w, op, Fault::Kind::Unwritten, space, lane, address, bytes, store);
+    return fail_access(w, op, FaultCode::Unwritten, space, lane, address, bytes, store);
 }
 
 }  // namespace ikat::emulator

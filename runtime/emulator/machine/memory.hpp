@@ -121,6 +121,9 @@ struct Memory::State {
     /// The buffer, live or freed, in whose cell the address lies.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
+    /// Held while 128 bits at an address are exchanged, for which the host has no instruction.
+    std::mutex& wide_exchange(std::uint64_t address) { return wide_exchanges_[address / 16 % wide_exchanges_.size()]; }
+
     /// While a launch runs, host memory of released buffers is kept, so that a racing release cannot crash it.
     struct Running {
         explicit Running(State& state);
@@ -151,6 +154,7 @@ private:
     std::vector<void*> kept_;                  // released while launches run
     unsigned running_ = 0;
     std::size_t heap_used_ = 0;
+    std::array<std::mutex, 16> wide_exchanges_;  // by address
     mutable std::mutex mutex_;
 };
 

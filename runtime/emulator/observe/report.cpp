@@ -61,56 +61,54 @@ std::string distance(std::int64_t offset, std::uint32_t bytes, std::uint64_t siz
 }
 
 struct Finding {
-    std::string what, hint;
+    FaultCode code;
+    std::string what;
+    const char* hint = nullptr;  // instead of the code's
 };
 
 Finding global_finding(const Fault& fault, const Memory::State& memory) {
     const std::uint64_t address = fault.address;
-    if (address >> window_bits == 0)
-        return {fmt::format("at 0x{:x}: a null pointer", address),
-                "was a buffer not passed to the kernel, or a pointer computed from an integer?"};
+    if (address >> window_bits == 0) return {FaultCode::NullPointer, fmt::format("at 0x{:x}: a null pointer", address)};
     if (address >> window_bits <= std::uint64_t(Space::Const) && fault.space == Space::Global)
-        return {fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits))),
-                "convert generic addresses with cvta.to before use, or access them without a state space"};
+        return {FaultCode::WrongSpace,
+                fmt::format("at 0x{:x}, an address of {} memory", address, space_name(Space(address >> window_bits)))};
     const auto buffer = memory.describe(address);
-    if (!buffer)
-        return {fmt::format("at 0x{:x}, where no buffer is", address), "was the pointer computed with the wrong base?"};
+    if (!buffer) return {FaultCode::NoBuffer, fmt::format("at 0x{:x}, where no buffer is", address)};
     const auto offset = std::int64_t(address - buffer->address);
     const std::string name = buffer->name.empty() ? fmt::format("the buffer at 0x{:x}", buffer->address)
                                                   : fmt::format("buffer '{}'", buffer->name);
     if (buffer->freed)
-        return {fmt::format("at offset {} of {} ({}), which has been released", offset, name,
-                            plural(buffer->bytes, "byte")),
-                "keep the buffer alive until the launch has finished"};
+        return {FaultCode::ReleasedBuffer, fmt::format("at offset {} of {} ({}), which has been released", offset, name,
+                                                       plural(buffer->bytes, "byte"))};
     if (offset >= 0 && std::uint64_t(offset) + fault.bytes <= buffer->bytes)
-        return {
-            fmt::format("at offset {} of {}: misaligned, {} bytes are needed", offset, name, fault.bytes),
-            "an access of n bytes needs an address that is a multiple of n; vector accesses need the whole vector's"};
-    return {
-        fmt::format("{} {} ({})", distance(offset, fault.bytes, buffer->bytes), name, plural(buffer->bytes, "byte")),
-        "check the index against the number of elements before the access"};
+        return {FaultCode::Misaligned,
+                fmt::format("at offset {} of {}: misaligned, {} bytes are needed", offset, name, fault.bytes)};
+    return {FaultCode::OutOfBounds, fmt::format("{} {} ({})", distance(offset, fault.bytes, buffer->bytes), name,
+                                                plural(buffer->bytes, "byte"))};
 }
 
 Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const Block& block, const Warp& warp) {
     const View view = warp.windows[int(space)].at(offset);
     const std::string_view memory = space_name(space);
     if (offset - view.base < view.bytes && offset - view.base + fault.bytes <= view.bytes)
-        return {
-            fmt::format("at 0x{:x} of {} memory: misaligned, {} bytes are needed", offset, memory, fault.bytes),
-            "an access of n bytes needs an address that is a multiple of n; vector accesses need the whole vector's"};
+        return {FaultCode::Misaligned,
+                fmt::format("at 0x{:x} of {} memory: misaligned, {} bytes are needed", offset, memory, fault.bytes)};
     if (space == Space::Param)
-        return {fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
+        return {FaultCode::OutOfBounds,
+                fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
                             plural(view.bytes, "byte")),
                 "check the offset against the .param list"};
     const NamedRange* const near = block.variables(space).nearest(offset);
     if (!near)
-        return {fmt::format("at 0x{:x} of {} memory, of which the kernel has none", offset, memory),
+        return {FaultCode::NoBuffer,
+                fmt::format("at 0x{:x} of {} memory, of which the kernel has none", offset, memory),
                 "was the address computed with the wrong base?"};
     const bool dynamic = space == Space::Shared && near == &block.variables(space).ranges.back() &&
                          block.variables(space).ranges.size() > block.launch_state().kernel.shared.ranges.size();
     const bool negative = offset >> 31 && offset <= ~0u;
     const std::uint64_t from = negative ? std::uint64_t(std::int64_t(std::int32_t(offset))) : offset;
     return {
+        FaultCode::OutOfBounds,
         fmt::format("{} '{}' in {} memory ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
                     near->name, memory, plural(near->bytes, "byte")),
         dynamic ? "check the index, and the dynamic shared memory given to the launch"
@@ -244,77 +242,70 @@ std::string_view failed_check(std::string_view output) {
 
 }  // namespace
 
+Diagnostic diagnostic_of(FaultCode code) {
+    return {.message = info(code).message, .hint = info(code).hint, .code = info(code).name};
+}
+
 Error fault_error(const Block& block, const ScheduledWarp& warp) {
     const Fault& fault = warp.fault;
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(fault.code);
     place(diagnostic, block, warp, warp.pc);
     const std::string by = who(block, warp, fault.lane);
-    switch (fault.kind) {
-        case Fault::Kind::Access: {
-            auto [what, hint] = access_finding(block, warp);
+    switch (fault.code) {
+        case FaultCode::OutOfBounds: {
+            const auto [code, what, hint] = access_finding(block, warp);
+            diagnostic.code = info(code).name;
             diagnostic.message = fmt::format("{} {} of {}, {}, by {}", space_name(fault.space),
                                              fault.store ? "store" : "load", plural(fault.bytes, "byte"), what, by);
-            diagnostic.hint = std::move(hint);
+            diagnostic.hint = hint ? hint : info(code).hint;
             break;
         }
-        case Fault::Kind::ReadOnly:
+        case FaultCode::ReadOnly:
             diagnostic.message = fmt::format("{} store of {} at 0x{:x}, which can only be read, by {}",
                                              space_name(fault.space), plural(fault.bytes, "byte"), fault.address, by);
-            diagnostic.hint = "parameters and constants cannot be written by a kernel";
             break;
-        case Fault::Kind::Unwritten:
+        case FaultCode::Unwritten:
             diagnostic.message = fmt::format(
                 "{} of {} {}, which nothing has written, by {}", fault.store ? "an atomic" : "a print",
                 plural(fault.bytes, "byte"),
                 bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
-            diagnostic.hint = "give the memory its first values before it is used";
             break;
-        case Fault::Kind::Undefined:
-            diagnostic.message = fmt::format("{}, by {}", fault.message, by);
-            diagnostic.hint =
-                "what is read must have been written before: by the host, by an earlier launch, or by the "
-                "kernel (is a barrier missing, or an index too small or too large?)";
-            note_origin(diagnostic, block, warp);
-            break;
-        case Fault::Kind::Trap:
-            diagnostic.message = fmt::format("the kernel trapped, in {}", by);
-            diagnostic.hint = "a check in the kernel failed; what it printed before says which";
+        case FaultCode::Trap:
             if (const std::string_view said = failed_check(block.output); !said.empty()) {
-                diagnostic.message = fmt::format("{}, in {}", said, by);
-                diagnostic.hint = "the condition that check() was given is false in this thread";
+                diagnostic = diagnostic_of(FaultCode::CheckFailed);
+                place(diagnostic, block, warp, warp.pc);
+                diagnostic.message = said;
             }
+            diagnostic.message += fmt::format(", in {}", by);
             break;
-        case Fault::Kind::Members:
-            diagnostic.message = fmt::format("{} ({}), by {}", fault.message, masks(fault), by);
-            diagnostic.hint = fault.hint;
-            break;
-        case Fault::Kind::Text:
-            diagnostic.message = fmt::format("{}, by {}", fault.message, by);
-            diagnostic.hint = fault.hint;
-            break;
+        case FaultCode::NotOwnMember:
+        case FaultCode::MasksDisagree:
+        case FaultCode::ExitedMember: diagnostic.message += fmt::format(" ({}), by {}", masks(fault), by); break;
+        case FaultCode::PrintArguments: diagnostic.message = fmt::format("{}, by {}", block.finding, by); break;
+        default: diagnostic.message += fmt::format(", by {}", by);
     }
+    const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;
+    if (is_undefined) note_origin(diagnostic, block, warp);
     return Error(std::move(diagnostic));
 }
 
 Error stuck_error(const Block& block, const ScheduledWarp& warp) {
-    Diagnostic diagnostic;
     const auto at_barrier = [](const Split& split) { return split.wait == Split::Wait::Barrier; };
     const auto found = std::find_if(warp.splits().begin(), warp.splits().end(), at_barrier);
     const bool barrier = found != warp.splits().end();
     const Split& split = barrier ? *found : warp.splits().front();
+    Diagnostic diagnostic = diagnostic_of(barrier ? FaultCode::DivergentBarrier : FaultCode::DivergentWarp);
     place(diagnostic, block, warp, split.pc);
     diagnostic.message = fmt::format("{} in divergent code: {} of warp {} in block {} {}, by {}",
                                      barrier ? "barrier" : "warp-wide instruction", lane_list(split.mask), warp.index,
                                      tuple(block.coordinates()), waits_for(block, warp, split),
                                      who(block, warp, unsigned(std::countr_zero(split.mask))));
-    diagnostic.hint = barrier ? "move the barrier out of the branch or loop, so that all threads reach it together"
-                              : "let all threads named by the member mask execute the same instruction";
     note_splits(diagnostic, block, warp);
     return Error(std::move(diagnostic));
 }
 
 Error deadlock_error(const Block& block) {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::Deadlock);
     std::uint32_t exited = 0;
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps())
@@ -325,55 +316,51 @@ Error deadlock_error(const Block& block) {
     place(diagnostic, block, *first, first->splits().front().pc);
     diagnostic.message = fmt::format("deadlock in block {}: no warp can go on{}", tuple(block.coordinates()),
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
-    diagnostic.hint = exited ? "threads that return early never reach the barrier: guard the work, not the barrier"
-                             : "every barrier needs as many threads as it waits for, in every order of warps";
+    if (exited) diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
     for (const ScheduledWarp& warp : block.warps())
         if (!block.has_ended(warp)) note_splits(diagnostic, block, warp);
     return Error(std::move(diagnostic));
 }
 
-Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint) {
-    Diagnostic diagnostic;
+Error barrier_error(const Block& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+                    const char* hint) {
+    Diagnostic diagnostic = diagnostic_of(code);
     const Split& split = warp.splits().front();
     place(diagnostic, block, warp, split.pc);
     diagnostic.message = fmt::format("{}, in {}", message, who(block, warp, unsigned(std::countr_zero(split.mask))));
-    diagnostic.hint = std::move(hint);
+    if (*hint) diagnostic.hint = hint;
     return Error(std::move(diagnostic));
 }
 
 Error budget_error(const Block& block, const ScheduledWarp& warp) {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::StepBudget);
     const Split& split = warp.splits().front();
     place(diagnostic, block, warp, split.pc);
     note_splits(diagnostic, block, warp);
     diagnostic.message =
         fmt::format("warp {} has executed {} instructions since it began or passed its last barrier, in {}", warp.index,
                     warp.spent(), who(block, warp, unsigned(std::countr_zero(split.mask))));
-    diagnostic.hint =
-        "a loop that never ends, or a wait for something that never happens; else raise the step budget (--steps)";
     return Error(std::move(diagnostic));
 }
 
 Error budget_error(const Block& block) {
-    return Error(fmt::format("the launch has not ended after {} warp instructions; block {} was running",
-                             block.launch_state().options.launch_budget, tuple(block.coordinates())),
-                 "raise its budget");
+    Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchBudget);
+    diagnostic.message = fmt::format("the launch has not ended after {} warp instructions; block {} was running",
+                                     block.launch_state().options.launch_budget, tuple(block.coordinates()));
+    return Error(std::move(diagnostic));
 }
 
 Error endless_error(const Block& block, const ScheduledWarp& warp) {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessLoop);
     const Split& split = warp.splits().front();
     place(diagnostic, block, warp, split.pc);
     note_splits(diagnostic, block, warp, "go round");
-    diagnostic.message = fmt::format(
-        "an endless loop: the same values come again and again and nothing is read that could change, in {}",
-        who(block, warp, unsigned(std::countr_zero(split.mask))));
-    diagnostic.hint = "does the loop change what its condition depends on?";
+    diagnostic.message += fmt::format(", in {}", who(block, warp, unsigned(std::countr_zero(split.mask))));
     return Error(std::move(diagnostic));
 }
 
 Error waiting_error(const Block& block) {
-    Diagnostic diagnostic;
+    Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessWait);
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps()) {
         if (block.has_ended(warp)) continue;
@@ -384,13 +371,12 @@ Error waiting_error(const Block& block) {
     place(diagnostic, block, shown, shown.splits().front().pc);
     diagnostic.message = fmt::format("block {} waits for memory to change, and nobody is left who could change it",
                                      tuple(block.coordinates()));
-    diagnostic.hint = "who writes what it waits for has exited, waits itself, or has written it too early";
     return Error(std::move(diagnostic));
 }
 
 void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch) {
     const auto reject = [&](std::string message, std::string hint) {
-        Diagnostic diagnostic;
+        Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchRefused);
         diagnostic.where = location(module, kernel.where);
         diagnostic.message = fmt::format("kernel '{}' cannot be launched: {}", kernel.name, message);
         diagnostic.hint = std::move(hint);

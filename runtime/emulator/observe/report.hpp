@@ -11,8 +11,9 @@ Error fault_error(const Block& block, const ScheduledWarp& warp);
 Error stuck_error(const Block& block, const ScheduledWarp& warp);
 /// No warp of the block can go on.
 Error deadlock_error(const Block& block);
-/// A barrier used wrongly by this warp.
-Error barrier_error(const Block& block, const ScheduledWarp& warp, std::string message, std::string hint);
+/// A barrier used wrongly by this warp. Without a hint, that of the code.
+Error barrier_error(const Block& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+                    const char* hint = "");
 /// The budget of a warp is spent, or that of the launch.
 Error budget_error(const Block& block, const ScheduledWarp& warp);
 Error budget_error(const Block& block);
@@ -22,6 +23,9 @@ Error endless_error(const Block& block, const ScheduledWarp& warp);
 Error waiting_error(const Block& block);
 /// The launch does not fit the kernel, or a device.
 void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch);
+
+/// A diagnostic with the code, the message and the hint of a fault.
+Diagnostic diagnostic_of(FaultCode code);
 
 Location location(const nvptx::Module& module, const nvptx::Position& where);
 

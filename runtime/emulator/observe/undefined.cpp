@@ -93,17 +93,7 @@ u64 transfer(Propagation rule, const Operand (&s)[4], u32 x, unsigned bits) {
 }
 
 const Op* find(Warp* w, const Op* op, unsigned lane, DefinedUse use) {
-    static constexpr const char* uses[] = {"an address is undefined",
-                                           "a branch is on an undefined value",
-                                           "an instruction's guard is undefined",
-                                           "an operand of a barrier is undefined",
-                                           "a warp-wide instruction is given an undefined value",
-                                           "an atomic is given an undefined value",
-                                           "an undefined value is printed",
-                                           "a call or an allocation is given an undefined value",
-                                           "an undefined value is stored to a buffer",
-                                           "the lane or mask of a shuffle is undefined"};
-    return fail(w, op, {.kind = Fault::Kind::Undefined, .lane = lane, .message = uses[int(use)]});
+    return fail(w, op, {.code = FaultCode(int(FaultCode::UndefinedAddress) + int(use)), .lane = lane});
 }
 
 const Op* definedness(const Op* op, Warp* w, std::byte* frame, u32 mask) {

@@ -38,6 +38,7 @@ enum class Propagation : std::uint8_t {
     Permute,     // prmt
     Use,         // a finding: op.x is a DefinedUse
 };
+/// In the order of their faults.
 enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, Atomic, Print, Call, Store, Shuffle };
 
 /// Before an op: d is the Propagation, a and b are the sets of fields that the op reads and writes, c the bytes of each

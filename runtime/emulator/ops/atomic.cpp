@@ -134,7 +134,6 @@ struct Words {
 
 template <bool Compares>
 const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    static std::mutex others;  // blocks that run at the same time
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const std::uint32_t* const list = w->lists + op->d + 1;
     const auto words = [&](unsigned i) { return reinterpret_cast<std::uint64_t*>(frame + list[2 * i]); };
@@ -145,7 +144,8 @@ const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mas
         std::byte* const at = Compares ? lane_bytes_written(w, op, Space(op->y), lane, address, sizeof(Words), true)
                                        : bytes_to_exchange(w, op, Space(op->y), lane, address, sizeof(Words));
         if (!at) return nullptr;
-        const std::lock_guard lock(others);
+        std::unique_lock<std::mutex> alone;  // where blocks run at the same time
+        if (w->parallel) alone = std::unique_lock(w->memory->wide_exchange(address));
         const Words written = operand(2);
         Words old;
         std::memcpy(&old, at, sizeof old);

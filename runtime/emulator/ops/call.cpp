@@ -29,11 +29,7 @@ void each_lane(u32 mask, F f) {
 u64* double_words(std::byte* frame, u32 offset) { return reinterpret_cast<u64*>(frame + offset); }
 
 const Op* overflow(Warp* w, const Op* op, unsigned lane) {
-    return fail(w, op,
-                {.kind = Fault::Kind::Text,
-                 .lane = lane,
-                 .message = "the stack of a thread is full",
-                 .hint = "calls nest too deeply, or alloca asks for too much; write the recursion as a loop"});
+    return fail(w, op, {.code = FaultCode::FullStack, .lane = lane});
 }
 
 /// `bytes` more on the stack of a lane, from a multiple of `alignment`; false if there is no room.
@@ -115,17 +111,13 @@ namespace {
 bool find_callees(const Op* op, Warp* w, std::byte* frame, u32 mask) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
-        const auto refuse = [&](const char* message, const char* hint) {
-            fail(w, op, {.kind = Fault::Kind::Text, .lane = lane, .message = message, .hint = hint});
+        const auto refuse = [&](FaultCode code) {
+            fail(w, op, {.code = code, .lane = lane});
             return false;
         };
         const u64 number = op->c != ~0u ? op->c : function_at(w, double_words(frame, op->a)[lane]);
-        if (number >= w->function_count || w->functions[number].op == ~0u)
-            return refuse("a call through a register that holds no function's address",
-                          "the address must come from a function of this module");
-        if (w->functions[number].parameter_bytes != op->b)
-            return refuse("a call through a register of a function with other parameters",
-                          "the .callprototype must be that of the function");
+        if (number >= w->function_count || w->functions[number].op == ~0u) return refuse(FaultCode::NoFunction);
+        if (w->functions[number].parameter_bytes != op->b) return refuse(FaultCode::OtherParameters);
         w->targets[lane] = w->functions[number].op;
     }
     return true;

@@ -62,11 +62,7 @@ bool must_leave(const Warp* w, const Op* next) { return next >= w->meet || w->in
 /// At a bra.uni. Lanes that have strayed may meet here in different rounds of a loop, which is the scheduler's doing.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(part_at_uniform) {
     if (w->strayed) return diverge(op, w, frame, mask);
-    return fail(w, op,
-                {.kind = Fault::Kind::Text,
-                 .lane = unsigned(std::countr_zero(w->taken)),
-                 .message = "the threads of a warp part at a branch that says .uni",
-                 .hint = "leave out .uni where the condition may differ between threads"});
+    return fail(w, op, {.code = FaultCode::UniformBranch, .lane = unsigned(std::countr_zero(w->taken))});
 }
 
 }  // namespace
@@ -104,12 +100,7 @@ IKAT_CONTROL_HANDLER(branch_table) {
     const u32* const index = &word(frame, op->a);
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
-        if (index[lane] >= table[0])
-            return fail(w, op,
-                        {.kind = Fault::Kind::Text,
-                         .lane = lane,
-                         .message = "the index of brx.idx is not below the number of its targets",
-                         .hint = "check the index before the branch"});
+        if (index[lane] >= table[0]) return fail(w, op, {.code = FaultCode::BranchIndex, .lane = lane});
         w->targets[lane] = table[1 + index[lane]];
     }
     w->leave = Leave::Scatter;
@@ -136,9 +127,7 @@ IKAT_CONTROL_HANDLER(end_lanes) {
     return nullptr;
 }
 
-IKAT_CONTROL_HANDLER(trap) {
-    return fail(w, op, {.kind = Fault::Kind::Trap, .lane = unsigned(std::countr_zero(mask))});
-}
+IKAT_CONTROL_HANDLER(trap) { return fail(w, op, {.code = FaultCode::Trap, .lane = unsigned(std::countr_zero(mask))}); }
 
 IKAT_CONTROL_HANDLER(guard_if) {
     w->saved_mask = mask;
@@ -203,9 +192,7 @@ IKAT_CONTROL_HANDLER(check_alignment) {
             op->c == 8 ? reinterpret_cast<const std::uint64_t*>(a)[lane] : reinterpret_cast<const u32*>(a)[lane];
         const std::uint64_t address = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
         if (address % op->b)
-            return fail(
-                w, op,
-                {.kind = Fault::Kind::Access, .space = Space(op->y), .lane = lane, .bytes = op->b, .address = address});
+            return fail(w, op, {.space = Space(op->y), .lane = lane, .bytes = op->b, .address = address});
     }
     IKAT_NEXT;
 }
@@ -223,12 +210,7 @@ IKAT_CONTROL_HANDLER(read_clock) {
 IKAT_CONTROL_HANDLER(check_rank) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
-        if ((&word(frame, op->a))[lane] != 0)
-            return fail(w, op,
-                        {.kind = Fault::Kind::Text,
-                         .lane = lane,
-                         .message = "mapa asks for a block that the cluster does not have",
-                         .hint = "the emulator's clusters have one block, of rank 0"});
+        if ((&word(frame, op->a))[lane] != 0) return fail(w, op, {.code = FaultCode::ClusterRank, .lane = lane});
     }
     IKAT_NEXT;
 }

@@ -23,11 +23,7 @@ const Op* heap_free(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         if (addresses[lane] && !w->memory->release_on_heap(addresses[lane]))
-            return fail(w, op,
-                        {.kind = Fault::Kind::Text,
-                         .lane = lane,
-                         .message = "free of an address that malloc did not give, or that was freed before",
-                         .hint = "free what malloc returned, once"});
+            return fail(w, op, {.code = FaultCode::HeapFree, .lane = lane});
     }
     IKAT_NEXT;
 }

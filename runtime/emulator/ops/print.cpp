@@ -55,13 +55,9 @@ private:
     }
 
     bool missing(std::string_view how) {
-        std::string& text = w_->block->finding;
-        text = "vprintf asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
-        fail(w_, op_,
-             {.kind = Fault::Kind::Text,
-              .lane = lane_,
-              .message = text.c_str(),
-              .hint = "give one argument for each conversion in the format"});
+        w_->block->finding =
+            "vprintf asks for argument " + std::to_string(asked_) + " (" + conversion_ + ")" + std::string(how);
+        fail(w_, op_, {.code = FaultCode::PrintArguments, .lane = lane_});
         return false;
     }
 

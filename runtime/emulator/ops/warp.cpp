@@ -40,12 +40,9 @@ HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members
     });
     if (absent) {
         fail(w, op,
-             {.kind = Fault::Kind::Members,
+             {.code = FaultCode::NotOwnMember,
               .lane = unsigned(std::countr_zero(absent)),
-              .address = members[std::countr_zero(absent)],
-              .message = "a thread executes this instruction but is not in its own member mask",
-              .hint = "the mask must name every thread that executes the instruction: use 0xffffffff in a "
-                      "converged warp"});
+              .address = members[std::countr_zero(absent)]});
         return false;
     }
     for (u32 rest = mask; rest;) {
@@ -55,13 +52,11 @@ HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members
         const u32 others = members[lane] & mask & ~same;
         if (others) {
             fail(w, op,
-                 {.kind = Fault::Kind::Members,
+                 {.code = FaultCode::MasksDisagree,
                   .lane = lane,
                   .address = members[lane],
                   .lanes = others,
-                  .other = members[std::countr_zero(others)],
-                  .message = "threads that name each other give different member masks",
-                  .hint = "every thread that a mask names gives the same mask"});
+                  .other = members[std::countr_zero(others)]});
             return false;
         }
         rest &= ~same;
@@ -84,14 +79,9 @@ HWY_NOINLINE bool names_exited(const Op* op, Warp* w, const u32* members, u32 ma
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
         if (!(members[lane] & exited)) continue;
-        fail(w, op,
-             {.kind = Fault::Kind::Members,
-              .lane = lane,
-              .address = members[lane],
-              .lanes = members[lane] & exited,
-              .message = "a shuffle names threads that have exited",
-              .hint = "let threads that have nothing to do give a neutral value instead of returning, or leave them "
-                      "out of the mask"});
+        fail(
+            w, op,
+            {.code = FaultCode::ExitedMember, .lane = lane, .address = members[lane], .lanes = members[lane] & exited});
         return true;
     }
     return false;

@@ -21,6 +21,7 @@ struct Machine {
     emulator::Options options;
     emulator::Statistics statistics;
     std::string printed;
+    std::string code;  // of the last failure
     std::vector<Location> source_lines;
 
     template <class T>
@@ -63,7 +64,10 @@ struct Machine {
     std::string failure(const std::string& text, emulator::Launch launch, Arguments... arguments) {
         try {
             run(text, launch, arguments...);
-        } catch (const Error& error) { return error.what(); }
+        } catch (const Error& error) {
+            code = error.diagnostics().front().code;
+            return error.what();
+        }
         return "no failure";
     }
 };
