@@ -153,6 +153,8 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
 
 namespace {
 
+constexpr std::uint32_t most_blocks_in_cluster = 16;
+
 /// Room for calls and alloca behind the kernel's own local variables.
 void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
@@ -166,11 +168,12 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
         kernel.functions[root.function].parameter_bytes = signature_of(module, module.functions[root.function]).bytes;
 }
 
+/// .reqnctapercluster of more blocks than any device has in a cluster.
 [[noreturn]] void refuse_cluster(const nvptx::Module& module, const nvptx::Directive& directive) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, directive.where);
-    diagnostic.message = "the emulator does not run clusters of several blocks";
-    diagnostic.hint = "run the kernel on a GPU, or compile it for clusters of one block";
+    diagnostic.message = fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster);
+    diagnostic.hint = "use smaller clusters";
     throw Error(std::move(diagnostic));
 }
 
@@ -191,8 +194,13 @@ Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const M
             if (module.text(directive.name) == ".maxntid")
                 kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
             if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
-            if (module.text(directive.name) == ".reqnctapercluster" && sizes != std::array<std::uint32_t, 3>{1, 1, 1})
-                refuse_cluster(module, directive);
+            if (module.text(directive.name) == ".reqnctapercluster") {
+                if (std::ranges::any_of(sizes, [](std::uint32_t n) { return n == 0 || n > most_blocks_in_cluster; }) ||
+                    sizes[0] * sizes[1] * sizes[2] > most_blocks_in_cluster)
+                    refuse_cluster(module, directive);
+                kernel.cluster = sizes;
+                kernel.names_cluster = true;
+            }
         }
         Lowering lowering(module, variables, kernel, dynamic_base);
         lowering.run(entry);

@@ -180,6 +180,7 @@ public:
     Value new_value(std::uint8_t slot, std::uint8_t width);
     Value temporary(std::uint8_t slot) { return new_value(slot, slot); }
     Value constant(std::uint64_t bits, std::uint8_t slot);
+    Value special(Special special);
     Value resized(Value value, std::uint8_t slot);
     Value with_offset(Value base, std::int64_t offset);
 
@@ -225,7 +226,6 @@ private:
     void module_shared(nvptx::Name name);
     void instruction(const nvptx::Instruction& instruction);
     void instruction_body(const nvptx::Instruction& instruction);
-    Value special(Special special);
     Value plain_source(const nvptx::Operand& operand, const Symbol* symbol, Type type);
     std::uint64_t literal(const nvptx::Operand& operand, Type type) const;
     void note_offsets(Operands operands);

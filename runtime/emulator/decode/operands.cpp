@@ -140,7 +140,8 @@ Value Lowering::resized(Value value, std::uint8_t slot) {
 Value Lowering::predicate(const nvptx::Operand& operand) {
     if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
     const bool is_name = operand.kind == nvptx::Operand::Kind::Symbol;
-    if (is_name && module.text(operand.name) == "%is_explicit_cluster") return constant(operand.negated ? ~0u : 0, 0);
+    if (is_name && module.text(operand.name) == "%is_explicit_cluster")
+        return constant(operand.negated != kernel.names_cluster ? ~0u : 0, 0);
     const Symbol* const symbol = is_name ? find(operand.name) : nullptr;
     if (!symbol || symbol->kind != Symbol::Kind::Register || values[index(symbol->value)].slot != 0)
         unsupported("a predicate register is needed here");

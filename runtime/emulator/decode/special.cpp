@@ -20,11 +20,11 @@ struct SpecialRow {
 /// By name.
 constexpr SpecialRow special_rows[] = {
     {"%aggr_smem_size", {Kind::AllSharedBytes}},
-    {"%cluster_ctaid", {Kind::Zero}, true},
-    {"%cluster_ctarank", {Kind::Zero}},
-    {"%cluster_nctaid", {Kind::One}, true},
-    {"%cluster_nctarank", {Kind::One}},
-    {"%clusterid", {Kind::Ctaid}, true},
+    {"%cluster_ctaid", {Kind::ClusterCtaid}, true},
+    {"%cluster_ctarank", {Kind::ClusterRank}},
+    {"%cluster_nctaid", {Kind::ClusterNctaid}, true},
+    {"%cluster_nctarank", {Kind::ClusterBlocks}},
+    {"%clusterid", {Kind::ClusterId}, true},
     {"%ctaid", {Kind::Ctaid}, true},
     {"%current_graph_exec", {Kind::Zero}},  // the launch is in no graph
     {"%dynamic_smem_size", {Kind::DynamicSharedBytes}},
@@ -37,7 +37,7 @@ constexpr SpecialRow special_rows[] = {
     {"%lanemask_gt", {Kind::Lanemask, Special::Gt}},
     {"%lanemask_le", {Kind::Lanemask, Special::Le}},
     {"%lanemask_lt", {Kind::Lanemask, Special::Lt}},
-    {"%nclusterid", {Kind::Nctaid}, true},
+    {"%nclusterid", {Kind::ClusterCount}, true},
     {"%nctaid", {Kind::Nctaid}, true},
     {"%nsmid", {Kind::NsmId}},
     {"%ntid", {Kind::Ntid}, true},
@@ -69,8 +69,7 @@ std::optional<Special> special_register(const nvptx::Module& module, const nvptx
     const std::string_view axis = module.text(operand.suffix);
     if (axis == ".w") return Special{Kind::Zero};
     if (axis.size() != 2 || axis[1] < 'x' || axis[1] > 'z') return {};
-    const bool constant = row->special.kind == Kind::Zero || row->special.kind == Kind::One;
-    return Special{row->special.kind, constant ? std::uint8_t(0) : std::uint8_t(axis[1] - 'x')};
+    return Special{row->special.kind, std::uint8_t(axis[1] - 'x')};
 }
 
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand) {

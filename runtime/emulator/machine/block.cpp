@@ -38,6 +38,11 @@ std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
     return std::uint32_t(x >> 32);
 }
 
+/// Those that differ from block to block.
+bool is_of_block(Special::Kind kind) {
+    return kind == Special::Kind::Ctaid || kind == Special::Kind::ClusterId || kind == Special::Kind::ClusterCtaid;
+}
+
 std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
     const std::uint32_t bit = 1u << lane;
     switch (kind) {
@@ -57,7 +62,8 @@ const std::vector<std::uint8_t>& LaunchState::effects_in(const Kernel& code) {
     return effects[checked];
 }
 
-Block::Block(LaunchState& state) : state_(state) {
+Block::Block(LaunchState& state, std::uint32_t rank, std::deque<Block>& cluster)
+    : state_(state), rank_(rank), peers_(cluster) {
     const auto& [x, y, z] = state.launch.block;
     const Kernel& kernel = state.kernel;
     threads_ = x * y * z;
@@ -147,7 +153,12 @@ std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) c
                    : axis == Special::End    ? reserved_address_ + reserved_bytes
                                              : reserved_bytes;
         case Special::Kind::GridWorkspace: return std::uint32_t(state_.grid_workspace >> (axis ? 32 : 0));
-        case Special::Kind::One:
+        case Special::Kind::ClusterId: return coordinates_[axis] / state_.kernel.cluster[axis];
+        case Special::Kind::ClusterCount: return state_.launch.grid[axis] / state_.kernel.cluster[axis];
+        case Special::Kind::ClusterCtaid: return coordinates_[axis] % state_.kernel.cluster[axis];
+        case Special::Kind::ClusterNctaid: return state_.kernel.cluster[axis];
+        case Special::Kind::ClusterRank: return rank_;
+        case Special::Kind::ClusterBlocks: return state_.kernel.blocks_in_cluster();
         case Special::Kind::NsmId: return 1;
         case Special::Kind::SmId:
         case Special::Kind::GridId:
@@ -176,19 +187,18 @@ void Block::start_warp(ScheduledWarp& warp) {
     std::byte* const frame = frame_of(warp);
     std::memset(frame, poison, state_.kernel.register_bytes);
     for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
-        if (slot.special.kind == Special::Kind::Ctaid)
-            std::fill_n(words(frame, slot.offset), warp_size, coordinates_[slot.special.axis]);
+        if (is_of_block(slot.special.kind))
+            std::fill_n(words(frame, slot.offset), warp_size, special(slot.special, warp, 0));
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
     warp.load(state_.kernel);
     warp.start(lanes == warp_size ? all_lanes : (1u << lanes) - 1, frame, state_.kernel.entry);
     if (state_.options.check_registers) start_checking(warp, false);
 }
 
-void Block::start(std::uint64_t index) {
+void Block::start(std::array<std::uint32_t, 3> coordinates) {
     const auto& grid = state_.launch.grid;
-    index_ = index;
-    coordinates_ = {std::uint32_t(index % grid[0]), std::uint32_t(index / grid[0] % grid[1]),
-                    std::uint32_t(index / grid[0] / grid[1])};
+    coordinates_ = coordinates;
+    index_ = coordinates[0] + std::uint64_t(grid[0]) * (coordinates[1] + std::uint64_t(grid[1]) * coordinates[2]);
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
@@ -203,7 +213,7 @@ void Block::start(std::uint64_t index) {
     ended_ = 0;
     quiet_rounds_ = 0;
     waits_ = false;
-    random_.seed(mixed(state_.options.seed, std::uint32_t(index)));
+    random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
     first_round_ = true;
     std::iota(order_.begin(), order_.end(), 0u);
 }
@@ -357,9 +367,18 @@ void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
     waiting_[warp.index] = cluster_barrier;
 }
 
-/// When all warps that have not ended have arrived, those that wait go on.
+/// All of its warps that have not ended have arrived.
+bool Block::is_at_cluster_barrier() const { return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size(); }
+
+bool Block::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
+
+/// When all blocks of the cluster have arrived, the warps that wait go on.
 void Block::pass_cluster() {
-    if (unsigned(std::popcount(cluster_.came | ended_)) != warps_.size()) return;
+    if (!std::ranges::all_of(peers_, &Block::is_at_cluster_barrier)) return;
+    for (Block& each : peers_) each.leave_cluster_barrier();
+}
+
+void Block::leave_cluster_barrier() {
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
         warps_[std::size_t(index)].pass_barrier();
@@ -414,7 +433,8 @@ Block::Turn Block::run(std::uint64_t steps) {
             progress = true;
         }
         if (!running_) return Turn::Ended;
-        if (!progress) throw deadlock_error(*this);
+        if (!progress && !waits_for_cluster()) throw deadlock_error(*this);
+        if (!progress) return used ? Turn::Over : Turn::Waits;
         if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
         quiet_rounds_ = quiet ? quiet_rounds_ + 1 : 0;
         if (std::has_single_bit(quiet_rounds_) && comes_round()) {

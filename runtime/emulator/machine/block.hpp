@@ -37,14 +37,16 @@ struct LaunchState {
 
 class Block {
 public:
-    explicit Block(LaunchState& state);
+    /// Number `rank` of its cluster, whose blocks are `cluster`.
+    Block(LaunchState& state, std::uint32_t rank, std::deque<Block>& cluster);
 
-    /// Begins block number `index` (x fastest).
-    void start(std::uint64_t index);
+    /// Begins the block at these coordinates of the grid.
+    void start(std::array<std::uint32_t, 3> coordinates);
     enum class Turn {
         Over,
         Ended,
-        Waits,  // for other blocks: in all of this turn it changed nothing, nor will it unless they write what it reads
+        Waits,  // for other blocks: in all of this turn it changed nothing, nor will it unless they write what it
+                // reads, or come to the cluster's barrier
     };
     /// Runs for about `steps` warp instructions. Throws Error on a finding.
     Turn run(std::uint64_t steps);
@@ -66,6 +68,8 @@ public:
     /// Something undefined is stored into shared memory: where all was written before, this is so no longer.
     void reopen(std::uint64_t address);
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
+    /// It has come to the cluster's barrier, and another block has not.
+    bool waits_for_cluster() const;
 
     std::string output;   // what the kernel printed
     std::string finding;  // the text of one that is put together
@@ -82,7 +86,7 @@ private:
         std::uint32_t threads = 0;                // threads that arrived
         std::vector<unsigned> waiting;            // warps
     };
-    /// The barrier of the cluster, of which this is the only block: sets of warps.
+    /// Of this block at the barrier of its cluster: sets of warps.
     struct ClusterBarrier {
         std::uint32_t came = 0;     // have arrived, and not all others have
         std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
@@ -93,7 +97,9 @@ private:
     bool comes_round();
     void arrive(ScheduledWarp& warp);
     void meet_cluster(ScheduledWarp& warp, bool arrives);
+    bool is_at_cluster_barrier() const;
     void pass_cluster();
+    void leave_cluster_barrier();
     bool is_met(const Barrier& barrier) const;
     void complete(Barrier& barrier);
     void end(const ScheduledWarp& warp);
@@ -103,7 +109,9 @@ private:
     void start_warp(ScheduledWarp& warp);
 
     LaunchState& state_;
-    std::uint64_t index_ = 0;
+    const std::uint32_t rank_;
+    std::deque<Block>& peers_;  // the blocks of its cluster, itself among them
+    std::uint64_t index_ = 0;   // x fastest
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
     std::uint32_t ended_ = 0;  // warps, as a set

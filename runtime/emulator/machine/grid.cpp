@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of a grid over host threads. Each thread takes the next block number; a block that runs for very long, or
-// that waits for others, lets others start beside it, as they would on a device.
+// The clusters of a grid over host threads. Each thread takes the number of the next; one that runs for very long, or
+// whose blocks wait for others, lets others start beside it, as they would on a device.
 //
 // A block that waits says so (Block::Turn::Waits) when it has seen that all its warps come round without changing
 // anything. Such words hold until a block changes something: each turn of another kind begins a new generation. When
@@ -17,7 +17,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/machine/cluster.hpp"
 #include "runtime/emulator/observe/report.hpp"
 
 namespace ikat::emulator {
@@ -34,10 +34,11 @@ public:
     explicit Grid(LaunchState& state) : state_(state) {
         const auto& grid = state.launch.grid;
         count_ = std::uint64_t(grid[0]) * grid[1] * grid[2];
+        clusters_ = count_ / per_cluster_;
     }
 
     Statistics run() {
-        threads_ = std::min<std::uint64_t>(std::max(1u, state_.options.threads), count_);
+        threads_ = std::min<std::uint64_t>(std::max(1u, state_.options.threads), clusters_);
         state_.parallel = threads_ > 1;
         {
             std::vector<std::jthread> others;
@@ -49,17 +50,17 @@ public:
     }
 
 private:
-    /// Blocks run by this host thread; one at a time unless they take long.
+    /// Clusters run by this host thread; one at a time unless they take long.
     void work() {
-        std::vector<std::unique_ptr<Block>> resident, idle;
+        std::vector<std::unique_ptr<Cluster>> resident, idle;
         while (true) {
             // Where some wait for blocks that come later, as many start as are there: each look at all that wait costs.
             const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
             std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
-            for (; starting > 0 && resident.size() < most && !state_.stop; --starting) {
+            for (; starting > 0 && resident.size() * per_cluster_ < most && !state_.stop; --starting) {
                 const std::uint64_t next = next_.fetch_add(1);
-                if (next >= count_) break;
-                if (idle.empty()) idle.push_back(std::make_unique<Block>(state_));
+                if (next >= clusters_) break;
+                if (idle.empty()) idle.push_back(std::make_unique<Cluster>(state_));
                 resident.push_back(std::move(idle.back()));
                 idle.pop_back();
                 resident.back()->start(next);
@@ -67,7 +68,9 @@ private:
             if (resident.empty()) break;
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
-                if (advance(*resident[i], resident.size() == 1 ? alone : together)) {
+                const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
+                resident[i]->each_running([&](Block& block) { return advance(block, is_alone ? alone : together); });
+                if (resident[i]->has_ended()) {
                     idle.push_back(std::move(resident[i]));
                     resident.erase(resident.begin() + std::ptrdiff_t(i));
                 } else {
@@ -76,10 +79,11 @@ private:
             }
         }
         const std::lock_guard lock(mutex_);
-        for (const auto& block : idle) {
-            add(block->statistics());
-            block->finish_traffic();
-        }
+        for (const auto& cluster : idle)
+            for (const Block& block : cluster->blocks()) {
+                add(block.statistics());
+                block.finish_traffic();
+            }
     }
 
     /// True when the block has ended, by itself or because an earlier one has failed.
@@ -106,7 +110,7 @@ private:
     /// Takes back what the block has said. All say that they wait for ever once it is known.
     std::uint64_t begin_turn(const Block& block) {
         const std::lock_guard lock(mutex_);
-        if (stuck_) throw waiting_error(block);
+        if (stuck_) throw block.waits_for_cluster() ? deadlock_error(block) : waiting_error(block);
         waiting_.erase(block.index());
         return generation_;
     }
@@ -121,8 +125,8 @@ private:
             waiting_.insert(block.index());
         }
         somebody_waits_ = !waiting_.empty();
-        const std::uint64_t present = std::min<std::uint64_t>(next_, count_) - ended_;
-        const bool no_more = next_ >= count_ || present >= most_waiting * threads_;
+        const std::uint64_t present = std::min<std::uint64_t>(next_, clusters_) * per_cluster_ - ended_;
+        const bool no_more = next_ >= clusters_ || present >= most_waiting * threads_;
         stuck_ = turn == Block::Turn::Waits && no_more && waiting_.size() == present;
     }
 
@@ -165,8 +169,9 @@ private:
     using Clock = std::chrono::steady_clock;
 
     LaunchState& state_;
-    std::uint64_t count_ = 0, threads_ = 1;
-    std::atomic<std::uint64_t> next_{0};
+    const std::uint64_t per_cluster_ = state_.kernel.blocks_in_cluster();
+    std::uint64_t count_ = 0, clusters_ = 0, threads_ = 1;  // blocks, clusters, host threads
+    std::atomic<std::uint64_t> next_{0};                    // cluster
     std::mutex mutex_;
     std::uint64_t ended_ = 0, generation_ = 0;
     std::set<std::uint64_t> waiting_;  // blocks that have said so in this generation

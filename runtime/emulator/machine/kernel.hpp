@@ -28,12 +28,17 @@ struct Special {
         NsmId,
         GridId,
         Zero,
-        One,
         DynamicSharedBytes,
         TotalSharedBytes,
         AllSharedBytes,  // with the reserved
         ReservedShared,  // axis: a Reserved
         GridWorkspace,   // axis: 0 the low word of its address, 1 the high one
+        ClusterId,       // of the cluster in the grid, and how many there are
+        ClusterCount,
+        ClusterCtaid,  // of the block in its cluster, and how many those are
+        ClusterNctaid,
+        ClusterRank,
+        ClusterBlocks,
     };
     enum Mask : std::uint8_t { Eq, Lt, Le, Gt, Ge };  // the axis of Lanemask
     enum Reserved : std::uint8_t { Begin, End, Bytes, Second };
@@ -75,6 +80,9 @@ struct Kernel {
     std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
+    std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster: the blocks of each
+    bool names_cluster = false;                     // ... is given
+    std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
     nvptx::Position where{};
 
     /// The checked code: see undefined.hpp.

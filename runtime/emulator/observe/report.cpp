@@ -398,6 +398,11 @@ void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launc
         reject(
             fmt::format("a block of {} where .reqntid demands {}", tuple(launch.block), tuple(kernel.required_block)),
             "launch with the block the kernel was compiled for");
+    for (int axis = 0; axis < 3; ++axis)
+        if (launch.grid[axis] % kernel.cluster[axis])
+            reject(fmt::format("a grid of {} blocks where .reqnctapercluster makes clusters of {}", tuple(launch.grid),
+                               tuple(kernel.cluster)),
+                   "launch a multiple of the cluster's blocks along each axis");
     if (launch.parameters.size() != kernel.parameter_bytes)
         reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),
                            kernel.parameter_bytes),

@@ -166,11 +166,73 @@ TEST_CASE("the barrier of a cluster is waited at once for each arrival, by all t
     CHECK(failure("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 exit; barrier.cluster.arrive;"
                   "barrier.cluster.wait;") == "no failure");
     CHECK_THAT(failure("mapa.shared::cluster.u32 %r1, %r2, 1;"), contains("a block that the cluster does not have"));
-    Machine machine;
-    CHECK_THAT(machine.failure(".version 8.0\n.target sm_90\n.address_size 64\n"
-                               ".entry k(.param .u32 n) .reqnctapercluster 2, 1, 1 { ret; }\n",
-                               {}, 0),
-               contains("does not run clusters of several blocks"));
+}
+
+namespace {
+
+/// A kernel of clusters of 2 x 2 blocks: %r1 the thread, %r2 and %r3 the block, %r4 its rank, %d1 = &p0[its number].
+std::string in_clusters(const std::string& body, const std::string& size = "2, 2, 1") {
+    return ".version 8.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p0) .reqnctapercluster " + size + R"({
+    .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<4>;
+    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ctaid.y; mov.u32 %r4, %cluster_ctarank;
+    mov.u32 %r5, %nctaid.x; mad.lo.u32 %r6, %r3, %r5, %r2; ld.param.u64 %d1, [p0]; mad.wide.u32 %d1, %r6, 4, %d1;
+)" + body + "\n    ret;\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("the blocks of a cluster meet, and know where they are") {
+    // each writes its rank and reads that of the block on its other side, within the cluster
+    const std::string text = in_clusters(R"(
+    st.global.u32 [%d1], %r4;
+    barrier.cluster.arrive.release; barrier.cluster.wait.acquire;
+    and.b32 %r7, %r4, 1; setp.eq.u32 %p1, %r7, 0;
+    @%p1 ld.global.u32 %r8, [%d1+4]; @!%p1 ld.global.u32 %r8, [%d1-4];
+    barrier.cluster.arrive; barrier.cluster.wait;
+    mov.u32 %r9, %clusterid.x; mov.u32 %r10, %nclusterid.x; mov.u32 %r11, %cluster_ctaid.y;
+    mov.u32 %r12, %cluster_nctaid.y; mov.u32 %r13, %cluster_nctarank; mov.pred %p2, %is_explicit_cluster;
+    mad.lo.u32 %r8, %r9, 10, %r8; mad.lo.u32 %r8, %r10, 100, %r8; mad.lo.u32 %r8, %r11, 1000, %r8;
+    mad.lo.u32 %r8, %r12, 10000, %r8; mad.lo.u32 %r8, %r13, 100000, %r8; @%p2 add.u32 %r8, %r8, 1000000;
+    st.global.u32 [%d1], %r8;)");
+    for (const unsigned host : {1u, 3u})
+        for (const std::uint32_t seed : {0u, 1u, 2u}) {
+            Machine machine;
+            machine.options.threads = host;
+            machine.options.seed = seed;
+            const auto out = machine.empty<std::uint32_t>("out", 6 * 4);
+            machine.run(text, {.grid = {6, 4, 1}, .block = {64, 1, 1}}, out);
+            const auto result = machine.get<std::uint32_t>(out, 6 * 4);
+            for (std::uint32_t y = 0; y < 4; ++y)
+                for (std::uint32_t x = 0; x < 6; ++x) {
+                    const std::uint32_t neighbour = (1 - x % 2) + 2 * (y % 2);
+                    CHECK(result[6 * y + x] == 1420300 + 1000 * (y % 2) + 10 * (x / 2) + neighbour);
+                }
+        }
+}
+
+TEST_CASE("a cluster whose blocks cannot all come to its barrier") {
+    const auto failure = [](const std::string& text, std::array<std::uint32_t, 3> grid = {4, 2, 1}) {
+        Machine machine;
+        const auto out = machine.buffer("out", std::vector<std::uint32_t>(8));
+        const std::string said = machine.failure(text, {.grid = grid, .block = {32, 1, 1}}, out);
+        return machine.code + ": " + said;
+    };
+    // a block that has ended is waited for no more
+    CHECK(failure(in_clusters("setp.eq.u32 %p1, %r4, 1; @%p1 ret; barrier.cluster.arrive; barrier.cluster.wait;")) ==
+          ": no failure");
+    // one waits for memory that another would write behind the barrier
+    const std::string waits = failure(in_clusters(
+        "setp.eq.u32 %p1, %r4, 1; @!%p1 bra $meet;\n"
+        "$wait: ld.volatile.global.u32 %r7, [%d1]; setp.eq.u32 %p2, %r7, 0; @%p2 bra $wait;\n"
+        "$meet: barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r8, 1; st.global.u32 [%d1+4], %r8;"));
+    CHECK_THAT(waits, contains("deadlock: ") && contains("deadlock in block (0,0,0): no warp can go on") &&
+                          contains("wait at the cluster's barrier"));
+    CHECK_THAT(failure(in_clusters("mapa.shared::cluster.u32 %r7, %r1, 1;")),
+               contains("not-emulated: ") && contains("another block's shared memory is not reached"));
+    CHECK_THAT(failure(in_clusters(""), {3, 2, 1}),
+               contains("launch-refused: ") &&
+                   contains("a grid of (3,2,1) blocks where .reqnctapercluster makes clusters of (2,2,1)"));
+    CHECK_THAT(failure(in_clusters("", "17, 1, 1"), {17, 1, 1}), contains("a cluster has 1 to 16 blocks"));
 }
 
 TEST_CASE("policies of the cache are accepted and mean nothing") {

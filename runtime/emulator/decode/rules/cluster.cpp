@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters. The emulator's have one block each: its rank is 0, its shared memory is the cluster's, and the cluster's
-// barrier is one of the block that is reached (arrive) and waited at (wait) in two steps.
+// Clusters (machine/cluster.hpp). Their barrier is one that is reached (arrive) and waited at (wait) in two steps. Of
+// shared memory a block has its own alone.
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -18,9 +18,11 @@ void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     code.emit(barrier, 0, 0, {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)}).apart = true;
 }
 
-/// The address of the same place in the block of rank b: rank 0 is the only one.
+/// The address of the same place in the block of rank b: in a cluster of one, rank 0.
 void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".shared::cluster");
+    if (code.kernel.blocks_in_cluster() > 1)
+        code.unsupported("another block's shared memory is not reached", "exchange through global memory");
     const Type type = modifiers.take_type().value_or(Type::U64);
     const Result d = code.result(operands[0], type);
     const Value rank = code.source(operands[2], Type::U32);
@@ -33,7 +35,7 @@ void getctarank(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".shared::cluster");
     code.source(operands[1], modifiers.take_type().value_or(Type::U64));
     const Result d = code.result(operands[0], Type::U32);
-    code.emit(select_literal(4), D, 0, {index(d.at), 0, 0, 0, 0, 0});
+    code.apply(select_move(4, 4), d.at, {code.special({Special::Kind::ClusterRank})});
     code.finish(d);
 }
 
