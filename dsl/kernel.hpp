@@ -16,7 +16,6 @@
 #include <boost/hana/type.hpp>
 #include <boost/hana/unpack.hpp>
 #include <span>
-#include <string>
 
 #include "dsl/capture.hpp"
 #include "dsl/memory.hpp"
@@ -27,11 +26,16 @@ namespace ikat {
 
 namespace detail {
 
+constexpr std::size_t length_of(const char* text) {
+    std::size_t out = 0;
+    while (text[out]) ++out;
+    return out;
+}
 /// "inner_x": the names of a field and of the fields that it is in, joined.
 template <class... Name>
 struct FieldPath {
     static constexpr auto text = [] {
-        std::array<char, (std::char_traits<char>::length(Name::c_str()) + ...) + sizeof...(Name)> out{};
+        std::array<char, (length_of(Name::c_str()) + ...) + sizeof...(Name)> out{};
         std::size_t at = 0;
         const auto add = [&](const char* name) {
             if (at > 0) out[at++] = '_';
