@@ -7,17 +7,15 @@
 
 namespace ikat {
 
+using ir::FenceOrder;
 using ir::Order;
 using ir::Scope;
 
-/// What a fence orders: what comes before it and what comes behind it, or all such fences of all threads, too.
-enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
 /// Memory accesses of this thread before the fence are seen, in the scope, before those behind it.
 inline void fence(Scope scope = Scope::Gpu, FenceOrder order = FenceOrder::AcquireRelease,
                   const trace::Where& where = trace::Where::current()) {
-    const auto place = scope == Scope::None ? ir::Word(Scope::Gpu) - 1 : ir::Word(scope) - 1;
-    trace::effect({.op = ir::Op::Fence, .attribute = place + (order == FenceOrder::AcquireRelease ? 0u : 4u)}, {},
-                  where);
+    if (scope == Scope::None) scope = Scope::Gpu;
+    trace::effect({.op = ir::Op::Fence, .attribute = ir::pack(ir::FenceForm{order, scope})}, {}, where);
 }
 
 namespace detail {

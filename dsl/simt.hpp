@@ -123,33 +123,41 @@ template <Operand I, Operand N>
 void sync_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
     const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
                                       Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
-    trace::effect({.op = ir::Op::NamedBarrier, .attribute = 0}, {arguments, 2}, where);
+    trace::effect({.op = ir::Op::Barrier, .attribute = ir::pack(ir::BarrierForm{.kind = ir::BarrierForm::Kind::Sync})},
+                  {arguments, 2}, where);
 }
 template <Operand I, Operand N>
 void arrive_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
     const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
                                       Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
-    trace::effect({.op = ir::Op::NamedBarrier, .attribute = 1}, {arguments, 2}, where);
+    trace::effect(
+        {.op = ir::Op::Barrier, .attribute = ir::pack(ir::BarrierForm{.kind = ir::BarrierForm::Kind::Arrive})},
+        {arguments, 2}, where);
 }
+
+namespace detail {
+template <ir::BarrierForm::Kind kind, DeviceValue P>
+auto sync_and_ask(P&& p, const trace::Where& where) {
+    constexpr ir::BarrierForm form{.kind = kind};
+    using Answer = std::conditional_t<form.type() == ir::Type::Pred, bool, std::uint32_t>;
+    return ask<Answer>(
+        {.op = ir::Op::Barrier, .type = form.type(), .operand_type = form.type(), .attribute = ir::pack(form)}, where,
+        Incoming<bool>(std::forward<P>(p)).value());
+}
+}  // namespace detail
 
 /// sync_block() that also asks all threads: whether p holds in all of them, in any, in how many.
 template <DeviceValue P>
 Leaf<bool> sync_block_and(P&& p, const trace::Where& where = trace::Where::current()) {
-    return detail::ask<bool>(
-        {.op = ir::Op::BarrierVote, .type = ir::Type::Pred, .operand_type = ir::Type::Pred, .attribute = 0}, where,
-        Incoming<bool>(std::forward<P>(p)).value());
+    return detail::sync_and_ask<ir::BarrierForm::Kind::And>(std::forward<P>(p), where);
 }
 template <DeviceValue P>
 Leaf<bool> sync_block_or(P&& p, const trace::Where& where = trace::Where::current()) {
-    return detail::ask<bool>(
-        {.op = ir::Op::BarrierVote, .type = ir::Type::Pred, .operand_type = ir::Type::Pred, .attribute = 1}, where,
-        Incoming<bool>(std::forward<P>(p)).value());
+    return detail::sync_and_ask<ir::BarrierForm::Kind::Or>(std::forward<P>(p), where);
 }
 template <DeviceValue P>
 Leaf<std::uint32_t> sync_block_count(P&& p, const trace::Where& where = trace::Where::current()) {
-    return detail::ask<std::uint32_t>(
-        {.op = ir::Op::BarrierCount, .type = ir::Type::U32, .operand_type = ir::Type::U32}, where,
-        Incoming<bool>(std::forward<P>(p)).value());
+    return detail::sync_and_ask<ir::BarrierForm::Kind::Count>(std::forward<P>(p), where);
 }
 
 // ---- the host's eyes

@@ -18,6 +18,7 @@
 #include <source_location>
 
 #include "codegen/ir/op/evaluate.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/op/memory.hpp"
 #include "codegen/ir/op/op.hpp"
 

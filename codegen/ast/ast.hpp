@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "codegen/ir/function.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/id.hpp"
 #include "codegen/support/inline_vector.hpp"

@@ -151,23 +151,17 @@ private:
 
     std::string attribute(const NodeInfo& node) const {
         switch (ir::info(node.op).attribute) {
-            case ir::Attribute::None: return {};
             case ir::Attribute::Constant: return ir::literal_text(node.type, node.attribute);
             case ir::Attribute::Parameter: {
                 const std::uint32_t offset = ir::offset_in_parameter(node.attribute);
                 const std::string& name = kernel_.parameters[ir::parameter_of(node.attribute)].name;
                 return offset ? fmt::format("[{}+{}]", name, offset) : name;
             }
-            case ir::Attribute::Special: return std::string(ir::special_register_names[node.attribute]);
             case ir::Attribute::Symbol: return kernel_.symbols[node.attribute].name;
-            case ir::Attribute::Barrier: return std::to_string(node.attribute);
-            case ir::Attribute::Shuffle: return std::string(ir::shuffle_mode_names[node.attribute]);
-            case ir::Attribute::Mode: return std::string(ir::mode_name(node.op, node.attribute));
-            case ir::Attribute::Table: return std::to_string(node.attribute);
             case ir::Attribute::Text: return ir::quoted(kernel_.texts[node.attribute]);
             case ir::Attribute::Callee: return kernel_.texts[node.attribute];
+            default: return ir::attribute_text(node.op, node.attribute);
         }
-        return {};
     }
 
     std::string loop(const NodeInfo& node) {

@@ -304,10 +304,10 @@ private:
 
     void expect_together(const NodeInfo& node, const Control& control) {
         if (node.op == Op::ActiveMask || !ir::is_collective(node.op)) return;
-        const bool barrier = waits_for_block(node.op);
+        const bool barrier = is_barrier(node, true);
         const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
         if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;
-        if (node.op == Op::NamedBarrier) return report_named_barrier(node, control);
+        if (is_barrier(node, false)) return report_named_barrier(node, control);
         if (!barrier && !is_constant(node.arguments.back(), [](ir::Word lanes) { return lanes == 0xffffffff; })) return;
         Diagnostic out{
             .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};
@@ -324,7 +324,9 @@ private:
         diagnostics_.push_back(std::move(out));
     }
 
-    static bool waits_for_block(Op op) { return op == Op::Barrier || op == Op::BarrierVote || op == Op::BarrierCount; }
+    static bool is_barrier(const NodeInfo& node, bool of_block) {
+        return node.op == Op::Barrier && ir::unpack<ir::BarrierForm>(node.attribute).gathers_block() == of_block;
+    }
 
     /// Warps may part before a barrier of some of them; the threads of a warp may not.
     void report_named_barrier(const NodeInfo& node, const Control& control) {

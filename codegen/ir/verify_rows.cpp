@@ -9,7 +9,6 @@
 namespace ikat::ir {
 namespace {
 
-constexpr int max_barrier = 15;
 constexpr int max_vector_bytes = 32;  // ld.global.v8.b32 of sm_100; 16 before
 
 class RowCheck {
@@ -68,7 +67,9 @@ private:
             case Attribute::Parameter: return parameter();
             case Attribute::Special: return special();
             case Attribute::Symbol: return symbol();
-            case Attribute::Barrier: return require(value <= max_barrier, "a block has barriers 0 to 15");
+            case Attribute::Barrier: return barrier();
+            case Attribute::Fence:
+                return require(!attribute_text(inst_.op, value).empty(), "it says no order and scope");
             case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
@@ -101,6 +102,13 @@ private:
         const Symbol& symbol = fn_.symbols[inst_.attribute];
         const Type type = address_type(symbol.space);
         require(type == Type::Void || inst_.type == type, "the address of $" + symbol.name + " is " + name(type));
+    }
+
+    void barrier() {
+        const auto form = unpack<BarrierForm>(inst_.attribute);
+        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such barrier");
+        require(form.id < most_barriers, "a block has barriers 0 to 15");
+        require(inst_.type == form.type(), "this barrier gives " + name(form.type()));
     }
 
     void memory() {

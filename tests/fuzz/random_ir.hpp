@@ -213,7 +213,15 @@ private:
                 inst.attribute = Word(ir::SpecialRegister::Clock);
                 inst.type = Type::U32;
                 break;
-            case ir::Attribute::Barrier: inst.attribute = pick(16); break;
+            case ir::Attribute::Barrier: {
+                const ir::BarrierForm form{.kind = ir::BarrierForm::Kind(pick(std::size(ir::barrier_kind_names)))};
+                inst.attribute = ir::pack(form);
+                inst.type = form.type();
+                break;
+            }
+            case ir::Attribute::Fence:
+                inst.attribute = ir::pack(ir::FenceForm{ir::FenceOrder(pick(2)), ir::Scope(1 + pick(4))});
+                break;
             case ir::Attribute::Shuffle: inst.attribute = pick(4); break;
             case ir::Attribute::Mode: inst.attribute = mode(op); break;
             default: break;

@@ -41,7 +41,8 @@ enum class Attribute : std::uint8_t {
     Parameter,  // index into Function::parameters
     Special,    // a SpecialRegister
     Symbol,     // index into Function::symbols
-    Barrier,    // barrier id, 0 … 15
+    Barrier,    // a BarrierForm (families.hpp)
+    Fence,      // a FenceForm
     Shuffle,    // a ShuffleMode
     Text,       // index into Function::texts
     Callee,     // the same: the name of a function
@@ -159,7 +160,6 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
-    Named{Slot::None, {Slot::U32, Slot::U32}}, Poll{Slot::Pred, {Slot::Pred}}, Tally{Slot::U32, {Slot::Pred}},
     Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
     Agreement{Slot::Pred, {Slot::T, Slot::U32}}, Choice{Slot::Pred, {Slot::U32}},
     Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},

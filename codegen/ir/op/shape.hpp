@@ -3,6 +3,7 @@
 // shape here, so that they agree on what may be left unsaid.
 #pragma once
 #include "codegen/ir/function.hpp"
+#include "codegen/ir/op/families.hpp"
 
 namespace ikat::ir {
 
@@ -17,6 +18,8 @@ constexpr Type address_type(Space space) {
     }
 }
 
+constexpr Shape shape_of(const Instruction& inst) { return shape_of(inst.op, inst.attribute); }
+
 constexpr bool has_address(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
 constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot::From; }
 /// Whether the op has a second type: what it converts from, or that of its second operand.
@@ -24,19 +27,19 @@ constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 
 /// How many results the row gives; an instruction of a variadic op may have any number more.
 constexpr std::uint32_t result_count(const Instruction& inst) {
-    const Shape& shape = info(inst.op).shape;
+    const Shape shape = shape_of(inst);
     return shape.vector && shape.result != Slot::None ? inst.memory.count : std::uint32_t(shape.results());
 }
 
 /// The type of result `position` by the row; Void for those beyond it.
 constexpr Type result_type(const Instruction& inst, std::uint32_t position) {
     if (position >= result_count(inst)) return Type::Void;
-    return at(info(inst.op).shape.result_slot(position), inst.type, inst.from);
+    return at(shape_of(inst).result_slot(position), inst.type, inst.from);
 }
 
 /// How many operands the row takes; tied ones may follow.
 constexpr std::uint32_t operand_count(const Instruction& inst) {
-    const Shape& shape = info(inst.op).shape;
+    const Shape shape = shape_of(inst);
     const bool vector_operands = shape.vector && shape.result == Slot::None;
     return std::uint32_t(shape.arity()) + (vector_operands ? inst.memory.count - 1u : 0u);
 }
@@ -44,7 +47,7 @@ constexpr std::uint32_t operand_count(const Instruction& inst) {
 /// The type of operand `position` by the row; Void if the row leaves it open.
 constexpr Type operand_type(const Instruction& inst, std::uint32_t position) {
     if (position >= operand_count(inst)) return Type::Void;
-    const Shape& shape = info(inst.op).shape;
+    const Shape shape = shape_of(inst);
     const Slot slot = shape.arguments[std::min<std::uint32_t>(position, std::uint32_t(shape.arity()) - 1)];
     return slot == Slot::Address ? address_type(inst.memory.space) : at(slot, inst.type, inst.from);
 }

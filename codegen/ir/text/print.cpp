@@ -209,18 +209,13 @@ private:
             case Attribute::None: break;
             case Attribute::Constant: out_ += literal_text(inst.type, inst.attribute); break;
             case Attribute::Parameter: parameter(inst); break;
-            case Attribute::Special: named(special_register_names, "", itself); break;
             case Attribute::Symbol: named(fn_.symbols, "$", [](const auto& s) { return s.name; }); break;
-            case Attribute::Barrier: number(inst.attribute); break;
-            case Attribute::Shuffle: named(shuffle_mode_names, "", itself); break;
-            case Attribute::Mode: {
-                const std::string_view mode = mode_name(inst.op, inst.attribute);
-                out_ += mode.empty() ? out_of_range(inst) : std::string(mode);
-                break;
-            }
-            case Attribute::Table: number(inst.attribute); break;
             case Attribute::Text: named(fn_.texts, "", quoted); break;
             case Attribute::Callee: named(fn_.texts, "@", itself); break;
+            default: {
+                const std::string text = attribute_text(inst.op, inst.attribute);
+                out_ += text.empty() ? out_of_range(inst) : text;
+            }
         }
     }
     /// %n, and of raw bytes [%map+16].

@@ -292,23 +292,16 @@ private:
                 fail(token, std::string(text) + " is no constant of type " + std::string(info(inst.type).name));
             case Attribute::Parameter: return known(by_name(fn_.parameters, '%'), "parameter", "");
             case Attribute::Symbol: return known(by_name(fn_.symbols, '$'), "symbol", "");
-            case Attribute::Special:
-                return known(find(special_register_names, text), "special register", listed(special_register_names));
-            case Attribute::Shuffle:
-                return known(find(shuffle_mode_names, text), "shuffle mode", listed(shuffle_mode_names));
-            case Attribute::Mode: {
-                std::string modes(info(inst.op).modes);
-                std::ranges::replace(modes, '|', ' ');
-                return known(mode_named(inst.op, text), "mode", "modes are " + modes);
-            }
-            case Attribute::Table:
-            case Attribute::Barrier: return number<std::uint32_t>(token);
             case Attribute::Text:
                 if (text[0] != '"') fail(token, "expected a text in quotes");
                 return fn_.add_text(unquoted(token));
             case Attribute::Callee:
                 if (text[0] != '@') fail(token, "expected a function, such as @name");
                 return fn_.add_text(text.substr(1));
+            default: {
+                const auto [what, choices] = attribute_choice(inst.op);
+                return known(attribute_named(inst.op, text), std::string(what), choices);
+            }
         }
         return 0;
     }

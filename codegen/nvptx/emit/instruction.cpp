@@ -13,7 +13,12 @@ namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
 
-bool has_modes(Op op) { return op == Op::Shuffle || info(op).attribute == ir::Attribute::Mode; }
+/// Whether the attribute is part of the spelling.
+bool is_spelled(Op op) {
+    using enum ir::Attribute;
+    const ir::Attribute attribute = info(op).attribute;
+    return attribute == Shuffle || attribute == Mode || attribute == Barrier || attribute == Fence;
+}
 
 /// Everything the spelling depends on, in one word: two spellings must never have one key, so each field fits its bits.
 std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
@@ -27,7 +32,7 @@ std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
     add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(has_modes(inst.op) ? inst.attribute : 0, 8);
+    add(memory.is_volatile, 1), add(read, 1), add(is_spelled(inst.op) ? inst.attribute : 0, 16);
     return key;
 }
 
@@ -75,12 +80,9 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Sample:
         case Op::Special:
             return put(inst, std::array{operand(fn_.result(inst)), special_register(fn_[inst].attribute)});
-        case Op::BarrierVote:
-        case Op::BarrierCount:
-            return put(inst, std::array{operand(fn_.result(inst)), Writer::integer(0), operand(fn_.operands(inst)[0])});
         case Op::AllMatch:
         case Op::Elect: return emit_truth(inst);
-        case Op::Barrier: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
+        case Op::Barrier: return emit_barrier(inst);
         default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
     }
 }
@@ -120,6 +122,16 @@ void InstructionEmitter::emit_parameter(Inst inst) {
     put(inst, std::array{to, writer_.address(writer_.name(names_.parameters[number]),
                                              std::int32_t(ir::offset_in_parameter(fn_[inst].attribute)))});
     if (parameter.access != ir::Access::Value) writer_.instruction("cvta.to.global.u64", {to, to});
+}
+
+/// `bar.sync 0`, `bar.arrive a, n`, `bar.red.and.pred p, 0, q`.
+void InstructionEmitter::emit_barrier(Inst inst) {
+    const auto form = ir::unpack<ir::BarrierForm>(fn_[inst].attribute);
+    scratch_.clear();
+    for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
+    if (form.gathers_block()) scratch_.push_back(Writer::integer(form.id));
+    for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
 }
 
 void InstructionEmitter::emit_text(Inst inst) {

@@ -37,6 +37,7 @@ public:
     void declare_print();
 
 private:
+    void emit_barrier(ir::Inst inst);
     void emit_call(ir::Inst inst);
     void emit_chain(ir::Inst inst);
     void emit_memory(ir::Inst inst);

@@ -62,7 +62,7 @@ void append_key(std::string& out, std::string_view key, const ir::Instruction& i
         case 'z': out += inst.fp.ftz ? ".ftz" : ""; break;
         case 's': out += inst.fp.sat ? ".sat" : ""; break;
         case 'a':
-            if (const auto mode = ir::mode_name(inst.op, inst.attribute); mode != "plain") append_dotted(out, mode);
+            out += ir::attribute_suffix(inst.op, inst.attribute);
             break;
         case 'e': out += contains(ir::PackedFloat8, inst.type) ? ".satfinite" : ""; break;
         case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;

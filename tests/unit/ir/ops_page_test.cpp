@@ -9,7 +9,7 @@
 #include <span>
 #include <sstream>
 
-#include "codegen/ir/op/op.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "tests/catch.hpp"
 #include "tools/testing/golden.hpp"
 
@@ -88,10 +88,12 @@ std::string in_words(Slot slot) {
 
 /// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {"",         "constant", "parameter", "special register",
-                                               "symbol",   "barrier",  "mode",      "text",
-                                               "function", "mode",     "table"};
+    constexpr std::string_view attributes[] = {"",       "constant", "parameter", "special register",
+                                               "symbol", "barrier",  "fence",     "mode",
+                                               "text",   "function", "mode",      "table"};
     const Shape& shape = row.shape;
+    if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence)
+        return "[" + attribute_choice(Op(&row - op_table)).choices + "]";
     std::string out;
     if (!row.modes.empty())
         out = "[" + std::regex_replace(std::string(row.modes), std::regex(R"(\|)"), " ") + "]";

@@ -14,9 +14,24 @@ namespace {
 using namespace ikat;
 using namespace ikat::ir;
 
+std::vector<Word> fences() {
+    std::vector<Word> out;
+    for (const FenceOrder order : {FenceOrder::AcquireRelease, FenceOrder::SequentiallyConsistent})
+        for (const Scope scope : {Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys})
+            out.push_back(pack(FenceForm{order, scope}));
+    return out;
+}
+std::vector<Word> barriers() {
+    std::vector<Word> out{pack(BarrierForm{.id = 7})};
+    for (std::size_t kind = 0; kind < std::size(barrier_kind_names); ++kind)
+        out.push_back(pack(BarrierForm{.kind = BarrierForm::Kind(kind)}));
+    return out;
+}
 std::vector<Word> attributes(const OpInfo& row, Op op) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
+    if (row.attribute == Attribute::Fence) return fences();
+    if (row.attribute == Attribute::Barrier) return barriers();
     std::vector<Word> out{0};
     while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
     return out;
@@ -71,6 +86,7 @@ std::vector<Instruction> lasting() {
             if (row.shape.variadic ? t != 0 : !contains(row.domain, type)) continue;
             if (op == Op::Sample && type != Type::U32) continue;  // clock is one
             for (Word attribute : attributes(row, op)) {
+                if (op == Op::Barrier && type != unpack<BarrierForm>(attribute).type()) continue;
                 out.push_back({.op = op, .type = type, .attribute = attribute});
                 if (has_address(op) && has(op, Reads)) out.back().memory = relaxed;
             }
@@ -126,27 +142,29 @@ TEST_CASE("an effect that nothing uses is in the PTX") {
     }
 }
 
-TEST_CASE("each mode is spelled as itself, however many stand in one kernel") {
-    for (int number = 0; number < op_count; ++number) {
-        const Op op = Op(number);
-        if (info(op).attribute != Attribute::Mode || !contains(info(op).domain, Type::Void)) continue;
-        Function fn;
-        fn.name = "modes";
-        Builder build(fn, fn.add_block());
-        const auto modes = attributes(info(op), op);
-        for (Word mode : modes) {
-            std::vector<Value> operands;
-            for (int i = 0; i < info(op).shape.arity(); ++i) operands.push_back(build.constant(Type::U32, 32));
-            build.make({.op = op, .type = Type::Void, .attribute = mode}, operands);
-        }
-        build.terminate(Terminator::Kind::Return);
-        const std::string ptx = compile(fn, {.target = "sm_90"}).ptx;
-        for (Word mode : modes) {
-            INFO(ptx);
-            std::string text{info(op).ptx};
-            text.replace(text.find("{a}"), 3, "." + std::string(mode_name(op, mode)));
-            const bool there = ptx.find(text + ";") != ptx.npos || ptx.find(text + " ") != ptx.npos;
-            CHECK(there);
-        }
+TEST_CASE("each form is spelled as itself, however many stand in one kernel") {
+    Function fn;
+    fn.name = "forms";
+    Builder build(fn, fn.add_block());
+    std::vector<std::string> expected;
+    const auto make = [&](const Instruction& inst) {
+        std::vector<Value> operands;
+        for (std::uint32_t i = 0; i < operand_count(inst); ++i)
+            operands.push_back(build.constant(operand_type(inst, i), operand_type(inst, i) == Type::Pred ? 1 : 32));
+        build.make(inst, operands);
+    };
+    for (const Word form : fences()) {
+        make({.op = Op::Fence, .attribute = form});
+        expected.push_back("fence." + attribute_text(Op::Fence, form) + ";");
     }
+    for (const Word form : barriers())
+        make({.op = Op::Barrier, .type = unpack<BarrierForm>(form).type(), .attribute = form});
+    for (const char* text : {"bar.sync 7;", "bar.sync 0;", "bar.sync 32, 32;", "bar.arrive 32, 32;",
+                             "bar.red.and.pred %p", "bar.red.or.pred %p", "bar.red.popc.u32 %r"})
+        expected.emplace_back(text);
+    build.terminate(Terminator::Kind::Return);
+    const std::string ptx = compile(fn, {.target = "sm_90"}).ptx;
+    INFO(ptx);
+    for (const std::string& text : expected) CHECK(ptx.find("    " + text) != ptx.npos);
+    CHECK(expected.size() == 15);
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/ir/op/families.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ikat::ir {
+namespace {
+
+/// The place of name in names, or nothing.
+std::optional<std::size_t> find(const auto& names, std::string_view name) {
+    const auto found = std::ranges::find(names, name);
+    if (name.empty() || found == std::end(names)) return {};
+    return std::size_t(found - std::begin(names));
+}
+
+std::string name_in(const auto& names, std::size_t place) {
+    return place < std::size(names) ? std::string(names[place]) : std::string();
+}
+
+std::string listed(const auto& names) {
+    std::string out;
+    for (std::string_view name : names)
+        if (!name.empty()) (out += out.empty() ? "" : ", ") += name;
+    return out;
+}
+
+std::optional<Word> number(std::string_view text, Word highest) {
+    Word out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc{} || end != text.data() + text.size() || out > highest) return {};
+    return out;
+}
+
+/// "acq_rel.gpu"
+std::string text(FenceForm form) {
+    const std::string order = name_in(fence_order_names, std::size_t(form.order));
+    const std::string scope = name_in(scope_names, std::size_t(form.scope));
+    return order.empty() || scope.empty() ? std::string() : order + '.' + scope;
+}
+std::optional<Word> fence_named(std::string_view text) {
+    const std::size_t dot = std::min(text.find('.'), text.size());
+    const auto order = find(fence_order_names, text.substr(0, dot));
+    const auto scope = find(scope_names, text.substr(std::min(dot + 1, text.size())));
+    if (!order || !scope) return {};
+    return pack(FenceForm{FenceOrder(*order), Scope(*scope)});
+}
+
+/// "3", "sync"
+std::string text(BarrierForm form) {
+    if (form.kind == BarrierForm::Kind::All) return std::to_string(form.id);
+    return form.id == 0 ? name_in(barrier_kind_names, std::size_t(form.kind)) : std::string();
+}
+std::optional<Word> barrier_named(std::string_view text) {
+    if (const auto kind = find(barrier_kind_names, text)) return pack(BarrierForm{0, BarrierForm::Kind(*kind)});
+    const auto id = number(text, 255);
+    return id ? std::optional(pack(BarrierForm{.id = std::uint8_t(*id)})) : std::nullopt;
+}
+
+}  // namespace
+
+std::string attribute_text(Op op, Word attribute) {
+    switch (info(op).attribute) {
+        case Attribute::Special: return name_in(special_register_names, attribute);
+        case Attribute::Shuffle: return name_in(shuffle_mode_names, attribute);
+        case Attribute::Mode: return std::string(mode_name(op, attribute));
+        case Attribute::Table: return std::to_string(attribute);
+        case Attribute::Fence: return attribute >> 16 ? "" : text(unpack<FenceForm>(attribute));
+        case Attribute::Barrier: return attribute >> 16 ? "" : text(unpack<BarrierForm>(attribute));
+        default: return {};
+    }
+}
+
+std::optional<Word> attribute_named(Op op, std::string_view text) {
+    switch (info(op).attribute) {
+        case Attribute::Special: return find(special_register_names, text);
+        case Attribute::Shuffle: return find(shuffle_mode_names, text);
+        case Attribute::Mode: return mode_named(op, text);
+        case Attribute::Table: return number(text, ~std::uint32_t{0});
+        case Attribute::Fence: return fence_named(text);
+        case Attribute::Barrier: return barrier_named(text);
+        default: return {};
+    }
+}
+
+AttributeChoice attribute_choice(Op op) {
+    switch (info(op).attribute) {
+        case Attribute::Special: return {"special register", listed(special_register_names)};
+        case Attribute::Shuffle: return {"shuffle mode", listed(shuffle_mode_names)};
+        case Attribute::Mode: {
+            std::string modes(info(op).modes);
+            std::ranges::replace(modes, '|', ' ');
+            return {"mode", "modes are " + modes};
+        }
+        case Attribute::Table: return {"table", "it is a number, such as 202"};
+        case Attribute::Fence:
+            return {"fence", "an order, " + listed(fence_order_names) + ", and a scope, " + listed(scope_names)};
+        case Attribute::Barrier: return {"barrier", "a number from 0 to 15, or " + listed(barrier_kind_names)};
+        default: return {};
+    }
+}
+
+std::string attribute_suffix(Op op, Word attribute) {
+    if (info(op).attribute != Attribute::Barrier) {
+        const std::string text = attribute_text(op, attribute);
+        return text == "plain" ? "" : '.' + text;
+    }
+    switch (unpack<BarrierForm>(attribute).kind) {
+        case BarrierForm::Kind::Arrive: return ".arrive";
+        case BarrierForm::Kind::And: return ".red.and.pred";
+        case BarrierForm::Kind::Or: return ".red.or.pred";
+        case BarrierForm::Kind::Count: return ".red.popc.u32";
+        default: return ".sync";
+    }
+}
+
+}  // namespace ikat::ir

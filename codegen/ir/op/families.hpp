@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families: what PTX has in many forms is one row of the op table. The form is a small struct, which stands as a word
+// in Instruction::attribute, so that it is compared, hashed and copied as any number is. Each struct has its text in
+// the IR, which reads back, and says what operands and results its form has.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "codegen/ir/op/evaluate.hpp"
+#include "codegen/ir/op/memory.hpp"
+#include "codegen/ir/op/op.hpp"
+
+namespace ikat::ir {
+
+/// The struct as a word, its first byte the lowest, and back.
+template <class Form>
+constexpr Word pack(Form form) {
+    static_assert(sizeof(Form) <= sizeof(Word) && std::has_unique_object_representations_v<Form>);
+    Word word = 0;
+    const auto bytes = std::bit_cast<std::array<std::uint8_t, sizeof(Form)>>(form);
+    for (std::size_t i = 0; i < sizeof(Form); ++i) word |= Word{bytes[i]} << (8 * i);
+    return word;
+}
+template <class Form>
+constexpr Form unpack(Word word) {
+    std::array<std::uint8_t, sizeof(Form)> bytes;
+    for (std::size_t i = 0; i < sizeof(Form); ++i) bytes[i] = std::uint8_t(word >> (8 * i));
+    return std::bit_cast<Form>(bytes);
+}
+
+/// What a fence orders: what comes before it and what comes behind it, or all such fences of all threads, too.
+enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
+inline constexpr std::string_view fence_order_names[] = {"acq_rel", "sc"};
+struct FenceForm {
+    FenceOrder order = FenceOrder::AcquireRelease;
+    Scope scope = Scope::Gpu;
+};
+
+/// What the threads of a block do at a barrier.
+struct BarrierForm {
+    enum class Kind : std::uint8_t {
+        All,     // all threads wait for each other, at barrier `id`; the others have no such number
+        Sync,    // operands: which barrier, and how many threads wait there for each other
+        Arrive,  // the same, without waiting
+        And,     // all wait, and learn whether a predicate holds in all threads
+        Or,      // ... in any
+        Count,   // ... in how many
+    };
+    std::uint8_t id = 0;
+    Kind kind = Kind::All;
+
+    /// That an instruction of the form is written at.
+    constexpr Type type() const {
+        return kind == Kind::Count ? Type::U32 : kind == Kind::And || kind == Kind::Or ? Type::Pred : Type::Void;
+    }
+    /// Whether all threads of the block wait for each other.
+    constexpr bool gathers_block() const { return kind != Kind::Sync && kind != Kind::Arrive; }
+};
+inline constexpr std::string_view barrier_kind_names[] = {"", "sync", "arrive", "and", "or", "count"};
+inline constexpr int most_barriers = 16;  // of a block
+
+/// The shape of an instruction of this op and attribute: the row's, or the form's.
+constexpr Shape shape_of(Op op, Word attribute) {
+    if (info(op).attribute != Attribute::Barrier) return info(op).shape;
+    switch (unpack<BarrierForm>(attribute).kind) {
+        case BarrierForm::Kind::Sync:
+        case BarrierForm::Kind::Arrive: return {Slot::None, {Slot::U32, Slot::U32}};
+        case BarrierForm::Kind::And:
+        case BarrierForm::Kind::Or:
+        case BarrierForm::Kind::Count: return {Slot::T, {Slot::Pred}};
+        default: return {Slot::None};
+    }
+}
+
+/// The attribute of an op as the IR spells it, if it is one that needs no function to be understood: a special
+/// register, a mode, a form, a number. Empty if there is no such one.
+std::string attribute_text(Op op, Word attribute);
+/// ... and back.
+std::optional<Word> attribute_named(Op op, std::string_view text);
+/// What the attribute is called and what there is, for messages.
+struct AttributeChoice {
+    std::string_view name;
+    std::string choices;
+};
+AttributeChoice attribute_choice(Op op);
+
+/// What PTX writes for a mode or a form in the row's {a}: ".lo", ".acq_rel.gpu", ".red.and.pred"; nothing for "plain".
+std::string attribute_suffix(Op op, Word attribute);
+
+}  // namespace ikat::ir
