@@ -108,7 +108,7 @@ private:
         const auto form = unpack<BarrierForm>(inst_.attribute);
         if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such barrier");
         require(form.id < most_barriers, "a block has barriers 0 to 15");
-        require(inst_.type == form.type(), "this barrier gives " + name(form.type()));
+        require(inst_.type == form.type(), "this barrier is of type " + name(form.type()));
     }
 
     void memory() {
