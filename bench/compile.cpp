@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "dsl/kernel.hpp"
 #include "dsl/simt.hpp"
 #include "stdlib/gemm.hpp"

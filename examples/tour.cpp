@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 
 using namespace ikat;
 

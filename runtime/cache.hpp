@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "dsl/capture.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"

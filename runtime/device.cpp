@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"

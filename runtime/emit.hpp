@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 
 namespace ikat::runtime {
 

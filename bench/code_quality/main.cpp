@@ -18,7 +18,7 @@
 
 #include "bench/code_quality/kernels.hpp"
 #include "bench/code_quality/sass.hpp"
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptxas.hpp"
 #include "runtime/device.hpp"
 

@@ -294,10 +294,10 @@ bool is_identifier(std::string_view name) {
 
 std::vector<Diagnostic> problems(const Function& fn, Level level) { return Verifier(fn, level).run(); }
 
-std::vector<Diagnostic> problems(const Module& module, Level level) {
+std::vector<Diagnostic> problems(std::span<const Function> functions, Level level) {
     std::vector<Diagnostic> out;
-    for (const Function& fn : module.functions) std::ranges::move(problems(fn, level), std::back_inserter(out));
-    if (out.empty()) out = call_problems(module, level);
+    for (const Function& fn : functions) std::ranges::move(problems(fn, level), std::back_inserter(out));
+    if (out.empty()) out = call_problems(functions, level);
     return out;
 }
 
@@ -306,7 +306,7 @@ void verify(const Function& fn, Level level) {
 }
 
 void verify(const Module& module, Level level) {
-    if (auto found = problems(module, level); !found.empty()) throw Error(std::move(found));
+    if (auto found = problems(module.functions, level); !found.empty()) throw Error(std::move(found));
 }
 
 namespace {
@@ -321,6 +321,6 @@ std::string as_report(const Whole& whole, Level level) {
 }  // namespace
 
 std::string report(const Function& fn, Level level) { return as_report(fn, level); }
-std::string report(const Module& module, Level level) { return as_report(module, level); }
+std::string report(std::span<const Function> functions, Level level) { return as_report(functions, level); }
 
 }  // namespace ikat::ir

@@ -2,6 +2,7 @@
 // Whether a function is well formed: SSA, types by the op table, modifiers that the rows allow, ties, guards, control
 // flow. Every pass may rely on it and must leave it so.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ bool is_identifier(std::string_view name);
 /// All findings, in the order of the text; empty if the function is well formed. Each names function, block and
 /// instruction and shows the line of IR.
 std::vector<Diagnostic> problems(const Function& fn, Level level = Level::Typed);
-std::vector<Diagnostic> problems(const Module& module, Level level = Level::Typed);  // calls, too
+/// Those of a module's functions, and of their calls.
+std::vector<Diagnostic> problems(std::span<const Function> functions, Level level = Level::Typed);
 
 /// Throws the findings as one Error. For IR that came as text; our own stages assert instead.
 void verify(const Function& fn, Level level = Level::Typed);
@@ -32,6 +34,6 @@ void verify(const Module& module, Level level = Level::Typed);
 
 /// The findings and the whole function, for an assertion; empty if there are none.
 std::string report(const Function& fn, Level level = Level::Typed);
-std::string report(const Module& module, Level level = Level::Typed);
+std::string report(std::span<const Function> functions, Level level = Level::Typed);
 
 }  // namespace ikat::ir

@@ -10,10 +10,10 @@ namespace {
 
 class CallCheck {
 public:
-    CallCheck(const Module& module, Level level) : module_(module), level_(level) {}
+    CallCheck(std::span<const Function> functions, Level level) : functions_(functions), level_(level) {}
 
     std::vector<Diagnostic> run() {
-        for (const Function& fn : module_.functions) {
+        for (const Function& fn : functions_) {
             if (&named(fn.name)[0] != &fn)
                 findings_.push_back({.message = "two functions are called @" + fn.name, .hint = {}});
             for (Block block : fn.blocks())
@@ -26,8 +26,8 @@ public:
 private:
     /// The functions of that name.
     std::span<const Function> named(std::string_view name) const {
-        const auto found = std::ranges::find(module_.functions, name, &Function::name);
-        return {found, std::size_t(found != module_.functions.end())};
+        const auto found = std::ranges::find(functions_, name, &Function::name);
+        return functions_.subspan(std::size_t(found - functions_.begin())).first(found != functions_.end());
     }
 
     void call(const Function& fn, Inst inst) {
@@ -40,6 +40,7 @@ private:
         if (found.empty()) return complain("there is no function @" + name);
         const Function& callee = found[0];
         if (callee.is_entry) return complain("@" + name + " is a kernel, which nothing calls");
+        if (&callee > &fn) return complain("@" + name + " stands behind what calls it");
         const auto operands = fn.operands(inst);
         if (operands.size() != callee.parameters.size())
             return complain("@" + name + " takes " + std::to_string(callee.parameters.size()) + " operands, not " +
@@ -63,13 +64,15 @@ private:
         });
     }
 
-    const Module& module_;
+    std::span<const Function> functions_;
     Level level_;
     std::vector<Diagnostic> findings_;
 };
 
 }  // namespace
 
-std::vector<Diagnostic> call_problems(const Module& module, Level level) { return CallCheck(module, level).run(); }
+std::vector<Diagnostic> call_problems(std::span<const Function> functions, Level level) {
+    return CallCheck(functions, level).run();
+}
 
 }  // namespace ikat::ir

@@ -5,8 +5,8 @@
 
 namespace ikat::ir {
 
-/// Functions with one name; calls of what is not there or is a kernel, with other operands or results than the function
-/// has; pure ones of functions that have effects. The functions themselves are well formed.
-std::vector<Diagnostic> call_problems(const Module& module, Level level);
+/// Functions with one name; calls of what is not there, stands further down or is a kernel, with other operands or
+/// results than the function has; pure ones of functions that have effects. The functions themselves are well formed.
+std::vector<Diagnostic> call_problems(std::span<const Function> functions, Level level);
 
 }  // namespace ikat::ir

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes. Each takes a well-formed function, leaves it well formed, and says whether it changed anything; a file
-// each, whose head shows what it does. pipeline.hpp runs them.
+// each, whose head shows what it does. codegen/pipeline/stages.hpp runs them.
 #pragma once
+#include <span>
+
 #include "codegen/ir/function.hpp"
 
 namespace ikat::passes {
@@ -15,5 +17,6 @@ bool forward_stores(ir::Function& fn);
 bool loop_invariants(ir::Function& fn);
 bool dead_code(ir::Function& fn);
 bool uniform_branches(ir::Function& fn);
+bool inline_calls(ir::Function& fn, std::span<const ir::Function> module);
 
 }  // namespace ikat::passes

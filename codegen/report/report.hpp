@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/compile.hpp"
 #include "codegen/nvptx/emit/pressure.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "codegen/ptxas.hpp"
 #include "codegen/report/occupancy.hpp"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <sstream>
 
-#include "codegen/compile.hpp"
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // print and check on the emulator: what comes out of vprintf, and that a check which fails stops the launch.
-#include "codegen/compile.hpp"
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "runtime/device.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"

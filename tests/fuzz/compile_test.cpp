@@ -2,7 +2,7 @@
 // Random IR as PTX on the emulator, two blocks of two warps: with the passes and colouring as without passes and with a
 // register for each value, whatever the threads do together; and, without that, as the interpreter of the IR says.
 // IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. What fails is shrunk, and the pass at fault named.
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "runtime/device.hpp"
 #include "tests/catch.hpp"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "codegen/compile.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/pipeline/stages.hpp"
 
 namespace ikat::test {
 
@@ -23,8 +23,8 @@ inline std::string guilty(ir::Function fn, const std::function<bool(const Compil
     if (!right(options)) return "the allocation";
     options.optimise = true;
     std::vector<std::string> names;
-    passes::run_pipeline(
-        fn, {.after = [&](const passes::Pass& pass, const ir::Function&, bool) { names.emplace_back(pass.name); }});
+    pipeline::run_passes(
+        fn, {.after = [&](const pipeline::Stage& pass, const ir::Function&) { names.emplace_back(pass.name); }});
     options.passes.clear();
     for (const std::string& name : names) {
         options.passes += (options.passes.empty() ? "" : ",") + name;

@@ -11,7 +11,7 @@
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/patterns.hpp"
 #include "tests/fuzz/random_ir.hpp"
@@ -82,7 +82,7 @@ std::string fault(const ir::Function& before, std::uint32_t seed, const std::str
     if (!expected) return "";
     std::string said, previous = "nothing";
     ir::Function fn = before;
-    passes::run_pipeline(fn, {.passes = passes, .after = [&](const passes::Pass& pass, const ir::Function& now, bool) {
+    pipeline::run_passes(fn, {.passes = passes, .after = [&](const pipeline::Stage& pass, const ir::Function& now) {
                                   const std::string findings = said.empty() ? report(now) : "";
                                   if (!findings.empty())
                                       said = std::string(pass.name) + " leaves what is not well formed:\n" + findings;
@@ -125,8 +125,8 @@ TEST_CASE("no pass changes a result, in any order") {
     std::mt19937 random(7);
     for (std::uint32_t seed = first_seed(), end = seed + seed_count(150); seed < end; ++seed) {
         std::string passes;
-        for (int i = 0; i < 6; ++i)
-            passes += (i ? "," : "") + std::string(passes::all_passes()[random() % passes::all_passes().size()].name);
+        const auto all = pipeline::all_passes();
+        for (int i = 0; i < 6; ++i) passes += (i ? "," : "") + std::string(all[random() % all.size()]->name);
         check_same_results(seed + 1'000'000, passes);
     }
 }
@@ -134,9 +134,9 @@ TEST_CASE("no pass changes a result, in any order") {
 TEST_CASE("a second run of the pipeline finds nothing that the first left to a third") {
     for (std::uint32_t seed = first_seed(), end = seed + seed_count(150) / 4; seed < end; ++seed) {
         ir::Function fn = random_function(seed);
-        for (int round = 0; round < 8; ++round) passes::run_pipeline(fn);
+        for (int round = 0; round < 8; ++round) pipeline::run_passes(fn);
         const std::string settled = print(fn);
-        passes::run_pipeline(fn);
+        pipeline::run_passes(fn);
         if (print(fn) != settled) FAIL("seed " << seed << " does not settle:\n" << settled << print(fn));
     }
 }

@@ -4,7 +4,7 @@
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {
@@ -13,11 +13,9 @@ namespace {
 std::string optimised(const golden::Case& test) {
     ir::Module module = ir::parse(test.input, test.file);
     ir::verify(module);
-    for (ir::Function& fn : module.functions) {
-        passes::run_pipeline(
-            fn, {.passes = test.args,
-                 .after = [](const passes::Pass&, const ir::Function& after, bool) { ir::verify(after); }});
-    }
+    pipeline::run_passes(module.functions, {.passes = test.args, .after = [](const auto&, const ir::Function& after) {
+                                                ir::verify(after);
+                                            }});
     return print(module);
 }
 

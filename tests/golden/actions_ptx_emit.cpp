@@ -2,8 +2,8 @@
 // What golden files of emission may run: `emit sm_80 …` compiles a function of IR to PTX, without passes. Further
 // words: `colouring` for the default allocation (else one register per value, so that an unrelated change does not
 // recolour the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
-#include "codegen/compile.hpp"
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tools/testing/golden.hpp"
 

@@ -3,7 +3,7 @@
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/nvptx/select/select.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "tools/testing/golden.hpp"
 
 namespace ikat {
@@ -12,7 +12,7 @@ namespace {
 std::string selected(const golden::Case& test) {
     ir::Function fn = ir::parse_function(test.input, test.file);
     ir::verify(fn);
-    nvptx::select(fn, nvptx::target(test.args));
+    pipeline::select(fn, nvptx::target(test.args));
     const std::string text = print(fn);
     const std::string findings = ir::report(fn, ir::Level::Selected);
     return findings.empty() ? text : findings;

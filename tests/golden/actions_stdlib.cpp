@@ -3,7 +3,7 @@
 // so that an unrelated change does not recolour the file. A further word `colouring` gives the default allocation.
 #include <sstream>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/testing/golden.hpp"
 

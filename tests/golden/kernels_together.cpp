@@ -55,11 +55,8 @@ const DeviceFunction<std::uint32_t, u32> pong = device_fn("pong", [](u32 n) -> u
 const DeviceFunction<std::uint32_t, u32> ping = device_fn("ping", [](u32 n) -> u32 { return pong(n + 1); });
 const auto recursive = kernel("recursive", params("x"), [](InOut<std::uint32_t> x) { x[0] = ping(1); });
 
-u32 recurring(const u32& n) {
-    u32 product = 1;
-    if_(n > 1, [&] { product = n * recurring(n - 1); });
-    return product;
-}
+// On one line: where the stack ends depends on how large frames are.
+u32 recurring(const u32& n) { u32 product = 1; if_(n > 1, [&] { product = n * recurring(n - 1); }); return product; }
 const auto endless_function = kernel("endless_function", params("x"), [](InOut<std::uint32_t> x) { x[0] = recurring(x[0]); });
 
 const DeviceFunction<std::uint32_t, u32> factorial = device_fn("factorial", params("n"), [](u32 n) -> u32 {

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "dsl/kernel.hpp"
 #include "tests/sweep/functions.hpp"
 #include "tests/sweep/measured.hpp"

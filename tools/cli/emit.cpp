@@ -8,11 +8,11 @@
 #include <cstdio>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/compile.hpp"
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
@@ -82,7 +82,7 @@ void optimise(const std::string& input, const std::string& passes, const std::st
     try {
         ir::verify(module);
     } catch (const Error&) { ir::verify(ir::parse(text, input, ir::Lines::Own)); }
-    passes::run_pipeline(module, {.passes = passes, .verify_each = true});
+    pipeline::run_passes(module.functions, {.passes = passes, .verify_each = true});
     write_text(output, print(module));
 }
 
@@ -93,7 +93,8 @@ void reprint(const std::vector<std::string>& inputs, const std::string& output, 
 
 std::string list_of_passes() {
     std::string out = "Passes:\n";
-    for (const passes::Pass& pass : passes::all_passes()) out += fmt::format("  {:<10} {}\n", pass.name, pass.does);
+    for (const pipeline::Stage* pass : pipeline::all_passes())
+        out += fmt::format("  {:<10} {}\n", pass->name, pass->does);
     return out;
 }
 
@@ -155,7 +156,7 @@ void add_emit(CLI::App& app) {
     auto options = std::make_shared<EmitOptions>();
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
-    command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers or ptx")->capture_default_str();
+    command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers, ptx, or a pass or step between")->capture_default_str();
     command->add_option("--passes", options->passes,
                         "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
     command->add_flag("--line-info", options->line_info, "Name the lines of the source in the PTX, for profilers");

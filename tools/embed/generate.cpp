@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptxas.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/testing/ptx.hpp"
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 
 namespace ikat::golden {
 

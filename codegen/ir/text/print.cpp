@@ -287,9 +287,9 @@ std::string print(const Function& fn, const Terminator& terminator) {
 }
 std::string print(const Function& fn, Value value) { return Printer(fn, for_messages).name(value); }
 
-std::string print(const Module& module, const PrintOptions& options) {
+std::string print(std::span<const Function> functions, const PrintOptions& options) {
     std::string out;
-    for (const Function& fn : module.functions) {
+    for (const Function& fn : functions) {
         if (!out.empty()) out += '\n';
         out += print(fn, options);
     }

@@ -13,6 +13,7 @@
 // whatever has happened in its arenas.
 #pragma once
 #include <functional>
+#include <span>
 #include <string>
 
 #include "codegen/ir/function.hpp"
@@ -26,7 +27,10 @@ struct PrintOptions {
 };
 
 std::string print(const Function& fn, const PrintOptions& options = {});
-std::string print(const Module& module, const PrintOptions& options = {});
+std::string print(std::span<const Function> functions, const PrintOptions& options = {});
+inline std::string print(const Module& module, const PrintOptions& options = {}) {
+    return print(std::span(module.functions), options);
+}
 
 /// One line of the function, without indentation: for messages.
 std::string print(const Function& fn, Inst inst);

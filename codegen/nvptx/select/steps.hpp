@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of selection, one file each, in the order in which select() takes them. Those of legalise/legalise.hpp come
-// before and between them.
+// Selection: IR becomes IR whose every instruction is one of PTX's (print and pointer parameters: a few).
+//
+// The result is the same data structure, printed and verified alike (ir::Level::Selected), with these differences:
+//
+//     - Registers have widths, not types: a conversion that changes no bit is gone, 8- and 16-bit integers are i32 or
+//       u32, extended as their type says (see allocation.hpp).
+//     - A Const or a Symbol is not an instruction but what stands in the instructions that use it; where a register is
+//       needed, a Bitcast (mov) makes one.
+//     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mad.wide.
+//     - A check is a branch to a block that prints and traps; the text of a print is vprintf's format.
+//     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
+//       leaves a block with one successor or enters one with one predecessor.
+//
+// These are its steps, one file each, in the order in which the pipeline takes them. Those of legalise/legalise.hpp
+// come before and between them.
 #pragma once
-#include "codegen/nvptx/select/select.hpp"
+#include <cstdint>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/ptx/table/target.hpp"
 
 namespace ikat::nvptx {
+
+inline constexpr unsigned most_elements = 4;  // of a vector in memory
+
+/// atomics.cpp. Atomics that the target does not have become loops.
+void expand_atomics(ir::Function& fn, const Target& target);
 
 /// print.cpp. Prints become vprintf's: format and promoted values.
 void expand_prints(ir::Function& fn);
@@ -31,7 +53,7 @@ void fuse(ir::Function& fn);
 /// immediates.cpp. Constants get a register where PTX wants one.
 void materialise_constants(ir::Function& fn);
 
-/// select.cpp. Drops pure instructions that nobody uses.
+/// sweep.cpp. Drops pure instructions that nobody uses.
 void sweep(ir::Function& fn);
 
 /// How often each value is used.

@@ -3,7 +3,7 @@
 // file holds many entries: starting the assembler costs more than an entry.
 #include <iterator>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/differential/ops/op_kernel.hpp"
 #include "tests/ptxas.hpp"

@@ -4,7 +4,7 @@
 // are immediates of the instruction and with them are folded.
 #include <algorithm>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/check/check.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "codegen/compile.hpp"
 #include "codegen/ir/text/parse.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -26,6 +26,21 @@ std::vector<T> run(const Kernel<InOut<T>, P...>& kernel, std::uint32_t blocks, s
                    const std::vector<T>& initial, A&&... arguments) {
     auto buffer = simt_device().upload(initial, "x");
     simt_device().launch(kernel, runtime::Grid{{blocks}, {threads}}, buffer, arguments...);
+    return buffer.download();
+}
+
+/// What a kernel leaves in its first parameter, a buffer, if it is compiled in a certain way; `further` are the bytes
+/// of the parameters behind it.
+template <class T, class... P>
+std::vector<T> run_compiled(const Kernel<InOut<T>, P...>& kernel, const CompileOptions& options, std::uint32_t threads,
+                            const std::vector<T>& initial, std::span<const std::uint32_t> further = {}) {
+    const Compiled compiled = compile(kernel.ast(), options);
+    const auto buffer = simt_device().upload(initial, "x");
+    const std::uint64_t address = buffer.address();
+    std::vector<std::byte> parameters;
+    for (const auto part : {std::as_bytes(std::span(&address, 1)), std::as_bytes(further)})
+        parameters.insert(parameters.end(), part.begin(), part.end());
+    simt_device().launch(simt_device().load(compiled.ptx, "compiled"), compiled.name, {{1}, {threads}}, parameters);
     return buffer.download();
 }
 

@@ -87,6 +87,17 @@ TEST_CASE("functions that are called") {
         CHECK(got[i] == (i % 3 == 0 ? model(x[i], i % 7) + (x[i] + 1) * (x[i] + 1) : model(4, 3)));
 }
 
+TEST_CASE("functions that are inlined do what they do when they are called") {
+    const CompileOptions inlined{.passes = "inline,cfg,fold,simplify,cse,licm,dce,cfg", .verify_each = true};
+    std::vector<float> x(64);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i) / 4;
+    CHECK(run_compiled(calls, inlined, 64, x) == run(calls, 1, 64, x));
+    CHECK(compile(calls.ast(), inlined).ptx.find("call (") == std::string::npos);
+    CHECK(compile(calls.ast(), inlined).ptx.find(".func") == std::string::npos);
+    const std::uint32_t numbers[] = {100, 1000};
+    CHECK(run_compiled(same_names, inlined, 32, u32s(32, 5), numbers) == u32s(32, 1116));
+}
+
 TEST_CASE("ptxas takes text and functions") {
     check_assembled(texts, 75);
     check_assembled(calls, 75);

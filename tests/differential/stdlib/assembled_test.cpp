@@ -3,7 +3,7 @@
 // and without a spill; its registry row tells what a user has to know.
 #include <iterator>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "stdlib/registry.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/dsl/nodes.hpp"
 #include "tests/unit/runtime/emulator.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An instruction with an effect stays, whether or not anything uses its result: every such row of the table, at every
 // type and in every mode, through each pass, through the pipeline and into the PTX.
-#include "codegen/compile.hpp"
 #include "codegen/ir/builder.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "tests/catch.hpp"
 
 namespace {
@@ -113,10 +113,10 @@ TEST_CASE("an effect that nothing uses stays through the passes") {
         INFO(print(before));
         REQUIRE(report(before) == "");
         std::vector<std::string> passes{""};
-        for (const passes::Pass& pass : passes::all_passes()) passes.emplace_back(pass.name);
+        for (const pipeline::Stage* pass : pipeline::all_passes()) passes.emplace_back(pass->name);
         for (const std::string& pass : passes) {
             Function fn = before;
-            passes::run_pipeline(fn, {.passes = pass});
+            pipeline::run_passes(fn, {.passes = pass});
             INFO("after " << (pass.empty() ? "the pipeline" : pass));
             CHECK(how_many(fn, inst.op) == 1);
         }

@@ -3,7 +3,7 @@
 #include "codegen/nvptx/emit/allocation.hpp"
 
 #include "codegen/ir/text/parse.hpp"
-#include "codegen/nvptx/select/select.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "tests/catch.hpp"
 
@@ -25,7 +25,7 @@ ir::Function selected() {
 }
 )",
                                          "twice.ir");
-    nvptx::select(fn, nvptx::target("sm_80"));
+    pipeline::select(fn, nvptx::target("sm_80"));
     return fn;
 }
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "codegen/ast/ast.hpp"
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/unit/runtime/emulator.hpp"

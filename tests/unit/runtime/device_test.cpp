@@ -10,7 +10,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "dsl/kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"

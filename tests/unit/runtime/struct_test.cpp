@@ -3,7 +3,7 @@
 // passes. Structs of device variables.
 #include <ikat/ikat.hpp>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/unit/runtime/emulator.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "runtime/cache.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/unit/runtime/emulator.hpp"

@@ -44,7 +44,7 @@ struct Compiled {
     bool dynamic_shared = false;
 
     struct Stage {
-        std::string name;  // "ast", "ssa", "opt", "select", "registers", "ptx"
+        std::string name;  // "ast", "ssa", those of stages.hpp up to "opt" and "select", "registers", "ptx"
         std::string text;  // with keep_stages
         std::chrono::nanoseconds time{};
     };

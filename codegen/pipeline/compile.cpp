@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/nvptx/emit/emit.hpp"
-#include "codegen/nvptx/select/select.hpp"
-#include "codegen/passes/pipeline.hpp"
+#include "codegen/pipeline/stages.hpp"
 
 namespace ikat {
 namespace {
@@ -29,18 +29,22 @@ public:
     Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
         : kernel_(kernel), options_(options), out_(out) {}
 
-    void done(const char* name, auto&& text) {
-        out_.push_back({name, {}, Clock::now() - start_});
+    void done(std::string_view name, bool changed, auto&& text) {
+        const auto time = Clock::now() - start_;
+        const auto times = std::ranges::count(names_, name);
+        names_.push_back(name);
+        out_.push_back({std::string(name) + (times ? '.' + std::to_string(times + 1) : ""), {}, time});
         if (options_.keep_stages) out_.back().text = text();
-        if (passes::dump_wanted(name, kernel_)) std::fprintf(stderr, "// after %s\n%s\n", name, text().c_str());
+        if (pipeline::dump_wanted(name, kernel_, changed))
+            std::fprintf(stderr, "// after %s\n%s\n", std::string(name).c_str(), text().c_str());
         start_ = Clock::now();
     }
-    void done(const char* name, const ir::Module& module, ir::Level level) {
-        done(name, [&] { return ir::print(module); });
-        if (options_.verify_each) check(name, ir::report(module, level));
+    void done(std::string_view name, std::span<const ir::Function> functions, ir::Level level, bool changed = true) {
+        done(name, changed, [&] { return ir::print(functions); });
+        if (options_.verify_each) check(name, ir::report(functions, level));
     }
     /// Our fault, if there are findings; the time they took to make is no stage's.
-    void check(const char* name, const std::string& findings) {
+    void check(std::string_view name, const std::string& findings) {
         IKAT_ASSERT(findings.empty(), "after stage " + std::string(name) + ":\n" + findings);
         start_ = Clock::now();
     }
@@ -49,6 +53,7 @@ private:
     const std::string kernel_;
     const CompileOptions& options_;
     std::vector<Compiled::Stage>& out_;
+    std::vector<std::string_view> names_;
     Clock::time_point start_ = Clock::now();
 };
 
@@ -87,29 +92,41 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
     return out;
 }
 
+/// Without the functions that nobody calls any more.
+void keep_called(ir::Module& module) {
+    std::set<std::string, std::less<>> called{module.functions.back().name};
+    for (auto fn = module.functions.rbegin(); fn != module.functions.rend(); ++fn)
+        if (called.contains(fn->name))
+            for (ir::Block block : fn->blocks())
+                for (ir::Inst inst : (*fn)[block].instructions)
+                    if (info((*fn)[inst].op).attribute == ir::Attribute::Callee)
+                        called.insert(fn->texts[(*fn)[inst].attribute]);
+    std::erase_if(module.functions, [&](const ir::Function& fn) { return !called.contains(fn.name); });
+}
+
 /// The compiler from the IR on. The kernel is the module's last function.
 void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
     const nvptx::Target& target = nvptx::target(options.target);
-    const ir::Function& kernel = module.functions.back();
-    describe(kernel, out);
-    passes::run_pipeline(module, {.level = options.optimise ? passes::OptLevel::Default : passes::OptLevel::None,
-                                  .passes = options.passes,
-                                  .verify_each = options.verify_each});
-    stages.done("opt", module, ir::Level::Typed);
-    for (ir::Function& fn : module.functions) nvptx::select(fn, target);
-    stages.done("select", module, ir::Level::Selected);
+    describe(module.functions.back(), out);
+    const auto after = [&](const pipeline::Stage& stage, std::span<const ir::Function> functions, bool changed) {
+        stages.done(stage.name, functions, stage.leaves, changed);
+    };
+    const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
+    pipeline::run(pipeline::optimisation(level, options.passes), module.functions, target, after);
+    keep_called(module);
+    pipeline::run(pipeline::selection(), module.functions, target, after);
     std::vector<nvptx::Registers> registers;
     for (const ir::Function& fn : module.functions)
         registers.push_back(nvptx::allocate(fn, {.method = options.allocation}));
     out.registers = register_use(registers.back().allocation);
-    if (options.pressure) out.pressure = nvptx::pressure_of(kernel, registers.back());
-    stages.done("registers", [&] { return each(module, registers, nvptx::print); });
+    if (options.pressure) out.pressure = nvptx::pressure_of(module.functions.back(), registers.back());
+    stages.done("registers", true, [&] { return each(module, registers, nvptx::print); });
     if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::report));
     const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = nvptx::print(emitted.module, lines);
     out.source_lines = by_line(emitted.places, lines.back());
-    stages.done("ptx", [&] { return out.ptx; });
+    stages.done("ptx", true, [&] { return out.ptx; });
 }
 
 }  // namespace
@@ -119,9 +136,9 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
     Stages stages(kernel.name, options, out.stages);
     if (!kernel.checked)
         if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
-    stages.done("ast", [&] { return ast::print(kernel); });
+    stages.done("ast", true, [&] { return ast::print(kernel); });
     ir::Module module = lower::lower_module(kernel);
-    stages.done("ssa", module, ir::Level::Typed);
+    stages.done("ssa", module.functions, ir::Level::Typed);
     finish(std::move(module), options, stages, out);
     return out;
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/pipeline/stages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <type_traits>
+
+#include "codegen/legalise/legalise.hpp"
+#include "codegen/nvptx/select/steps.hpp"
+#include "codegen/passes/passes.hpp"
+
+namespace ikat::pipeline {
+namespace {
+
+using Kind = Stage::Kind;
+
+/// A function of the stage's file, which takes what it needs.
+template <auto f>
+bool run_stage(ir::Function& fn, const Context& context) {
+    const auto call = [&] {
+        if constexpr (std::is_invocable_v<decltype(f), ir::Function&>)
+            return f(fn);
+        else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
+            return f(fn, context.target);
+        else
+            return f(fn, context.module);
+    };
+    if constexpr (std::is_void_v<decltype(call())>)
+        return call(), true;
+    else
+        return call();
+}
+void split_vectors(ir::Function& fn) { legalise::split_vectors(fn, nvptx::most_elements); }
+
+template <auto f>
+constexpr Stage pass(std::string_view name, std::string_view does) {
+    return {name, Kind::Pass, run_stage<f>, does};
+}
+template <auto f>
+constexpr Stage step(std::string_view name, ir::Level leaves) {
+    return {name, Kind::Step, run_stage<f>, {}, leaves};
+}
+constexpr Stage mark(std::string_view name, ir::Level leaves) { return {name, Kind::Mark, nullptr, {}, leaves}; }
+
+constexpr auto typed = ir::Level::Typed, selected = ir::Level::Selected;
+
+constexpr Stage table[] = {
+    pass<passes::clean_up_control_flow>("cfg", "removes branches that decide nothing, unreachable and empty blocks"),
+    pass<passes::fold_constants>("fold", "computes constants, also through loops and branches"),
+    pass<passes::simplify>("simplify", "rewrites instructions by algebra"),
+    pass<passes::use_ranges>("ranges", "decides what the sizes of integers decide"),
+    pass<passes::common_subexpressions>("cse", "computes equal expressions once"),
+    pass<passes::forward_stores>("forward", "takes values where memory would only give them back"),
+    pass<passes::loop_invariants>("licm", "computes before a loop what it computes the same each time"),
+    pass<passes::dead_code>("dce", "removes what nothing uses"),
+    pass<passes::uniform_branches>("uniform", "marks branches that all threads take together"),
+    pass<passes::inline_calls>("inline", "puts functions where they are called; runs only where it is asked for"),
+    mark("opt", typed),
+    step<nvptx::expand_atomics>("atomics", typed),
+    step<legalise::lay_out>("blocks", typed),
+    step<nvptx::expand_prints>("print", typed),
+    step<split_vectors>("vectors", selected),
+    step<nvptx::legalise>("legal", selected),
+    step<nvptx::sweep>("sweep", selected),
+    step<nvptx::chain_carries>("carries", selected),
+    step<nvptx::widen_accesses>("narrow", selected),
+    step<nvptx::fold_addresses>("address", selected),
+    step<nvptx::fuse_clamps>("clamps", selected),
+    step<nvptx::fuse>("fuse", selected),
+    step<nvptx::materialise_constants>("immediates", selected),
+    mark("select", selected),
+};
+
+constexpr std::string_view default_order[] = {
+    "cfg",     "fold",    "simplify", "ranges", "cse",   "forward", "licm",       "dce",   "cfg",
+    "uniform", "opt",     "atomics",  "blocks", "print", "vectors", "legal",      "sweep", "carries",
+    "narrow",  "address", "sweep",    "clamps", "fuse",  "sweep",   "immediates", "select"};
+
+// Why they stand in this order. The build checks it; nothing else reads it.
+struct Order {
+    std::string_view first, then, because;
+};
+constexpr Order order[] = {
+    {"fold", "simplify", "simplify need not look for constants that come through blocks"},
+    {"simplify", "cse", "cse compares what simplify has brought into one form"},
+    {"fold", "cfg", "fold leaves branches on constants for cfg to decide"},
+    {"simplify", "dce", "simplify leaves the operands of what it replaced"},
+    {"simplify", "ranges", "ranges looks for constants on the right"},
+    {"ranges", "cse", "constants moved out of indices leave equal addresses"},
+    {"cse", "forward", "forward compares addresses by their values"},
+    {"forward", "dce", "forward leaves addresses that only its loads used"},
+    {"licm", "cfg", "licm may leave a block empty"},
+    {"cfg", "uniform", "what cfg leaves is what the mark is about"},
+    {"cse", "dce", "cse leaves what only its duplicates used"},
+    {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
+    {"atomics", "blocks", "loops of compare and swap bring blocks"},
+    {"print", "legal", "a print's values are converted as others are"},
+    {"vectors", "legal", "taking a vector apart makes instructions at any type"},
+    {"legal", "sweep", "legal leaves the operands of what it replaced"},
+    {"legal", "narrow", "narrow looks for the conversions that legal makes"},
+    {"carries", "fuse", "a chain that comes apart leaves sums"},
+    {"address", "fuse", "what is part of an address is no sum to be fused"},
+    {"clamps", "fuse", "a clamp is told by its comparisons"},
+    {"fuse", "immediates", "a constant may stand in what is fused, and not in its parts"},
+};
+
+/// The last place of a stage in the default order; -1 if it is not there.
+constexpr int last_place(std::string_view name) {
+    int place = -1;
+    for (int i = 0; i < int(std::size(default_order)); ++i)
+        if (default_order[i] == name) place = i;
+    return place;
+}
+constexpr const Stage* find(std::string_view name) {
+    for (const Stage& stage : table)
+        if (stage.name == name) return &stage;
+    return nullptr;
+}
+static_assert(std::ranges::all_of(default_order, [](std::string_view name) { return find(name) != nullptr; }));
+static_assert(std::ranges::all_of(order, [](const Order& o) { return last_place(o.first) >= 0; }));
+static_assert(std::ranges::all_of(order, [](const Order& o) { return last_place(o.first) < last_place(o.then); }));
+
+constexpr auto in_order = [] {
+    std::array<const Stage*, std::size(default_order)> out{};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = find(default_order[i]);
+    return out;
+}();
+constexpr std::size_t behind_passes = std::size_t(last_place("opt"));
+
+const Stage& pass_named(std::string_view name) {
+    const Stage* found = find(name);
+    if (found && found->kind == Kind::Pass) return *found;
+    std::string known;
+    for (const Stage* pass : all_passes()) (known += known.empty() ? "" : ", ") += pass->name;
+    throw Error("there is no pass '" + std::string(name) + "'", "passes are " + known);
+}
+
+}  // namespace
+
+std::span<const Stage> stages() { return table; }
+
+std::vector<const Stage*> all_passes() {
+    std::vector<const Stage*> out;
+    for (const Stage& stage : table)
+        if (stage.kind == Kind::Pass) out.push_back(&stage);
+    return out;
+}
+
+std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes) {
+    std::vector<const Stage*> out;
+    if (passes.empty() && level == OptLevel::Default) out.assign(in_order.begin(), in_order.begin() + behind_passes);
+    for (std::string_view rest = passes; !passes.empty();) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        out.push_back(&pass_named(rest.substr(0, comma)));
+        if (comma == rest.size()) break;
+        rest.remove_prefix(comma + 1);
+    }
+    out.push_back(in_order[behind_passes]);
+    return out;
+}
+
+std::span<const Stage* const> selection() { return std::span(in_order).subspan(behind_passes + 1); }
+
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
+         const After& after) {
+    for (const Stage* stage : list) {
+        bool changed = false;
+        for (ir::Function& fn : functions)
+            if (stage->run) changed |= stage->run(fn, {functions, target});
+        after(*stage, functions, changed);
+    }
+}
+
+bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed) {
+    const char* wish = std::getenv("IKAT_DUMP");
+    if (!wish) return false;
+    const std::string_view text = wish;
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const std::string_view name = text.substr(0, colon);
+    return (name == stage || (name == "all" && changed)) && (colon == text.size() || text.substr(colon + 1) == kernel);
+}
+
+void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
+    std::vector<const Stage*> list = optimisation(OptLevel::Default, options.passes);
+    list.pop_back();  // the mark
+    for (const Stage* stage : list)
+        for (ir::Function& fn : functions) {
+            stage->run(fn, {functions, nvptx::target("sm_80")});  // no pass asks which target
+            if (options.verify_each) {
+                const std::string findings = report(fn);
+                IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);
+            }
+            if (options.after) options.after(*stage, fn);
+        }
+}
+
+void select(ir::Function& fn, const nvptx::Target& target) {
+    run(selection(), {&fn, 1}, target, [](const Stage&, std::span<const ir::Function>, bool) {});
+}
+
+}  // namespace ikat::pipeline

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler's stages from the IR to selected IR, in one table: passes, legalisation, selection. Each stage of it is
+// dumped, timed, verified and kept alike.
+//
+// IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
+// IKAT_DUMP=all after every stage that changed something.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/function.hpp"
+#include "codegen/ir/verify.hpp"
+#include "codegen/ptx/table/target.hpp"
+
+namespace ikat::pipeline {
+
+/// What a stage may ask besides the function.
+struct Context {
+    std::span<const ir::Function> module;  // the function's; those that are called come before those that call them
+    const nvptx::Target& target;
+};
+
+/// A row of the table.
+struct Stage {
+    enum class Kind : std::uint8_t {
+        Pass,  // from IR to IR, for any target: a user may choose it by name
+        Step,  // of what a target asks for, in its order
+        Mark,  // names what the stages before it hand over
+    };
+    std::string_view name;  // in options, dumps and texts
+    Kind kind = Kind::Pass;
+    bool (*run)(ir::Function&, const Context&) = nullptr;  // whether it changed something
+    std::string_view does{};                               // for the user, a line
+    ir::Level leaves = ir::Level::Typed;
+};
+std::span<const Stage> stages();
+/// Those that users choose from.
+std::vector<const Stage*> all_passes();
+
+enum class OptLevel : std::uint8_t { None, Default };
+
+/// The stages from lowering to "opt": of the level, or if `passes` says so ("simplify,cse") these in this order. Throws
+/// Error for an unknown name, naming the known ones.
+std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes);
+/// The stages from there to "select".
+std::span<const Stage* const> selection();
+
+/// Runs stages, each on all functions before the next. After each, `after` is told which of the functions have changed.
+using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
+void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
+         const After& after);
+
+/// Whether IKAT_DUMP asks for the kernel as it is after a stage; a stage of the table, or another one.
+bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed = false);
+
+// ---- for tests and tools
+
+struct PassOptions {
+    std::string passes{};  // "simplify,cse": these in this order; empty: all, in theirs
+    bool verify_each = false;
+    /// Called after each pass and function.
+    std::function<void(const Stage&, const ir::Function&)> after{};
+};
+void run_passes(std::span<ir::Function> functions, const PassOptions& options = {});
+inline void run_passes(ir::Function& fn, const PassOptions& options = {}) { run_passes({&fn, 1}, options); }
+void select(ir::Function& fn, const nvptx::Target& target);
+
+}  // namespace ikat::pipeline
