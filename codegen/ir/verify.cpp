@@ -169,6 +169,7 @@ private:
         for (const std::string& finding : row_problems(fn_, fn_[inst])) here(finding);
         arguments(fn_[inst]);
         results(fn_[inst]);
+        if (fn_[inst].op == Op::CarryChain) carry_chain(fn_[inst]);
         guard(fn_[inst]);
         tie(fn_[inst]);
     }
@@ -211,6 +212,16 @@ private:
         for (std::uint32_t i = 0; i < results.size(); ++i)
             expect("result", results[i], i && extra ? Type::Pred : result_type(inst, i));
     }
+    void carry_chain(const Instruction& inst) {
+        if (level_ == Level::Typed) return here("selection alone makes chains; write add_carry or sub_borrow");
+        const auto operands = fn_.operands(inst_), results = fn_.results(inst_);
+        const std::size_t steps = operands.size() / 2;
+        if (steps == 0 || results.size() < steps || results.size() > steps + 1)
+            return here("a chain has two operands and a result for each step");
+        for (Value operand : operands) expect("operand", operand, inst.type);
+        for (std::size_t i = 0; i < results.size(); ++i)
+            expect("result", results[i], i < steps ? inst.type : Type::U32);
+    }
     void guard(const Instruction& inst) {
         if (inst.guard == no_value) {
             if (inst.guard_negated) here("a negated guard that is not there");
@@ -218,6 +229,7 @@ private:
         }
         expect("guard", inst.guard, Type::Pred);
         if (is_collective(inst.op)) here("a convergent operation cannot be guarded");
+        if (info(inst.op).shape.variadic) here("it cannot be guarded: branch around it");
         if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
             here("a guard needs an operand tied to each result, for when it is false");
     }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "codegen/ir/cfg.hpp"
 #include "codegen/ir/text/print.hpp"
+#include "codegen/support/dominator_tree.hpp"
 
 namespace ikat::ir {
 namespace {
@@ -50,18 +52,41 @@ private:
                 complain("operand " + print(fn, operands[i]) + " must be " + std::string(info(parameter.type).name));
         const auto results = fn.results(inst);
         if (results.size() > 1 || (!results.empty() && callee.gives == Type::Void))
-            return complain("@" + name + " gives " + (callee.gives == Type::Void ? "nothing" : "one value"));
+            return complain(
+                "@" + name + " gives " +
+                (callee.gives == Type::Void ? "nothing" : "one value, not " + std::to_string(results.size())));
         if (!results.empty() && !agree(callee.gives, fn.type(results[0]), level_))
-            complain("what @" + name + " gives is " + std::string(info(callee.gives).name));
-        if (fn[inst].op == Op::PureCall && has_effects(callee)) complain("@" + name + " has effects");
+            complain(print(fn, results[0]) + " is " + std::string(info(fn.type(results[0])).name) + ", and @" + name +
+                     " gives " + std::string(info(callee.gives).name));
+        if (fn[inst].op == Op::PureCall && !is_pure(callee))
+            complain("@" + name + " does more than compute from its operands: use call");
+        if (!is_callable(callee))
+            complain("@" + name + " prints, checks, or has memory that is not local, as kernels do");
     }
 
-    static bool has_effects(const Function& fn) {
-        return std::ranges::any_of(fn.blocks(), [&](Block block) {
-            return std::ranges::any_of(fn[block].instructions, [&](Inst inst) {
-                return !effects(fn[inst]).none() || fn[inst].op == Op::Special;
-            });
+    static bool all_instructions(const Function& fn, auto&& test) {
+        return std::ranges::all_of(fn.blocks(), [&](Block block) {
+            return std::ranges::all_of(fn[block].instructions, [&](Inst inst) { return test(fn[inst]); });
         });
+    }
+
+    /// What all threads get alike from the same operands. A block that nothing reaches may trap.
+    static bool is_pure(const Function& fn) {
+        const DominatorTree reached(control_flow(fn));
+        const bool traps = std::ranges::any_of(fn.blocks(), [&](Block block) {
+            return fn[block].terminator.kind == Terminator::Kind::Trap && reached.reachable(index(block));
+        });
+        return !traps && all_instructions(fn, [](const Instruction& inst) {
+            return effects(inst).none() && inst.op != Op::Special;
+        });
+    }
+
+    /// What is declared once in a file is the kernel's.
+    static bool is_callable(const Function& fn) {
+        const auto is_local = [](const Symbol& symbol) { return symbol.space == Space::Local; };
+        return std::ranges::all_of(fn.symbols, is_local) && all_instructions(fn, [](const Instruction& inst) {
+                   return inst.op != Op::Print && inst.op != Op::Check;
+               });
     }
 
     std::span<const Function> functions_;

@@ -6,7 +6,8 @@
 namespace ikat::ir {
 
 /// Functions with one name; calls of what is not there, stands further down or is a kernel, with other operands or
-/// results than the function has; pure ones of functions that have effects. The functions themselves are well formed.
+/// results than the function has; of functions with what only kernels have; pure ones of functions that are not. The
+/// functions themselves are well formed.
 std::vector<Diagnostic> call_problems(std::span<const Function> functions, Level level);
 
 }  // namespace ikat::ir

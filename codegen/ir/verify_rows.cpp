@@ -68,8 +68,7 @@ private:
             case Attribute::Special: return special();
             case Attribute::Symbol: return symbol();
             case Attribute::Barrier: return barrier();
-            case Attribute::Fence:
-                return require(!attribute_text(inst_.op, value).empty(), "it says no order and scope");
+            case Attribute::Fence: return require(!attribute_text(inst_.op, value).empty(), "there is no such fence");
             case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");

@@ -62,7 +62,7 @@ private:
         const auto& list = fn_[block].instructions;
         for (std::size_t place = 0; place < list.size(); ++place) {
             const Inst inst = list[place];
-            if (!is_call(fn_, inst) || fn_[inst].guard != no_value) continue;
+            if (!is_call(fn_, inst)) continue;
             const auto callee = std::ranges::find(module_, fn_.texts[fn_[inst].attribute], &Function::name);
             if (callee == module_.end() || !calls_nothing(*callee)) continue;
             return inline_call(block, place, *callee);

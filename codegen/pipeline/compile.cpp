@@ -107,7 +107,6 @@ void keep_called(ir::Module& module) {
 /// The compiler from the IR on. The kernel is the module's last function.
 void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
     const nvptx::Target& target = nvptx::target(options.target);
-    describe(module.functions.back(), out);
     const auto after = [&](const pipeline::Stage& stage, std::span<const ir::Function> functions, bool changed) {
         stages.done(stage.name, functions, stage.leaves, changed);
     };
@@ -115,6 +114,8 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     pipeline::run(pipeline::optimisation(level, options.passes), module.functions, target, after);
     keep_called(module);
     pipeline::run(pipeline::selection(), module.functions, target, after);
+    keep_called(module);
+    describe(module.functions.back(), out);
     std::vector<nvptx::Registers> registers;
     for (const ir::Function& fn : module.functions)
         registers.push_back(nvptx::allocate(fn, {.method = options.allocation}));
@@ -146,11 +147,10 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
 Compiled compile(ir::Module module, const CompileOptions& options) {
     Compiled out;
     ir::verify(module);
-    const auto is_kernel = [](const ir::Function& fn) { return fn.is_entry; };
-    if (std::ranges::count_if(module.functions, is_kernel) != 1 || !module.functions.back().is_entry)
-        throw Error("a module to be compiled has one kernel, behind its functions",
-                    "it has " + std::to_string(std::ranges::count_if(module.functions, is_kernel)) + " of " +
-                        std::to_string(module.functions.size()) + " functions");
+    const auto kernels = std::ranges::count_if(module.functions, &ir::Function::is_entry);
+    if (kernels != 1) throw Error("a module has one kernel, not " + std::to_string(kernels), "compile each by itself");
+    if (!module.functions.back().is_entry)
+        throw Error("@" + module.functions.back().name + " stands behind the kernel", "functions come before it");
     Stages stages(module.functions.back().name, options, out.stages);
     finish(std::move(module), options, stages, out);
     return out;

@@ -3,7 +3,7 @@
 // dumped, timed, verified and kept alike.
 //
 // IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
-// IKAT_DUMP=all after every stage that changed something.
+// IKAT_DUMP=all after each pass that changed something and each step of selection.
 #pragma once
 #include <functional>
 #include <span>
@@ -48,7 +48,7 @@ std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes);
 /// The stages from there to "select".
 std::span<const Stage* const> selection();
 
-/// Runs stages, each on all functions before the next. After each, `after` is told which of the functions have changed.
+/// Runs stages, each on all functions before the next. After each, `after` is told whether it changed one of them.
 using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
 void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
          const After& after);

@@ -156,7 +156,8 @@ void add_emit(CLI::App& app) {
     auto options = std::make_shared<EmitOptions>();
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
-    command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers, ptx, or a pass or step between")->capture_default_str();
+    command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers, ptx, or a pass or step between")
+        ->capture_default_str();
     command->add_option("--passes", options->passes,
                         "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
     command->add_flag("--line-info", options->line_info, "Name the lines of the source in the PTX, for profilers");

@@ -33,8 +33,7 @@ constexpr bool is_weak(const MemoryInfo& memory) {
     return memory.order == Order::Weak && !memory.is_volatile && memory.cache != CacheOperator::Cv;
 }
 
-/// Whether the threads that speak to each other in it must come to it together. Text and functions are left to those
-/// who write them.
+/// Whether the threads that take part must reach it together. Text and calls are their author's business.
 constexpr bool is_collective(Op op) { return has(op, Convergent) && op != Op::Opaque && op != Op::Call; }
 
 constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {

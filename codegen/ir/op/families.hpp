@@ -33,7 +33,8 @@ constexpr Form unpack(Word word) {
     return std::bit_cast<Form>(bytes);
 }
 
-/// What a fence orders: what comes before it and what comes behind it, or all such fences of all threads, too.
+/// What a fence orders: what comes before it and what comes behind it. Those that are sequentially consistent also
+/// stand in one order that all threads see.
 enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
 inline constexpr std::string_view fence_order_names[] = {"acq_rel", "sc"};
 struct FenceForm {

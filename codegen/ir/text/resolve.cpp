@@ -199,7 +199,7 @@ private:
         if (attributed) inst.attribute = attribute(inst, line.arguments[0].what);
         if (attributed && line.arguments[0].offset) {
             if (info(inst.op).attribute != Attribute::Parameter)
-                fail(line.arguments[0].offset, "only of a parameter there is a part");
+                fail(line.arguments[0].offset, "only a parameter of raw bytes takes an offset");
             inst.attribute =
                 parameter_at(std::uint32_t(inst.attribute), number<std::uint32_t>(line.arguments[0].offset));
         }

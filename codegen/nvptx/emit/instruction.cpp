@@ -147,8 +147,8 @@ Variable parameter_variable(Module& module, std::string_view type, std::string_v
     return out;
 }
 
-/// Through .param variables in a scope of their own, whose names no user's begin like. A byte that comes back is
-/// extended as its type says.
+/// Through .param variables in a scope of their own, so that they hide nothing. A byte that comes back is extended as
+/// its type says.
 void InstructionEmitter::emit_call(Inst inst) {
     const ir::Function& callee =
         *std::ranges::find(module_.functions, fn_.texts[fn_[inst].attribute], &ir::Function::name);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers longer than a register. PTX carries in a condition code, which no register holds: the steps of a number that
-// stand in one block become one piece, which nothing comes between, not even the register allocator.
+// stand in one block become one chain, which nothing comes between, not even the register allocator.
 //
 //     %4, %5 = add_carry.u32 %0, %2, false
 //     %6, %7 = add_carry.u32 %1, %3, %5         ==>  %4, %6 = carry_chain add.u32 %0, %2, %1, %3
 //
-// A step belongs to the piece if nothing else needs the carry before it, and if all that the piece reads is there
-// before anything needs what it gives. Between pieces a carry is a predicate: selp makes a number of it where it comes
-// in, setp a predicate of what goes out. A sum by itself needs no piece: it carries where it is below what was added.
+// A step belongs to the chain if nothing else needs the carry before it, and if all that the chain reads is there
+// before anything needs what it gives. Between chains a carry is a predicate: selp makes a number of it where it comes
+// in, setp a predicate of what goes out. A sum by itself needs no chain: it carries where it is below what was added.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ bool is_step(Op op) { return op == Op::AddCarry || op == Op::SubBorrow; }
 
 using Chain = std::vector<Inst>;
 
-/// Which steps of a block are one piece, and where it stands. Instructions have even places, pieces odd ones between.
+/// Which steps of a block are one chain, and where it stands. Instructions have even places, chains odd ones between.
 class Plan {
 public:
     explicit Plan(const ir::Function& fn) : fn_(fn), places_(fn.inst_count()), uses_(count_uses(fn)) {}
@@ -41,7 +41,7 @@ public:
         for (Inst inst : list) places_[index(inst)] = 0;
     }
 
-    /// The pieces that stand before an instruction, in their order.
+    /// The chains that stand before an instruction, in their order.
     auto before(Inst inst) const {
         const auto [first, last] = chains_.equal_range(inst);
         return std::ranges::subrange(first, last);
@@ -141,7 +141,7 @@ private:
         if (chain.size() == 1 && !comes_in)
             select_sum(first, goes_out);
         else
-            select_piece(chain, comes_in ? carry : ir::no_value, goes_out);
+            select_chain(chain, comes_in ? carry : ir::no_value, goes_out);
     }
 
     void select_sum(Inst step, bool goes_out) {
@@ -151,7 +151,7 @@ private:
         if (goes_out) stand_for(step, 1, make(Op::Lt, type_, {adds_ ? sum : a, adds_ ? a : b}, Type::Pred));
     }
 
-    void select_piece(const Chain& chain, Value carry, bool goes_out) {
+    void select_chain(const Chain& chain, Value carry, bool goes_out) {
         std::vector<Value> operands;
         std::vector<Type> types;
         for (Inst step : chain) {
@@ -161,8 +161,8 @@ private:
         if (carry != ir::no_value)
             operands.push_back(make(Op::Select, type_, {constant(type_, 1), constant(type_, 0), carry}, type_));
         if (goes_out) types.push_back(Type::U32);
-        const Instruction piece{.op = Op::CarryChain, .type = type_, .attribute = adds_ ? 0u : 1u, .where = where_};
-        const Inst made = fn_.append(walk_.block(), piece, operands, types);
+        const Instruction together{.op = Op::CarryChain, .type = type_, .attribute = adds_ ? 0u : 1u, .where = where_};
+        const Inst made = fn_.append(walk_.block(), together, operands, types);
         for (std::size_t i = 0; i < chain.size(); ++i) stand_for(chain[i], 0, std::as_const(fn_).results(made)[i]);
         if (!goes_out) return;
         const Value out = std::as_const(fn_).results(made)[chain.size()];

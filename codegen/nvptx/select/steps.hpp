@@ -41,7 +41,7 @@ void widen_accesses(ir::Function& fn);
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);
 
-/// carries.cpp. Steps of numbers longer than a register, together in pieces.
+/// carries.cpp. Steps of numbers longer than a register, together in chains.
 void chain_carries(ir::Function& fn);
 
 /// clamps.cpp. Bounds of f32 that let a NaN through, where the target has an instruction for them.

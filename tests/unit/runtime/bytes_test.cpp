@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "codegen/compile.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "tests/catch.hpp"
 #include "tests/message.hpp"
 #include "tests/ptxas.hpp"
