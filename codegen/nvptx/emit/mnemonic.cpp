@@ -61,9 +61,7 @@ void append_key(std::string& out, std::string_view key, const ir::Instruction& i
         case 'r': out += rounding(inst); break;
         case 'z': out += inst.fp.ftz ? ".ftz" : ""; break;
         case 's': out += inst.fp.sat ? ".sat" : ""; break;
-        case 'a':
-            out += ir::attribute_suffix(inst.op, inst.attribute);
-            break;
+        case 'a': out += ir::attribute_suffix(inst.op, inst.attribute); break;
         case 'e': out += contains(ir::PackedFloat8, inst.type) ? ".satfinite" : ""; break;
         case 'm': append_memory(out, inst.memory), append_vector(out, inst.memory); break;
         case 'o': append_memory(out, inst.memory); break;
