@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "codegen/ir/text/print.hpp"
@@ -27,7 +28,10 @@ constexpr bool checked_build = true;
 class Stages {
 public:
     Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
-        : kernel_(kernel), options_(options), out_(out) {}
+        : kernel_(kernel), options_(options), out_(out) {
+        constexpr std::size_t about_as_many = 32;
+        out_.reserve(about_as_many), names_.reserve(about_as_many);
+    }
 
     void done(std::string_view name, bool changed, auto&& text) {
         const auto time = Clock::now() - start_;
@@ -35,7 +39,7 @@ public:
         names_.push_back(name);
         out_.push_back({std::string(name) + (times ? '.' + std::to_string(times + 1) : ""), {}, time});
         if (options_.keep_stages) out_.back().text = text();
-        if (pipeline::dump_wanted(name, kernel_, changed))
+        if (dumps_ && pipeline::dump_wanted(name, kernel_, changed))
             std::fprintf(stderr, "// after %s\n%s\n", std::string(name).c_str(), text().c_str());
         start_ = Clock::now();
     }
@@ -54,6 +58,7 @@ private:
     const CompileOptions& options_;
     std::vector<Compiled::Stage>& out_;
     std::vector<std::string_view> names_;
+    const bool dumps_ = std::getenv("IKAT_DUMP") != nullptr;
     Clock::time_point start_ = Clock::now();
 };
 
@@ -94,6 +99,7 @@ std::vector<Location> by_line(const std::vector<Location>& places, const std::ve
 
 /// Without the functions that nobody calls any more.
 void keep_called(ir::Module& module) {
+    if (module.functions.size() == 1) return;
     std::set<std::string, std::less<>> called{module.functions.back().name};
     for (auto fn = module.functions.rbegin(); fn != module.functions.rend(); ++fn)
         if (called.contains(fn->name))
