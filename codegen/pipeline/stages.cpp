@@ -138,8 +138,6 @@ const Stage& pass_named(std::string_view name) {
 
 }  // namespace
 
-std::span<const Stage> stages() { return table; }
-
 std::vector<const Stage*> all_passes() {
     std::vector<const Stage*> out;
     for (const Stage& stage : table)

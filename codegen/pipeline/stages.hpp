@@ -36,8 +36,7 @@ struct Stage {
     std::string_view does{};                               // for the user, a line
     ir::Level leaves = ir::Level::Typed;
 };
-std::span<const Stage> stages();
-/// Those that users choose from.
+/// The rows that users choose from.
 std::vector<const Stage*> all_passes();
 
 enum class OptLevel : std::uint8_t { None, Default };

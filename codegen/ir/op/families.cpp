@@ -4,25 +4,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/support/names.hpp"
+
 namespace ikat::ir {
 namespace {
 
-/// The place of name in names, or nothing.
-std::optional<std::size_t> find(const auto& names, std::string_view name) {
-    const auto found = std::ranges::find(names, name);
-    if (name.empty() || found == std::end(names)) return {};
-    return std::size_t(found - std::begin(names));
-}
-
 std::string name_in(const auto& names, std::size_t place) {
     return place < std::size(names) ? std::string(names[place]) : std::string();
-}
-
-std::string listed(const auto& names) {
-    std::string out;
-    for (std::string_view name : names)
-        if (!name.empty()) (out += out.empty() ? "" : ", ") += name;
-    return out;
 }
 
 std::optional<Word> number(std::string_view text, Word highest) {
@@ -40,8 +28,8 @@ std::string text(FenceForm form) {
 }
 std::optional<Word> fence_named(std::string_view text) {
     const std::size_t dot = std::min(text.find('.'), text.size());
-    const auto order = find(fence_order_names, text.substr(0, dot));
-    const auto scope = find(scope_names, text.substr(std::min(dot + 1, text.size())));
+    const auto order = find_name(fence_order_names, text.substr(0, dot));
+    const auto scope = find_name(scope_names, text.substr(std::min(dot + 1, text.size())));
     if (!order || !scope) return {};
     return pack(FenceForm{FenceOrder(*order), Scope(*scope)});
 }
@@ -52,7 +40,7 @@ std::string text(BarrierForm form) {
     return form.id == 0 ? name_in(barrier_kind_names, std::size_t(form.kind)) : std::string();
 }
 std::optional<Word> barrier_named(std::string_view text) {
-    if (const auto kind = find(barrier_kind_names, text)) return pack(BarrierForm{0, BarrierForm::Kind(*kind)});
+    if (const auto kind = find_name(barrier_kind_names, text)) return pack(BarrierForm{0, BarrierForm::Kind(*kind)});
     const auto id = number(text, 255);
     return id ? std::optional(pack(BarrierForm{.id = std::uint8_t(*id)})) : std::nullopt;
 }
@@ -73,8 +61,8 @@ std::string attribute_text(Op op, Word attribute) {
 
 std::optional<Word> attribute_named(Op op, std::string_view text) {
     switch (info(op).attribute) {
-        case Attribute::Special: return find(special_register_names, text);
-        case Attribute::Shuffle: return find(shuffle_mode_names, text);
+        case Attribute::Special: return find_name(special_register_names, text);
+        case Attribute::Shuffle: return find_name(shuffle_mode_names, text);
         case Attribute::Mode: return mode_named(op, text);
         case Attribute::Table: return number(text, ~std::uint32_t{0});
         case Attribute::Fence: return fence_named(text);
@@ -85,8 +73,8 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
 
 AttributeChoice attribute_choice(Op op) {
     switch (info(op).attribute) {
-        case Attribute::Special: return {"special register", listed(special_register_names)};
-        case Attribute::Shuffle: return {"shuffle mode", listed(shuffle_mode_names)};
+        case Attribute::Special: return {"special register", list_names(special_register_names)};
+        case Attribute::Shuffle: return {"shuffle mode", list_names(shuffle_mode_names)};
         case Attribute::Mode: {
             std::string modes(info(op).modes);
             std::ranges::replace(modes, '|', ' ');
@@ -94,8 +82,9 @@ AttributeChoice attribute_choice(Op op) {
         }
         case Attribute::Table: return {"table", "it is a number, such as 202"};
         case Attribute::Fence:
-            return {"fence", "an order, " + listed(fence_order_names) + ", and a scope, " + listed(scope_names)};
-        case Attribute::Barrier: return {"barrier", "a number from 0 to 15, or " + listed(barrier_kind_names)};
+            return {"fence",
+                    "an order, " + list_names(fence_order_names) + ", and a scope, " + list_names(scope_names)};
+        case Attribute::Barrier: return {"barrier", "a number from 0 to 15, or " + list_names(barrier_kind_names)};
         default: return {};
     }
 }

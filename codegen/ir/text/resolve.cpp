@@ -11,6 +11,7 @@
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/text/syntax.hpp"
 #include "codegen/ir/verify_rows.hpp"
+#include "codegen/support/names.hpp"
 
 namespace ikat::ir::syntax {
 
@@ -29,21 +30,6 @@ void Source::fail(const char* at, std::string message, std::string hint) const {
 }
 
 namespace {
-
-/// The place of name in names, or nothing.
-std::optional<std::size_t> find(const auto& names, std::string_view name) {
-    const auto found = std::ranges::find(names, name);
-    if (found == std::end(names)) return {};
-    return std::size_t(found - std::begin(names));
-}
-
-/// "a, b, c", without what has no name.
-std::string listed(const auto& names) {
-    std::string out;
-    for (std::string_view name : names)
-        if (!name.empty()) (out += out.empty() ? "" : ", ") += name;
-    return out;
-}
 
 /// "add.f32.rz" word by word.
 class Words {
@@ -96,7 +82,7 @@ private:
         if (const auto found = type_named(token.text())) return *found;
         std::vector<std::string_view> names;
         for (const TypeInfo& row : type_table) names.push_back(row.name);
-        fail(token, "there is no type " + std::string(token.text()), "types are " + listed(names));
+        fail(token, "there is no type " + std::string(token.text()), "types are " + list_names(names));
     }
 
     // The head.
@@ -154,7 +140,7 @@ private:
             symbol.values.push_back(*bits);
         }
     }
-    static Space space(Token token) { return Space(find(space_names, token.text()).value_or(0)); }  // "none" is 0
+    static Space space(Token token) { return Space(find_name(space_names, token.text()).value_or(0)); }  // "none" is 0
 
     // The first walk: blocks, then their values and instructions.
     void declare(const Block& tree, std::size_t place) {
@@ -233,7 +219,7 @@ private:
         const std::string_view text = word.text();
         if (const auto type = type_named(text))
             (inst.type == Type::Void ? inst.type : inst.from) = *type;
-        else if (const auto rounding = find(rounding_names, text))
+        else if (const auto rounding = find_name(rounding_names, text))
             inst.fp.rounding = Rounding(*rounding);
         else if (text == "ftz")
             inst.fp.ftz = true;
@@ -251,25 +237,25 @@ private:
     static std::string modifiers() {
         std::string hint = "modifiers are types, ";
         for (const int count : vector_counts) hint += ".v" + std::to_string(count) + ", ";
-        return hint + listed(rounding_names) + ", ftz, sat, approx, contract";
+        return hint + list_names(rounding_names) + ", ftz, sat, approx, contract";
     }
     void memory(Token token, MemoryInfo& memory) const {
         Words words(token);
         memory.space = space(words.next());
         for (Token word = words.next(); word; word = words.next()) {
             const std::string_view text = word.text();
-            if (const auto cache = find(cache_operator_names, text))
+            if (const auto cache = find_name(cache_operator_names, text))
                 memory.cache = CacheOperator(*cache);
-            else if (const auto order = find(order_names, text))
+            else if (const auto order = find_name(order_names, text))
                 memory.order = Order(*order);
-            else if (const auto scope = find(scope_names, text))
+            else if (const auto scope = find_name(scope_names, text))
                 memory.scope = Scope(*scope);
             else if (text == "volatile")
                 memory.is_volatile = true;
             else
                 fail(word, "memory has no ." + std::string(text),
-                     "cache operators are " + listed(cache_operator_names) + "; orders " + listed(order_names) +
-                         "; scopes " + listed(scope_names) + "; volatile");
+                     "cache operators are " + list_names(cache_operator_names) + "; orders " + list_names(order_names) +
+                         "; scopes " + list_names(scope_names) + "; volatile");
         }
     }
 
@@ -361,7 +347,7 @@ private:
         constexpr std::string_view names[] = {"", "jump", "branch", "multiway", "return", "trap"};
         Words words(tree.mnemonic);
         Terminator out;
-        out.kind = Terminator::Kind(*find(names, words.next().text()));
+        out.kind = Terminator::Kind(*find_name(names, words.next().text()));
         out.uniform = bool(words.next());
         if (tree.condition) out.condition = value(tree.condition);
         if (tree.given) out.given = value(tree.given);
