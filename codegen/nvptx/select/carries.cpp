@@ -23,6 +23,10 @@ using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
 bool is_step(Op op) { return op == Op::AddCarry || op == Op::SubBorrow; }
 
+bool has_steps(const ir::Function& fn, Block block) {
+    return std::ranges::any_of(fn[block].instructions, [&](Inst inst) { return is_step(fn[inst].op); });
+}
+
 using Chain = std::vector<Inst>;
 
 /// Which steps of a block are one chain, and where it stands. Instructions have even places, chains odd ones between.
@@ -32,7 +36,7 @@ public:
 
     void add(Block block) {
         const auto& list = fn_[block].instructions;
-        if (std::ranges::none_of(list, [&](Inst inst) { return is_step(fn_[inst].op); })) return;
+        if (!has_steps(fn_, block)) return;
         list_ = &list;
         find_users();
         for (std::uint32_t i = 0; i < list.size(); ++i) places_[index(list[i])] = 2 * (i + 1);
@@ -207,6 +211,8 @@ private:
 
 }  // namespace
 
-void chain_carries(ir::Function& fn) { Selection(fn).run(); }
+void chain_carries(ir::Function& fn) {
+    if (std::ranges::any_of(fn.blocks(), [&](Block block) { return has_steps(fn, block); })) Selection(fn).run();
+}
 
 }  // namespace ikat::nvptx
