@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
-#include "dsl/kernel.hpp"
-#include "dsl/simt.hpp"
-#include "stdlib/gemm.hpp"
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/threads/simt.hpp"
+#include "stdlib/gemm/gemm.hpp"
 
 namespace {
 

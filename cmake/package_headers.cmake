@@ -2,8 +2,8 @@
 # cmake -DROOT=DIR -DTO=DIR -P package_headers.cmake: the headers that users include, and all that those reach, in one
 # folder TO/ikat, so that an installed ikat takes one name of the global include path.
 #
-#     include/ikat/dsl.hpp    #include "dsl/kernel.hpp"    ->  TO/ikat/dsl.hpp          #include <ikat/detail/dsl/kernel.hpp>
-#     dsl/kernel.hpp                                       ->  TO/ikat/detail/dsl/kernel.hpp
+#     include/ikat/dsl.hpp    #include "dsl/kernel/kernel.hpp"    ->  TO/ikat/dsl.hpp          #include <ikat/detail/dsl/kernel/kernel.hpp>
+#     dsl/kernel/kernel.hpp                                       ->  TO/ikat/detail/dsl/kernel/kernel.hpp
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${TO})
 file(GLOB open RELATIVE ${ROOT} ${ROOT}/include/ikat/*.hpp)

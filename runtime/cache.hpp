@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "codegen/pipeline/compile.hpp"
-#include "dsl/capture.hpp"
+#include "dsl/record/capture.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/stream.hpp"
 

@@ -14,7 +14,7 @@
 
 namespace ikat {
 
-// Of dsl/kernel.hpp. Whoever has a kernel to launch has included it.
+// Of dsl/kernel/kernel.hpp. Whoever has a kernel to launch has included it.
 template <class... P>
 class Kernel;
 template <class P>

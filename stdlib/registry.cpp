@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/families.hpp"
-#include "stdlib/gemm.hpp"
-#include "stdlib/saxpy.hpp"
+#include "stdlib/gemm/gemm.hpp"
 
 namespace ikat::stdlib {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "stdlib/math.hpp"
+#include "stdlib/math/math.hpp"
 
 #include <ikat/dsl.hpp>
 

@@ -38,7 +38,12 @@ constexpr Layer layers[] = {
     {"pipeline", "codegen/pipeline/", {"ast", "lower", "passes", "nvptx"}},
     {"ptxas", "codegen/ptxas.", {"support"}},
     {"report", "codegen/report/", {"pipeline", "ptxas"}},
-    {"dsl", "dsl/", {"ast", "ptx"}},
+    {"record", "dsl/record/", {"ast", "ptx"}},
+    {"values", "dsl/values/", {"record"}},
+    {"lanes", "dsl/lanes/", {"values"}},
+    {"memory", "dsl/memory/", {"lanes"}},
+    {"threads", "dsl/threads/", {"memory"}},
+    {"dsl", "dsl/", {"threads"}},
     {"runtime", "runtime/", {"dsl", "pipeline", "ptx", "report"}},
     {"stdlib", "stdlib/", {"runtime"}},
     {"include", "include/", {"stdlib", "tools"}},
@@ -132,8 +137,9 @@ void check_beginning(std::string_view path, std::string_view text, std::vector<s
 }
 
 void check_library(std::string_view path, const Include& include, std::vector<std::string>& broken) {
-    if (include.path.starts_with("boost/hana") && path != "dsl/structs.hpp" && path != "dsl/kernel.hpp")
-        broken.push_back(place(path, include.line) + "Hana belongs in dsl/structs.hpp and dsl/kernel.hpp alone");
+    if (include.path.starts_with("boost/hana") && path != "dsl/memory/structs.hpp" && path != "dsl/kernel/kernel.hpp")
+        broken.push_back(place(path, include.line) +
+                         "Hana belongs in dsl/memory/structs.hpp and dsl/kernel/kernel.hpp alone");
 }
 
 /// What an operation does besides computing is asked of ir::effects() alone, so that no two answers differ.

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "stdlib/math.hpp"
+#include "stdlib/math/math.hpp"
 
 namespace ikat::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "dsl/math.hpp"
+#include "dsl/values/math.hpp"
 #include "tests/sweep/error.hpp"
 
 namespace ikat::test {

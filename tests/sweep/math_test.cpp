@@ -42,10 +42,10 @@ void check_measured(const auto& function, auto&& error_at) {
     if (!function.unit) CHECK(four_places(error_at(before)) == four_places(before.error));
 }
 
-/// The comments of stdlib/math.hpp above each IKAT_BOTH(name) and IKAT_SINGLE(name).
+/// The comments of stdlib/math/math.hpp above each IKAT_BOTH(name) and IKAT_SINGLE(name).
 std::map<std::string, std::string> comments_by_function() {
     std::map<std::string, std::string> out;
-    std::ifstream header(IKAT_SOURCE_DIR "/stdlib/math.hpp");
+    std::ifstream header(IKAT_SOURCE_DIR "/stdlib/math/math.hpp");
     std::string comment;
     const std::regex declaration(R"(IKAT_(?:BOTH|SINGLE)\((\w+)\))");
     for (std::string line, before; std::getline(header, line); before = line) {
@@ -96,7 +96,7 @@ TEST_CASE("docs/math.md shows the table of errors") {
     CHECK(result.passed);
 }
 
-TEST_CASE("stdlib/math.hpp promises the bounds of the table") {
+TEST_CASE("stdlib/math/math.hpp promises the bounds of the table") {
     const auto comments = comments_by_function();
     const auto promises = [&](const std::string& name, const std::string& pattern, double bound) {
         INFO(name << " " << bound);

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "codegen/pipeline/compile.hpp"
-#include "dsl/kernel.hpp"
+#include "dsl/kernel/kernel.hpp"
 #include "tests/sweep/functions.hpp"
 #include "tests/sweep/measured.hpp"
 

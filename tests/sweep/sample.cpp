@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "dsl/kernel.hpp"
-#include "dsl/simt.hpp"
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/threads/simt.hpp"
 #include "tests/sweep/outcome.hpp"
 
 namespace ikat::test {

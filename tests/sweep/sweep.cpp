@@ -5,8 +5,8 @@
 #include <bit>
 #include <vector>
 
-#include "dsl/kernel.hpp"
-#include "dsl/simt.hpp"
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/threads/simt.hpp"
 #include "tests/sweep/outcome.hpp"
 
 namespace ikat::test {

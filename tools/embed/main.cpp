@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "codegen/support/write_file.hpp"
-#include "dsl/export.hpp"
+#include "dsl/kernel/export.hpp"
 #include "tools/embed/generate.hpp"
 
 namespace ikat::embed {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy_matrix between matrices of any pitch: what lies between the rows of the target stays.
-#include "stdlib/copy.hpp"
+#include "stdlib/layout/copy.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/device.hpp"

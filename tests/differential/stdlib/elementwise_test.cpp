@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element-wise kernels of the registry against the host expressions of their table, in double.
-#include "stdlib/elementwise.hpp"
+#include "stdlib/elementwise/elementwise.hpp"
 
 #include <bit>
 #include <cmath>
@@ -51,7 +51,7 @@ struct Row {
 #define IKAT_UNARY_2(id, p1, p2, text, device, host) {#id, 1, 2, IKAT_HOST(host)},
 #define IKAT_BINARY(id, a1, b1, text, device, host) {#id, 2, 0, IKAT_HOST(host)},
 const Row rows[] = {
-#include "stdlib/elementwise.def"
+#include "stdlib/elementwise/elementwise.def"
 };
 
 template <class T>

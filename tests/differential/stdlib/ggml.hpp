@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codegen/support/half.hpp"
-#include "stdlib/quantised.hpp"
+#include "stdlib/quantised/quantised.hpp"
 
 namespace ikat::test {
 

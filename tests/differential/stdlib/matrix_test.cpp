@@ -6,11 +6,11 @@
 #include <cstring>
 #include <string>
 
-#include "stdlib/conv2d.hpp"
-#include "stdlib/dot.hpp"
-#include "stdlib/gemv.hpp"
-#include "stdlib/layout.hpp"
-#include "stdlib/reference.hpp"
+#include "stdlib/conv/conv2d.hpp"
+#include "stdlib/gemm/gemv.hpp"
+#include "stdlib/layout/layout.hpp"
+#include "stdlib/reduce/dot.hpp"
+#include "stdlib/reference/reference.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/case.hpp"

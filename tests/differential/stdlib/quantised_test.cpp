@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised weights against the host's decoder: dequantised bit for bit, multiplied within the bound of the sum.
-#include "stdlib/quantised.hpp"
+#include "stdlib/quantised/quantised.hpp"
 
 #include <bit>
 #include <cmath>
 #include <string>
 
-#include "stdlib/reference.hpp"
+#include "stdlib/reference/reference.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/case.hpp"

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "stdlib/norm.hpp"
-#include "stdlib/reference.hpp"
+#include "stdlib/norm/norm.hpp"
+#include "stdlib/reference/reference.hpp"
 #include "stdlib/registry.hpp"
-#include "stdlib/softmax.hpp"
+#include "stdlib/softmax/softmax.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/case.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pieces of an array that a group of threads brings to shared memory, wherever they begin and end.
-#include "stdlib/stage.hpp"
+#include "stdlib/tile/stage.hpp"
 
 #include <cstring>
 #include <vector>
 
-#include "dsl/kernel.hpp"
+#include "dsl/kernel/kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "stdlib/gemm.hpp"
-#include "stdlib/reduce.hpp"
-#include "stdlib/reduction.hpp"
-#include "stdlib/reference.hpp"
-#include "stdlib/saxpy.hpp"
-#include "stdlib/vectors.hpp"
+#include "stdlib/elementwise/saxpy.hpp"
+#include "stdlib/gemm/gemm.hpp"
+#include "stdlib/reduce/reduce.hpp"
+#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reference/reference.hpp"
+#include "stdlib/tile/vectors.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
 #include "tests/differential/stdlib/case.hpp"

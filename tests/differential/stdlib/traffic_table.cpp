@@ -14,7 +14,7 @@ std::vector<TrafficRow> make_rows() {
 #define IKAT_UNARY_1(id, ...) {#id, {matrix, matrix, number(0.5), N}, "2 E s"},
 #define IKAT_UNARY_2(id, ...) {#id, {matrix, matrix, number(0.5), number(1), N}, "2 E s"},
 #define IKAT_BINARY(id, ...) {#id, {matrix, matrix, matrix, N}, "3 E s"},
-#include "stdlib/elementwise.def"
+#include "stdlib/elementwise/elementwise.def"
         {"residual_add", {matrix, matrix, N}, "3 E s"},
         {"saxpy", {number(2), matrix, matrix, N}, "3 E s"},
         {"bias_activation_none", {matrix, row, matrix, R, C}, "2 E s"},

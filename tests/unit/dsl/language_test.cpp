@@ -51,8 +51,8 @@ TEST_CASE("docs/language.md lists the enumerators that calls take") {
                                      {"codegen/ir/op/memory.hpp", "Scope"},
                                      {"codegen/ir/op/families.hpp", "FenceOrder"},
                                      {"codegen/support/half.hpp", "Rounding"},
-                                     {"dsl/bits.hpp", "Permute"},
-                                     {"dsl/bits.hpp", "Funnel"}}) {
+                                     {"dsl/values/bits.hpp", "Permute"},
+                                     {"dsl/values/bits.hpp", "Funnel"}}) {
         const std::string start = "enum class " + std::string(name) + " : std::uint8_t { ";
         const Lines code = lines_of(file);
         const auto line = std::ranges::find_if(code, [&](const std::string& l) { return l.starts_with(start); });

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "codegen/pipeline/compile.hpp"
-#include "dsl/kernel.hpp"
+#include "dsl/kernel/kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/runtime/cuda_fixture.hpp"
 #include "tests/unit/runtime/emulator.hpp"

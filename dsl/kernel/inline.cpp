@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// ptx(): the user's text is read by the PTX grammar here, so that what is wrong with it is said here. In the AST it is
+// an operation whose results come first:
+//
+//     ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
+//
+// A variable that is read and written is two operands, and a mov in front of the text.
+#include "codegen/ptx/check/inline.hpp"
+#include "dsl/record/recorder.hpp"
+
+namespace ikat::trace {
+namespace {
+
+using ast::Kind;
+using ast::NodeInfo;
+
+constexpr std::size_t most_results = 16;
+
+/// The node of a text, pending, and its results as nodes.
+std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string_view text,
+                                   std::span<const Value> arguments, std::span<const ir::Type> types) {
+    NodeInfo node{.kind = Kind::Operation,
+                  .op = pure ? ir::Op::OpaqueValue : ir::Op::Opaque,
+                  .attribute = recorder.add_text(text),
+                  .where = recorder.here()};
+    node.arguments = recorder.commit_operands({arguments.data(), std::uint32_t(arguments.size())});
+    if (types.empty()) return recorder.statement(std::move(node)), std::vector<ast::Node>{};
+    return recorder.append(std::move(node), types);
+}
+
+/// A mov for each operand that is read and written: {result}, {operand}.
+std::string copied_first(std::span<const TextOperand> operands, const std::vector<std::size_t>& results,
+                         const std::vector<std::size_t>& sources) {
+    std::string out;
+    for (std::size_t k = 0; k < operands.size(); ++k)
+        if (operands[k].reads && operands[k].writes)
+            out += "mov." + std::string(ir::info(operands[k].type).bits) + " {" + std::to_string(results[k]) + "}, {" +
+                   std::to_string(sources[k]) + "};\n";
+    return out;
+}
+
+}  // namespace
+
+void ptx(const char* text, const TextOperand* first, std::uint32_t count, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const std::span operands(first, count);
+    std::vector<std::string_view> registers;
+    std::vector<ir::Type> written;
+    for (const TextOperand& operand : operands) {
+        registers.push_back(ir::info(operand.type).bits);
+        if (operand.writes) written.push_back(operand.type);
+    }
+    if (written.size() > most_results)
+        return recorder.complain("ptx() gives at most 16 values", "split the text", recorder.here());
+    const ikat::nvptx::InlineText read = ikat::nvptx::read_inline(text, registers);
+    for (const Diagnostic& finding : read.findings) {
+        const Location& place = finding.where;
+        recorder.diagnostics.push_back({.where = recorder.here(),
+                                        .message = "in the text of ptx(), line " + std::to_string(place.line) +
+                                                   ", column " + std::to_string(place.column) + ": " + finding.message,
+                                        .hint = finding.hint,
+                                        .excerpt = finding.excerpt});
+    }
+    if (!read.findings.empty()) return;
+
+    std::vector<std::size_t> results(count), sources(count);
+    std::vector<std::string> numbers(count);
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < count; ++k)
+        if (operands[k].writes) results[k] = next++;
+    std::vector<Value> arguments;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (operands[k].reads) sources[k] = next++, arguments.push_back(operands[k].value);
+        numbers[k] = "{" + std::to_string(operands[k].writes ? results[k] : sources[k]) + "}";
+    }
+    const auto nodes = append_text(recorder, read.pure,
+                                   copied_first(operands, results, sources) + ikat::nvptx::with_operands(text, numbers),
+                                   arguments, written);
+    for (std::size_t k = 0, result = 0; k < count; ++k) {
+        if (!operands[k].writes) continue;
+        Value written = recorder.leaf(nodes[result++]);
+        if (operands[k].variable_type != operands[k].type)
+            written = convert(operands[k].variable_type, operands[k].type, written, {});
+        assign(operands[k].variable, written, where);
+    }
+}
+
+}  // namespace ikat::trace

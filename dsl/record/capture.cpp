@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a user's lambda to an ast::Kernel: parameters, the run of the body, contracts, and what is left out at the end.
+#include "dsl/record/capture.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <string_view>
+#include <thread>
+
+#include "codegen/ir/verify.hpp"
+#include "dsl/record/recorder.hpp"
+
+namespace ikat::trace {
+
+using ast::Kind;
+using ast::Node;
+using ast::Region;
+
+// ---- the end: nodes that nothing uses are dropped
+
+namespace {
+
+class Finish {
+public:
+    explicit Finish(ast::Kernel& from) : from_(from), used_(from.nodes.size()) {}
+
+    ast::Kernel run() {
+        mark(from_.body());
+        for (std::size_t i = 0; i < used_.size(); ++i)
+            if (!used_[i]) from_.nodes[i] = {};
+        for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
+        // The kernel gets nodes of its own, and the next capture the room that these were recorded in.
+        std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),
+                                         std::move_iterator(from_.nodes.end()));
+        std::swap(nodes, from_.nodes);
+        ast::Kernel to = std::move(from_);
+        from_.nodes = std::move(nodes);
+        return to;
+    }
+
+private:
+    /// Whether the node may be dropped if nothing uses it.
+    static bool may_go(const ast::NodeInfo& node) {
+        switch (node.kind) {
+            case Kind::Operation: return ir::effects(node.op).removable();
+            case Kind::Load: return ir::effects(ir::Op::Load, node.memory).removable();
+            case Kind::Read:
+            case Kind::Extract: return true;
+            default: return false;
+        }
+    }
+
+    void use(Node node) {
+        if (node != ast::no_node) used_[index(node)] = true;
+    }
+
+    /// Uses come behind definitions: one walk backwards finds all that is used.
+    void mark(Region region) {
+        if (region == ast::no_region) return;
+        const auto& nodes = from_.regions[index(region)];
+        for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+            const ast::NodeInfo& node = from_[*it];
+            if (may_go(node) && !used_[index(*it)]) continue;
+            used_[index(*it)] = true;
+            std::ranges::for_each(node.arguments, [&](Node argument) { use(argument); });
+            std::ranges::for_each(node.other, [&](Node other) { use(other); });
+            use(node.guard);
+            use(node.place.offset);
+            mark(node.regions[1]);
+            mark(node.regions[0]);
+        }
+    }
+
+    ast::Kernel& from_;
+    std::vector<bool> used_;  // by node
+};
+
+}  // namespace
+
+ast::Kernel Recorder::finish() {
+    flush();
+    at(kernel.where);  // for diagnostics that no statement followed
+    return Finish(kernel).run();
+}
+
+// ---- kernels
+
+namespace {
+
+std::atomic<std::uint32_t> captures = 0;
+
+std::atomic<bool>& compares() {
+    static std::atomic<bool> on = [] {
+        const char* wish = std::getenv("IKAT_CHECK_CAPTURE");
+        return !wish || std::string_view(wish) != "0";
+    }();
+    return on;
+}
+
+/// Runs the user's lambda. A function of its own, so that the recorder's frame is above what it watches.
+__attribute__((noinline)) void run_code(Recorder& recorder, const Code& code, const Argument* arguments) {
+    recorder.watch_host(__builtin_dwarf_cfa());
+    code.run(code.object, arguments);
+    recorder.watch_host(nullptr);
+}
+
+/// Makes a recorder the thread's own for the time of a capture; captures may nest.
+class Active {
+public:
+    explicit Active(Recorder& recorder) : outer_(Recorder::exchange(&recorder)) {}
+    ~Active() { Recorder::exchange(outer_); }
+    Active(const Active&) = delete;
+
+private:
+    Recorder* outer_;
+};
+
+/// Names that begin with $ are the compiler's, and _ is where PTX puts what nobody wants.
+bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] != '$' && name != "_"; }
+
+}  // namespace
+
+struct KernelHandle::State {
+    std::atomic<std::uint32_t> references = 1;
+    std::string name;
+    std::vector<std::string> names;        // of the entry's parameters
+    std::vector<ParameterType> types;      // ... their types
+    std::vector<std::uint32_t> positions;  // of the lambda's parameters: their first one of the entry
+    std::vector<Contract> contracts;
+    ir::LaunchBounds bounds;
+    bool is_function = false;
+    bool contracted = false;  // products and sums into fma
+    Code code;
+    Location where;
+
+    std::atomic<bool> captured = false;
+    std::atomic<std::thread::id> capturing;  // the thread that is at it
+    std::optional<ast::Kernel> kernel;
+    std::vector<Diagnostic> diagnostics;
+    std::exception_ptr thrown;  // something of the user's own
+
+    ~State() { code.destroy(code.object); }
+
+    bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
+    void capture_once();
+    [[noreturn]] void refuse_circle() const;
+    void capture();
+    void check_names(Recorder& recorder) const;
+    std::vector<Argument> add_parameters(Recorder& recorder) const;
+    void apply_contracts(Recorder& recorder) const;
+    ir::Parameter* promised(Recorder& recorder, const Contract& contract) const;
+};
+
+void KernelHandle::State::check_names(Recorder& recorder) const {
+    const auto bad = [&](const std::string& what, const std::string& given) {
+        recorder.complain("`" + given + "` cannot be the name of a " + what,
+                          "names are letters, digits, _ and $, begin with a letter or _, and are not _ alone", where);
+    };
+    if (!is_name(name)) bad(is_function ? "device function" : "kernel", name);
+    constexpr std::string_view system[] = {"vprintf", "__assertfail", "malloc", "free"};
+    if (std::ranges::find(system, name) != std::end(system))
+        recorder.complain("`" + name + "` is a function of CUDA's own", "give yours another name", where);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!is_name(names[i])) bad("parameter", names[i]);
+        if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
+            recorder.complain("two parameters are called `" + names[i] + "`", "give each a name of its own", where);
+    }
+}
+
+std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) const {
+    std::vector<Argument> out;
+    for (std::uint32_t i = 0; i < types.size(); ++i) {
+        const ParameterType& type = types[i];
+        constexpr ir::Access accesses[] = {ir::Access::In, ir::Access::Out, ir::Access::InOut};
+        ir::Parameter parameter{.name = names[i], .type = type.type};
+        Argument argument;
+        if (type.part && !type.pointer) {
+            recorder.kernel.parameters.push_back(std::move(parameter));
+            argument.value = recorder.parameter_value(i);
+        } else if (type.bytes) {
+            parameter.bytes = type.bytes;
+            parameter.alignment = type.alignment;
+            argument.array = {.index = i, .capture = recorder.capture(), .direction = Direction::Read};
+            recorder.kernel.parameters.push_back(std::move(parameter));
+        } else if (type.pointer) {
+            parameter.type = ir::Type::U64;
+            parameter.access = accesses[int(type.direction)];
+            parameter.element = type.type;
+            argument.array = {
+                .index = i, .capture = recorder.capture(), .direction = type.direction, .element = type.type};
+            if (type.rank > 1) recorder.kernel.views.push_back({.pointer = i, .rank = type.rank});
+            recorder.kernel.parameters.push_back(std::move(parameter));
+        } else {
+            recorder.kernel.parameters.push_back(std::move(parameter));
+            argument.variable = recorder.define_parameter(i);
+        }
+        out.push_back(argument);
+    }
+    return out;
+}
+
+ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const Contract& contract) const {
+    auto& parameters = recorder.kernel.parameters;
+    if (!contract.name && contract.position < positions.size()) return &parameters[positions[contract.position]];
+    if (contract.name)
+        for (ir::Parameter& parameter : parameters)
+            if (parameter.name == contract.name) return &parameter;
+    const std::string which =
+        contract.name ? "`" + std::string(contract.name) + "`" : "number " + std::to_string(contract.position);
+    recorder.complain("a contract is about parameter " + which + ", which the kernel does not have",
+                      "contracts name parameters as params(...) does, or by position, from 0", where);
+    return nullptr;
+}
+
+void KernelHandle::State::apply_contracts(Recorder& recorder) const {
+    for (const Contract& contract : contracts) {
+        ir::Parameter* parameter = promised(recorder, contract);
+        if (!parameter) continue;
+        const bool pointer = parameter->access != ir::Access::Value;
+        if (contract.kind == Contract::Kind::Aligned && pointer)
+            parameter->alignment = std::max(parameter->alignment, std::uint32_t(contract.value));
+        else if (contract.kind == Contract::Kind::MultipleOf && ir::contains(ir::Int, parameter->type) && !pointer &&
+                 !parameter->bytes)
+            parameter->multiple = std::lcm(parameter->multiple, contract.value);
+        else
+            recorder.complain(contract.kind == Contract::Kind::Aligned
+                                  ? "aligned<> is about `" + parameter->name + "`, which is no pointer"
+                                  : "multiple_of<> is about `" + parameter->name + "`, which is no integer",
+                              "aligned<N> is for In, Out and InOut; multiple_of<N> for i32, u32, i64 and u64", where);
+    }
+    recorder.kernel.bounds = bounds;
+    if (bounds.max_threads > 1024 || (bounds.max_threads == 0 && bounds.min_blocks > 0))
+        recorder.complain("launch_bounds() of " + std::to_string(bounds.max_threads) + " threads",
+                          "a block has 1 to 1024 threads", where);
+}
+
+/// What stands in kernels alone.
+std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
+    std::vector<Diagnostic> out;
+    const auto complain = [&](const Location& where, const char* message, const char* hint) {
+        out.push_back({.where = where, .message = message, .hint = hint});
+    };
+    for (const ast::NodeInfo& node : function.nodes) {
+        if (node.kind == Kind::Return && node.arguments.empty())
+            complain(node.where, "return_() in a device function",
+                     "a function gives a value on all ways: leave it with return_value(v)");
+        if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
+            complain(node.where, "print() or check() in a device function",
+                     "they stand in kernels, and in C++ functions that kernels call");
+        if (node.kind == Kind::Operation && ir::is_collective(node.op))
+            complain(node.where, "a barrier or an operation of several lanes in a device function",
+                     "its callers cannot be checked for coming together: use a C++ function, which is inlined");
+    }
+    for (const ir::Symbol& symbol : function.symbols)
+        if (symbol.space != ir::Space::Local)
+            complain(function.where, "shared or constant memory in a device function",
+                     "declare it in the kernel and give the function values");
+    return out;
+}
+
+void KernelHandle::State::capture() {
+    Recorder recorder(++captures, compares());
+    const Active active(recorder);
+    recorder.kernel.name = name;
+    recorder.kernel.is_function = is_function;
+    recorder.kernel.where = where;
+    recorder.callers = Callers(where);
+    recorder.contracts = contracted;
+    check_names(recorder);
+    try {
+        const std::vector<Argument> arguments = add_parameters(recorder);
+        run_code(recorder, code, arguments.data());
+    } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (const std::bad_alloc&) {
+        diagnostics = {{.where = recorder.here(),
+                        .message = "the host's memory is used up while the kernel is captured",
+                        .hint = std::string(endless_hint)}};
+    } catch (...) {
+        thrown = std::current_exception();
+        return;
+    }
+    apply_contracts(recorder);
+    kernel = recorder.finish();
+    diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
+    // What is wrong with the recording makes the checks of the whole say more than is true.
+    if (diagnostics.empty()) diagnostics = ast::check(*kernel);
+    kernel->checked = diagnostics.empty();
+    if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
+    recorder.callers.explain(diagnostics);
+}
+
+namespace {
+
+/// Whether a function computes from its arguments alone: all threads get the same from the same.
+bool is_pure(const ast::Kernel& function) {
+    return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
+        if (node.kind == Kind::Operation) return ir::effects(node.op).none() && node.op != ir::Op::Special;
+        return node.kind != Kind::Store && node.kind != Kind::Load && node.kind != Kind::Atomic &&
+               node.kind != Kind::While;
+    });
+}
+
+/// Adds a function, and before it those that it calls; a diagnostic if another has its name.
+void add_function(Recorder& recorder, const ast::Kernel& function) {
+    for (const ast::Kernel& called : function.functions) add_function(recorder, called);
+    auto& functions = recorder.kernel.functions;
+    const auto found = std::ranges::find(functions, function.name, &ast::Kernel::name);
+    if (found == functions.end() && function.name != recorder.kernel.name) {
+        functions.push_back(function);
+        functions.back().functions.clear();
+    } else if (found == functions.end() || !(found->where == function.where)) {
+        recorder.complain("two functions are called `" + function.name + "`", "give each a name of its own");
+    }
+}
+
+}  // namespace
+
+Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const KernelHandle::State& called = *function.state_;
+    const bool calls_itself = called.is_captured_here() && recorder.kernel.is_function &&
+                              recorder.kernel.name == called.name && recorder.kernel.where == called.where;
+    bool pure = false;
+    try {
+        if (!calls_itself) {
+            const ast::Kernel& body = function.ast();
+            add_function(recorder, body);
+            pure = is_pure(body);
+        }
+    } catch (const Error& error) {
+        for (const Diagnostic& each : error.diagnostics()) recorder.diagnostics.push_back(each);
+        return literal(result, std::int64_t{0});
+    }
+    ast::NodeInfo node = recorder.node_of({.op = pure ? ir::Op::PureCall : ir::Op::Call, .type = result});
+    node.attribute = recorder.add_text(called.name);
+    node.arguments = recorder.commit_operands(arguments);
+    Value out = recorder.leaf(recorder.append(std::move(node)));
+    out.effects = pure ? 0 : 1;
+    return out;
+}
+
+void give(Value value, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const ast::Node node = recorder.commit(value);
+    recorder.kernel.gives = recorder.kernel[node].type;
+    recorder.statement({.kind = Kind::Return, .arguments = {node}, .where = recorder.here()});
+}
+
+void KernelHandle::make_function() { state_->is_function = true; }
+
+KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
+                           Code code, const Where& where)
+    : state_(new State) {
+    state_->name = name;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::string given = names ? names[i] : "p" + std::to_string(i);
+        state_->positions.push_back(std::uint32_t(state_->types.size()));
+        for (const ParameterType& type : std::span(types[i].first, types[i].count)) {
+            state_->names.push_back(type.part ? given + '_' + type.part : given);
+            state_->types.push_back(type);
+        }
+    }
+    state_->code = code;
+    state_->where = Location::of(where);
+}
+
+KernelHandle::KernelHandle(const KernelHandle& other) noexcept : state_(other.state_) { ++state_->references; }
+
+KernelHandle::~KernelHandle() {
+    if (--state_->references == 0) delete state_;
+}
+
+const char* KernelHandle::name() const { return state_->name.c_str(); }
+
+namespace {
+
+/// Who waits for whose capture. Two functions that call each other, used by two threads at once, would wait for ever.
+struct Captures {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::map<std::thread::id, const std::atomic<std::thread::id>*> waiting;  // for what that thread captures
+
+    /// Whether the thread that `capturing` names waits, through others perhaps, for this one.
+    bool closes_circle(const std::atomic<std::thread::id>& capturing) const {
+        std::thread::id thread = capturing;
+        for (auto next = waiting.find(thread); next != waiting.end(); next = waiting.find(thread))
+            thread = *next->second;
+        return thread == std::this_thread::get_id();
+    }
+};
+Captures& all_captures() {
+    static Captures captures;
+    return captures;
+}
+
+}  // namespace
+
+void KernelHandle::State::refuse_circle() const {
+    if (is_function)
+        throw Error("the device function `" + name + "` is called by a function that it calls",
+                    "a function may call itself, and no other that calls it: make them one, or write a loop");
+    throw Error("the kernel `" + name + "` is used while it is being captured",
+                "its own body cannot launch or check it");
+}
+
+void KernelHandle::State::capture_once() {
+    Captures& all = all_captures();
+    std::unique_lock lock(all.mutex);
+    const std::thread::id nobody, here = std::this_thread::get_id();
+    while (!captured && capturing != nobody) {
+        if (all.closes_circle(capturing)) refuse_circle();
+        all.waiting[here] = &capturing;
+        all.ended.wait(lock);
+        all.waiting.erase(here);
+    }
+    if (captured) return;
+    capturing = here;
+    lock.unlock();
+    capture();
+    lock.lock();
+    captured = true;
+    capturing = nobody;
+    all.ended.notify_all();
+}
+
+const ast::Kernel& KernelHandle::ast() const {
+    if (!state_->captured) state_->capture_once();
+    if (state_->thrown) std::rethrow_exception(state_->thrown);
+    if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);
+    return *state_->kernel;
+}
+
+void KernelHandle::require(const Contract& contract) { state_->contracts.push_back(contract); }
+void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks) {
+    state_->bounds.max_threads = max_threads;
+    state_->bounds.min_blocks = min_blocks;
+}
+void KernelHandle::max_registers(std::uint32_t count) { state_->bounds.max_registers = count; }
+void KernelHandle::contract() { state_->contracted = true; }
+
+}  // namespace ikat::trace
+
+void ikat::check_capture(bool on) { trace::compares() = on; }

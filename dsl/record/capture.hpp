@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel before and after its capture, without its types: what dsl/kernel/kernel.hpp stores.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "dsl/record/trace.hpp"
+
+namespace ikat::ast {
+struct Kernel;
+}
+
+namespace ikat::trace {
+
+/// One parameter of the PTX entry. A view or a struct of the lambda's is several: the pointer and its extents, the
+/// fields.
+struct ParameterType {
+    ir::Type type = ir::Type::Void;  // of a scalar, or of a pointer's elements
+    bool pointer = false;
+    Direction direction = Direction::ReadWrite;
+    std::uint32_t rank = 1;                  // of a pointer
+    const char* part = nullptr;              // "pitch", in a parameter `A_pitch` of its own, which nobody can assign
+    std::uint32_t bytes = 0, alignment = 0;  // of raw bytes
+};
+
+/// What a parameter of the lambda is made of.
+struct ParameterTypes {
+    const ParameterType* first = nullptr;
+    std::uint32_t count = 0;
+};
+
+/// What a parameter of the PTX entry is inside the kernel.
+struct Argument {
+    Variable variable;  // of a scalar
+    Value value;        // of a part
+    Array array;        // of a pointer, or of raw bytes
+};
+
+/// The user's lambda, owned by whoever holds the Code last.
+struct Code {
+    void* object = nullptr;
+    void (*run)(void* object, const Argument* arguments) = nullptr;
+    void (*destroy)(void* object) = nullptr;
+};
+
+/// A promise about an argument, named by parameter or by position.
+struct Contract {
+    enum class Kind : std::uint8_t { MultipleOf, Aligned };
+    Kind kind{};
+    std::uint64_t value = 1;
+    const char* name = nullptr;
+    std::uint32_t position = 0;
+};
+
+/// Shares one kernel: its body, its contracts and, from the first use on, its captured form.
+class KernelHandle {
+public:
+    KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
+                 Code code, const Where& where);
+    KernelHandle(const KernelHandle& other) noexcept;  // moving is copying: a kernel is never without its state
+    KernelHandle& operator=(KernelHandle other) noexcept {
+        std::swap(state_, other.state_);
+        return *this;
+    }
+    ~KernelHandle();
+
+    const char* name() const;
+    /// Captures and checks the kernel at the first call, in whichever thread that is. Throws Error with all that is
+    /// wrong with it; the reference is valid as long as a handle is.
+    const ast::Kernel& ast() const;
+
+    void require(const Contract& contract);
+    void make_function();  // a function that kernels call
+    void launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks);
+    void max_registers(std::uint32_t count);
+    void contract();  // products and sums into fma
+
+private:
+    friend Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
+    struct State;
+    State* state_;
+};
+
+/// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of
+/// type `result`.
+Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
+/// Records what a function gives.
+void give(Value value, const Where& where);
+
+}  // namespace ikat::trace
+
+namespace ikat {
+
+/// Whether kernels that are captured from now on are searched for variables of the host that change inside a region:
+/// each outermost region is recorded twice and compared, so that its body runs twice. On, unless the environment
+/// variable IKAT_CHECK_CAPTURE is 0.
+void check_capture(bool on);
+
+}  // namespace ikat

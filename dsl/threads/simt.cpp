@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What concerns other threads and the host: operations with effects, barriers, texts.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/ir/text/format.hpp"
+#include "dsl/record/recorder.hpp"
+
+namespace ikat::trace {
+
+using ast::Kind;
+using ast::NodeInfo;
+using ir::Op;
+
+namespace {
+
+NodeInfo operation_node(Recorder& recorder, const Operation& what, Values arguments) {
+    NodeInfo node = recorder.node_of(what);
+    node.arguments = recorder.commit_operands(arguments);
+    return node;
+}
+
+/// Complains about a text of print() or check() that does not go with its values, whose nodes these are.
+void check_text(Recorder& recorder, const std::string& what, const char* text, const ast::Nodes& values) {
+    const std::optional<ir::Format> format = ir::read_format(text);
+    if (!format)
+        return recorder.complain("a single { or } in the text of " + what,
+                                 "{} stands for the next value, {{ and }} for braces", recorder.here());
+    if (format->holes.size() != values.size())
+        return recorder.complain(what + " has as many {} in its text as values behind it: here " +
+                                     std::to_string(format->holes.size()) + " and " + std::to_string(values.size()),
+                                 "{{ and }} stand for braces", recorder.here());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const ir::Type type = recorder.kernel[values[i]].type;
+        if (ir::conversion(format->holes[i], type)) continue;
+        recorder.complain("{:" + format->holes[i] + "} in the text of " + what + " is not how a " +
+                              std::string(ir::info(type).name) + " is written",
+                          "{:8.3f} {:e} {:g} are for floats, {:5} {:<5} {:+} {:08x} {:#x} {:o} for integers",
+                          recorder.here());
+    }
+}
+
+}  // namespace
+
+ir::Word Recorder::add_text(std::string_view text) {
+    const auto found = std::ranges::find(kernel.texts, text);
+    if (found != kernel.texts.end()) return ir::Word(found - kernel.texts.begin());
+    kernel.texts.emplace_back(text);
+    return kernel.texts.size() - 1;
+}
+
+void require_whole_warps() { Recorder::active().kernel.block.whole_warps = true; }
+void require_linear_blocks() { Recorder::active().kernel.block.linear = true; }
+void require_linear_grid() {
+    require_linear_blocks();
+    Recorder::active().kernel.block.linear_grid = true;
+}
+void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
+
+Value exchange(const Operation& what, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    Value out = recorder.leaf(recorder.append(operation_node(recorder, what, arguments)));
+    out.effects = 1;
+    return out;
+}
+
+void barrier(const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.statement({.kind = Kind::Operation, .op = Op::Barrier, .where = recorder.here()});
+}
+
+void sync_warp(Value members, const Where& where) { effect({.op = Op::SyncWarp}, {&members, 1}, where); }
+
+void effect(const Operation& what, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.statement(operation_node(recorder, what, arguments));
+}
+
+void print(const char* text, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    NodeInfo node = operation_node(recorder, {.op = Op::Print, .attribute = recorder.add_text(text)}, arguments);
+    check_text(recorder, "print()", text, node.arguments);
+    recorder.statement(std::move(node));
+}
+
+void check(Value condition, const char* text, Values arguments, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    std::vector<Value> operands{condition};
+    operands.insert(operands.end(), arguments.begin(), arguments.end());
+    NodeInfo node = operation_node(recorder, {.op = Op::Check, .attribute = recorder.add_text(text)},
+                                   {operands.data(), std::uint32_t(operands.size())});
+    ast::Nodes values;
+    for (std::size_t i = 1; i < node.arguments.size(); ++i) values.push_back(node.arguments[i]);
+    if (!values.empty()) check_text(recorder, "check()", text, values);
+    recorder.statement(std::move(node));
+}
+
+}  // namespace ikat::trace

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device variables: f32, u32, pred ... Construction and assignment are recorded; reading one gives its value as it is
+// at that place.
+//
+//     f32 sum = 0;            // declares and assigns
+//     sum = sum + x[i];       // reads, loads, adds, assigns
+//     Var t = a * b;          // the type is deduced
+#pragma once
+#include "dsl/values/expr.hpp"
+
+namespace ikat {
+
+template <class T>
+class Var : public HostGuard {
+    static_assert(ir::contains(ir::Any, ir::type_of<T>), "a device variable holds bool, integers or floats");
+
+public:
+    using device_type = T;
+
+    /// Declared and not assigned yet.
+    Var(const trace::Where& where = trace::Where::current()) : variable_(trace::declare(ir::type_of<T>, where)) {}
+    template <class V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Var>) Var(V&& v, const trace::Where& where = trace::Where::current())
+        : variable_(trace::define(ir::type_of<T>, Incoming<T>(std::forward<V>(v), where).value(), where)) {}
+    Var(const Var& other, const trace::Where& where = trace::Where::current())
+        : variable_(trace::define(ir::type_of<T>, other.recorded(), where)) {}
+    /// Takes the variable over: what a function returns is the variable that the function declared.
+    Var(Var&& other) noexcept : variable_(std::exchange(other.variable_, {})) {}
+    explicit Var(trace::Variable variable) : variable_(variable) {}
+
+    /// Never chosen: x = y goes the way of all assignments, through Incoming, which knows the place of the statement.
+    /// Were it not declared here, the compiler's own would copy the handle and record nothing.
+    Var& operator=(const Var&) requires(false);
+    /// But for p = q of a struct that variables are members of: C++ assigns them one by one, converts nothing on the
+    /// way, and so knows no place.
+    template <class V>
+    requires std::same_as<V, const Var> Var& operator=(V& other) {
+        trace::assign(variable_, other.recorded(), trace::Where());
+        return *this;
+    }
+    Var& operator=(const Incoming<T>& v) {
+        trace::assign(variable_, v.value(), v.where());
+        return *this;
+    }
+#define IKAT_CONST                                                                                              \
+    IKAT_REFUSED(                                                                                               \
+        "a variable that is const, or a copy made by [=], is not changed: capture by reference, [&], and take " \
+        "parameters that change by value")
+    IKAT_CONST const Var& operator=(const Incoming<T>& v) const;
+
+#define IKAT_COMPOUND(symbol, Right)                                                              \
+    Var& operator symbol##=(const Incoming<Right>& v) {                                           \
+        return *this = Incoming<T>(Leaf<T>(recorded()) symbol Leaf<Right>(v.value()), v.where()); \
+    }                                                                                             \
+    IKAT_CONST const Var& operator symbol##=(const Incoming<Right>& v) const;
+    IKAT_COMPOUND(+, T)
+    IKAT_COMPOUND(-, T)
+    IKAT_COMPOUND(*, T)
+    IKAT_COMPOUND(/, T)
+    IKAT_COMPOUND(%, T)
+    IKAT_COMPOUND(&, T)
+    IKAT_COMPOUND(|, T)
+    IKAT_COMPOUND(^, T)
+    IKAT_COMPOUND(<<, std::uint32_t)
+    IKAT_COMPOUND(>>, std::uint32_t)
+#undef IKAT_COMPOUND
+
+    // These take nothing that could know the place of the statement; they have that of the statement before.
+    Var& operator++() { return *this = Incoming<T>(Leaf<T>(recorded()) + 1, trace::Where()); }
+    Var& operator--() { return *this = Incoming<T>(Leaf<T>(recorded()) - 1, trace::Where()); }
+    /// Give the value before.
+    Leaf<T> operator++(int) {
+        const Leaf<T> before(recorded());
+        *this = Incoming<T>(before + 1, trace::Where());
+        return before;
+    }
+    Leaf<T> operator--(int) {
+        const Leaf<T> before(recorded());
+        *this = Incoming<T>(before - 1, trace::Where());
+        return before;
+    }
+    IKAT_CONST const Var& operator++() const;
+    IKAT_CONST const Var& operator--() const;
+    IKAT_CONST const Var& operator++(int) const;
+    IKAT_CONST const Var& operator--(int) const;
+#undef IKAT_CONST
+
+    /// Exchanges what two variables hold. (std::swap moves variables, which is nothing that a device does.)
+    friend void swap(Var& a, Var& b, const trace::Where& where = trace::Where::current()) {
+        const Leaf<T> before(a.recorded());
+        a = Incoming<T>(b, where);
+        b = Incoming<T>(before, where);
+    }
+
+    trace::Value recorded() const { return trace::read(variable_); }
+    const trace::Variable& handle() const { return variable_; }
+    /// Of a packed value, lane 0 or 1.
+    auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(recorded(), number); }
+
+private:
+    trace::Variable variable_;
+};
+
+template <class V>
+Var(V&&) -> Var<DeviceTypeOf<V>>;
+
+using pred = Var<bool>;
+using i8 = Var<std::int8_t>;
+using u8 = Var<std::uint8_t>;
+using i16 = Var<std::int16_t>;
+using u16 = Var<std::uint16_t>;
+using i32 = Var<std::int32_t>;
+using u32 = Var<std::uint32_t>;
+using i64 = Var<std::int64_t>;
+using u64 = Var<std::uint64_t>;
+using f16 = Var<half>;
+using bf16 = Var<bfloat16>;
+using f32 = Var<float>;
+using f64 = Var<double>;
+using f16x2 = Var<half2>;
+using bf16x2 = Var<bfloat16x2>;
+
+}  // namespace ikat

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of images, computed directly, f32, f16 or bf16.
+//
+//     y[b, f, i, j] = sum over c, r, s of  w[f, c, r, s] x[b, first + c, i stride_h - pad_h + r dilation_h,
+//                                                          j stride_w - pad_w + s dilation_w]
+//
+// where x is 0 outside the image. x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h
+// x kernel_w, y is batch x filters x out_h x out_w, all row-major with fewer than 2^32 elements. Filters come in
+// `groups` equal parts, each on its own part of the channels, from `first` on.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+struct Convolution {
+    std::uint32_t batch = 1, channels = 1, height = 1, width = 1, filters = 1, kernel_h = 1, kernel_w = 1;
+    std::uint32_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1, groups = 1;
+
+    /// The output's height and width; 0 where the kernel does not fit into the padded image.
+    std::uint32_t out_h() const { return out(height, kernel_h, stride_h, pad_h, dilation_h); }
+    std::uint32_t out_w() const { return out(width, kernel_w, stride_w, pad_w, dilation_w); }
+
+private:
+    static std::uint32_t out(std::uint64_t extent, std::uint64_t kernel, std::uint64_t stride, std::uint64_t pad,
+                             std::uint64_t dilation) {
+        const std::uint64_t reach = kernel == 0 ? 0 : dilation * (kernel - 1) + 1, padded = extent + 2 * pad;
+        return reach == 0 || padded < reach ? 0 : std::uint32_t((padded - reach) / stride + 1);
+    }
+};
+
+/// x, w, y, the members of Convolution up to groups in their order, then out_h and out_w. A thread to an element of y,
+/// summed in f32 and rounded once.
+template <class T>
+using Conv2dKernel =
+    Kernel<In<T>, In<T>, Out<T>, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32>;
+template <class T>
+const Conv2dKernel<T>& conv2d_kernel();
+
+/// Error where a buffer is too small, a stride or dilation is 0, or the groups do not divide channels and filters.
+template <class T>
+void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
+            runtime::Buffer<T>& y, const Convolution& shape);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that treat each element by itself: activations, sums and products, conversions. Their table is
+// elementwise.def.
+//
+//     stdlib::elementwise(device, Unary::relu, x, y);              // y[i] = max(x[i], 0), buffers of f32, f16 or bf16
+//     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
+//     device.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
+//
+// All compute in f32 and round once to the type in memory. They take 16 bytes at a time, and the rest of n by
+// elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+// By how many arrays they read and how many numbers they take besides. The enumerators are the kernels' names.
+#define IKAT_UNARY(name, ...) name,
+enum class Unary : std::uint8_t {
+#include "stdlib/elementwise/elementwise.def"
+};
+#define IKAT_UNARY_1(name, ...) name,
+enum class Unary1 : std::uint8_t {
+#include "stdlib/elementwise/elementwise.def"
+};
+#define IKAT_UNARY_2(name, ...) name,
+enum class Unary2 : std::uint8_t {
+#include "stdlib/elementwise/elementwise.def"
+};
+#define IKAT_BINARY(name, ...) name,
+enum class Binary : std::uint8_t {
+#include "stdlib/elementwise/elementwise.def"
+};
+
+/// y[i] = f(x[i], numbers) for i < n. x and y have at least n elements.
+template <class T>
+using UnaryKernel = Kernel<In<T>, Out<T>, u32>;
+template <class T>
+using Unary1Kernel = Kernel<In<T>, Out<T>, f32, u32>;
+template <class T>
+using Unary2Kernel = Kernel<In<T>, Out<T>, f32, f32, u32>;
+/// y[i] = f(a[i], b[i]) for i < n. a, b and y have at least n elements.
+template <class T>
+using BinaryKernel = Kernel<In<T>, In<T>, Out<T>, u32>;
+/// y[i] += x[i] for i < n, rounded once.
+template <class T>
+using ResidualAddKernel = Kernel<In<T>, InOut<T>, u32>;
+/// y[i] = x[i] in the other type, rounded to nearest; what is too large becomes infinity.
+template <class From, class To>
+using CastKernel = Kernel<In<From>, Out<To>, u32>;
+
+template <class T>
+const UnaryKernel<T>& elementwise_kernel(Unary what);
+template <class T>
+const Unary1Kernel<T>& elementwise_kernel(Unary1 what);
+template <class T>
+const Unary2Kernel<T>& elementwise_kernel(Unary2 what);
+template <class T>
+const BinaryKernel<T>& elementwise_kernel(Binary what);
+template <class T>
+const ResidualAddKernel<T>& residual_add();
+/// Between float and half or bfloat16.
+template <class From, class To>
+const CastKernel<From, To>& cast_kernel();
+
+/// The launch of any of these kernels for n elements of so many bytes, those of its widest array.
+runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint32_t threads = 256);
+
+// On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
+template <class T>
+void elementwise(const runtime::Device& device, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
+template <class T>
+void elementwise(const runtime::Device& device, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+                 float p);
+template <class T>
+void elementwise(const runtime::Device& device, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+                 float p, float q);
+template <class T>
+void elementwise(const runtime::Device& device, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
+                 runtime::Buffer<T>& y);
+template <class T>
+void residual_add(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
+template <class From, class To>
+void cast(const runtime::Device& device, const runtime::Buffer<From>& x, runtime::Buffer<To>& y);
+
+/// y[row, column] = activation(x[row, column] + bias[column]). x and y are row-major with rows * columns < 2^32
+/// elements, bias has `columns`.
+template <class T>
+using BiasActivationKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
+enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
+template <class T>
+const BiasActivationKernel<T>& bias_activation_kernel(Activation activation);
+/// Error where a buffer is too small for rows and columns.
+template <class T>
+void bias_activation(const runtime::Device& device, Activation activation, const runtime::Buffer<T>& x,
+                     const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiled matrix product in f32: C = A B, all row-major, dimensions at run time.
+//
+// A block computes a tile of C. It walks along k in steps: the threads bring a slice of A and a slice of B to shared
+// memory, then each multiplies its own small tile out of registers.
+//
+//            k →                n →
+//        ┌────┬──────┐      ┌──┬──────┐          ┌──┬──────┐
+//      m │ As │      │    k │Bs│      │   =    m │Cs│      │      As is kept transposed, so that a thread's rows
+//      ↓ └────┴──────┘    ↓ └──┴──────┘        ↓ └──┴──────┘      of A are neighbours: one vector load.
+//
+// Tails are masked loads of zero and guarded stores: any m, n, k, also 0.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "dsl/threads/simt.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+/// The tuning choices: a block's tile of C, the depth of a slice, and a thread's tile.
+struct GemmTile {
+    std::uint32_t m = 64, n = 64, k = 16;
+    std::uint32_t thread_m = 4, thread_n = 4;
+    constexpr std::uint32_t threads() const { return (m / thread_m) * (n / thread_n); }
+};
+
+using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
+
+/// C[m×n] = A[m×k] · B[k×n], f32, row-major. m·k, k·n and m·n must be below 2^32. k = 0 gives zeros.
+template <GemmTile tile>
+GemmKernel make_gemm_tiled(const char* name) {
+    static_assert(tile.m % tile.thread_m == 0 && tile.n % tile.thread_n == 0,
+                  "a tile is a whole number of thread tiles");
+    static_assert(tile.m * tile.k % tile.threads() == 0 && tile.k * tile.n % tile.threads() == 0,
+                  "a slice is a whole number of elements per thread");
+    static_assert(tile.thread_m % 4 == 0 && tile.thread_n % 4 == 0,
+                  "a thread reads its rows and columns four at a time");
+    const auto body = [](In<float> A, In<float> B, Out<float> C, u32 m, u32 n, u32 k) {
+        constexpr std::uint32_t threads = tile.threads(), threads_n = tile.n / tile.thread_n;
+        require_linear_blocks();
+        require_threads(threads);
+        Shared<float, tile.k, tile.m> As;  // transposed
+        Shared<float, tile.k, tile.n> Bs;
+        Regs<Regs<Vec<float, 4>, tile.thread_n / 4>, tile.thread_m> sum(0);
+
+        u32 thread = thread_id().x;
+        u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
+        u32 first_column = block_id().x * tile.n;
+        u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's, in fours
+        u32 column_group = thread % threads_n * (tile.thread_n / 4);
+
+        for (auto depth : range(0u, k, tile.k)) {
+            for (std::uint32_t element = 0; element < tile.m * tile.k; element += threads) {
+                u32 r = (thread + element) / tile.k, c = (thread + element) % tile.k;
+                u32 row = first_row + r, column = depth + c;
+                As[c, r] = A.load_if((row < m) & (column < k), row * k + column, 0.0f);
+            }
+            for (std::uint32_t element = 0; element < tile.k * tile.n; element += threads) {
+                u32 r = (thread + element) / tile.n, c = (thread + element) % tile.n;
+                u32 row = depth + r, column = first_column + c;
+                Bs[r, c] = B.load_if((row < k) & (column < n), row * n + column, 0.0f);
+            }
+            sync_block();
+            for (std::uint32_t slice = 0; slice < tile.k; ++slice) {
+                Regs<Vec<float, 4>, tile.thread_m / 4> a;
+                Regs<Vec<float, 4>, tile.thread_n / 4> b;
+                for (std::uint32_t i = 0; i < tile.thread_m / 4; ++i)
+                    a[i] = As.flat().template vec<4>(row_group + slice * tile.m / 4 + i);
+                for (std::uint32_t j = 0; j < tile.thread_n / 4; ++j)
+                    b[j] = Bs.flat().template vec<4>(column_group + slice * tile.n / 4 + j);
+                for (std::uint32_t i = 0; i < tile.thread_m; ++i) sum[i] = fma(a[i / 4][i % 4], b, sum[i]);
+            }
+            sync_block();
+        }
+        for (std::uint32_t i = 0; i < tile.thread_m; ++i) {
+            u32 row = first_row + row_group * 4 + i;
+            for (std::uint32_t j = 0; j < tile.thread_n; ++j) {
+                u32 column = first_column + column_group * 4 + j;
+                C.store_if((row < m) & (column < n), row * n + column, sum[i][j / 4][j % 4]);
+            }
+        }
+    };
+    return kernel(name, params("A", "B", "C", "m", "n", "k"), body).launch_bounds(tile.threads());
+}
+
+/// With the default tile.
+const GemmKernel& gemm_tiled();
+
+/// Its launch for an m×n result; m and n are not 0.
+runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n);
+
+/// C = A B by gemm_tiled. Throws Error when a buffer is too small or too large for its dimensions.
+void gemm(const runtime::Device& device, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
+          runtime::Buffer<float>& C, std::uint32_t m, std::uint32_t n, std::uint32_t k);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix times vector, and the plainest matrix product. f32, f16 or bf16, sums in f32, rounded once. All matrices are
+// row-major with fewer than 2^32 elements; dimensions may be 0.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+/// A, x, y, and the rows and columns of A.
+template <class T>
+using GemvKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
+/// y = A x: x has an element for each column of A, y for each row. A warp to a row; vectors where rows are whole ones.
+template <class T>
+const GemvKernel<T>& gemv_warp_reduce();
+/// y = x A, which is A' x: x has an element for each row of A, y for each column. Neighbouring threads have
+/// neighbouring columns; a block to 32 columns.
+template <class T>
+const GemvKernel<T>& gemv_coalesced();
+
+/// C[m×n] = A[m×k] B[k×n], a thread to an element. A, B, C, m, n, k.
+template <class T>
+using GemmNaiveKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, u32>;
+template <class T>
+const GemmNaiveKernel<T>& gemm_naive();
+
+// On buffers. Error where one is too small for rows and columns.
+/// y = A x.
+template <class T>
+void gemv(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+          runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+/// y = A' x.
+template <class T>
+void gemv_transposed(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+                     runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between matrices whose rows are differently far apart: a part of a matrix, a matrix with padded rows.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+/// to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes whole
+/// rows; any grid and blocks of one dimension. T is float or half.
+template <class T>
+using CopyMatrixKernel = Kernel<In<T, 2>, Out<T, 2>>;
+template <class T>
+const CopyMatrixKernel<T>& copy_matrix_kernel();
+
+/// The launch for that many rows.
+runtime::Grid copy_matrix_grid(std::uint64_t rows);
+
+/// copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless the shapes are equal.
+template <class T, class From>
+void copy_matrix(const runtime::Device& device, const runtime::BufferView<From, 2>& from,
+                 const runtime::BufferView<T, 2>& to) {
+    if (from.extents() != to.extents())
+        throw Error("copy_matrix: 'from' and 'to' have different shapes", "give both the same rows and columns");
+    if (from.part().bytes != 0) device.launch(copy_matrix_kernel<T>(), copy_matrix_grid(from.extents()[0]), from, to);
+}
+
+}  // namespace ikat::stdlib

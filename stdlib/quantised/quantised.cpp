@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/quantised/quantised.hpp"
+
+#include <fmt/format.h>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/families.hpp"
+#include "stdlib/quantised/blocks.hpp"
+#include "stdlib/size.hpp"
+#include "stdlib/tile/stage.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+/// Blocks are decoded in units of 32 weights.
+template <class Format>
+constexpr std::uint32_t units_of = Format::weights / 32;
+/// Bytes in front of unit number i, which begins a block.
+template <class Format>
+auto bytes_before(const auto& i) {
+    return value(i / units_of<Format> * Format::bytes);
+}
+/// Unit number i of what a stage holds, which begins with a block.
+template <class Format>
+blocks::Unit unit_of(const auto& stage, const auto& i) {
+    return Format::unit(stage, stage.at(bytes_before<Format>(i)), value(i % units_of<Format>));
+}
+
+/// 32 units to a warp, one to a lane. What a lane decodes goes through shared memory, so that stores are of whole
+/// sectors, too.
+template <class Format>
+DequantiseKernel make_dequantise(const char* name) {
+    return kernel(name, params("w", "y", "n"),
+                  [](In<std::uint8_t> w, Out<float> y, u32 n) {
+                      require_linear_grid();
+                      require_threads(WarpGroup::block);
+                      constexpr std::uint32_t line = 9;  // vectors of a unit, and one that keeps banks apart
+                      Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
+                      const auto decoded = Shared<float, WarpGroup::rows_of_block * 32 * line * 4>().flat().slice(
+                          WarpGroup::number() * (32 * line * 4));
+                      const auto units = value(n * units_of<Format>), first = value(WarpGroup::row() * 32u);
+                      const auto count = value(min(units - min(first, units), 32u)), lane = value(lane_id());
+                      weights.load(w, bytes_before<Format>(first), bytes_before<Format>(count), n * Format::bytes);
+                      weights.put();
+                      sync_warp();
+                      if_(lane < count, [&] {
+                          const blocks::Unit unit = unit_of<Format>(weights, lane);
+                          for (std::uint32_t k = 0; k < 8; ++k) store_lanes(decoded, lane * line + k, unit.lanes(k));
+                      });
+                      sync_warp();
+                      for (std::uint32_t k = 0; k < 8; ++k) {
+                          const auto i = value(lane + 32 * k);
+                          const auto v = decoded.template vec<4>(value(i / 8u * line + i % 8u));
+                          y.store_if<4>(i < count * 8u, first * 8u + i, v);
+                      }
+                  })
+        .require(aligned<16>("w"), aligned<16>("y"))
+        .launch_bounds(WarpGroup::block);
+}
+
+/// What a GEMV multiplies a unit of weights with.
+struct SingleActivations {
+    using Element = float;
+    static constexpr std::uint32_t bytes = 128, line = 128;
+    /// Eight sums of four, in pairs.
+    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
+        const auto at = stage.at(value(i * bytes));
+        auto sums = blocks::eight<blocks::F>([&](std::size_t k) {
+            const auto w = unit.lanes(k);
+            const auto x = stage.template words<4, 16>(at, std::uint32_t(4 * k));
+            f32 sum = w[0] * bit_cast<f32>(x[0]);
+            for (std::size_t lane = 1; lane < 4; ++lane) sum = fma(w[lane], bit_cast<f32>(x[lane]), sum);
+            return sum;
+        });
+        return value(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+    }
+};
+struct PackedActivations {
+    using Element = std::uint32_t;
+    static constexpr std::uint32_t bytes = 36, line = 0;
+    static blocks::F product(const blocks::Unit& unit, const auto& stage, const auto& i) {
+        const auto words = stage.template words<9, 4>(stage.at(value(i * bytes)));
+        const auto u = blocks::eight<Leaf<std::int32_t>>([&](std::size_t k) { return cast<i32>(words[k + 1]); });
+        return value(unit.product(u) * blocks::lower_half(words[0]));
+    }
+};
+
+/// A warp to a row. Of each row a piece at a time, and of x the same piece for all warps of a block.
+template <class Format, class X>
+auto make_gemv(const char* name) {
+    return kernel(name, params("w", "x", "y", "rows", "columns"),
+                  [](In<std::uint8_t> w, In<typename X::Element> x, Out<float> y, u32 rows, u32 columns) {
+                      require_linear_grid();
+                      require_threads(WarpGroup::block);
+                      constexpr std::uint32_t piece = 64;  // units
+                      Stage<WarpGroup, piece / units_of<Format> * Format::bytes> weights;
+                      Stage<BlockGroup<WarpGroup::block>, piece * X::bytes, X::line> activations;
+                      const auto row = WarpGroup::row(), units = value(columns / 32u);
+                      const auto active = value(row < rows);
+                      f32 sum = 0;
+                      for (auto first : range(0, units, piece)) {
+                          const auto count = value(min(units - first, piece));
+                          const auto mine = value(select(active, count, 0u));
+                          weights.load(w, bytes_before<Format>(value(row * units + first)), bytes_before<Format>(mine),
+                                       bytes_before<Format>(value(rows * units)));
+                          activations.load(x, value(first * X::bytes), value(count * X::bytes),
+                                           value(units * X::bytes));
+                          sync_block();
+                          weights.put();
+                          activations.put();
+                          sync_block();
+                          for (auto i : range(value(lane_id()), mine, 32))
+                              sum += X::product(unit_of<Format>(weights, i), activations, i);
+                      }
+                      sum = warp_sum(sum);
+                      y.store_if(active & (lane_id() == 0), row, sum);
+                  })
+        .require(multiple_of<32 * units_of<Format>>("columns"), aligned<16>("w"), aligned<16>("x"))
+        .launch_bounds(WarpGroup::block);
+}
+
+/// x to the nearest integer, halves away from zero.
+auto rounded(const auto& x) {
+    const auto whole = value(cast<i32>(x));
+    const auto rest = value(x - cast<f32>(whole));  // exact
+    return value(whole + select(rest >= 0.5f, 1, select(rest <= -0.5f, -1, 0)));
+}
+
+/// Activations 4 i ... 4 i + 3 of a block of 32, of which each of eight lanes has four: their word, and d and s.
+struct Quantised8 {
+    Leaf<std::uint32_t> word, head;
+};
+Quantised8 quantised_q8_1(const Lanes<4>& v) {
+    const auto most = value(warp_reduce<8>(max(max(abs(v[0]), abs(v[1])), max(abs(v[2]), abs(v[3]))), maximum));
+    const auto sum = value(warp_reduce<8>((v[0] + v[1]) + (v[2] + v[3]), plus));
+    const auto d = value(most / 127.0f);
+    u32 word = 0;
+    for (std::uint32_t k = 0; k < 4; ++k) {
+        const auto scaled = value(select(most == 0.0f, 0.0f, v[k] / d));
+        word |= (cast<u32>(rounded(scaled)) & 255u) << (8 * k);
+    }
+    return {value(word), value(bit_cast<u32>(pack<f16x2>(d, sum)))};
+}
+
+runtime::Grid dequantise_grid(Quantised format, std::uint64_t n) {
+    return row_grid<WarpGroup>((n * weights_of(format) / 32 + 31) / 32);
+}
+runtime::Grid quantise_grid(std::uint64_t n) { return row_grid<WarpGroup>((n + 7) / 8); }
+
+}  // namespace
+
+const DequantiseKernel& dequantise_kernel(Quantised format) {
+    static const DequantiseKernel made[] = {
+        make_dequantise<blocks::Q4_0>("dequantise_q4_0"), make_dequantise<blocks::Q8_0>("dequantise_q8_0"),
+        make_dequantise<blocks::Q4_K>("dequantise_q4_k"), make_dequantise<blocks::Q5_K>("dequantise_q5_k"),
+        make_dequantise<blocks::Q6_K>("dequantise_q6_k")};
+    return made[std::uint32_t(format)];
+}
+const QuantisedGemvKernel& gemv_kernel(Quantised format) {
+    static const QuantisedGemvKernel made[] = {make_gemv<blocks::Q4_0, SingleActivations>("gemv_q4_0"),
+                                               make_gemv<blocks::Q8_0, SingleActivations>("gemv_q8_0"),
+                                               make_gemv<blocks::Q4_K, SingleActivations>("gemv_q4_k"),
+                                               make_gemv<blocks::Q5_K, SingleActivations>("gemv_q5_k"),
+                                               make_gemv<blocks::Q6_K, SingleActivations>("gemv_q6_k")};
+    return made[std::uint32_t(format)];
+}
+
+/// Eight blocks to a warp: 64 vectors are read, 72 words written, both side by side.
+const QuantiseKernel& quantise_q8_1_kernel() {
+    static const auto made =
+        kernel("quantise_q8_1", params("x", "q", "n"),
+               [](In<float> x, Out<std::uint32_t> q, u32 n) {
+                   require_linear_grid();
+                   require_threads(WarpGroup::block);
+                   const auto words =
+                       Shared<std::uint32_t, WarpGroup::rows_of_block * 72>().flat().slice(WarpGroup::number() * 72u);
+                   const auto first = value(WarpGroup::row() * 8u), lane = value(lane_id());
+                   const auto count = value(min(n - min(first, n), 8u));
+                   for (std::uint32_t k = 0; k < 2; ++k) {
+                       const auto i = value(lane + 32 * k), block = value(i / 8u);
+                       const auto four =
+                           quantised_q8_1(load_lanes_if<4>(block < count, x, value(first * 8u + i), 0.0f));
+                       words[block * 9u + 1u + i % 8u] = four.word;
+                       words.store_if(i % 8u == 0, block * 9u, four.head);
+                   }
+                   sync_warp();
+                   for (std::uint32_t k = 0; k < 3; ++k) {
+                       const auto i = value(lane + 32 * k);
+                       q.store_if(i < count * 9u, first * 9u + i, value(words.load_if(i < 72u, i, 0)));
+                   }
+               })
+            .require(aligned<16>("x"))
+            .launch_bounds(WarpGroup::block);
+    return made;
+}
+const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
+    static const PackedGemvKernel made[] = {make_gemv<blocks::Q4_0, PackedActivations>("gemv_q4_0_q8_1"),
+                                            make_gemv<blocks::Q8_0, PackedActivations>("gemv_q8_0_q8_1"),
+                                            make_gemv<blocks::Q4_K, PackedActivations>("gemv_q4_k_q8_1"),
+                                            make_gemv<blocks::Q5_K, PackedActivations>("gemv_q5_k_q8_1"),
+                                            make_gemv<blocks::Q6_K, PackedActivations>("gemv_q6_k_q8_1")};
+    return made[std::uint32_t(format)];
+}
+
+void dequantise(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+                runtime::Buffer<float>& y) {
+    const std::uint32_t n = u32_size("dequantise", "w", w.size()) / bytes_of(format);
+    require_size("dequantise", "y", y.size(), u32_size("dequantise", "y", std::uint64_t(n) * weights_of(format)));
+    if (n != 0) device.launch(dequantise_kernel(format), dequantise_grid(format, n), w, y, n);
+}
+
+namespace {
+
+/// Throws Error unless the dimensions of W fit its format and its buffer.
+void check_weights(Quantised format, const runtime::Buffer<std::uint8_t>& w, std::uint32_t rows,
+                   std::uint32_t columns) {
+    const std::uint32_t weights = weights_of(format);
+    if (columns % weights != 0)
+        throw Error(fmt::format("gemv: 'columns' is {}, but rows are blocks of {} weights", columns, weights),
+                    "pad the rows with zeros to whole blocks");
+    const std::uint64_t blocks = std::uint64_t(rows) * (columns / weights);
+    u32_size("gemv", "w", blocks * weights);
+    require_size("gemv", "w", w.size(), u32_size("gemv", "w", blocks * bytes_of(format)));
+}
+
+}  // namespace
+
+void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+          const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
+    if (columns >= 1u << 30)
+        throw Error(fmt::format("gemv: 'columns' is {}, but x has fewer than 2^32 bytes", columns),
+                    "multiply parts of the rows, and add what they give");
+    check_weights(format, w, rows, columns);
+    require_size("gemv", "x", x.size(), columns);
+    require_size("gemv", "y", y.size(), rows);
+    if (rows != 0) device.launch(gemv_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
+}
+void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q) {
+    if (x.size() % 32 != 0)
+        throw Error(fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", x.size()),
+                    "pad it with zeros");
+    const std::uint32_t n = u32_size("quantise_q8_1", "x", x.size()) / 32;
+    require_size("quantise_q8_1", "q", q.size(), std::uint64_t(n) * 9);
+    if (n != 0) device.launch(quantise_q8_1_kernel(), quantise_grid(n), x, q, n);
+}
+void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+          const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
+          std::uint32_t columns) {
+    check_weights(format, w, rows, columns);
+    require_size("gemv", "x", x.size(), std::uint64_t(columns) / 32 * 9);
+    require_size("gemv", "y", y.size(), rows);
+    if (rows != 0) device.launch(gemv_q8_1_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
+}
+
+namespace {
+
+constexpr std::string_view dequantise_document =
+    "w is n blocks of the format, y has as many f32 as they hold weights: the same bits as GGML's own decoder gives. "
+    "Both\n"
+    "have fewer than 2^32 elements and begin at multiples of 16 bytes. stdlib/quantised/quantised.hpp has the formats.";
+constexpr std::string_view gemv_document =
+    "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
+    "columns\n"
+    "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights and\n"
+    "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32.\n"
+    "stdlib/quantised/quantised.hpp has the formats.";
+constexpr std::string_view packed_document =
+    "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, as quantise_q8_1 makes them. Four\n"
+    "weights are multiplied at once, exactly; the sums over blocks are in f32. w and x begin at multiples of 16 bytes.";
+constexpr std::string_view quantise_document =
+    "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
+    "rounded\n"
+    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp to\n"
+    "eight blocks.";
+
+#define IKAT_FORMAT(id, Format)                                                                                     \
+    IKAT_ENTRY("dequantise_" id, "the f32 values of " #Format " weights", dequantise_document,                      \
+               dequantise_kernel(Quantised::Format), dequantise_grid(Quantised::Format, number(a, 2))),             \
+        IKAT_ENTRY("gemv_" id, "y = W x, W of " #Format " weights", gemv_document, gemv_kernel(Quantised::Format),  \
+                   row_grid<WarpGroup>(rows_of_matrix(a, 3, 4))),                                                   \
+        IKAT_ENTRY("gemv_" id "_q8_1", "y = W x, W of " #Format " weights, x of Q8_1 activations", packed_document, \
+                   gemv_q8_1_kernel(Quantised::Format), row_grid<WarpGroup>(rows_of_matrix(a, 3, 4)))
+constexpr Entry entries[] = {
+    IKAT_FORMAT("q4_0", Q4_0),
+    IKAT_FORMAT("q8_0", Q8_0),
+    IKAT_FORMAT("q4_k", Q4_K),
+    IKAT_FORMAT("q5_k", Q5_K),
+    IKAT_FORMAT("q6_k", Q6_K),
+    IKAT_ENTRY("quantise_q8_1", "activations to blocks of 8-bit integers", quantise_document, quantise_q8_1_kernel(),
+               quantise_grid(number(a, 2))),
+};
+
+}  // namespace
+
+std::span<const Entry> quantised_entries() { return entries; }
+
+}  // namespace ikat::stdlib

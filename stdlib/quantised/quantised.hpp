@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in GGML's block formats, bit for bit: decoded to f32, and multiplied with a vector without being decoded
+// first.
+//
+//     stdlib::gemv(device, Quantised::Q4_K, weights, x, y, rows, columns);    // y = W x; a Buffer<std::uint8_t>
+//
+// A matrix is row-major; a row is columns / weights_of(format) blocks one after the other, so columns is a multiple of
+// that. Weights have fewer than 2^32 elements and bytes and begin at a multiple of 16 bytes.
+//
+//     format   weights  bytes  a block holds
+//     Q4_0     32       18     f16 d, 16 bytes: d (q - 8), element j in the low half of byte j, j + 16 in the high half
+//     Q8_0     32       34     f16 d, 32 signed bytes: d q
+//     Q4_K     256      144    f16 d and dmin, 8 scales and minima of 6 bits in 12 bytes, 128 bytes: d sc q - dmin m
+//     Q5_K     256      176    the same with a fifth bit of each q in 32 bytes before the others
+//     Q6_K     256      210    128 bytes of 4 bits, 64 of 2 bits, 16 signed scales, f16 d: d sc (q - 32)
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
+
+/// Of one block.
+constexpr std::uint32_t weights_of(Quantised format) { return format <= Quantised::Q8_0 ? 32 : 256; }
+constexpr std::uint32_t bytes_of(Quantised format) {
+    constexpr std::uint32_t bytes[] = {18, 34, 144, 176, 210};
+    return bytes[std::uint32_t(format)];
+}
+
+/// y[i] = weight i, for all weights of n blocks. w, y, n. The same f32 as GGML's own decoder.
+using DequantiseKernel = Kernel<In<std::uint8_t>, Out<float>, u32>;
+const DequantiseKernel& dequantise_kernel(Quantised format);
+
+/// y = W x: w, x, y, rows, columns; x has `columns` < 2^30 elements, y has `rows`. A warp to a row; sums in f32.
+/// Weights come through shared memory, whole sectors of 32 bytes at a time (stdlib/tile/stage.hpp), and so does x, once
+/// for the four rows of a block.
+using QuantisedGemvKernel = Kernel<In<std::uint8_t>, In<float>, Out<float>, u32, u32>;
+const QuantisedGemvKernel& gemv_kernel(Quantised format);
+
+/// Activations in blocks of 32, GGML's Q8_1: q[b] is 9 words, which are 36 bytes: f16 d = max |x| / 127, f16 s = sum of
+/// x, 32 signed bytes x / d, rounded to nearest and half away from zero. x, q, n: n blocks. A warp to eight blocks.
+using QuantiseKernel = Kernel<In<float>, Out<std::uint32_t>, u32>;
+const QuantiseKernel& quantise_q8_1_kernel();
+
+/// y = W x with x in blocks of Q8_1: products of four weights and four activations by one instruction (dp4a).
+/// w, x, y, rows, columns; x has columns / 32 blocks.
+using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
+const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
+
+// On buffers. Error where one is too small, or columns is no multiple of weights_of(format).
+void dequantise(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+                runtime::Buffer<float>& y);
+void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+          const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns);
+/// All of x, whose size is a multiple of 32, to Q8_1; q has 9 words for 32 elements.
+void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q);
+void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+          const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
+          std::uint32_t columns);
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of arrays of any length beside sum and max: dot product, sum of squares, position of the maximum. As
+// those, they are two launches, blocks' shares and then the blocks' results, use no atomics, and are the same in every
+// run.
+#pragma once
+#include "dsl/kernel/kernel.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+/// partial[b] = the sum of x[i] y[i] over the elements that block b visits, f32. x and y have at least n elements,
+/// partial one for each block. T is float, half or bfloat16.
+template <class T>
+using DotKernel = Kernel<In<T>, In<T>, Out<float>, u32>;
+template <class T>
+const DotKernel<T>& dot_kernel();
+/// partial[b] = the sum of x[i]^2.
+template <class T>
+using SquaresKernel = Kernel<In<T>, Out<float>, u32>;
+template <class T>
+const SquaresKernel<T>& norm2_kernel();
+
+/// value[b], index[b] = the largest element that block b visits, and where it is; of equal ones the first. A NaN is no
+/// largest element. Without any, -infinity and 2^32 - 1.
+template <class T>
+using ArgmaxKernel = Kernel<In<T>, Out<float>, Out<std::uint32_t>, u32>;
+template <class T>
+const ArgmaxKernel<T>& argmax_kernel();
+/// The same of n results of another launch: values, indices, value, index, n.
+using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<std::uint32_t>, u32>;
+const ArgmaxFinalKernel& argmax_final_kernel();
+
+/// The sum of x[i] y[i]; Error where they are not equally many.
+template <class T>
+float dot(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y);
+/// The sum of squares, which is the square of the Euclidean norm.
+template <class T>
+float norm2(const runtime::Device& device, const runtime::Buffer<T>& x);
+/// The index of the largest element, the first of equal ones; 2^32 - 1 where there is none.
+template <class T>
+std::uint32_t argmax(const runtime::Device& device, const runtime::Buffer<T>& x);
+
+}  // namespace ikat::stdlib

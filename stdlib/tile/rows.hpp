@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a matrix, each walked several times by a group of threads: the building block of softmax and the norms.
+//
+//     with_row<BlockGroup<256>, float, 8>(x, rows, columns, [&](const auto& row) {
+//         f32 sum = 0;
+//         row.each([&](const auto& v, const auto&) { for (const auto& x : v) sum += x; });      // the first pass
+//         const auto mean = value(row.group.sum(sum) / cast<f32>(columns));
+//         row.map(y, [&](const auto& x, const auto&...) { return x - mean; });                  // another, and the
+//         result
+//     });
+//
+// A row that fits is read once and kept in registers; a longer one, or one that is no whole number of vectors, is read
+// again in each pass. The lambda is recorded for both. Lanes of a vector come as f32 values, with the number of the
+// vector in the row for arrays that have one element per column.
+#pragma once
+#include <tuple>
+
+#include "runtime/launch.hpp"
+#include "stdlib/reduce/reduce.hpp"
+#include "stdlib/tile/vectors.hpp"
+
+namespace ikat::stdlib {
+
+/// A row to each warp.
+struct WarpGroup {
+    static constexpr std::uint32_t threads = 32, block = 128, rows_of_block = block / threads;
+    static auto thread() { return value(lane_id()); }
+    static auto number() { return value(warp_id()); }  // in its block
+    static auto row() { return value(block_id().x * rows_of_block + warp_id()); }
+    static auto sum(const auto& v) { return value(warp_sum(v)); }
+    static auto max(const auto& v) { return value(warp_max(v)); }
+};
+/// A row to each block of so many threads.
+template <std::uint32_t count>
+struct BlockGroup {
+    static constexpr std::uint32_t threads = count, block = count, rows_of_block = 1;
+    static auto thread() { return value(thread_id().x); }
+    static auto number() { return 0u; }
+    static auto row() { return value(block_id().x); }
+    static auto sum(const auto& v) { return value(block_sum(v)); }
+    static auto max(const auto& v) { return value(block_max(v)); }
+};
+
+namespace detail {
+
+/// y[i] = f(v, more[column] ...), lane by lane.
+template <int N, class E, trace::Direction direction>
+void store_mapped(const Indexable<E, direction>& y, const Lanes<N>& v, const auto& i, const auto& column, auto&& f,
+                  const auto&... more) {
+    const auto apply = [&](const auto&... others) { return each_lane(f, v, others...); };
+    store_lanes(y, i, std::apply(apply, std::tuple{load_lanes<N>(more, column)...}));
+}
+
+}  // namespace detail
+
+/// A row that is read again in each pass; of x, an In or an InOut.
+template <class Group, class E, class Array = In<E>>
+class StreamedRow {
+public:
+    StreamedRow(const Array& x, const auto& row, const auto& active, const u32& columns)
+        : x_(x), row_(row), columns_(value(select(active, value(columns), 0u))) {}
+
+    Group group;
+
+    /// body(lanes, column) for the vectors of this thread.
+    void each(auto&& body) const {
+        walk([&]<int N>(Width<N>, const auto& i, const auto& column) { body(load_lanes<N>(x_, i), column); });
+    }
+    /// y[i] = f(x[i], more[column] ...).
+    void map(const auto& y, auto&& f, const auto&... more) const {
+        walk([&]<int N>(Width<N>, const auto& i, const auto& column) {
+            detail::store_mapped<N>(y, load_lanes<N>(x_, i), i, column, f, more...);
+        });
+    }
+
+    /// total[i] += x[i], rounded. Then total has the row that is of interest.
+    void add_to(const InOut<E>& total) const {
+        walk([&]<int N>(Width<N>, const auto& i, const auto&) {
+            const auto v = load_lanes<N>(x_, i), more = load_lanes<N>(total, i);
+            store_lanes(total, i, v + more);
+        });
+    }
+
+private:
+    void walk(auto&& body) const {
+        const u32 columns = columns_;
+        for_each_in_row<E>(row_, columns, Group::thread(), Group::threads, body);
+    }
+
+    Array x_;
+    Leaf<std::uint32_t> row_, columns_;
+};
+
+/// A row of whole vectors, at most `K` to a thread, in registers.
+template <class Group, class E, int K>
+class KeptRow {
+    static constexpr int N = lanes_of<E>;
+
+public:
+    static constexpr std::uint32_t capacity = Group::threads * K * N;
+
+    KeptRow(const In<E>& x, const auto& row, const auto& active, const u32& columns)
+        : first_(value(row * (columns / std::uint32_t(N)))),
+          length_(value(select(active, value(columns / std::uint32_t(N)), 0u))),
+          begin_(value(Group::thread() - before(first_, length_))) {
+        for (int k = 0; k < K; ++k)
+            values_[k] = load_lanes_if<N>(column(k) < length_, x, value(first_ + column(k)), 0.0f);
+    }
+
+    Group group;
+
+    void each(auto&& body) const {
+        walk([&](int k, const auto& column) { body(value(values_[k]), column); });
+    }
+    void map(const auto& y, auto&& f, const auto&... more) const {
+        walk([&](int k, const auto& column) {
+            detail::store_mapped<N>(y, value(values_[k]), value(first_ + column), column, f, more...);
+        });
+    }
+
+    /// The row becomes x + total, rounded, and total[i] too.
+    void add_to(const InOut<E>& total) {
+        walk([&](int k, const auto& column) {
+            const auto i = value(first_ + column);
+            values_[k] = cast<f32>(cast<E>(values_[k] + load_lanes<N>(total, i)));
+            store_lanes(total, i, values_[k]);
+        });
+    }
+
+private:
+    /// By how much the threads begin before the row, so that a warp's accesses are whole lines.
+    static auto before(const auto& first, const auto& length) {
+        const auto place = place_in_line<N, E>(first);
+        return value(select(length + place <= Group::threads * std::uint32_t(K), place, 0u));
+    }
+    /// Beyond the row, by far, where it is before its first.
+    auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
+    void walk(auto&& body) const {
+        for (int k = 0; k < K; ++k) {
+            const auto at = column(k);
+            if_(at < length_, [&] { body(k, at); });
+        }
+    }
+
+    Leaf<std::uint32_t> first_, length_, begin_;  // in vectors
+    Regs<Regs<f32, N>, K> values_;
+};
+
+/// Calls body(row) with the row of x that this thread's group works on, a KeptRow of K vectors per thread or a
+/// StreamedRow. x is row-major; groups beyond the last row get an empty one, so that all come through the same
+/// barriers. Blocks have Group::block threads.
+template <class Group, class E, int K>
+void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) {
+    require_linear_grid();
+    require_threads(Group::block);
+    const auto row = Group::row();
+    const auto active = value(row < rows);
+    constexpr std::uint32_t N = lanes_of<E>;
+    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] {
+        body(KeptRow<Group, E, K>(x, row, active, columns));
+    }).else_([&] { body(StreamedRow<Group, E>(x, row, active, columns)); });
+}
+
+/// The same for the rows of total + x, which total becomes first.
+template <class Group, class E, int K>
+void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const u32& rows, const u32& columns, auto&& body) {
+    require_linear_grid();
+    require_threads(Group::block);
+    const auto row = Group::row();
+    const auto active = value(row < rows);
+    constexpr std::uint32_t N = lanes_of<E>;
+    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] {
+        KeptRow<Group, E, K> kept(x, row, active, columns);
+        kept.add_to(total);
+        body(kept);
+    }).else_([&] {
+        StreamedRow<Group, E>(x, row, active, columns).add_to(total);
+        body(StreamedRow<Group, E, InOut<E>>(total, row, active, columns));
+    });
+}
+
+/// The launch of a kernel that calls with_row<Group>.
+template <class Group>
+runtime::Grid row_grid(std::uint64_t rows) {
+    return {.blocks = {std::uint32_t((rows + Group::rows_of_block - 1) / Group::rows_of_block), 1, 1},
+            .threads = {Group::block, 1, 1}};
+}
+
+}  // namespace ikat::stdlib
