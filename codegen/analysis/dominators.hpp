@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dominators of a function's blocks, with the control-flow graph they were found in. The algorithm, and what
-// "reachable" means, stand in codegen/support/dominator_tree.hpp; a question costs two comparisons.
+// Dominators of a function's blocks, with the control-flow graph they were found in, forwards and backwards. The
+// algorithm, and what "reachable" means, stand in codegen/support/dominator_tree.hpp; a question costs two comparisons.
 #pragma once
 #include "codegen/ir/cfg.hpp"
 #include "codegen/support/dominator_tree.hpp"
@@ -15,7 +15,8 @@ class Dominators {
     }
 
 public:
-    explicit Dominators(const ir::Function& fn) : graph_(control_flow(fn)), tree_(graph_) {}
+    explicit Dominators(const ir::Function& fn)
+        : graph_(control_flow(fn)), predecessors_(graph_.reversed()), tree_(graph_, predecessors_) {}
 
     bool reachable(ir::Block block) const { return tree_.reachable(index(block)); }
     /// The immediate dominator; no_block for the entry and for unreachable blocks.
@@ -29,21 +30,16 @@ public:
     auto reverse_postorder() const { return as_blocks(tree_.reverse_postorder()); }
 
     /// Exactly one edge leads to the block.
-    bool has_one_way_in(ir::Block block) const { return edges_in_[index(block)] == 1; }
+    bool has_one_way_in(ir::Block block) const { return predecessors_.successors(index(block)).size() == 1; }
 
     const Graph& graph() const { return graph_; }
+    const Graph& predecessors() const { return predecessors_; }
+
+    bool operator==(const Dominators&) const = default;
 
 private:
-    static std::vector<std::uint32_t> count_edges(const Graph& graph) {
-        std::vector<std::uint32_t> out(graph.size());
-        for (std::uint32_t node = 0; node < graph.size(); ++node)
-            for (std::uint32_t successor : graph.successors(node)) ++out[successor];
-        return out;
-    }
-
-    Graph graph_;
+    Graph graph_, predecessors_;
     DominatorTree tree_;
-    std::vector<std::uint32_t> edges_in_ = count_edges(graph_);  // by block
 };
 
 }  // namespace ikat::analysis

@@ -6,7 +6,7 @@ namespace ikat::analysis {
 using namespace ir;
 
 Loops::Loops(const Function& fn, const Dominators& dominators) : innermost_(fn.block_count(), none) {
-    const Graph predecessors = dominators.graph().reversed();
+    const Graph& predecessors = dominators.predecessors();
     std::vector<bool> inside(fn.block_count());
     // Headers in reverse postorder: an outer loop's comes first, and the inner loop then claims its blocks.
     for (Block header : dominators.reverse_postorder()) {

@@ -19,6 +19,7 @@ struct Loop {
     std::vector<ir::Block> latches;  // in reverse postorder
     std::uint32_t parent = ~0u;      // the loop around it; Loops::none if there is none
     std::uint32_t depth = 1;         // 1 for an outermost loop
+    bool operator==(const Loop&) const = default;
 };
 
 class Loops {
@@ -34,6 +35,8 @@ public:
     /// How many loops are around a block.
     std::uint32_t depth(ir::Block block) const { return innermost(block) == none ? 0 : loops_[innermost(block)].depth; }
     bool contains(std::uint32_t loop, ir::Block block) const;
+
+    bool operator==(const Loops&) const = default;
 
 private:
     std::vector<Loop> loops_;

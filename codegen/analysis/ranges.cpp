@@ -162,7 +162,7 @@ Interval Ranges::parameter(Value value) {
     if (!dominators_.reachable(definition.block)) return all;
     std::vector<Step> steps;
     std::optional<Interval> found;
-    for (std::uint32_t node : predecessors_.successors(index(definition.block))) {
+    for (std::uint32_t node : dominators_.predecessors().successors(index(definition.block))) {
         const Block from{node};
         if (!dominators_.reachable(from)) continue;
         const auto& targets = fn_[from].terminator.targets;

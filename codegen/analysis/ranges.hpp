@@ -38,8 +38,7 @@ Interval full(ir::Type type);
 
 class Ranges {
 public:
-    Ranges(const ir::Function& fn, const Dominators& dominators)
-        : fn_(fn), dominators_(dominators), predecessors_(dominators.graph().reversed()) {}
+    Ranges(const ir::Function& fn, const Dominators& dominators) : fn_(fn), dominators_(dominators) {}
 
     /// Of a value of an integer type, wherever it is used.
     Interval of(ir::Value value);
@@ -68,7 +67,6 @@ private:
     };
     const ir::Function& fn_;
     const Dominators& dominators_;
-    const Graph predecessors_;
     std::vector<Memory> memory_;  // by value
     int depth_ = 0;
 };

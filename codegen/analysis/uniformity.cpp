@@ -29,24 +29,25 @@ Graph backwards(const Function& fn, const Graph& predecessors) {
 
 class Propagation {
 public:
-    Propagation(const Function& fn, std::vector<bool>& varies, std::vector<bool>& divergent, std::vector<Block>& cause)
+    Propagation(const Function& fn, const Dominators& dominators, std::vector<bool>& varies,
+                std::vector<bool>& divergent, std::vector<Block>& cause)
         : fn_(fn),
           varies_(varies),
           divergent_(divergent),
           cause_(cause),
-          forward_(control_flow(fn)),
-          predecessors_(forward_.reversed()),
+          dominators_(dominators),
+          predecessors_(dominators.predecessors()),
           post_(backwards(fn, predecessors_)),
           position_(fn.block_count()),
           spread_(fn.block_count()),
           meets_(fn.block_count()) {}
 
     void run() {
-        const auto order = forward_.reverse_postorder();
-        for (std::size_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
+        const auto order = dominators_.reverse_postorder();
+        for (std::size_t i = 0; Block block : order) position_[index(block)] = i++;
         for (changed_ = true; changed_;) {
             changed_ = false;
-            for (std::uint32_t block : order) visit(Block(block));
+            for (Block block : order) visit(block);
         }
     }
 
@@ -130,7 +131,8 @@ private:
     const Function& fn_;
     std::vector<bool>&varies_, &divergent_;
     std::vector<Block>& cause_;
-    const Graph forward_, predecessors_;
+    const Dominators& dominators_;
+    const Graph& predecessors_;
     const DominatorTree post_;
     std::vector<std::size_t> position_;  // by block, in reverse postorder
     std::vector<bool> spread_, meets_;   // by block: done once
@@ -139,17 +141,9 @@ private:
 
 }  // namespace
 
-Uniformity::Uniformity(const Function& fn)
-    : fn_(fn),
-      varies_(fn.value_count()),
-      divergent_(fn.block_count(), !fn.is_entry),
-      cause_(fn.block_count(), no_id<Block>) {
-    Propagation(fn, varies_, divergent_, cause_).run();
-}
-
-bool Uniformity::leaves_together(Block block) const {
-    const Value condition = fn_[block].terminator.condition;
-    return condition == no_value || is_uniform(condition);
+Uniformity::Uniformity(const Function& fn, const Dominators& dominators)
+    : varies_(fn.value_count()), divergent_(fn.block_count(), !fn.is_entry), cause_(fn.block_count(), no_id<Block>) {
+    Propagation(fn, dominators, varies_, divergent_, cause_).run();
 }
 
 }  // namespace ikat::analysis

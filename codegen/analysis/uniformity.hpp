@@ -21,23 +21,22 @@
 #pragma once
 #include <vector>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/analysis/dominators.hpp"
 
 namespace ikat::analysis {
 
 class Uniformity {
 public:
-    explicit Uniformity(const ir::Function& fn);
+    Uniformity(const ir::Function& fn, const Dominators& dominators);
 
     bool is_uniform(ir::Value value) const { return !varies_[index(value)]; }
     bool is_divergent(ir::Block block) const { return divergent_[index(block)]; }
-    /// All threads that reach the block's terminator go the same way.
-    bool leaves_together(ir::Block block) const;
     /// The block whose varying branch made `block` divergent; for messages. no_id where none did.
     ir::Block cause(ir::Block block) const { return cause_[index(block)]; }
 
+    bool operator==(const Uniformity&) const = default;
+
 private:
-    const ir::Function& fn_;
     std::vector<bool> varies_;      // by value
     std::vector<bool> divergent_;   // by block
     std::vector<ir::Block> cause_;  // by block

@@ -3,6 +3,7 @@
 #pragma once
 #include "codegen/ir/function.hpp"
 #include "codegen/support/graph.hpp"
+#include "codegen/support/grouped.hpp"
 
 namespace ikat::ir {
 
@@ -22,5 +23,26 @@ inline std::vector<std::uint32_t> predecessor_counts(const Function& fn) {
         for (const Jump& jump : fn[block].terminator.targets) ++counts[index(jump.to)];
     return counts;
 }
+
+/// A target of a block's terminator.
+struct Edge {
+    Block from{};
+    std::uint32_t target = 0;
+};
+
+/// The edges into each block, in the order of those they come from. Valid until terminators change.
+class EdgesIn {
+public:
+    explicit EdgesIn(const Function& fn)
+        : edges_(fn.block_count(), [&](auto&& add) {
+              for (Block block : fn.blocks())
+                  for (std::uint32_t target = 0; const Jump& jump : fn[block].terminator.targets)
+                      add(index(jump.to), Edge{block, target++});
+          }) {}
+    std::span<const Edge> operator[](Block block) const { return edges_[index(block)]; }
+
+private:
+    Grouped<Edge> edges_;
+};
 
 }  // namespace ikat::ir

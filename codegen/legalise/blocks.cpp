@@ -5,9 +5,7 @@
 //     ^1: check %p, "text", %v      ==>  ^1: branch %p, ^2, ^3       ^3: print "check failed: text\n", %v
 //         rest                           ^2: rest                        trap
 #include <algorithm>
-#include <utility>
 
-#include "codegen/analysis/loops.hpp"
 #include "codegen/ir/cfg.hpp"
 #include "codegen/ir/edit/split.hpp"
 #include "codegen/legalise/legalise.hpp"
@@ -38,33 +36,31 @@ void expand_check(Function& fn, Block block, std::size_t position) {
         .kind = Terminator::Kind::Branch, .condition = operands[0], .targets = {{rest}, {failed}}, .where = where};
 }
 
-void expand_checks(Function& fn) {
+bool expand_checks(Function& fn) {
+    const std::size_t blocks = fn.block_count();
     for (std::uint32_t block = 0; block < fn.block_count(); ++block) {  // grows: the rest is looked at in its turn
         const auto& list = fn[Block(block)].instructions;
         const auto check = std::ranges::find_if(list, [&](Inst inst) { return fn[inst].op == Op::Check; });
         if (check != list.end()) expand_check(fn, Block(block), std::size_t(check - list.begin()));
     }
+    return fn.block_count() != blocks;
 }
 
-void split_critical_edges(Function& fn) {
+bool split_critical_edges(Function& fn) {
     const std::vector<std::uint32_t> predecessors = ir::predecessor_counts(fn);
-    for (std::uint32_t block = 0, count = std::uint32_t(fn.block_count()); block < count; ++block) {
+    const std::size_t blocks = fn.block_count();
+    for (std::uint32_t block = 0; block < blocks; ++block) {
         const std::size_t targets = fn[Block(block)].terminator.targets.size();
         for (std::size_t i = 0; targets > 1 && i < targets; ++i) {
             const ir::Jump& jump = fn[Block(block)].terminator.targets[i];
-            if (jump.arguments.empty() || predecessors[index(jump.to)] == 1) continue;
-            const Block between = fn.add_block();
-            Terminator& terminator = fn[Block(block)].terminator;
-            fn[between].terminator = {.kind = Terminator::Kind::Jump,
-                                      .targets = {std::exchange(terminator.targets[i], {between})},
-                                      .where = terminator.where};
+            if (!jump.arguments.empty() && predecessors[index(jump.to)] != 1) split_edge(fn, Block(block), i);
         }
     }
+    return fn.block_count() != blocks;
 }
 
 /// Within how many loops each block lies; -1 for one that traps.
-std::vector<int> nesting(const Function& fn, const analysis::Dominators& dominators) {
-    const analysis::Loops loops(fn, dominators);
+std::vector<int> nesting(const Function& fn, const analysis::Loops& loops) {
     std::vector<int> depth;
     for (Block block : fn.blocks())
         depth.push_back(fn[block].terminator.kind == Terminator::Kind::Trap ? -1 : int(loops.depth(block)));
@@ -72,14 +68,13 @@ std::vector<int> nesting(const Function& fn, const analysis::Dominators& dominat
 }
 
 /// Reverse postorder in which of a block's successors the deepest comes next: a loop ends before what follows it.
-std::vector<Block> emission_order(const Function& fn) {
+std::vector<Block> emission_order(const Function& fn, analysis::Context& context) {
     struct Visit {
         std::uint32_t block;
         std::vector<std::uint32_t> pending;  // successors, the last to be visited first
     };
-    const analysis::Dominators dominators(fn);
-    const Graph& graph = dominators.graph();
-    const std::vector<int> depth = nesting(fn, dominators);
+    const Graph& graph = context.dominators().graph();
+    const std::vector<int> depth = nesting(fn, context.loops());
     const auto visit = [&](std::uint32_t block) {
         // The deeper come first. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
         const auto depth_of = [&](std::uint32_t to) { return depth[to]; };
@@ -112,11 +107,14 @@ std::vector<Block> emission_order(const Function& fn) {
 
 }  // namespace
 
-void lay_out(ir::Function& fn) {
-    expand_checks(fn);
-    fn.order_blocks(emission_order(fn));  // unreachable blocks go first: their edges are none
-    split_critical_edges(fn);
-    fn.order_blocks(emission_order(fn));
+analysis::Changed lay_out(ir::Function& fn, analysis::Context& context) {
+    using analysis::Changed;
+    if (expand_checks(fn)) context.changed(Changed::ControlFlow);
+    fn.order_blocks(emission_order(fn, context));  // unreachable blocks go first: their edges are none
+    if (!split_critical_edges(fn)) return Changed::ControlFlow;
+    context.changed(Changed::ControlFlow);
+    fn.order_blocks(emission_order(fn, context));
+    return Changed::ControlFlow;
 }
 
 }  // namespace ikat::legalise

@@ -4,7 +4,7 @@
 #pragma once
 #include <functional>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/analysis/context.hpp"
 
 namespace ikat::legalise {
 
@@ -14,7 +14,7 @@ void expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruc
 
 /// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks go,
 /// the rest is put in the order in which it will be written.
-void lay_out(ir::Function& fn);
+analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);
 
 /// vectors.cpp. Vectors of more than `most` small elements become vectors of words.
 void split_vectors(ir::Function& fn, unsigned most);

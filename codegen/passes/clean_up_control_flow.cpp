@@ -16,9 +16,10 @@
 #include <algorithm>
 
 #include "codegen/ir/cfg.hpp"
-#include "codegen/passes/parameters.hpp"
+#include "codegen/ir/edit/parameters.hpp"
+#include "codegen/ir/edit/replacement.hpp"
+#include "codegen/ir/edit/uses.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -134,16 +135,11 @@ private:
     }
     /// A parameter that is used outside its block (which then dominates that use) must stay.
     void exclude_used_elsewhere() {
-        const auto use = [&](Block user, Value value) {
+        each_use(fn_, [&](Value value, const Use& use) {
             const Definition& definition = fn_[value];
-            if (definition.instruction == no_inst && definition.block != user)
+            if (definition.instruction == no_inst && definition.block != use.block)
                 forwards_[index(definition.block)] = false;
-        };
-        for (Block block : fn_.blocks()) {
-            for (Inst inst : fn_[block].instructions)
-                std::as_const(fn_).each_use(inst, [&](Value value) { use(block, value); });
-            Function::each_use(std::as_const(fn_[block].terminator), [&](Value value) { use(block, value); });
-        }
+        });
     }
     void exclude_latches() {
         const std::vector<std::uint32_t> predecessors = predecessor_counts(fn_);
@@ -258,6 +254,6 @@ private:
 
 }  // namespace
 
-bool clean_up_control_flow(Function& fn) { return CleanUp(fn).run(); }
+Changed clean_up_control_flow(Function& fn, Context&) { return analysis::control_flow_if(CleanUp(fn).run()); }
 
 }  // namespace ikat::passes

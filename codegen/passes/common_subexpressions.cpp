@@ -14,10 +14,9 @@
 // and leaves what only they used: run dead_code after.
 #include <bit>
 
-#include "codegen/analysis/dominators.hpp"
 #include "codegen/analysis/memory.hpp"
+#include "codegen/ir/edit/replacement.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -26,16 +25,16 @@ using namespace ir;
 
 class Cse {
 public:
-    explicit Cse(Function& fn)
+    Cse(Function& fn, const analysis::Dominators& dominators)
         : fn_(fn),
-          dominators_(fn),
+          dominators_(dominators),
           table_(std::bit_ceil(fn.inst_count() * 2 + 2), no_inst),
           block_of_(fn.inst_count()) {}
 
     bool run() {
         for (Block block : dominators_.preorder()) {
             std::erase_if(fn_[block].instructions, [&](Inst inst) { return is_duplicate(inst, block); });
-            Function::each_use(fn_[block].terminator, [&](Value& use) { use = replacement_(use); });
+            replacement_.apply(fn_[block].terminator);
         }
         if (replacement_.empty()) return false;
         replacement_.apply(fn_);  // the walk has rewritten all uses but those in blocks that nothing reaches
@@ -44,7 +43,7 @@ public:
 
 private:
     bool is_duplicate(Inst inst, Block block) {
-        fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
+        replacement_.apply(fn_, inst);
         if (!effects(fn_[inst]).none() && !analysis::reads_constant_memory(fn_, inst)) return false;
         if (fn_[inst].results.count == 0) return false;
         Inst& found = entry(inst);
@@ -96,7 +95,7 @@ private:
     }
 
     Function& fn_;
-    analysis::Dominators dominators_;
+    const analysis::Dominators& dominators_;
     Replacement replacement_;
     std::vector<Inst> table_;      // open addressing
     std::vector<Block> block_of_;  // of the instructions in the table
@@ -104,6 +103,8 @@ private:
 
 }  // namespace
 
-bool common_subexpressions(Function& fn) { return Cse(fn).run(); }
+Changed common_subexpressions(Function& fn, Context& context) {
+    return analysis::instructions_if(Cse(fn, context.dominators()).run());
+}
 
 }  // namespace ikat::passes

@@ -15,7 +15,8 @@
 // Needs: nothing. Keeps: the control flow. Leaves nothing unused that it could have removed.
 #include <algorithm>
 
-#include "codegen/passes/parameters.hpp"
+#include "codegen/ir/cfg.hpp"
+#include "codegen/ir/edit/parameters.hpp"
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::passes {
@@ -25,9 +26,7 @@ using namespace ir;
 
 class Sweep {
 public:
-    explicit Sweep(Function& fn) : fn_(fn), live_(fn.value_count()), first_edge_(fn.block_count() + 1) {
-        collect_edges();
-    }
+    explicit Sweep(Function& fn) : fn_(fn), edges_in_(fn), live_(fn.value_count()) {}
 
     bool run() {
         for (Block block : fn_.blocks()) {
@@ -51,22 +50,6 @@ public:
     }
 
 private:
-    struct Edge {
-        Block from;
-        std::uint32_t target;
-    };
-
-    void collect_edges() {
-        for (Block block : fn_.blocks())
-            for (const Jump& jump : fn_[block].terminator.targets) ++first_edge_[index(jump.to) + 1];
-        for (std::size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
-        edges_.resize(first_edge_.back());
-        std::vector<std::uint32_t> next(first_edge_.begin(), first_edge_.end() - 1);
-        for (Block block : fn_.blocks())
-            for (std::uint32_t target = 0; const Jump& jump : fn_[block].terminator.targets)
-                edges_[next[index(jump.to)]++] = {block, target++};
-    }
-
     void mark(Value value) {
         if (value == no_value || live_[index(value)]) return;
         live_[index(value)] = true;
@@ -76,8 +59,8 @@ private:
         std::as_const(fn_).each_use(inst, [&](Value operand) { mark(operand); });
     }
     void mark_arguments(const Definition& parameter) {
-        for (std::uint32_t i = first_edge_[index(parameter.block)]; i < first_edge_[index(parameter.block) + 1]; ++i)
-            mark(fn_[edges_[i].from].terminator.targets[edges_[i].target].arguments[parameter.position]);
+        for (const Edge& edge : edges_in_[parameter.block])
+            mark(fn_[edge.from].terminator.targets[edge.target].arguments[parameter.position]);
     }
 
     bool sweep(Block block) {
@@ -88,14 +71,13 @@ private:
     }
 
     Function& fn_;
+    const EdgesIn edges_in_;
     std::vector<bool> live_;  // by value
-    std::vector<std::uint32_t> first_edge_;
-    std::vector<Edge> edges_;  // into each block
     std::vector<Value> work_;
 };
 
 }  // namespace
 
-bool dead_code(Function& fn) { return Sweep(fn).run(); }
+Changed dead_code(Function& fn, Context&) { return analysis::instructions_if(Sweep(fn).run()); }
 
 }  // namespace ikat::passes

@@ -17,9 +17,10 @@
 //
 // Needs: nothing. Keeps: the control flow. Leaves branches on constants and unused parameters: run
 // clean_up_control_flow and dead_code after.
+#include "codegen/ir/edit/replacement.hpp"
+#include "codegen/ir/edit/uses.hpp"
 #include "codegen/passes/fold.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -28,10 +29,7 @@ using namespace ir;
 
 class Propagation {
 public:
-    explicit Propagation(Function& fn)
-        : fn_(fn), state_(fn.value_count()), reached_(fn.block_count()), first_use_(fn.value_count() + 1) {
-        collect_uses();
-    }
+    explicit Propagation(Function& fn) : fn_(fn), uses_(fn), state_(fn.value_count()), reached_(fn.block_count()) {}
 
     void run() {
         reach(fn_.entry());
@@ -39,7 +37,7 @@ public:
             if (!values_.empty()) {
                 const Value value = values_.back();
                 values_.pop_back();
-                for (std::uint32_t i = first_use_[index(value)]; i < first_use_[index(value) + 1]; ++i) visit(uses_[i]);
+                for (const Use& use : uses_.of(value)) visit(use);
             } else {
                 const Block block = blocks_.back();
                 blocks_.pop_back();
@@ -57,7 +55,7 @@ public:
             std::vector<Inst> constants;
             const auto replace = [&](Value value) {
                 const auto bits = known(value);
-                if (!bits || !is_used(value)) return;
+                if (!bits || uses_.of(value).empty()) return;
                 const Type type = fn_.type(value);
                 constants.push_back(fn_.create({.op = Op::Const, .type = type, .attribute = *bits}, {}, {&type, 1}));
                 replacement.replace(value, fn_.result(constants.back()));
@@ -85,29 +83,6 @@ private:
         Word bits = 0;
         bool operator==(const State&) const = default;
     };
-    struct Use {  // an instruction, or the terminator of a block
-        Inst inst = no_inst;
-        Block block{};
-    };
-
-    void each_use_of(auto&& f) const {
-        for (Block block : fn_.blocks()) {
-            for (Inst inst : fn_[block].instructions)
-                std::as_const(fn_).each_use(inst, [&](Value value) { f(value, Use{inst, block}); });
-            Function::each_use(std::as_const(fn_[block].terminator), [&](Value value) {
-                f(value, Use{no_inst, block});
-            });
-        }
-    }
-    void collect_uses() {
-        each_use_of([&](Value value, Use) { ++first_use_[index(value) + 1]; });
-        for (std::size_t i = 1; i < first_use_.size(); ++i) first_use_[i] += first_use_[i - 1];
-        uses_.resize(first_use_.back());
-        std::vector<std::uint32_t> next(first_use_.begin(), first_use_.end() - 1);
-        each_use_of([&](Value value, Use use) { uses_[next[index(value)]++] = use; });
-    }
-
-    bool is_used(Value value) const { return first_use_[index(value)] != first_use_[index(value) + 1]; }
     std::optional<Word> known(Value value) const {
         const State& state = state_[index(value)];
         return state.kind == State::Constant ? std::optional(state.bits) : std::nullopt;
@@ -168,20 +143,19 @@ private:
     }
 
     Function& fn_;
+    const Uses uses_;
     std::vector<State> state_;   // by value
     std::vector<bool> reached_;  // by block
-    std::vector<std::uint32_t> first_use_;
-    std::vector<Use> uses_;
     std::vector<Block> blocks_;  // to be walked
     std::vector<Value> values_;  // whose users are to be visited
 };
 
 }  // namespace
 
-bool fold_constants(Function& fn) {
+Changed fold_constants(Function& fn, Context&) {
     Propagation propagation(fn);
     propagation.run();
-    return propagation.rewrite();
+    return analysis::instructions_if(propagation.rewrite());
 }
 
 }  // namespace ikat::passes

@@ -13,8 +13,8 @@
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
+#include "codegen/ir/edit/replacement.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -95,6 +95,6 @@ private:
 
 }  // namespace
 
-bool forward_stores(Function& fn) { return Forwarding(fn).run(); }
+Changed forward_stores(Function& fn, Context&) { return analysis::instructions_if(Forwarding(fn).run()); }
 
 }  // namespace ikat::passes

@@ -23,11 +23,10 @@
 // clean_up_control_flow, and functions that nobody calls.
 #include <algorithm>
 
-#include "codegen/analysis/dominators.hpp"
 #include "codegen/ir/edit/clone.hpp"
+#include "codegen/ir/edit/replacement.hpp"
 #include "codegen/ir/edit/split.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -46,14 +45,14 @@ class Inlining {
 public:
     Inlining(Function& fn, std::span<const Function> module) : fn_(fn), module_(module) {}
 
-    bool run() {
+    Changed run(Context& context) {
         for (std::size_t block = 0; block < fn_.block_count(); ++block) visit(Block(block));
-        if (!changed_) return false;
+        if (!changed_) return Changed::Nothing;
         replacement_.apply(fn_);
-        const analysis::Dominators dominators(fn_);
-        const auto order = dominators.reverse_postorder();
+        context.changed(Changed::ControlFlow);
+        const auto order = context.dominators().reverse_postorder();
         fn_.order_blocks(std::vector<Block>(order.begin(), order.end()));
-        return true;
+        return Changed::ControlFlow;
     }
 
 private:
@@ -109,6 +108,6 @@ private:
 
 }  // namespace
 
-bool inline_calls(ir::Function& fn, std::span<const ir::Function> module) { return Inlining(fn, module).run(); }
+Changed inline_calls(Function& fn, Context& context) { return Inlining(fn, context.module()).run(context); }
 
 }  // namespace ikat::passes

@@ -13,7 +13,6 @@
 // loop's header.
 //
 // Needs: nothing. Keeps: blocks and edges. Makes live ranges longer by what it moves.
-#include "codegen/analysis/loops.hpp"
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::passes {
@@ -24,7 +23,8 @@ using analysis::Loops;
 
 class Hoisting {
 public:
-    explicit Hoisting(Function& fn) : fn_(fn), dominators_(fn), loops_(fn, dominators_), block_of_(fn.value_count()) {}
+    Hoisting(Function& fn, Context& context)
+        : fn_(fn), dominators_(context.dominators()), loops_(context.loops()), block_of_(fn.value_count()) {}
 
     bool run() {
         if (loops_.all().empty()) return false;
@@ -57,14 +57,16 @@ private:
     }
 
     Function& fn_;
-    analysis::Dominators dominators_;
-    analysis::Loops loops_;
+    const analysis::Dominators& dominators_;
+    const Loops& loops_;
     std::vector<Block> block_of_;  // by value: where it is defined now
     bool changed_ = false;
 };
 
 }  // namespace
 
-bool loop_invariants(Function& fn) { return Hoisting(fn).run(); }
+Changed loop_invariants(Function& fn, Context& context) {
+    return analysis::instructions_if(Hoisting(fn, context).run());
+}
 
 }  // namespace ikat::passes

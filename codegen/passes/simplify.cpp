@@ -10,12 +10,12 @@
 // One walk in reverse postorder: operands are replaced by what already stands for them, constants go to the right, then
 // the instruction is folded or the first rule that matches replaces it; what the rule makes is simplified in turn.
 //
-// Needs: nothing. Keeps: blocks and edges. Leaves the operands of what it replaced, unused: run dead_code after.
-#include "codegen/analysis/dominators.hpp"
+// Needs: nothing. Keeps: blocks and edges, in another order where a branch turns. Leaves the operands of what it
+// replaced, unused: run dead_code after.
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/passes/conversions.hpp"
 #include "codegen/passes/fold.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 #include "codegen/passes/simplify_rules.hpp"
 
 namespace ikat::passes {
@@ -28,38 +28,34 @@ constexpr auto rewrites = rules::table<rules::sums, rules::products, rules::quot
 
 class Simplifier {
 public:
-    explicit Simplifier(Function& fn) : fn_(fn) {}
+    explicit Simplifier(Function& fn) : fn_(fn), walk_(fn) {}
 
-    bool run() {
-        const analysis::Dominators dominators(fn_);
-        for (Block block : dominators.reverse_postorder()) {
-            kept_.clear();
-            kept_.reserve(fn_[block].instructions.size());
-            for (Inst inst : fn_[block].instructions) visit(inst);
-            std::swap(fn_[block].instructions, kept_);
-            terminator(fn_[block].terminator);
-        }
-        replacement_.apply(fn_);  // the walk has rewritten all uses but those in blocks that nothing reaches
-        return changed_;
+    Changed run(const analysis::Dominators& dominators) {
+        walk_.run(dominators.reverse_postorder(), [this](Inst inst) { visit(inst); });
+        bool turned = false;
+        for (Block block : dominators.reverse_postorder()) turned |= turn(fn_[block].terminator);
+        return analysis::instructions_if(changed_) | analysis::control_flow_if(turned);
     }
 
 private:
     void visit(Inst inst) {
-        fn_.each_use(inst, [&](Value& use) { use = replacement_(use); });
         if (const auto sum = without_carry(inst)) return replace_step(inst, *sum);
-        if (!is_plain(fn_, inst) || fn_[inst].operands.count == 0) return kept_.push_back(inst);
+        if (!is_plain(fn_, inst) || fn_[inst].operands.count == 0) return walk_.keep(inst);
         if (const auto bits = fold(fn_, inst)) {
             make_constant(fn_, inst, *bits);
             changed_ = true;
-            return kept_.push_back(inst);
+            return walk_.keep(inst);
         }
         constants_to_the_right(inst);
         std::vector<Inst> made;
         const std::optional<Value> found = rewritten(inst, made);
-        if (!found) return kept_.push_back(inst);
+        if (!found) return walk_.keep(inst);
         changed_ = true;
-        for (Inst part : made) visit(part);
-        replacement_.replace(fn_.result(inst), *found);
+        for (Inst part : made) {
+            walk_.rename(part);
+            visit(part);
+        }
+        walk_.replace(fn_.result(inst), *found);
     }
 
     /// What a step of a long sum gives if nothing is added and nothing comes in: it does not carry then.
@@ -72,11 +68,9 @@ private:
         return is_zero(operands[1]) && is_zero(operands[2]) ? std::optional(operands[0]) : std::nullopt;
     }
     void replace_step(Inst inst, Value sum) {
-        const Type pred = Type::Pred;
-        const Inst none = fn_.create({.op = Op::Const, .type = pred, .where = fn_[inst].where}, {}, {&pred, 1});
-        kept_.push_back(none);
+        const Value none = walk_.constant(Type::Pred, 0, fn_[inst].where);
         const auto results = std::as_const(fn_).results(inst);
-        replacement_.replace(results[0], sum), replacement_.replace(results[1], fn_.result(none));
+        walk_.replace(results[0], sum), walk_.replace(results[1], none);
         changed_ = true;
     }
 
@@ -97,24 +91,22 @@ private:
     }
 
     /// A branch on the negation is a branch the other way.
-    void terminator(Terminator& terminator) {
-        Function::each_use(terminator, [&](Value& use) { use = replacement_(use); });
-        if (terminator.kind != Terminator::Kind::Branch) return;
+    bool turn(Terminator& terminator) {
+        if (terminator.kind != Terminator::Kind::Branch) return false;
         const Inst inst = fn_[terminator.condition].instruction;
-        if (inst == no_inst || fn_[inst].op != Op::Not || !is_plain(fn_, inst)) return;
+        if (inst == no_inst || fn_[inst].op != Op::Not || !is_plain(fn_, inst)) return false;
         terminator.condition = fn_.operands(inst)[0];
         std::swap(terminator.targets[0], terminator.targets[1]);
-        changed_ = true;
+        return true;
     }
 
     Function& fn_;
-    Replacement replacement_;
-    std::vector<Inst> kept_;  // of the block at hand, in order
+    Rewriter walk_;
     bool changed_ = false;
 };
 
 }  // namespace
 
-bool simplify(Function& fn) { return Simplifier(fn).run(); }
+Changed simplify(Function& fn, Context& context) { return Simplifier(fn).run(context.dominators()); }
 
 }  // namespace ikat::passes

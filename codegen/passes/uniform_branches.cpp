@@ -7,20 +7,20 @@
 //     branch %1, ^1, ^2             ==>      branch.uniform %1, ^1, ^2
 //
 // Needs: nothing; what it says holds until conditions change, so it comes last. Keeps everything else.
-#include "codegen/analysis/uniformity.hpp"
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::passes {
 
-bool uniform_branches(ir::Function& fn) {
-    const analysis::Uniformity uniformity(fn);
+Changed uniform_branches(ir::Function& fn, Context& context) {
+    const analysis::Uniformity& uniformity = context.uniformity();
     bool changed = false;
     for (ir::Block block : fn.blocks()) {
         ir::Terminator& terminator = fn[block].terminator;
-        if (terminator.condition == ir::no_value || terminator.uniform || !uniformity.leaves_together(block)) continue;
+        if (terminator.condition == ir::no_value || terminator.uniform) continue;
+        if (!uniformity.is_uniform(terminator.condition)) continue;
         terminator.uniform = changed = true;
     }
-    return changed;
+    return analysis::instructions_if(changed);
 }
 
 }  // namespace ikat::passes

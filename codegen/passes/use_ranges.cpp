@@ -17,9 +17,9 @@
 #include <bit>
 
 #include "codegen/analysis/ranges.hpp"
+#include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/passes/fold.hpp"
 #include "codegen/passes/passes.hpp"
-#include "codegen/passes/replacement.hpp"
 
 namespace ikat::passes {
 namespace {
@@ -29,17 +29,11 @@ using analysis::Interval;
 
 class UseRanges {
 public:
-    explicit UseRanges(Function& fn) : fn_(fn), dominators_(fn), ranges_(fn, dominators_) {}
+    UseRanges(Function& fn, const analysis::Dominators& dominators)
+        : fn_(fn), dominators_(dominators), walk_(fn), ranges_(fn, dominators) {}
 
     bool run() {
-        for (Block block : dominators_.reverse_postorder()) {
-            block_ = block;
-            kept_.clear();
-            for (Inst inst : fn_[block].instructions) visit(inst);
-            if (made_) fn_[block].instructions = kept_;
-            made_ = false;
-        }
-        replacement_.apply(fn_);
+        walk_.run(dominators_.reverse_postorder(), [this](Inst inst) { visit(inst); });
         return changed_;
     }
 
@@ -50,17 +44,17 @@ private:
                 make_constant(fn_, inst, *bits);
                 changed_ = true;
             } else if (const auto value = same_as(inst)) {
-                replacement_.replace(fn_.result(inst), *value);
+                walk_.replace(fn_.result(inst), *value);
                 changed_ = true;
             } else if (const auto moved = constant_moved_out(inst)) {
-                replacement_.replace(fn_.result(inst), *moved);
+                walk_.replace(fn_.result(inst), *moved);
                 changed_ = true;
             }
         }
-        kept_.push_back(inst);
+        walk_.keep(inst);
     }
 
-    Interval range(Inst inst, std::size_t operand) { return ranges_.at(fn_.operands(inst)[operand], block_); }
+    Interval range(Inst inst, std::size_t operand) { return ranges_.at(fn_.operands(inst)[operand], walk_.block()); }
 
     /// The only value the result can have.
     std::optional<Word> decided(Inst inst) {
@@ -147,7 +141,7 @@ private:
         if (sum == no_inst || fn_[sum].op != Op::Add || !is_plain(fn_, sum)) return {};
         const auto added = constant(fn_, fn_.operands(sum)[1]);
         const auto scale = it.op == Op::MadWide ? constant(fn_, fn_.operands(inst)[1]) : std::optional<Word>(1);
-        if (!added || !scale || !ranges_.is_exact(sum, block_)) return {};
+        if (!added || !scale || !ranges_.is_exact(sum, walk_.block())) return {};
         const Value x = fn_.operands(sum)[0];
         const Type wide = fn_.type(fn_.result(inst)), narrow = fn_.type(x);
         const Word words[] = {*added, *scale};
@@ -162,29 +156,21 @@ private:
     }
 
     Value make(Op op, Type type, std::initializer_list<Value> operands, Type result, Type from = Type::Void) {
-        const Inst inst = fn_.create({.op = op, .type = type, .from = from}, std::vector(operands), {&result, 1});
-        kept_.push_back(inst);
-        made_ = true;
-        return fn_.result(inst);
+        return walk_.make({.op = op, .type = type, .from = from}, operands, result);
     }
-    Value make_constant_of(Type type, Word bits) {
-        const Inst inst = fn_.create({.op = Op::Const, .type = type, .attribute = bits}, {}, {&type, 1});
-        kept_.push_back(inst);
-        made_ = true;
-        return fn_.result(inst);
-    }
+    Value make_constant_of(Type type, Word bits) { return walk_.constant(type, bits, {}); }
 
     Function& fn_;
-    analysis::Dominators dominators_;
+    const analysis::Dominators& dominators_;
+    Rewriter walk_;
     analysis::Ranges ranges_;
-    Replacement replacement_;
-    Block block_{};
-    std::vector<Inst> kept_;  // the block's instructions with what was made among them
-    bool made_ = false, changed_ = false;
+    bool changed_ = false;
 };
 
 }  // namespace
 
-bool use_ranges(Function& fn) { return UseRanges(fn).run(); }
+Changed use_ranges(Function& fn, Context& context) {
+    return analysis::instructions_if(UseRanges(fn, context.dominators()).run());
+}
 
 }  // namespace ikat::passes

@@ -117,9 +117,9 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
         stages.done(stage.name, functions, stage.leaves, changed);
     };
     const auto level = options.optimise ? pipeline::OptLevel::Default : pipeline::OptLevel::None;
-    pipeline::run(pipeline::optimisation(level, options.passes), module.functions, target, after);
+    pipeline::run(pipeline::optimisation(level, options.passes), module.functions, target, after, options.verify_each);
     keep_called(module);
-    pipeline::run(pipeline::selection(), module.functions, target, after);
+    pipeline::run(pipeline::selection(), module.functions, target, after, options.verify_each);
     keep_called(module);
     describe(module.functions.back(), out);
     std::vector<nvptx::Registers> registers;

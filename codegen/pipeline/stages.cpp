@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "codegen/ir/text/print.hpp"
 #include "codegen/legalise/legalise.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 #include "codegen/passes/passes.hpp"
@@ -14,22 +15,18 @@ namespace ikat::pipeline {
 namespace {
 
 using Kind = Stage::Kind;
+using analysis::Changed;
 
-/// A function of the stage's file, which takes what it needs.
+/// A function of the stage's file, which takes what it needs. One that does not say what it changed may have changed
+/// everything.
 template <auto f>
-bool run_stage(ir::Function& fn, const Context& context) {
-    const auto call = [&] {
-        if constexpr (std::is_invocable_v<decltype(f), ir::Function&>)
-            return f(fn);
-        else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
-            return f(fn, context.target);
-        else
-            return f(fn, context.module);
-    };
-    if constexpr (std::is_void_v<decltype(call())>)
-        return call(), true;
+Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
+    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
+        return f(fn, context);
+    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
+        return f(fn, target), Changed::ControlFlow;
     else
-        return call();
+        return f(fn), Changed::ControlFlow;
 }
 void split_vectors(ir::Function& fn) { legalise::split_vectors(fn, nvptx::most_elements); }
 
@@ -128,6 +125,24 @@ constexpr auto in_order = [] {
 }();
 constexpr std::size_t behind_passes = std::size_t(last_place("opt"));
 
+Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
+    const Changed changed = stage.run(fn, context, target);
+    context.changed(changed);
+    return changed;
+}
+
+/// The same with everything known of the function, which then must still hold as far as the stage left it standing.
+Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
+    context.fill();
+    const ir::Function before = fn;
+    const Changed changed = run_one(stage, fn, context, target);
+    const bool silent = changed == Changed::Nothing && fn != before;
+    const std::string_view stale = silent ? "the function" : context.stale();
+    IKAT_ASSERT(stale.empty(), std::string(stage.name) + " has not said that it changed " + std::string(stale) + ":\n" +
+                                   ir::print(fn));
+    return changed;
+}
+
 const Stage& pass_named(std::string_view name) {
     const Stage* found = find(name);
     if (found && found->kind == Kind::Pass) return *found;
@@ -161,12 +176,15 @@ std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes) 
 std::span<const Stage* const> selection() { return std::span(in_order).subspan(behind_passes + 1); }
 
 void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
-         const After& after) {
+         const After& after, bool verify) {
+    std::vector<analysis::Context> contexts;
+    contexts.reserve(functions.size());
+    for (const ir::Function& fn : functions) contexts.emplace_back(fn, functions);
     for (const Stage* stage : list) {
-        bool changed = false;
-        for (ir::Function& fn : functions)
-            if (stage->run) changed |= stage->run(fn, {functions, target});
-        after(*stage, functions, changed);
+        Changed changed = Changed::Nothing;
+        for (std::size_t i = 0; stage->run && i < functions.size(); ++i)
+            changed |= (verify ? run_verified : run_one)(*stage, functions[i], contexts[i], target);
+        after(*stage, functions, changed != Changed::Nothing);
     }
 }
 
@@ -182,9 +200,12 @@ bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed) 
 void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
     std::vector<const Stage*> list = optimisation(OptLevel::Default, options.passes);
     list.pop_back();  // the mark
+    std::vector<analysis::Context> contexts;
+    for (const ir::Function& fn : functions) contexts.emplace_back(fn, functions);
     for (const Stage* stage : list)
-        for (ir::Function& fn : functions) {
-            stage->run(fn, {functions, nvptx::target("sm_80")});  // no pass asks which target
+        for (std::size_t i = 0; i < functions.size(); ++i) {
+            const ir::Function& fn = functions[i];
+            run_verified(*stage, functions[i], contexts[i], nvptx::target("sm_80"));  // no pass asks which target
             if (options.verify_each) {
                 const std::string findings = report(fn);
                 IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);

@@ -11,17 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/analysis/context.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/ptx/table/target.hpp"
 
 namespace ikat::pipeline {
-
-/// What a stage may ask besides the function.
-struct Context {
-    std::span<const ir::Function> module;  // the function's; those that are called come before those that call them
-    const nvptx::Target& target;
-};
 
 /// A row of the table.
 struct Stage {
@@ -32,8 +26,8 @@ struct Stage {
     };
     std::string_view name;  // in options, dumps and texts
     Kind kind = Kind::Pass;
-    bool (*run)(ir::Function&, const Context&) = nullptr;  // whether it changed something
-    std::string_view does{};                               // for the user, a line
+    analysis::Changed (*run)(ir::Function&, analysis::Context&, const nvptx::Target&) = nullptr;
+    std::string_view does{};  // for the user, a line
     ir::Level leaves = ir::Level::Typed;
 };
 /// The rows that users choose from.
@@ -47,10 +41,12 @@ std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes);
 /// The stages from there to "select".
 std::span<const Stage* const> selection();
 
-/// Runs stages, each on all functions before the next. After each, `after` is told whether it changed one of them.
+/// Runs stages, each on all functions before the next; what analyses find is kept from one to the next that it still
+/// holds for. After each, `after` is told whether it changed one of them. `verify` asks that the stage has said all
+/// that it changed: nothing that is kept may be stale.
 using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
 void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
-         const After& after);
+         const After& after, bool verify = false);
 
 /// Whether IKAT_DUMP asks for the kernel as it is after a stage; a stage of the table, or another one.
 bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed = false);

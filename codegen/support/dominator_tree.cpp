@@ -3,22 +3,21 @@
 
 namespace ikat {
 
-DominatorTree::DominatorTree(const Graph& graph)
+DominatorTree::DominatorTree(const Graph& graph, const Graph& predecessors)
     : parent_(graph.size(), none),
       begin_(graph.size(), none),
       end_(graph.size(), 0),
       reverse_postorder_(graph.reverse_postorder()) {
-    find_parents(graph);
+    find_parents(predecessors);
     number();
 }
 
-void DominatorTree::find_parents(const Graph& graph) {
+void DominatorTree::find_parents(const Graph& predecessors) {
     // Within the loop, nodes are known by their place in reverse postorder: a parent has the smaller place.
     const std::uint32_t count = std::uint32_t(reverse_postorder_.size());
     if (count == 0) return;
-    std::vector<std::uint32_t> place(graph.size(), none), parent(count, none);
+    std::vector<std::uint32_t> place(predecessors.size(), none), parent(count, none);
     for (std::uint32_t i = 0; i < count; ++i) place[reverse_postorder_[i]] = i;
-    const Graph predecessors = graph.reversed();
     const auto meet = [&](std::uint32_t a, std::uint32_t b) {
         while (a != b) {
             while (a > b) a = parent[a];

@@ -14,7 +14,8 @@ public:
     static constexpr std::uint32_t none = ~0u;
 
     DominatorTree() = default;
-    explicit DominatorTree(const Graph& graph);
+    explicit DominatorTree(const Graph& graph) : DominatorTree(graph, graph.reversed()) {}
+    DominatorTree(const Graph& graph, const Graph& predecessors);
 
     bool reachable(std::uint32_t node) const { return begin_[node] != none; }
     /// The immediate dominator; none for node 0 and for unreachable nodes.
@@ -29,8 +30,10 @@ public:
     /// Reachable nodes in reverse postorder of the graph.
     const std::vector<std::uint32_t>& reverse_postorder() const { return reverse_postorder_; }
 
+    bool operator==(const DominatorTree&) const = default;
+
 private:
-    void find_parents(const Graph& graph);
+    void find_parents(const Graph& predecessors);
     void number();
 
     std::vector<std::uint32_t> parent_, begin_, end_, preorder_, reverse_postorder_;

@@ -66,6 +66,8 @@ public:
         return order;
     }
 
+    bool operator==(const Graph&) const = default;
+
 private:
     std::vector<std::uint32_t> first_{0}, to_;
 };

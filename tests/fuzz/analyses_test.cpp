@@ -92,7 +92,7 @@ TEST_CASE("two threads agree on what is uniform") {
     std::uint64_t checked = 0;
     for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
         const Function fn = test::RandomIr(seed, {.statements = 120, .effects = seed % 2 == 1})();
-        const analysis::Uniformity uniformity(fn);
+        const analysis::Uniformity uniformity(fn, analysis::Dominators(fn));
         std::vector<std::pair<Value, Word>> seen[2];
         for (Word t : {0, 1}) {
             test::Thread thread = thread_of(seed, 2 + 3 * t);

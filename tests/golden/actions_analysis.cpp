@@ -26,7 +26,7 @@ std::string listed(const Function& fn, const Bitset& values) {
 }
 
 std::string uniformity(const Function& fn) {
-    const Uniformity facts(fn);
+    const Uniformity facts(fn, Dominators(fn));
     const auto varying = [&](auto values) {
         std::string out;
         for (Value value : values)

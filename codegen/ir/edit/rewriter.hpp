@@ -3,36 +3,38 @@
 // back (keep), puts others before it (make), or drops it, having said which value stands for its result from now on
 // (replace).
 //
-// The walk needs blocks in an order in which definitions come before their uses.
+// The walk needs an order of blocks in which definitions come before their uses.
 #pragma once
 #include <initializer_list>
 #include <utility>
 #include <vector>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/ir/edit/replacement.hpp"
 
 namespace ikat::ir {
 
 class Rewriter {
 public:
-    explicit Rewriter(Function& fn) : fn(fn), replaced_(fn.value_count(), no_value) {}
+    explicit Rewriter(Function& fn) : fn(fn) {}
 
     Function& fn;
 
-    /// Calls step(inst) for every instruction, its operands renamed already.
-    void run(auto&& step) {
-        for (Block block : fn.blocks()) {
+    /// Calls step(inst) for every instruction, its operands renamed already: of the blocks of the list, which are all
+    /// that can be reached, or of all blocks.
+    void run(auto&& order, auto&& step) {
+        for (Block block : order) {
             block_ = block;
             const std::vector<Inst> old = std::exchange(fn[block].instructions, {});
             fn[block].instructions.reserve(old.size());
             for (Inst inst : old) {
-                fn.each_use(inst, [&](Value& value) { value = current(value); });
+                rename(inst);
                 step(inst);
             }
         }
-        for (Block block : fn.blocks())
-            Function::each_use(fn[block].terminator, [&](Value& value) { value = current(value); });
+        if (std::size_t(order.size()) < fn.block_count()) return replacement_.apply(fn);
+        for (Block block : fn.blocks()) replacement_.apply(fn[block].terminator);
     }
+    void run(auto&& step) { run(fn.blocks(), step); }
 
     Block block() const { return block_; }
     void keep(Inst inst) { fn[block_].instructions.push_back(inst); }
@@ -46,11 +48,10 @@ public:
         return make({.op = Op::Const, .type = type, .attribute = bits, .where = where}, {}, type);
     }
 
-    void replace(Value value, Value by) { replaced_[index(value)] = by; }
-    Value current(Value value) const {
-        const bool renamed = index(value) < replaced_.size() && replaced_[index(value)] != no_value;
-        return renamed ? replaced_[index(value)] : value;
-    }
+    void replace(Value value, Value by) { replacement_.replace(value, by); }
+    Value current(Value value) const { return replacement_(value); }
+    /// For what a step has made of values that may be replaced by now.
+    void rename(Inst inst) { replacement_.apply(fn, inst); }
 
     /// The instruction that defines the value, if it is an `op`.
     const Instruction* defined_in(Value value, Op op) const {
@@ -67,7 +68,7 @@ public:
     }
 
 private:
-    std::vector<Value> replaced_;  // by value: what stands for it; values made since stand for themselves
+    Replacement replacement_;
     Block block_{};
 };
 

@@ -14,4 +14,13 @@ Block split_block(Function& fn, Block block, std::size_t from) {
     return rest;
 }
 
+Block split_edge(Function& fn, Block from, std::size_t target) {
+    const Block between = fn.add_block();
+    Terminator& terminator = fn[from].terminator;
+    fn[between].terminator = {.kind = Terminator::Kind::Jump,
+                              .targets = {std::exchange(terminator.targets[target], {between})},
+                              .where = terminator.where};
+    return between;
+}
+
 }  // namespace ikat::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks taken apart.
+// Blocks and edges taken apart.
 #pragma once
 #include "codegen/ir/function.hpp"
 
@@ -8,5 +8,8 @@ namespace ikat::ir {
 /// Moves the instructions from position `from` on and the terminator to a new block, which is returned. The old one is
 /// left without a terminator.
 Block split_block(Function& fn, Block block, std::size_t from);
+
+/// A new block on the way from `from` by that target of its terminator; it hands on the arguments.
+Block split_edge(Function& fn, Block from, std::size_t target);
 
 }  // namespace ikat::ir

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/ir/edit/uses.hpp"
 #include "codegen/ptx/table/target.hpp"
 
 namespace ikat::nvptx {
@@ -56,7 +56,6 @@ void materialise_constants(ir::Function& fn);
 /// sweep.cpp. Drops pure instructions that nobody uses.
 void sweep(ir::Function& fn);
 
-/// How often each value is used.
-std::vector<std::uint32_t> count_uses(const ir::Function& fn);
+using ir::count_uses;
 
 }  // namespace ikat::nvptx

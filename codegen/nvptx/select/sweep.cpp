@@ -6,16 +6,6 @@
 
 namespace ikat::nvptx {
 
-std::vector<std::uint32_t> count_uses(const ir::Function& fn) {
-    std::vector<std::uint32_t> uses(fn.value_count());
-    const auto count = [&](ir::Value value) { ++uses[index(value)]; };
-    for (ir::Block block : fn.blocks()) {
-        for (ir::Inst inst : fn[block].instructions) fn.each_use(inst, count);
-        ir::Function::each_use(fn[block].terminator, count);
-    }
-    return uses;
-}
-
 /// From the last use backwards, so that a chain goes in one walk; definitions come before uses in the order of blocks.
 void sweep(ir::Function& fn) {
     std::vector<std::uint32_t> uses = count_uses(fn);

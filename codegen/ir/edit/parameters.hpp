@@ -3,18 +3,18 @@
 #pragma once
 #include "codegen/ir/function.hpp"
 
-namespace ikat::passes {
+namespace ikat::ir {
 
 /// Drops every block parameter for which drop(value) holds; true if there was one.
-bool drop_parameters(ir::Function& fn, auto&& drop) {
+bool drop_parameters(Function& fn, auto&& drop) {
     std::vector<bool> affected(fn.block_count());
     bool any = false;
-    for (ir::Block block : fn.blocks())
-        for (ir::Value parameter : fn[block].parameters)
+    for (Block block : fn.blocks())
+        for (Value parameter : fn[block].parameters)
             if (drop(parameter)) affected[index(block)] = any = true;
     if (!any) return false;
-    for (ir::Block block : fn.blocks())
-        for (ir::Jump& jump : fn[block].terminator.targets) {
+    for (Block block : fn.blocks())
+        for (Jump& jump : fn[block].terminator.targets) {
             if (!affected[index(jump.to)]) continue;
             const auto& parameters = fn[jump.to].parameters;
             std::size_t to = 0;
@@ -22,13 +22,13 @@ bool drop_parameters(ir::Function& fn, auto&& drop) {
                 if (!drop(parameters[from])) jump.arguments[to++] = jump.arguments[from];
             jump.arguments.resize(to);
         }
-    for (ir::Block block : fn.blocks()) {
+    for (Block block : fn.blocks()) {
         if (!affected[index(block)]) continue;
-        std::vector<ir::Value> kept = fn[block].parameters;
+        std::vector<Value> kept = fn[block].parameters;
         std::erase_if(kept, drop);
         fn.set_parameters(block, std::move(kept));
     }
     return true;
 }
 
-}  // namespace ikat::passes
+}  // namespace ikat::ir
