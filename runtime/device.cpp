@@ -154,11 +154,6 @@ void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const 
     backend().launch(loaded->module.handle(), {loaded->compiled.name, point.grid, parameters}, stream);
 }
 
-void Device::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
-    launch_on(default_stream, kernel, point, arguments);
-    synchronize();
-}
-
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {
     return Module(state().backend, backend().load({.text = ptx, .name = name, .is_foreign = check}));
 }
@@ -181,21 +176,23 @@ void Device::launch_on(StreamHandle stream, const Module& module, const RawLaunc
     if (launch.grid.blocks.count() != 0) backend().launch(module.handle(), launch, stream);
 }
 
-void Device::launch(const Module& module, std::string_view entry, const Grid& grid,
-                    std::span<const std::byte> parameters) const {
-    launch_on(default_stream, module, {entry, grid, parameters});
-    synchronize();
-}
-
 Event Stream::record() const { return Event(device_.state().backend, device_.backend().record(handle_.handle())); }
 
-void Stream::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
-    device_.launch_on(handle_.handle(), kernel, point, arguments);
+StreamHandle Queue::handle() const { return stream_ ? stream_->handle_.handle() : default_stream; }
+
+void Queue::finish() const {
+    if (!stream_) device_->synchronize();
 }
 
-void Stream::launch(const Module& module, std::string_view entry, const Grid& grid,
-                    std::span<const std::byte> parameters) const {
-    device_.launch_on(handle_.handle(), module, {entry, grid, parameters});
+void Queue::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+    device_->launch_on(handle(), kernel, point, arguments);
+    finish();
+}
+
+void Queue::launch(const Module& module, std::string_view entry, const Grid& grid,
+                   std::span<const std::byte> parameters) const {
+    device_->launch_on(handle(), module, {entry, grid, parameters});
+    finish();
 }
 
 double elapsed_milliseconds(const Event& start, const Event& stop) {

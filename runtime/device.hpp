@@ -20,9 +20,7 @@
 #include "runtime/backend.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/emulator/observe/traffic.hpp"
-#include "runtime/launch.hpp"
-#include "runtime/stream.hpp"
-#include "runtime/typed_launch.hpp"
+#include "runtime/queue.hpp"
 
 namespace ikat {
 struct CompileOptions;
@@ -45,8 +43,6 @@ struct OpenOptions {
     std::string* printed = nullptr;  // what kernels print is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
 };
-
-class Stream;
 
 class Device {
 public:
@@ -93,23 +89,21 @@ public:
     /// takes a number of the host that fits it.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
-        with_arguments(
-            kernel, point,
-            [&](std::span<const Argument> list) {
-                launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
-            },
-            arguments...);
+        Queue(*this).launch(kernel, point, arguments...);
     }
     /// A kernel with arguments whose types are data. Done when it returns.
-    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+        Queue(*this).launch(kernel, point, arguments);
+    }
 
     /// PTX text from elsewhere. `name` stands for its file in messages. Throws Error for PTX that the device's
     /// assembler would refuse; the emulator looks at names, types, features and sizes, unless `check` is false.
     Module load(std::string_view ptx, std::string_view name, bool check = true) const;
-    /// Runs an entry of it; checked are the device's limits and the size of
-    /// `parameters`. Done when it returns.
+    /// Runs an entry of it; checked are the device's limits and the size of `parameters`. Done when it returns.
     void launch(const Module& module, std::string_view entry, const Grid& grid,
-                std::span<const std::byte> parameters) const;
+                std::span<const std::byte> parameters) const {
+        Queue(*this).launch(module, entry, grid, parameters);
+    }
 
     /// Writes a .global or .const variable of loaded PTX, all of its bytes.
     void set_variable(const Module& module, std::string_view name, std::span<const std::byte> contents) const;
@@ -117,17 +111,8 @@ public:
     Backend& backend() const;
 
 private:
+    friend class Queue;
     friend class Stream;
-    /// Calls launch(arguments) with the arguments as data.
-    template <class... P, class Launch, class... A>
-    static void with_arguments(const Kernel<P...>& kernel, const LaunchPoint& point, Launch&& launch, A&... arguments) {
-        static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
-        if constexpr (sizeof...(A) == sizeof...(P)) {
-            std::vector<Argument> list;
-            (detail::add_argument<P>(list, arguments, kernel.ast(), point.where), ...);
-            launch(std::span<const Argument>(list));
-        }
-    }
     struct State;
     explicit Device(Reference<State> state) : state_(std::move(state)) {}
     /// Throws where the device was moved from.
@@ -150,23 +135,26 @@ public:
     /// As Device::launch, but does not wait. The buffers must live until the kernel has ended.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
-        Device::with_arguments(
-            kernel, point,
-            [&](std::span<const Argument> list) {
-                launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
-            },
-            arguments...);
+        Queue(*this).launch(kernel, point, arguments...);
     }
-    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const {
+        Queue(*this).launch(kernel, point, arguments);
+    }
     void launch(const Module& module, std::string_view entry, const Grid& grid,
-                std::span<const std::byte> parameters) const;
+                std::span<const std::byte> parameters) const {
+        Queue(*this).launch(module, entry, grid, parameters);
+    }
 
 private:
     friend class Device;
+    friend class Queue;
     Stream(Device device, OwnedStream handle) : device_(std::move(device)), handle_(std::move(handle)) {}
     Device device_;
     OwnedStream handle_;
 };
+
+inline Queue::Queue(const Stream& stream, const std::source_location& where)
+    : device_(&stream.device_), stream_(&stream), where_(where) {}
 
 /// One line of `ikat devices`: a device that can be opened, or why it cannot.
 struct DeviceReport {

@@ -21,6 +21,7 @@ using runtime::Event;
 using runtime::grid;
 using runtime::Grid;
 using runtime::KernelError;
+using runtime::Queue;
 using runtime::Stream;
 
 }  // namespace ikat

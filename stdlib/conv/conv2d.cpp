@@ -95,21 +95,21 @@ const Conv2dKernel<T>& conv2d_kernel() {
 }
 
 template <class T>
-void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
+void conv2d(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
             runtime::Buffer<T>& y, const Convolution& c) {
     check(c);
     require("x", x, {c.batch, c.channels, c.height, c.width});
     require("w", w, {c.filters, c.channels / c.groups, c.kernel_h, c.kernel_w});
     require("y", y, {c.batch, c.filters, c.out_h(), c.out_w()});
     if (std::uint64_t(c.batch) * c.filters * c.out_h() * c.out_w() == 0) return;
-    device.launch(conv2d_kernel<T>(), conv2d_grid(c), x, w, y, c.batch, c.channels, c.height, c.width, c.filters,
-                  c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.pad_h, c.pad_w, c.dilation_h, c.dilation_w,
-                  c.groups, c.out_h(), c.out_w());
+    queue.launch(conv2d_kernel<T>(), conv2d_grid(c), x, w, y, c.batch, c.channels, c.height, c.width, c.filters,
+                 c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.pad_h, c.pad_w, c.dilation_h, c.dilation_w, c.groups,
+                 c.out_h(), c.out_w());
 }
 
-#define IKAT_INSTANTIATE(T)                                                                            \
-    template const Conv2dKernel<T>& conv2d_kernel();                                                   \
-    template void conv2d(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
+#define IKAT_INSTANTIATE(T)                                                                           \
+    template const Conv2dKernel<T>& conv2d_kernel();                                                  \
+    template void conv2d(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
                          runtime::Buffer<T>&, const Convolution&);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)

@@ -39,7 +39,7 @@ const Conv2dKernel<T>& conv2d_kernel();
 
 /// Error where a buffer is too small, a stride or dilation is 0, or the groups do not divide channels and filters.
 template <class T>
-void conv2d(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
+void conv2d(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
             runtime::Buffer<T>& y, const Convolution& shape);
 
 }  // namespace ikat::stdlib

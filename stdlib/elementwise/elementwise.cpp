@@ -126,10 +126,10 @@ inline constexpr std::size_t bytes_of_element<runtime::Buffer<T>> = sizeof(T);
 
 /// Launches unless there is nothing to do.
 template <class... A>
-void run(const runtime::Device& device, const auto& made, std::uint64_t n, A&&... arguments) {
+void run(const runtime::Queue& queue, const auto& made, std::uint64_t n, A&&... arguments) {
     const std::uint32_t count = u32_size(made.name(), "y", n);
     constexpr std::size_t widest = std::max({bytes_of_element<std::remove_cvref_t<A>>...});
-    if (n != 0) device.launch(made, elementwise_grid(n, widest), arguments..., count);
+    if (n != 0) queue.launch(made, elementwise_grid(n, widest), arguments..., count);
 }
 
 // ---- biases
@@ -231,70 +231,70 @@ runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::
 // ---- on buffers
 
 template <class T>
-void elementwise(const runtime::Device& device, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
+void elementwise(const runtime::Queue& queue, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
     const auto& made = elementwise_kernel<T>(what);
     require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(device, made, y.size(), x, y);
+    run(queue, made, y.size(), x, y);
 }
 template <class T>
-void elementwise(const runtime::Device& device, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+void elementwise(const runtime::Queue& queue, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
                  float p) {
     const auto& made = elementwise_kernel<T>(what);
     require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(device, made, y.size(), x, y, p);
+    run(queue, made, y.size(), x, y, p);
 }
 template <class T>
-void elementwise(const runtime::Device& device, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
-                 float p, float q) {
+void elementwise(const runtime::Queue& queue, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p,
+                 float q) {
     const auto& made = elementwise_kernel<T>(what);
     require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(device, made, y.size(), x, y, p, q);
+    run(queue, made, y.size(), x, y, p, q);
 }
 template <class T>
-void elementwise(const runtime::Device& device, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
+void elementwise(const runtime::Queue& queue, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
                  runtime::Buffer<T>& y) {
     const auto& made = elementwise_kernel<T>(what);
     const BinaryRow& row = binary_rows[std::size_t(what)];
     require_equal_sizes(made.name(), row.first, a.size(), "y", y.size());
     require_equal_sizes(made.name(), row.second, b.size(), "y", y.size());
-    run(device, made, y.size(), a, b, y);
+    run(queue, made, y.size(), a, b, y);
 }
 template <class T>
-void residual_add(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
+void residual_add(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
     require_equal_sizes("residual_add", "x", x.size(), "y", y.size());
-    run(device, residual_add<T>(), y.size(), x, y);
+    run(queue, residual_add<T>(), y.size(), x, y);
 }
 template <class From, class To>
-void cast(const runtime::Device& device, const runtime::Buffer<From>& x, runtime::Buffer<To>& y) {
+void cast(const runtime::Queue& queue, const runtime::Buffer<From>& x, runtime::Buffer<To>& y) {
     require_equal_sizes("cast", "x", x.size(), "y", y.size());
-    run(device, cast_kernel<From, To>(), y.size(), x, y);
+    run(queue, cast_kernel<From, To>(), y.size(), x, y);
 }
 template <class T>
-void bias_activation(const runtime::Device& device, Activation activation, const runtime::Buffer<T>& x,
+void bias_activation(const runtime::Queue& queue, Activation activation, const runtime::Buffer<T>& x,
                      const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
     const std::uint32_t n = u32_size("bias_activation", "y", std::uint64_t(rows) * columns);
     require_size("bias_activation", "x", x.size(), n);
     require_size("bias_activation", "bias", bias.size(), columns);
     require_size("bias_activation", "y", y.size(), n);
     if (n != 0)
-        device.launch(bias_activation_kernel<T>(activation), elementwise_grid(n, sizeof(T)), x, bias, y, rows, columns);
+        queue.launch(bias_activation_kernel<T>(activation), elementwise_grid(n, sizeof(T)), x, bias, y, rows, columns);
 }
 
-#define IKAT_INSTANTIATE(T)                                                                                           \
-    template const ResidualAddKernel<T>& residual_add();                                                              \
-    template const BiasActivationKernel<T>& bias_activation_kernel(Activation);                                       \
-    template const UnaryKernel<T>& elementwise_kernel(Unary);                                                         \
-    template const Unary1Kernel<T>& elementwise_kernel(Unary1);                                                       \
-    template const Unary2Kernel<T>& elementwise_kernel(Unary2);                                                       \
-    template const BinaryKernel<T>& elementwise_kernel(Binary);                                                       \
-    template void elementwise(const runtime::Device&, Unary, const runtime::Buffer<T>&, runtime::Buffer<T>&);         \
-    template void elementwise(const runtime::Device&, Unary1, const runtime::Buffer<T>&, runtime::Buffer<T>&, float); \
-    template void elementwise(const runtime::Device&, Unary2, const runtime::Buffer<T>&, runtime::Buffer<T>&, float,  \
-                              float);                                                                                 \
-    template void elementwise(const runtime::Device&, Binary, const runtime::Buffer<T>&, const runtime::Buffer<T>&,   \
-                              runtime::Buffer<T>&);                                                                   \
-    template void residual_add(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&);               \
-    template void bias_activation(const runtime::Device&, Activation, const runtime::Buffer<T>&,                      \
+#define IKAT_INSTANTIATE(T)                                                                                          \
+    template const ResidualAddKernel<T>& residual_add();                                                             \
+    template const BiasActivationKernel<T>& bias_activation_kernel(Activation);                                      \
+    template const UnaryKernel<T>& elementwise_kernel(Unary);                                                        \
+    template const Unary1Kernel<T>& elementwise_kernel(Unary1);                                                      \
+    template const Unary2Kernel<T>& elementwise_kernel(Unary2);                                                      \
+    template const BinaryKernel<T>& elementwise_kernel(Binary);                                                      \
+    template void elementwise(const runtime::Queue&, Unary, const runtime::Buffer<T>&, runtime::Buffer<T>&);         \
+    template void elementwise(const runtime::Queue&, Unary1, const runtime::Buffer<T>&, runtime::Buffer<T>&, float); \
+    template void elementwise(const runtime::Queue&, Unary2, const runtime::Buffer<T>&, runtime::Buffer<T>&, float,  \
+                              float);                                                                                \
+    template void elementwise(const runtime::Queue&, Binary, const runtime::Buffer<T>&, const runtime::Buffer<T>&,   \
+                              runtime::Buffer<T>&);                                                                  \
+    template void residual_add(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&);               \
+    template void bias_activation(const runtime::Queue&, Activation, const runtime::Buffer<T>&,                      \
                                   const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
@@ -302,7 +302,7 @@ IKAT_INSTANTIATE(bfloat16)
 #undef IKAT_INSTANTIATE
 #define IKAT_INSTANTIATE(From, To)                      \
     template const CastKernel<From, To>& cast_kernel(); \
-    template void cast(const runtime::Device&, const runtime::Buffer<From>&, runtime::Buffer<To>&);
+    template void cast(const runtime::Queue&, const runtime::Buffer<From>&, runtime::Buffer<To>&);
 IKAT_INSTANTIATE(float, half)
 IKAT_INSTANTIATE(half, float)
 IKAT_INSTANTIATE(float, bfloat16)

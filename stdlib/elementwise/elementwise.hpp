@@ -4,7 +4,7 @@
 //
 //     stdlib::elementwise(device, Unary::relu, x, y);              // y[i] = max(x[i], 0), buffers of f32, f16 or bf16
 //     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
-//     device.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
+//     queue.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
 //
 // All compute in f32 and round once to the type in memory. They take 16 bytes at a time, and the rest of n by
 // elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
@@ -68,20 +68,19 @@ runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, s
 
 // On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
 template <class T>
-void elementwise(const runtime::Device& device, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
+void elementwise(const runtime::Queue& queue, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
 template <class T>
-void elementwise(const runtime::Device& device, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
-                 float p);
+void elementwise(const runtime::Queue& queue, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p);
 template <class T>
-void elementwise(const runtime::Device& device, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
-                 float p, float q);
+void elementwise(const runtime::Queue& queue, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p,
+                 float q);
 template <class T>
-void elementwise(const runtime::Device& device, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
+void elementwise(const runtime::Queue& queue, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
                  runtime::Buffer<T>& y);
 template <class T>
-void residual_add(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
+void residual_add(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
 template <class From, class To>
-void cast(const runtime::Device& device, const runtime::Buffer<From>& x, runtime::Buffer<To>& y);
+void cast(const runtime::Queue& queue, const runtime::Buffer<From>& x, runtime::Buffer<To>& y);
 
 /// y[row, column] = activation(x[row, column] + bias[column]). x and y are row-major with rows * columns < 2^32
 /// elements, bias has `columns`.
@@ -92,7 +91,7 @@ template <class T>
 const BiasActivationKernel<T>& bias_activation_kernel(Activation activation);
 /// Error where a buffer is too small for rows and columns.
 template <class T>
-void bias_activation(const runtime::Device& device, Activation activation, const runtime::Buffer<T>& x,
+void bias_activation(const runtime::Queue& queue, Activation activation, const runtime::Buffer<T>& x,
                      const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
 
 }  // namespace ikat::stdlib

@@ -16,10 +16,10 @@ const Kernel<f32, In<float>, InOut<float>, u32>& saxpy() {
 
 runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads) { return runtime::grid(n, threads); }
 
-void saxpy(const runtime::Device& device, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y) {
+void saxpy(const runtime::Queue& queue, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y) {
     require_equal_sizes("saxpy", "x", x.size(), "y", y.size());
     if (x.size() == 0) return;
-    device.launch(saxpy(), saxpy_grid(x.size()), a, x, y, u32_size("saxpy", "x", x.size()));
+    queue.launch(saxpy(), saxpy_grid(x.size()), a, x, y, u32_size("saxpy", "x", x.size()));
 }
 
 }  // namespace ikat::stdlib

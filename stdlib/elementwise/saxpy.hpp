@@ -15,6 +15,6 @@ const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
 /// All elements of x and y, which are equally many. Throws Error otherwise.
-void saxpy(const runtime::Device& device, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y);
+void saxpy(const runtime::Queue& queue, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y);
 
 }  // namespace ikat::stdlib

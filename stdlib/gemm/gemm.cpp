@@ -18,14 +18,14 @@ runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n) {
     return {.blocks = {across, tiles(down, layers), layers}, .threads = {tile.threads(), 1, 1}};
 }
 
-void gemm(const runtime::Device& device, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
+void gemm(const runtime::Queue& queue, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
           runtime::Buffer<float>& C, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
     const auto elements = [](std::uint32_t rows, std::uint32_t columns) { return std::uint64_t(rows) * columns; };
     require_size("gemm", "A", A.size(), u32_size("gemm", "A", elements(m, k)));
     require_size("gemm", "B", B.size(), u32_size("gemm", "B", elements(k, n)));
     require_size("gemm", "C", C.size(), u32_size("gemm", "C", elements(m, n)));
     if (m == 0 || n == 0) return;
-    device.launch(gemm_tiled(), gemm_tiled_grid(m, n), A, B, C, m, n, k);
+    queue.launch(gemm_tiled(), gemm_tiled_grid(m, n), A, B, C, m, n, k);
 }
 
 }  // namespace ikat::stdlib

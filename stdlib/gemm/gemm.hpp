@@ -90,7 +90,7 @@ const GemmKernel& gemm_tiled();
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n);
 
 /// C = A B by gemm_tiled. Throws Error when a buffer is too small or too large for its dimensions.
-void gemm(const runtime::Device& device, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
+void gemm(const runtime::Queue& queue, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
           runtime::Buffer<float>& C, std::uint32_t m, std::uint32_t n, std::uint32_t k);
 
 }  // namespace ikat::stdlib

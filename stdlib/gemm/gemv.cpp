@@ -94,29 +94,29 @@ const GemmNaiveKernel<T>& gemm_naive() {
 }
 
 template <class T>
-void gemv(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
-          runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+void gemv(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+          std::uint32_t rows, std::uint32_t columns) {
     require_size("gemv", "A", A.size(), u32_size("gemv", "A", std::uint64_t(rows) * columns));
     require_size("gemv", "x", x.size(), columns);
     require_size("gemv", "y", y.size(), rows);
-    if (rows != 0) device.launch(gemv_warp_reduce<T>(), row_grid<WarpGroup>(rows), A, x, y, rows, columns);
+    if (rows != 0) queue.launch(gemv_warp_reduce<T>(), row_grid<WarpGroup>(rows), A, x, y, rows, columns);
 }
 template <class T>
-void gemv_transposed(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+void gemv_transposed(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
                      runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
     require_size("gemv_transposed", "A", A.size(), u32_size("gemv_transposed", "A", std::uint64_t(rows) * columns));
     require_size("gemv_transposed", "x", x.size(), rows);
     require_size("gemv_transposed", "y", y.size(), columns);
-    if (columns != 0) device.launch(gemv_coalesced<T>(), strips(columns), A, x, y, rows, columns);
+    if (columns != 0) queue.launch(gemv_coalesced<T>(), strips(columns), A, x, y, rows, columns);
 }
 
-#define IKAT_INSTANTIATE(T)                                                                                     \
-    template const GemvKernel<T>& gemv_warp_reduce();                                                           \
-    template const GemvKernel<T>& gemv_coalesced();                                                             \
-    template const GemmNaiveKernel<T>& gemm_naive();                                                            \
-    template void gemv(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,            \
-                       runtime::Buffer<T>&, std::uint32_t, std::uint32_t);                                      \
-    template void gemv_transposed(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
+#define IKAT_INSTANTIATE(T)                                                                                    \
+    template const GemvKernel<T>& gemv_warp_reduce();                                                          \
+    template const GemvKernel<T>& gemv_coalesced();                                                            \
+    template const GemmNaiveKernel<T>& gemm_naive();                                                           \
+    template void gemv(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,            \
+                       runtime::Buffer<T>&, std::uint32_t, std::uint32_t);                                     \
+    template void gemv_transposed(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&, \
                                   runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)

@@ -27,11 +27,11 @@ const GemmNaiveKernel<T>& gemm_naive();
 // On buffers. Error where one is too small for rows and columns.
 /// y = A x.
 template <class T>
-void gemv(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
-          runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+void gemv(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
+          std::uint32_t rows, std::uint32_t columns);
 /// y = A' x.
 template <class T>
-void gemv_transposed(const runtime::Device& device, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
+void gemv_transposed(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
                      runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
 
 }  // namespace ikat::stdlib

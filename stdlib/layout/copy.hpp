@@ -18,11 +18,11 @@ runtime::Grid copy_matrix_grid(std::uint64_t rows);
 
 /// copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless the shapes are equal.
 template <class T, class From>
-void copy_matrix(const runtime::Device& device, const runtime::BufferView<From, 2>& from,
+void copy_matrix(const runtime::Queue& queue, const runtime::BufferView<From, 2>& from,
                  const runtime::BufferView<T, 2>& to) {
     if (from.extents() != to.extents())
         throw Error("copy_matrix: 'from' and 'to' have different shapes", "give both the same rows and columns");
-    if (from.part().bytes != 0) device.launch(copy_matrix_kernel<T>(), copy_matrix_grid(from.extents()[0]), from, to);
+    if (from.part().bytes != 0) queue.launch(copy_matrix_kernel<T>(), copy_matrix_grid(from.extents()[0]), from, to);
 }
 
 }  // namespace ikat::stdlib

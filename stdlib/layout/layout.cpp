@@ -157,16 +157,16 @@ const ScatterKernel<T>& kv_scatter_kernel() {
 }
 
 template <class T>
-void transpose(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
+void transpose(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
                std::uint32_t rows, std::uint32_t columns) {
     const std::uint32_t matrix = u32_size("transpose", "x", std::uint64_t(rows) * columns);
     const std::uint32_t n = u32_size("transpose", "x", std::uint64_t(matrix) * batch);
     require_size("transpose", "x", x.size(), n);
     require_size("transpose", "y", y.size(), n);
-    if (n != 0) device.launch(transpose_kernel<T>(), transpose_grid(batch, rows, columns), x, y, batch, rows, columns);
+    if (n != 0) queue.launch(transpose_kernel<T>(), transpose_grid(batch, rows, columns), x, y, batch, rows, columns);
 }
 template <class T>
-void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
+void rope(const runtime::Queue& queue, Rope form, runtime::Buffer<T>& x,
           const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
           std::uint32_t rotary, float base, bool backward) {
     const std::uint32_t tokens = u32_size("rope", "positions", positions.size());
@@ -174,29 +174,29 @@ void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
     const std::uint32_t all = u32_size("rope", "x", std::uint64_t(tokens) * heads);
     require_size("rope", "x", x.size(), u32_size("rope", "x", std::uint64_t(all) * head_dim));
     if (all != 0 && rotary != 0)
-        device.launch(rope_kernel<T>(form), rope_grid(tokens), x, positions, tokens, heads, head_dim, rotary, base,
-                      backward ? -1.0f : 1.0f);
+        queue.launch(rope_kernel<T>(form), rope_grid(tokens), x, positions, tokens, heads, head_dim, rotary, base,
+                     backward ? -1.0f : 1.0f);
 }
 template <class T>
-void kv_scatter(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
+void kv_scatter(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
                 runtime::Buffer<T>& cache, std::uint32_t width) {
     const std::uint32_t tokens = u32_size("kv_scatter", "slots", slots.size());
     require_size("kv_scatter", "x", x.size(), u32_size("kv_scatter", "x", std::uint64_t(tokens) * width));
     u32_size("kv_scatter", "cache", cache.size());
     if (tokens == 0 || width == 0) return;
-    device.launch(kv_scatter_kernel<T>(), scatter_grid(tokens), x, slots, cache, tokens, width,
-                  std::uint32_t(cache.size() / width));
+    queue.launch(kv_scatter_kernel<T>(), scatter_grid(tokens), x, slots, cache, tokens, width,
+                 std::uint32_t(cache.size() / width));
 }
 
-#define IKAT_INSTANTIATE(T)                                                                                            \
-    template const TransposeKernel<T>& transpose_kernel();                                                             \
-    template const RopeKernel<T>& rope_kernel(Rope);                                                                   \
-    template const ScatterKernel<T>& kv_scatter_kernel();                                                              \
-    template void transpose(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
-                            std::uint32_t, std::uint32_t);                                                             \
-    template void rope(const runtime::Device&, Rope, runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&,       \
-                       std::uint32_t, std::uint32_t, std::uint32_t, float, bool);                                      \
-    template void kv_scatter(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&, \
+#define IKAT_INSTANTIATE(T)                                                                                           \
+    template const TransposeKernel<T>& transpose_kernel();                                                            \
+    template const RopeKernel<T>& rope_kernel(Rope);                                                                  \
+    template const ScatterKernel<T>& kv_scatter_kernel();                                                             \
+    template void transpose(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
+                            std::uint32_t, std::uint32_t);                                                            \
+    template void rope(const runtime::Queue&, Rope, runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&,       \
+                       std::uint32_t, std::uint32_t, std::uint32_t, float, bool);                                     \
+    template void kv_scatter(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&, \
                              runtime::Buffer<T>&, std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)

@@ -39,14 +39,14 @@ const ScatterKernel<T>& kv_scatter_kernel();
 
 // On buffers. Error where one is too small for the dimensions, or the dimensions do not fit together.
 template <class T>
-void transpose(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
+void transpose(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
                std::uint32_t rows, std::uint32_t columns);
 template <class T>
-void rope(const runtime::Device& device, Rope form, runtime::Buffer<T>& x,
+void rope(const runtime::Queue& queue, Rope form, runtime::Buffer<T>& x,
           const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
           std::uint32_t rotary, float base, bool backward = false);
 template <class T>
-void kv_scatter(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
+void kv_scatter(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
                 runtime::Buffer<T>& cache, std::uint32_t width);
 
 }  // namespace ikat::stdlib

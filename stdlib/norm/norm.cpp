@@ -140,7 +140,7 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
 }
 
 template <class T>
-void layernorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+void layernorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
                const runtime::Buffer<T>& beta, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns,
                float epsilon) {
     const std::uint32_t n = u32_size("layernorm", "y", std::uint64_t(rows) * columns);
@@ -148,10 +148,10 @@ void layernorm(const runtime::Device& device, const runtime::Buffer<T>& x, const
     require_size("layernorm", "gamma", gamma.size(), columns);
     require_size("layernorm", "beta", beta.size(), columns);
     require_size("layernorm", "y", y.size(), n);
-    if (n != 0) device.launch(layernorm<T>(), row_grid<Block>(rows), x, gamma, beta, y, rows, columns, epsilon);
+    if (n != 0) queue.launch(layernorm<T>(), row_grid<Block>(rows), x, gamma, beta, y, rows, columns, epsilon);
 }
 template <class T>
-void rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+void rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
              runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon) {
     const std::uint32_t n = u32_size("rmsnorm", "y", std::uint64_t(rows) * columns);
     require_size("rmsnorm", "x", x.size(), n);
@@ -159,12 +159,12 @@ void rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, const r
     require_size("rmsnorm", "y", y.size(), n);
     if (n == 0) return;
     if (columns <= 256)
-        device.launch(rmsnorm_per_head<T>(), row_grid<WarpGroup>(rows), x, gamma, y, rows, columns, epsilon);
+        queue.launch(rmsnorm_per_head<T>(), row_grid<WarpGroup>(rows), x, gamma, y, rows, columns, epsilon);
     else
-        device.launch(rmsnorm<T>(), row_grid<Block>(rows), x, gamma, y, rows, columns, epsilon);
+        queue.launch(rmsnorm<T>(), row_grid<Block>(rows), x, gamma, y, rows, columns, epsilon);
 }
 template <class T>
-void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
+void fused_residual_rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
                             const runtime::Buffer<T>& gamma, runtime::Buffer<T>& y, std::uint32_t rows,
                             std::uint32_t columns, float epsilon) {
     const std::uint32_t n = u32_size("fused_residual_rmsnorm", "y", std::uint64_t(rows) * columns);
@@ -173,7 +173,7 @@ void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer
     require_size("fused_residual_rmsnorm", "gamma", gamma.size(), columns);
     require_size("fused_residual_rmsnorm", "y", y.size(), n);
     if (n == 0) return;
-    device.launch(fused_residual_rmsnorm<T>(), row_grid<Block>(rows), x, residual, gamma, y, rows, columns, epsilon);
+    queue.launch(fused_residual_rmsnorm<T>(), row_grid<Block>(rows), x, residual, gamma, y, rows, columns, epsilon);
 }
 
 #define IKAT_INSTANTIATE(T)                                                                                            \
@@ -182,11 +182,11 @@ void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer
     template const RmsnormKernel<T>& rmsnorm();                                                                        \
     template const RmsnormKernel<T>& rmsnorm_per_head();                                                               \
     template const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();                                                 \
-    template void layernorm(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,              \
+    template void layernorm(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,               \
                             const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);      \
-    template void rmsnorm(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,                \
+    template void rmsnorm(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,                 \
                           runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);                                   \
-    template void fused_residual_rmsnorm(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&,       \
+    template void fused_residual_rmsnorm(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&,        \
                                          const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, \
                                          float);
 IKAT_INSTANTIATE(float)

@@ -42,15 +42,15 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();
 
 // On buffers. Error where one is too small for rows and columns.
 template <class T>
-void layernorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+void layernorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
                const runtime::Buffer<T>& beta, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns,
                float epsilon);
 /// By rmsnorm_per_head for up to 256 columns.
 template <class T>
-void rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
+void rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
              runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon);
 template <class T>
-void fused_residual_rmsnorm(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
+void fused_residual_rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
                             const runtime::Buffer<T>& gamma, runtime::Buffer<T>& y, std::uint32_t rows,
                             std::uint32_t columns, float epsilon);
 

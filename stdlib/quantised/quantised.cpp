@@ -202,11 +202,11 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
     return made[std::uint32_t(format)];
 }
 
-void dequantise(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void dequantise(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
                 runtime::Buffer<float>& y) {
     const std::uint32_t n = u32_size("dequantise", "w", w.size()) / bytes_of(format);
     require_size("dequantise", "y", y.size(), u32_size("dequantise", "y", std::uint64_t(n) * weights_of(format)));
-    if (n != 0) device.launch(dequantise_kernel(format), dequantise_grid(format, n), w, y, n);
+    if (n != 0) queue.launch(dequantise_kernel(format), dequantise_grid(format, n), w, y, n);
 }
 
 namespace {
@@ -225,7 +225,7 @@ void check_weights(Quantised format, const runtime::Buffer<std::uint8_t>& w, std
 
 }  // namespace
 
-void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
     if (columns >= 1u << 30)
         throw Error(fmt::format("gemv: 'columns' is {}, but x has fewer than 2^32 bytes", columns),
@@ -233,23 +233,23 @@ void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer
     check_weights(format, w, rows, columns);
     require_size("gemv", "x", x.size(), columns);
     require_size("gemv", "y", y.size(), rows);
-    if (rows != 0) device.launch(gemv_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
+    if (rows != 0) queue.launch(gemv_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
 }
-void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q) {
+void quantise_q8_1(const runtime::Queue& queue, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q) {
     if (x.size() % 32 != 0)
         throw Error(fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", x.size()),
                     "pad it with zeros");
     const std::uint32_t n = u32_size("quantise_q8_1", "x", x.size()) / 32;
     require_size("quantise_q8_1", "q", q.size(), std::uint64_t(n) * 9);
-    if (n != 0) device.launch(quantise_q8_1_kernel(), quantise_grid(n), x, q, n);
+    if (n != 0) queue.launch(quantise_q8_1_kernel(), quantise_grid(n), x, q, n);
 }
-void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
           std::uint32_t columns) {
     check_weights(format, w, rows, columns);
     require_size("gemv", "x", x.size(), std::uint64_t(columns) / 32 * 9);
     require_size("gemv", "y", y.size(), rows);
-    if (rows != 0) device.launch(gemv_q8_1_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
+    if (rows != 0) queue.launch(gemv_q8_1_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
 }
 
 namespace {

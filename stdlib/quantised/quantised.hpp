@@ -49,13 +49,13 @@ using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>,
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
 // On buffers. Error where one is too small, or columns is no multiple of weights_of(format).
-void dequantise(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void dequantise(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
                 runtime::Buffer<float>& y);
-void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns);
 /// All of x, whose size is a multiple of 32, to Q8_1; q has 9 words for 32 elements.
-void quantise_q8_1(const runtime::Device& device, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q);
-void gemv(const runtime::Device& device, Quantised format, const runtime::Buffer<std::uint8_t>& w,
+void quantise_q8_1(const runtime::Queue& queue, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q);
+void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
           const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
           std::uint32_t columns);
 

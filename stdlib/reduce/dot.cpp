@@ -4,6 +4,7 @@
 #include "stdlib/families.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduce/reduction.hpp"
+#include "stdlib/reduce/shares.hpp"
 #include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
@@ -71,14 +72,6 @@ void store_best(Best& best, const Out<float>& value, const Out<std::uint32_t>& i
     });
 }
 
-/// Launches `shares` on n elements, then sums up what the blocks have found.
-float sum_of_shares(const runtime::Device& device, std::uint32_t n, auto&& shares) {
-    const runtime::Grid grid = reduction_grid(n);
-    auto partial = device.buffer<float>(grid.blocks.x, "partial");
-    shares(grid, partial);
-    return sum(device, partial);
-}
-
 }  // namespace
 
 template <class T>
@@ -142,38 +135,50 @@ const ArgmaxFinalKernel& argmax_final_kernel() {
 }
 
 template <class T>
-float dot(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y) {
+void dot(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y,
+         const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace) {
     require_equal_sizes("dot", "x", x.size(), "y", y.size());
     const std::uint32_t n = u32_size("dot", "x", x.size());
-    return sum_of_shares(device, n, [&](const runtime::Grid& grid, runtime::Buffer<float>& partial) {
-        device.launch(dot_kernel<T>(), grid, x, y, partial, n);
-    });
+    const auto shares = [&](const runtime::Grid& grid, const auto& partial) {
+        queue.launch(dot_kernel<T>(), grid, x, y, partial, n);
+    };
+    detail::launch_shares(queue, "dot", n, total, workspace, shares, sum_kernel<float>());
 }
 template <class T>
-float norm2(const runtime::Device& device, const runtime::Buffer<T>& x) {
+void norm2(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+           const WorkspaceSlice& workspace) {
     const std::uint32_t n = u32_size("norm2", "x", x.size());
-    return sum_of_shares(device, n, [&](const runtime::Grid& grid, runtime::Buffer<float>& partial) {
-        device.launch(norm2_kernel<T>(), grid, x, partial, n);
-    });
+    const auto shares = [&](const runtime::Grid& grid, const auto& partial) {
+        queue.launch(norm2_kernel<T>(), grid, x, partial, n);
+    };
+    detail::launch_shares(queue, "norm2", n, total, workspace, shares, sum_kernel<float>());
 }
 template <class T>
-std::uint32_t argmax(const runtime::Device& device, const runtime::Buffer<T>& x) {
+void argmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& value,
+            const runtime::BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace) {
     const std::uint32_t n = u32_size("argmax", "x", x.size());
+    require_size("argmax", "value", value.size(), 1);
+    require_size("argmax", "index", index.size(), 1);
     const runtime::Grid grid = reduction_grid(n);
-    auto values = device.buffer<float>(grid.blocks.x), value = device.buffer<float>(1);
-    auto indices = device.buffer<std::uint32_t>(grid.blocks.x), index = device.buffer<std::uint32_t>(1);
-    device.launch(argmax_kernel<T>(), grid, x, values, indices, n);
-    device.launch(argmax_final_kernel(), runtime::grid(1, threads), values, indices, value, index, grid.blocks.x);
-    return index.download()[0];
+    const std::uint32_t blocks = grid.blocks.x;
+    if (blocks == 1) return queue.launch(argmax_kernel<T>(), grid, x, value, index, n);
+    Workspace space(queue, "argmax", workspace, reduction_workspace(n));
+    const auto values = space.take<float>(blocks);
+    const auto indices = space.take<std::uint32_t>(blocks);
+    queue.launch(argmax_kernel<T>(), grid, x, values, indices, n);
+    queue.launch(argmax_final_kernel(), runtime::grid(1, threads), values, indices, value, index, blocks);
 }
 
-#define IKAT_INSTANTIATE(T)                                                                           \
-    template const DotKernel<T>& dot_kernel();                                                        \
-    template const SquaresKernel<T>& norm2_kernel();                                                  \
-    template const ArgmaxKernel<T>& argmax_kernel();                                                  \
-    template float dot(const runtime::Device&, const runtime::Buffer<T>&, const runtime::Buffer<T>&); \
-    template float norm2(const runtime::Device&, const runtime::Buffer<T>&);                          \
-    template std::uint32_t argmax(const runtime::Device&, const runtime::Buffer<T>&);
+#define IKAT_INSTANTIATE(T)                                                                                    \
+    template const DotKernel<T>& dot_kernel();                                                                 \
+    template const SquaresKernel<T>& norm2_kernel();                                                           \
+    template const ArgmaxKernel<T>& argmax_kernel();                                                           \
+    template void dot(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,             \
+                      const runtime::BufferSlice<float>&, const WorkspaceSlice&);                              \
+    template void norm2(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&,  \
+                        const WorkspaceSlice&);                                                                \
+    template void argmax(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
+                         const runtime::BufferSlice<std::uint32_t>&, const WorkspaceSlice&);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
 IKAT_INSTANTIATE(bfloat16)

@@ -5,6 +5,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "runtime/device.hpp"
+#include "stdlib/reduce/reduction.hpp"
 
 namespace ikat::stdlib {
 
@@ -30,14 +31,34 @@ const ArgmaxKernel<T>& argmax_kernel();
 using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<std::uint32_t>, u32>;
 const ArgmaxFinalKernel& argmax_final_kernel();
 
-/// The sum of x[i] y[i]; Error where they are not equally many.
+/// total[0] = the sum of x[i] y[i]; Error where they are not equally many. On a stream, workspace has
+/// reduction_workspace(n) bytes, which the functions take from a device by themselves.
 template <class T>
-float dot(const runtime::Device& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y);
+void dot(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y,
+         const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace = {});
 /// The sum of squares, which is the square of the Euclidean norm.
 template <class T>
-float norm2(const runtime::Device& device, const runtime::Buffer<T>& x);
-/// The index of the largest element, the first of equal ones; 2^32 - 1 where there is none.
+void norm2(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+           const WorkspaceSlice& workspace = {});
+/// The largest element and its index, the first of equal ones; -infinity and 2^32 - 1 where there is none.
 template <class T>
-std::uint32_t argmax(const runtime::Device& device, const runtime::Buffer<T>& x);
+void argmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& value,
+            const runtime::BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace = {});
+
+// The numbers themselves: of a device alone.
+template <class T>
+float dot(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y) {
+    return detail::result<float>(device, [&](auto& total) { dot(device, x, y, total); });
+}
+template <class T>
+float norm2(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
+    return detail::result<float>(device, [&](auto& total) { norm2(device, x, total); });
+}
+/// The index.
+template <class T>
+std::uint32_t argmax(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
+    auto value = device.device().template buffer<float>(1, "value");
+    return detail::result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
+}
 
 }  // namespace ikat::stdlib

@@ -5,6 +5,7 @@
 
 #include "stdlib/families.hpp"
 #include "stdlib/reduce/reduce.hpp"
+#include "stdlib/reduce/shares.hpp"
 #include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
@@ -30,19 +31,14 @@ ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine)
         .launch_bounds(1024);
 }
 
-/// Both launches: the shares of the blocks, then the blocks' results.
 template <class T>
-float reduce(const runtime::Device& device, const ReductionKernel<T>& shares, const ReductionKernel<float>& rest,
-             const runtime::Buffer<T>& x) {
+void reduce(const runtime::Queue& queue, const ReductionKernel<T>& shares, const ReductionKernel<float>& rest,
+            const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace) {
     const std::uint32_t n = u32_size(shares.name(), "x", x.size());
-    const runtime::Grid grid = reduction_grid(n);
-    const std::uint32_t blocks = grid.blocks.x;
-    auto partial = device.buffer<float>(blocks, "partial");
-    device.launch(shares, grid, x, partial, n);
-    if (blocks == 1) return partial.download()[0];
-    auto total = device.buffer<float>(1, "total");
-    device.launch(rest, runtime::grid(1, threads), partial, total, blocks);
-    return total.download()[0];
+    const auto first = [&](const runtime::Grid& grid, const auto& partial) {
+        queue.launch(shares, grid, x, partial, n);
+    };
+    detail::launch_shares(queue, shares.name(), n, total, workspace, first, rest);
 }
 
 }  // namespace
@@ -64,20 +60,28 @@ runtime::Grid reduction_grid(std::uint64_t n) {
     return runtime::grid(blocks * threads, threads);
 }
 
-template <class T>
-float sum(const runtime::Device& device, const runtime::Buffer<T>& x) {
-    return reduce(device, sum_kernel<T>(), sum_kernel<float>(), x);
-}
-template <class T>
-float max(const runtime::Device& device, const runtime::Buffer<T>& x) {
-    return reduce(device, max_kernel<T>(), max_kernel<float>(), x);
+std::uint64_t reduction_workspace(std::uint64_t n) {
+    return 2 * Workspace::rounded(reduction_grid(n).blocks.x * sizeof(float));  // argmax has values and indices
 }
 
-#define IKAT_INSTANTIATE(T)                                                \
-    template const ReductionKernel<T>& sum_kernel();                       \
-    template const ReductionKernel<T>& max_kernel();                       \
-    template float sum(const runtime::Device&, const runtime::Buffer<T>&); \
-    template float max(const runtime::Device&, const runtime::Buffer<T>&);
+template <class T>
+void sum(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+         const WorkspaceSlice& workspace) {
+    reduce(queue, sum_kernel<T>(), sum_kernel<float>(), x, total, workspace);
+}
+template <class T>
+void max(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+         const WorkspaceSlice& workspace) {
+    reduce(queue, max_kernel<T>(), max_kernel<float>(), x, total, workspace);
+}
+
+#define IKAT_INSTANTIATE(T)                                                                                 \
+    template const ReductionKernel<T>& sum_kernel();                                                        \
+    template const ReductionKernel<T>& max_kernel();                                                        \
+    template void sum(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
+                      const WorkspaceSlice&);                                                               \
+    template void max(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
+                      const WorkspaceSlice&);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)
 IKAT_INSTANTIATE(bfloat16)

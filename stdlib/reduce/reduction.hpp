@@ -7,6 +7,7 @@
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
 #include "runtime/device.hpp"
+#include "stdlib/workspace.hpp"
 
 namespace ikat::stdlib {
 
@@ -23,13 +24,39 @@ const ReductionKernel<T>& sum_kernel();
 template <class T>
 const ReductionKernel<T>& max_kernel();
 
+namespace detail {
+
+/// What compute(buffer of one element) leaves there.
+template <class R>
+R result(const runtime::DeviceQueue& queue, auto&& compute) {
+    auto out = queue.device().template buffer<R>(1, "result");
+    compute(out);
+    return out.download()[0];
+}
+
+}  // namespace detail
+
 /// The launch for n elements: blocks of 256 threads, each for 2048 elements or more, at most 1024 blocks.
 runtime::Grid reduction_grid(std::uint64_t n);
 
-/// The sum or the maximum of all elements of x.
+/// The bytes of workspace that sum, max, dot, norm2 and argmax of n elements need.
+std::uint64_t reduction_workspace(std::uint64_t n);
+
+/// total[0] = the sum or the maximum of all elements of x.
 template <class T>
-float sum(const runtime::Device& device, const runtime::Buffer<T>& x);
+void sum(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+         const WorkspaceSlice& workspace = {});
 template <class T>
-float max(const runtime::Device& device, const runtime::Buffer<T>& x);
+void max(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
+         const WorkspaceSlice& workspace = {});
+/// The number itself: of a device alone.
+template <class T>
+float sum(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
+    return detail::result<float>(device, [&](auto& total) { sum(device, x, total); });
+}
+template <class T>
+float max(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
+    return detail::result<float>(device, [&](auto& total) { max(device, x, total); });
+}
 
 }  // namespace ikat::stdlib

@@ -114,32 +114,32 @@ const RowKernel<T>& log_softmax() {
 }
 
 template <class T>
-void softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+void softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
              std::uint32_t columns) {
     check_sizes("softmax", x, y, rows, columns);
     if (rows == 0 || columns == 0) return;
     if (columns <= 1024)
-        device.launch(softmax_warp<T>(), row_grid<WarpGroup>(rows), x, y, rows, columns);
+        queue.launch(softmax_warp<T>(), row_grid<WarpGroup>(rows), x, y, rows, columns);
     else if (columns <= 8192)
-        device.launch(softmax_block<T>(), row_grid<Block>(rows), x, y, rows, columns);
+        queue.launch(softmax_block<T>(), row_grid<Block>(rows), x, y, rows, columns);
     else
-        device.launch(softmax_online<T>(), row_grid<Block>(rows), x, y, rows, columns);
+        queue.launch(softmax_online<T>(), row_grid<Block>(rows), x, y, rows, columns);
 }
 template <class T>
-void log_softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+void log_softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
                  std::uint32_t columns) {
     check_sizes("log_softmax", x, y, rows, columns);
-    if (rows != 0 && columns != 0) device.launch(log_softmax<T>(), row_grid<Block>(rows), x, y, rows, columns);
+    if (rows != 0 && columns != 0) queue.launch(log_softmax<T>(), row_grid<Block>(rows), x, y, rows, columns);
 }
 
-#define IKAT_INSTANTIATE(T)                                                                                          \
-    template const RowKernel<T>& softmax_warp();                                                                     \
-    template const RowKernel<T>& softmax_block();                                                                    \
-    template const RowKernel<T>& softmax_online();                                                                   \
-    template const RowKernel<T>& log_softmax();                                                                      \
-    template void softmax(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
-                          std::uint32_t);                                                                            \
-    template void log_softmax(const runtime::Device&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, \
+#define IKAT_INSTANTIATE(T)                                                                                         \
+    template const RowKernel<T>& softmax_warp();                                                                    \
+    template const RowKernel<T>& softmax_block();                                                                   \
+    template const RowKernel<T>& softmax_online();                                                                  \
+    template const RowKernel<T>& log_softmax();                                                                     \
+    template void softmax(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
+                          std::uint32_t);                                                                           \
+    template void log_softmax(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, \
                               std::uint32_t);
 IKAT_INSTANTIATE(float)
 IKAT_INSTANTIATE(half)

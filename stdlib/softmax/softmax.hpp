@@ -32,10 +32,10 @@ const RowKernel<T>& log_softmax();
 
 /// Softmax by the kernel that suits the columns. Error where a buffer is too small.
 template <class T>
-void softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+void softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
              std::uint32_t columns);
 template <class T>
-void log_softmax(const runtime::Device& device, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
+void log_softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
                  std::uint32_t columns);
 
 }  // namespace ikat::stdlib

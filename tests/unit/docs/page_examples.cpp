@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md and docs/testing.md, compiled and run. pages_test.cpp holds the pages against this
-// file.
+// The examples of docs/runtime.md, docs/library.md and docs/testing.md, compiled and run. pages_test.cpp holds the
+// pages against this file.
 #include <ikat/ikat.hpp>
+#include <ikat/stdlib.hpp>
 #include <ikat/testing.hpp>
 
 #include <cstdlib>
@@ -47,6 +48,37 @@ TEST_CASE("docs/runtime.md: views") {
     device.launch(row_sums, grid, x.view(300, 250), y);
     device.launch(row_sums, grid, x.view(300, 200).pitched(250), y.slice(0, 300));    // without the last 50 columns
     CHECK(device.download(y)[299] == 200);
+}
+
+void accumulate(const Queue& queue, const Buffer<float>& x, Buffer<float>& y) {
+    queue.launch(saxpy, grid(x.size(), 256), 1.0f, x, y, x.size());
+}
+
+TEST_CASE("docs/runtime.md: a queue") {
+    const Device device = Device::open({.device = "emulator"});
+    const Stream stream = device.stream();
+    const auto x = device.upload(std::vector<float>(300, 1));
+    auto y = device.upload(std::vector<float>(300, 0));
+    accumulate(device, x, y);                                // done when it returns
+    accumulate(stream, x, y);                                // done with stream.synchronize()
+    stream.synchronize();
+    CHECK(device.download(y) == std::vector<float>(300, 2));
+}
+
+TEST_CASE("docs/library.md: on a device and on a stream") {
+    const Device device = Device::open({.device = "emulator"});
+    const Stream stream = device.stream();
+    const std::uint32_t rows = 60, columns = 100;
+    const auto x = device.upload(std::vector<float>(rows * columns, 1));
+    auto y = device.buffer<float>(x.size()), total_buffer = device.buffer<float>(1);
+    auto workspace = device.buffer<std::uint8_t>(stdlib::reduction_workspace(x.size()));
+    stdlib::softmax(device, x, y, rows, columns);                      // done when it returns
+    stdlib::softmax(stream, x, y, rows, columns);                      // done with stream.synchronize()
+    float total = stdlib::sum(device, x);                              // a number for the host: of a device alone
+    stdlib::sum(stream, x, total_buffer, workspace);                   // the same to a buffer
+    stream.synchronize();
+    CHECK(device.download(total_buffer)[0] == total);
+    CHECK(device.download(y)[0] == 0.01f);
 }
 
 std::string run_cse(const std::string& input) { return input; }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where work goes. A function that takes a Queue is called with a device or with a stream:
+//
+//     void scale(const Queue& queue, float by, Buffer<float>& x) { queue.launch(k, grid(x.size(), 256), by, x, ...); }
+//
+//     scale(device, 2, x);     // returns when it is done, and throws what went wrong
+//     scale(stream, 2, x);     // only puts it behind what is on the stream; errors come with stream.synchronize()
+//
+// A Queue owns nothing: it is made where such a function is called, and is no longer used than that takes.
+#pragma once
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "runtime/launch.hpp"
+#include "runtime/stream.hpp"
+#include "runtime/typed_launch.hpp"
+
+namespace ikat::runtime {
+
+class Device;
+class Stream;
+
+class Queue {
+public:
+    Queue(const Device& device, const std::source_location& where = std::source_location::current())
+        : device_(&device), where_(where) {}
+    Queue(const Stream& stream, const std::source_location& where = std::source_location::current());
+
+    /// Runs a kernel; on a device, waits for its end. A parameter In, Out or InOut takes a Buffer of its element type,
+    /// a scalar takes a number of the host that fits it. On a stream, buffers must live until the kernel has ended.
+    template <class... P, class... A>
+    void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
+        static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
+        if constexpr (sizeof...(A) == sizeof...(P)) {
+            std::vector<Argument> list;
+            (detail::add_argument<P>(list, arguments, kernel.ast(), point.where), ...);
+            launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
+        }
+    }
+    /// A kernel with arguments whose types are data.
+    void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
+    /// An entry of loaded PTX; checked are the device's limits and the size of `parameters`.
+    void launch(const Module& module, std::string_view entry, const Grid& grid,
+                std::span<const std::byte> parameters) const;
+
+    const Device& device() const { return *device_; }
+    bool is_stream() const { return stream_ != nullptr; }
+    /// The place in the program that gave the device or the stream.
+    Location where() const { return Location::of(where_); }
+
+private:
+    StreamHandle handle() const;
+    /// Waits for the end, where that is what a launch does.
+    void finish() const;
+
+    const Device* device_;
+    const Stream* stream_ = nullptr;
+    std::source_location where_;
+};
+
+/// A device alone: of functions that return what they compute, and so wait for it.
+class DeviceQueue : public Queue {
+public:
+    DeviceQueue(const Device& device, const std::source_location& where = std::source_location::current())
+        : Queue(device, where) {}
+    template <class S>
+    requires std::is_same_v<S, Stream> DeviceQueue(const S& stream) : Queue(stream) {
+        static_assert(!std::is_same_v<S, Stream>,
+                      "a function that returns a number waits for it: call it with a Device, or give it a buffer for "
+                      "the number, which it fills on a Stream");
+    }
+};
+
+}  // namespace ikat::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/workspace.hpp"
+
+#include <fmt/format.h>
+
+#include "stdlib/size.hpp"
+
+namespace ikat::stdlib {
+
+Workspace::Workspace(const runtime::Queue& queue, std::string_view function, const WorkspaceSlice& given,
+                     std::uint64_t bytes)
+    : rest_(given) {
+    if (given.size() != 0) {
+        require_size(function, "workspace", given.size(), bytes);
+        return;
+    }
+    if (queue.is_stream())
+        throw Error(
+            Diagnostic{.where = queue.where(),
+                       .message = fmt::format("{}: on a stream it needs a workspace of {} bytes", function, bytes),
+                       .hint = "nothing is allocated on a stream: give it a Buffer<std::uint8_t> of that size, which "
+                               "lives until the work is done"});
+    rest_ = own_.emplace(queue.device().buffer<std::uint8_t>(bytes, "workspace"));
+}
+
+runtime::BufferPart Workspace::take_bytes(std::uint64_t bytes) {
+    const WorkspaceSlice taken = rest_.slice(0, bytes);
+    const std::uint64_t used = std::min(rounded(bytes), rest_.size());
+    rest_ = rest_.slice(used, rest_.size() - used);
+    return taken.part();
+}
+
+}  // namespace ikat::stdlib
