@@ -73,7 +73,8 @@ struct Terminator {
     };
     Kind kind = Kind::None;
     Value condition = no_value;
-    bool uniform = false;  // Branch, Multiway: all threads of a warp that get here go the same way
+    bool uniform = false;      // Branch, Multiway: all threads of a warp that get here go the same way
+    std::uint32_t unroll = 0;  // Branch, back into a loop: as many rounds of it a trip is asked to make; 0: one
     std::vector<Jump> targets{};
     Value given = no_value;  // Return: what the function gives its caller, if anything
     Location where{};

@@ -252,6 +252,7 @@ private:
         if (!count_fits) here("it cannot have " + std::to_string(count) + " targets");
         if (decides != (terminator.condition != no_value)) here("a condition belongs to branch and multiway");
         if (terminator.uniform && !decides) here("only branch and multiway are uniform or not");
+        if (terminator.unroll && terminator.kind != Kind::Branch) here("only a branch back into a loop may unroll it");
         Function::each_use(terminator, [&](Value value) { use(value); });
         if (decides && terminator.condition != no_value)
             expect("condition", terminator.condition, terminator.kind == Kind::Branch ? Type::Pred : Type::U32);

@@ -10,7 +10,7 @@
 // A `while_` is tested before its first round and behind each, too.
 //
 // One walk over the nodes. What it meets becomes instructions here; which value a variable has where paths meet is
-// settled by Paths (paths.hpp).
+// settled by Paths (paths.hpp). A range that asks to be unrolled is lowered as any other; its branch back says so.
 //
 // A `range` never wraps: whether another round follows is asked of i before the step is added, against a limit computed
 // once. Needs: a kernel that passed ast::check. Leaves: dead parameters and repeated constants, which the passes
@@ -303,67 +303,46 @@ private:
     struct Range {
         Type type;
         Value begin, end, step;
-        std::optional<ir::Word> constant_step;
     };
 
-    /// The value below which i must be for `rounds` more rounds to follow: end - rounds * step, but never below the
-    /// type's lowest value.
-    Value limit(const Range& range, ir::Word rounds) {
-        if (rounds == 0) return range.end;
-        const Value distance =
-            rounds == 1 ? range.step : build_.constant(range.type, rounds * range.constant_step.value());
-        Value least = distance;
+    /// The value below which i must be for another round to follow: end - step, but never below the type's lowest
+    /// value.
+    Value limit(const Range& range) {
+        Value least = range.step;
         if (ir::is_signed(range.type)) {
             const ir::Word lowest = ir::Word{1} << (ir::bits(range.type) - 1);
-            least = build_.make(Op::Add, range.type, {build_.constant(range.type, lowest), distance});
+            least = build_.make(Op::Add, range.type, {build_.constant(range.type, lowest), range.step});
         }
         const Value reachable = build_.make(Op::Max, range.type, {range.end, least});
-        return build_.make(Op::Sub, range.type, {reachable, distance});
+        return build_.make(Op::Sub, range.type, {reachable, range.step});
     }
 
+    /// A loop whose first round is certain, behind a branch past it. What only the loop needs, such as its limit, is
+    /// computed behind that branch.
     void lower_for(const ast::NodeInfo& node) {
-        const Value step = value(node.arguments[2]);
-        const Range range{kernel_[node.variable].type, value(node.arguments[0]), value(node.arguments[1]), step,
-                          ir::constant(fn_, step)};
+        const Range range{kernel_[node.variable].type, value(node.arguments[0]), value(node.arguments[1]),
+                          value(node.arguments[2])};
         const auto carries = paths_.carried({node.regions[0]});
-        const auto factor = unroll_factor(node, range);
         Join exit = paths_.new_join();
         paths_[node.variable] = ir::no_value;  // none on the way past the loop
-        if (factor > 1) {
-            lower_groups(node, range, factor, carries, exit);
-        } else {
-            const Block first = branch_past(range.begin, range.end, exit);
-            paths_.enter(first);
-            paths_[node.variable] = range.begin;
-        }
-        if (paths_.reachable()) lower_trips(node, range, 1, carries, exit, exit);
-        paths_.enter(exit);
-    }
-
-    /// Groups of `factor` rounds while that many are left; goes on before the remaining rounds, if there are any.
-    void lower_groups(const ast::NodeInfo& node, const Range& range, ir::Word factor, const Paths::Carried& carries,
-                      Join& exit) {
-        const Value first_group = limit(range, factor - 1);
-        const ast::Variable i = node.variable;
-        Join no_group = paths_.new_join(), grouped = paths_.new_join(), rest = paths_.new_join();
-
-        const Block group = branch_past(range.begin, first_group, no_group);
-        paths_.enter(group);
-        paths_[i] = range.begin;
-        lower_trips(node, range, factor, carries, grouped, exit);
-
-        paths_.enter(grouped);
-        if (paths_.reachable()) {
-            const Value head_i = std::exchange(paths_[i], ir::no_value);
-            paths_.enter(branch_past(head_i, limit(range, factor), exit));
-            paths_[i] = advance(range, head_i, factor);
-            paths_.jump_to(rest);
-        }
-        paths_.enter(no_group);
         paths_.enter(branch_past(range.begin, range.end, exit));
-        paths_[i] = range.begin;
-        paths_.jump_to(rest);
-        paths_.enter(rest);
+        const Value last_head = limit(range);  // below it another round follows
+        Values initial = paths_.arguments(carries);
+        initial.push_back(range.begin);
+        const Block before = build_.block();
+        const Block head = paths_.enter_head(carries);
+        const Value i = fn_.add_parameter(head, range.type);
+        fn_[before].terminator = {
+            .kind = ir::Terminator::Kind::Jump, .targets = {{head, std::move(initial)}}, .where = node.where};
+
+        paths_[node.variable] = i;
+        Join latch = paths_.new_join();
+        loops_.push_back({&latch, &exit});
+        lower_arm(build_.block(), node.regions[0], latch);
+        loops_.pop_back();
+        paths_.enter(latch);
+        if (paths_.reachable()) lower_step(node, range, {head, paths_.arguments(carries)}, i, last_head, exit);
+        paths_.enter(exit);
     }
 
     /// Branches to the returned block where i < limit, else past it.
@@ -374,53 +353,19 @@ private:
         return inside;
     }
 
-    /// How many rounds one trip makes: the hint, where the step is a constant for which the limits can be computed.
-    static ir::Word unroll_factor(const ast::NodeInfo& node, const Range& range) {
-        const ir::Word factor = std::max<ir::Word>(node.attribute, 1);
-        const ir::Word highest = (ir::Word{1} << (ir::bits(range.type) - 1)) - 1;
-        return range.constant_step && *range.constant_step <= highest / (2 * factor) ? factor : 1;
-    }
-
-    Value advance(const Range& range, Value i, ir::Word rounds) {
-        if (rounds == 0) return i;
-        const Value distance =
-            rounds == 1 ? range.step : build_.constant(range.type, rounds * range.constant_step.value());
-        return build_.make(Op::Add, range.type, {i, distance});
-    }
-
-    /// A loop whose first trip is certain, from the loop variable's value on; each trip is `rounds` rounds. At `done`
-    /// that variable is the last head's. What only the loop needs, such as its limit, is computed here, behind the
-    /// guard.
-    void lower_trips(const ast::NodeInfo& node, const Range& range, ir::Word rounds, const Paths::Carried& carries,
-                     Join& done, Join& exit) {
-        const Value last_head = limit(range, 2 * rounds - 1);  // below it another trip follows
-        Values initial = paths_.arguments(carries);
-        initial.push_back(paths_[node.variable]);
-        const Block before = build_.block();
-        const Block head = paths_.enter_head(carries);
-        const Value i = fn_.add_parameter(head, range.type);
-        fn_[before].terminator = {
-            .kind = ir::Terminator::Kind::Jump, .targets = {{head, std::move(initial)}}, .where = node.where};
-
-        for (ir::Word round = 0; round < rounds && paths_.reachable(); ++round) {
-            paths_[node.variable] = advance(range, i, round);
-            Join latch = paths_.new_join();
-            loops_.push_back({&latch, &exit});
-            lower(node.regions[0]);
-            loops_.pop_back();
-            if (paths_.reachable()) paths_.jump_to(latch);
-            paths_.enter(latch);
-        }
-        if (!paths_.reachable()) return;
+    /// The end of a round: the next one, to which `again` leads, or the loop's exit.
+    void lower_step(const ast::NodeInfo& node, const Range& range, ir::Jump again, Value i, Value last_head,
+                    Join& exit) {
         build_.set_location(node.where);
         // The test comes first: then i is dead where the step is added, and both may have one register.
         const Value more = build_.make(Op::Lt, range.type, {i, last_head});
-        Values again = paths_.arguments(carries);
-        again.push_back(advance(range, i, rounds));
-        build_.branch(more, head, done.block);
-        fn_[build_.block()].terminator.targets[0].arguments = std::move(again);
+        again.arguments.push_back(build_.make(Op::Add, range.type, {i, range.step}));
+        build_.branch(more, again.to, exit.block);
+        ir::Terminator& terminator = fn_[build_.block()].terminator;
+        terminator.targets[0] = std::move(again);
+        if (node.attribute > 1) terminator.unroll = std::uint32_t(node.attribute);
         paths_[node.variable] = i;
-        paths_.leads_to(done, 1);
+        paths_.leads_to(exit, 1);
         paths_.end();
     }
 

@@ -9,6 +9,7 @@ namespace ikat::passes {
 
 using analysis::Changed, analysis::Context;
 
+Changed unroll(ir::Function& fn, Context& context);
 Changed clean_up_control_flow(ir::Function& fn, Context& context);
 Changed fold_constants(ir::Function& fn, Context& context);
 Changed simplify(ir::Function& fn, Context& context);

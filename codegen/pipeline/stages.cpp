@@ -43,6 +43,7 @@ constexpr Stage mark(std::string_view name, ir::Level leaves) { return {name, Ki
 constexpr auto typed = ir::Level::Typed, selected = ir::Level::Selected;
 
 constexpr Stage table[] = {
+    pass<passes::unroll>("unroll", "makes several rounds of a loop one trip where the kernel asks for it"),
     pass<passes::clean_up_control_flow>("cfg", "removes branches that decide nothing, unreachable and empty blocks"),
     pass<passes::fold_constants>("fold", "computes constants, also through loops and branches"),
     pass<passes::simplify>("simplify", "rewrites instructions by algebra"),
@@ -70,15 +71,17 @@ constexpr Stage table[] = {
 };
 
 constexpr std::string_view default_order[] = {
-    "cfg",     "fold",    "simplify", "ranges", "cse",   "forward", "licm",       "dce",   "cfg",
-    "uniform", "opt",     "atomics",  "blocks", "print", "vectors", "legal",      "sweep", "carries",
-    "narrow",  "address", "sweep",    "clamps", "fuse",  "sweep",   "immediates", "select"};
+    "unroll",  "cfg",     "fold",    "simplify", "ranges", "cse",   "forward", "licm",       "dce",
+    "cfg",     "uniform", "opt",     "atomics",  "blocks", "print", "vectors", "legal",      "sweep",
+    "carries", "narrow",  "address", "sweep",    "clamps", "fuse",  "sweep",   "immediates", "select"};
 
 // Why they stand in this order. The build checks it; nothing else reads it.
 struct Order {
     std::string_view first, then, because;
 };
 constexpr Order order[] = {
+    {"unroll", "cfg", "unroll looks for loops as lowering leaves them, and leaves blocks that only jump on"},
+    {"unroll", "fold", "a loop that is certain to be entered has no way past it any more"},
     {"fold", "simplify", "simplify need not look for constants that come through blocks"},
     {"simplify", "cse", "cse compares what simplify has brought into one form"},
     {"fold", "cfg", "fold leaves branches on constants for cfg to decide"},

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random structured kernels, run as an AST and, lowered, as IR: both must leave the same memory.
+// Random structured kernels, run as an AST and, lowered, as IR, before and after their loops are unrolled as they ask
+// for it: all must leave the same memory.
 // IKAT_FUZZ_COUNT and IKAT_FUZZ_SEED say how many, and from which seed on. What fails is shrunk.
 #include "codegen/lower/lower.hpp"
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
+#include "codegen/pipeline/stages.hpp"
 #include "tests/catch.hpp"
 #include "tests/fuzz/ast_meaning.hpp"
 #include "tests/fuzz/random_ast.hpp"
@@ -32,7 +34,9 @@ bool right(const ast::Kernel& kernel) {
     try {
         expected = meaning(kernel, 1, 1);
     } catch (const std::exception&) { return true; }  // made smaller, it does not end or leaves its memory
-    const ir::Function fn = lower::ast_to_ssa(kernel);
+    ir::Function fn = lower::ast_to_ssa(kernel);
+    if (!report(fn).empty() || run_lowered(fn) != expected) return false;
+    pipeline::run_passes(fn, {.passes = "unroll"});
     return report(fn).empty() && run_lowered(fn) == expected;
 }
 

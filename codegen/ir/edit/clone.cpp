@@ -8,76 +8,89 @@ namespace ikat::ir {
 namespace {
 
 /// Two walks, because a value may be used in the order of blocks before it is defined: the first makes instructions and
-/// results, the second fills in operands.
+/// results, the second fills in operands. `to` and `from` may be one function.
 class Cloning {
 public:
-    Cloning(Function& to, const Function& from, std::uint32_t first_symbol,
-            const std::function<Value(Inst)>& stands_for)
-        : to_(to),
-          from_(from),
-          first_symbol_(first_symbol),
-          first_block_(std::uint32_t(to.block_count())),
-          stands_for_(stands_for),
-          values_(from.value_count(), no_value) {}
+    Cloning(Function& to, const Function& from, Copy copy) : to_(to), from_(from), copy_(std::move(copy)) {}
 
-    Block run() {
-        for (Block block : from_.blocks()) define(block, to_.add_block());
-        for (const auto& [old, made] : copies_) connect(old, made);
-        for (Block block : from_.blocks()) end(block);
-        return Block(first_block_);
+    /// `made` is given each copy of an instruction, to say what else differs; `stands_for` as above.
+    Copy run(std::span<const Block> region, auto&& stands_for, auto&& made) {
+        for (Block block : region) {
+            const Block copy = copy_.blocks[index(block)] = to_.add_block();
+            for (Value parameter : from_[block].parameters)
+                copy_.values[index(parameter)] = to_.add_parameter(copy, from_.type(parameter));
+            for (Inst inst : from_[block].instructions) {
+                const Value other = stands_for(inst);
+                if (other == no_value)
+                    made(append(inst, copy));
+                else
+                    copy_.values[index(from_.result(inst))] = other;
+            }
+        }
+        for (const auto& [old, copy] : copies_) connect(old, copy);
+        for (Block block : region) end(block);
+        return std::move(copy_);
     }
 
 private:
-    void define(Block block, Block made) {
-        for (Value parameter : from_[block].parameters)
-            values_[index(parameter)] = to_.add_parameter(made, from_.type(parameter));
-        for (Inst inst : from_[block].instructions) {
-            const Value other = stands_for_(inst);
-            if (other == no_value)
-                copy(inst, made);
-            else
-                values_[index(from_.result(inst))] = other;
-        }
-    }
-    void copy(Inst inst, Block block) {
-        Instruction copy = from_[inst];
-        const Attribute attribute = info(copy.op).attribute;
-        if (attribute == Attribute::Text || attribute == Attribute::Callee)
-            copy.attribute = to_.add_text(from_.texts[copy.attribute]);
-        if (attribute == Attribute::Symbol) copy.attribute += first_symbol_;
+    Instruction& append(Inst inst, Block block) {
+        const Instruction copy = from_[inst];
         std::vector<Type> types;
         for (Value result : from_.results(inst)) types.push_back(from_.type(result));
         const Inst made = to_.append(block, copy, std::vector<Value>(copy.operands.count, no_value), types);
         for (std::size_t i = 0; i < types.size(); ++i)
-            values_[index(from_.results(inst)[i])] = std::as_const(to_).results(made)[i];
+            copy_.values[index(from_.results(inst)[i])] = std::as_const(to_).results(made)[i];
         copies_.emplace_back(inst, made);
+        return to_[made];
     }
-
     void connect(Inst old, Inst made) {
         std::ranges::copy(from_.operands(old), to_.operands(made).begin());
-        to_.each_use(made, [&](Value& value) { rename(value); });
+        to_.each_use(made, [&](Value& value) { value = copy_(value); });
     }
     void end(Block block) {
-        Terminator& terminator = to_[Block(first_block_ + index(block))].terminator;
+        Terminator& terminator = to_[copy_(block)].terminator;
         terminator = from_[block].terminator;
-        for (Jump& jump : terminator.targets) jump.to = Block(first_block_ + index(jump.to));
-        Function::each_use(terminator, [&](Value& value) { rename(value); });
+        for (Jump& jump : terminator.targets) jump.to = copy_(jump.to);
+        Function::each_use(terminator, [&](Value& value) { value = copy_(value); });
     }
-    void rename(Value& value) const { value = values_[index(value)]; }
 
     Function& to_;
     const Function& from_;
-    const std::uint32_t first_symbol_, first_block_;
-    const std::function<Value(Inst)>& stands_for_;
-    std::vector<Value> values_;  // by value of `from`
+    Copy copy_;
     std::vector<std::pair<Inst, Inst>> copies_;
 };
 
 }  // namespace
 
+Jump Copy::operator()(Jump jump) const {
+    jump.to = (*this)(jump.to);
+    for (Value& argument : jump.arguments) argument = (*this)(argument);
+    return jump;
+}
+
 Block clone_blocks(Function& to, const Function& from, std::uint32_t first_symbol,
                    const std::function<Value(Inst)>& stands_for) {
-    return Cloning(to, from, first_symbol, stands_for).run();
+    const Block first{std::uint32_t(to.block_count())};
+    const auto blocks = from.blocks();
+    const auto move_attribute = [&](Instruction& copy) {
+        const Attribute attribute = info(copy.op).attribute;
+        if (attribute == Attribute::Text || attribute == Attribute::Callee)
+            copy.attribute = to.add_text(from.texts[copy.attribute]);
+        if (attribute == Attribute::Symbol) copy.attribute += first_symbol;
+    };
+    Copy none{std::vector(from.block_count(), no_id<Block>), std::vector(from.value_count(), no_value)};
+    Cloning(to, from, std::move(none))
+        .run(std::vector<Block>(blocks.begin(), blocks.end()), stands_for, move_attribute);
+    return first;
+}
+
+Copy clone_region(Function& fn, std::span<const Block> region) {
+    Copy itself;
+    for (Block block : fn.blocks()) itself.blocks.push_back(block);
+    for (std::uint32_t value = 0; value < fn.value_count(); ++value) itself.values.push_back(Value(value));
+    return Cloning(fn, fn, std::move(itself))
+        .run(
+            region, [](Inst) { return no_value; }, [](Instruction&) {});
 }
 
 }  // namespace ikat::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of one function's blocks in another.
+// Copies of blocks, in their own function or in another.
 #pragma once
 #include <functional>
 
@@ -12,5 +12,18 @@ namespace ikat::ir {
 /// instruction of `from`, which then is not copied; no_value for the others. Parameters are named as in `from`.
 Block clone_blocks(Function& to, const Function& from, std::uint32_t first_symbol,
                    const std::function<Value(Inst)>& stands_for);
+
+/// What stands in a copy for each block and each value; what was not copied stands for itself.
+struct Copy {
+    std::vector<Block> blocks;
+    std::vector<Value> values;
+    Block operator()(Block block) const { return blocks[index(block)]; }
+    Value operator()(Value value) const { return values[index(value)]; }
+    Jump operator()(Jump jump) const;
+};
+
+/// Appends copies of some of a function's blocks, in their order. Their jumps to each other lead to copies, those out
+/// of the region where they led.
+Copy clone_region(Function& fn, std::span<const Block> region);
 
 }  // namespace ikat::ir

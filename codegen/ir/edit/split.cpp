@@ -23,4 +23,20 @@ Block split_edge(Function& fn, Block from, std::size_t target) {
     return between;
 }
 
+Block make_preheader(Function& fn, Block header, const std::vector<bool>& inside) {
+    const Block before = fn.add_block();
+    Jump on{header};
+    for (std::size_t i = 0; i < fn[header].parameters.size(); ++i)
+        on.arguments.push_back(fn.add_parameter(before, fn.type(fn[header].parameters[i])));
+    Location where{};
+    for (std::uint32_t block = 0; block < index(before); ++block) {
+        if (inside[block]) continue;
+        Terminator& terminator = fn[Block(block)].terminator;
+        for (Jump& jump : terminator.targets)
+            if (jump.to == header) jump.to = before, where = terminator.where;
+    }
+    fn[before].terminator = {.kind = Terminator::Kind::Jump, .targets = {std::move(on)}, .where = where};
+    return before;
+}
+
 }  // namespace ikat::ir

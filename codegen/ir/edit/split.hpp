@@ -12,4 +12,8 @@ Block split_block(Function& fn, Block block, std::size_t from);
 /// A new block on the way from `from` by that target of its terminator; it hands on the arguments.
 Block split_edge(Function& fn, Block from, std::size_t target);
 
+/// A new block through which all ways into the loop lead, with parameters as the header's. `inside`, by block: the
+/// loop's blocks.
+Block make_preheader(Function& fn, Block header, const std::vector<bool>& inside);
+
 }  // namespace ikat::ir

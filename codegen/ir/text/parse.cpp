@@ -19,7 +19,7 @@ BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Guard, negated, value)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Tie, result, operand, count)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Line, results, mnemonic, memory, arguments, guard, otherwise, tie, where)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Jump, block, arguments)
-BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::End, mnemonic, condition, targets, given, where)
+BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::End, mnemonic, condition, targets, unroll, given, where)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Block, name, parameters, lines, end)
 BOOST_FUSION_ADAPT_STRUCT(ikat::ir::syntax::Function, kind, name, parameters, result, bounds, symbols, blocks)
 
@@ -111,6 +111,7 @@ const Rule<class ValuesId, List<Token>> values = "values";
 const Rule<class JumpId, tree::Jump> jump = "a block, such as ^1";
 const Rule<class JumpsId, List<tree::Jump>> jumps = "blocks";
 const Rule<class ConditionId> condition = "a condition";
+const Rule<class UnrollId> unroll = "how many rounds a trip makes";
 const Rule<class GivenId> given = "a value";
 const Rule<class EndId, tree::End> end = "a terminator";
 
@@ -135,12 +136,13 @@ const auto values_def = ('(' > (value % ',') > ')') | attr(List<Token>{});
 const auto jump_def = block_name > values;
 const auto jumps_def = (jump % ',') | attr(List<tree::Jump>{});
 const auto condition_def = (value > ',') | nothing;
+const auto unroll_def = (word("unroll") > number) | nothing;
 const auto given_def = value | nothing;
-const auto end_def = (returning >> attr(Token{}) >> attr(List<tree::Jump>{}) > given > place) |
-                     (ending > condition > jumps > attr(Token{}) > place);
+const auto end_def = (returning >> attr(Token{}) >> attr(List<tree::Jump>{}) >> attr(Token{}) > given > place) |
+                     (ending > condition > jumps > unroll > attr(Token{}) > place);
 
 BOOST_SPIRIT_DEFINE(typed_value, result_type, result, results, address, plain, argument, arguments, negation, guard,
-                    otherwise, tie_count, tie, column, place, line, values, jump, jumps, condition, given, end)
+                    otherwise, tie_count, tie, column, place, line, values, jump, jumps, condition, unroll, given, end)
 
 // A function.
 const Rule<class KeywordId, tree::Keyword> keyword = "a keyword and its number, such as align 16";

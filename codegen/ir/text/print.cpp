@@ -246,6 +246,7 @@ private:
             list(jump.arguments, [&](Value argument) { value(argument); });
             out_ += ')';
         }
+        if (terminator.unroll) out_ += " unroll " + std::to_string(terminator.unroll);
         if (terminator.given != no_value) out_ += ' ', value(terminator.given);
         location(terminator.where);
     }

@@ -350,6 +350,7 @@ private:
         out.kind = Terminator::Kind(*find_name(names, words.next().text()));
         out.uniform = bool(words.next());
         if (tree.condition) out.condition = value(tree.condition);
+        if (tree.unroll) out.unroll = number<std::uint32_t>(tree.unroll);
         if (tree.given) out.given = value(tree.given);
         for (const Jump& jump : tree.targets) out.targets.push_back({target(jump.block), values(jump.arguments)});
         out.where = place(tree.where, tree.mnemonic);

@@ -62,10 +62,10 @@ struct Jump {  // ^2(%4)
     Token block;
     std::vector<Token> arguments;
 };
-struct End {  // branch.uniform %9, ^1, ^2(%4); return %5
+struct End {  // branch.uniform %9, ^1, ^2(%4) unroll 2; return %5
     Token mnemonic, condition;
     std::vector<Jump> targets;
-    Token given;
+    Token unroll, given;
     Place where;
 };
 struct Block {  // ^1(%4: f32): and its lines; a block of a broken function may have no end

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops a trip of which the language asks to make several rounds: `.unroll(n)`, which lowering hands on at the branch
+// back.
+//
+//     ^1: …                                   ^1: …
+//       jump ^2(%0)                             jump ^4(%0)
+//     ^2(%i: u32):                            ^4(%a: u32):                     are there n rounds?
+//       body of %i                              branch %a < %limit - (n - 2) * %step, ^5, ^8(%a)
+//       %m = lt.u32 %i, %limit         ==>    ^5:
+//       %j = add.u32 %i, %step                  jump ^6(%a)
+//       branch %m, ^2(%j), ^3 unroll n        ^6(%b: u32):
+//                                               bodies of %b, %b + %step … %c = %b + (n - 1) * %step
+//                                               branch %b < %limit - (2n - 2) * %step, ^6(%b + n * %step), ^7
+//                                             ^7:                              is there another?
+//                                               branch %c < %limit, ^8(%b + n * %step), ^3
+//                                             ^8(%d: u32):
+//                                               jump ^2(%d)
+//                                             ^2(%i: u32): …                   the loop as it was
+//
+// No difference falls below the lowest number of the type: nothing is below that. What is asked at the end of a round
+// stays true while steps are added, so that a trip makes the rounds that the loop would, be it one that wraps.
+// Convergent operations are repeated as the rounds are: who came to the first branch together comes to all together.
+//
+// Needs: loops as lowering leaves them, of one branch back, with a constant step, and a way past them, so that what
+// follows is no part of them. Leaves alone: others. Leaves: blocks that only jump on, for clean_up_control_flow, and
+// tests that nothing asks any more, for dead_code.
+#include <algorithm>
+
+#include "codegen/ir/builder.hpp"
+#include "codegen/ir/edit/clone.hpp"
+#include "codegen/ir/edit/split.hpp"
+#include "codegen/ir/edit/uses.hpp"
+#include "codegen/passes/passes.hpp"
+
+namespace ikat::passes {
+namespace {
+
+using namespace ir;
+
+/// A loop that can be unrolled.
+struct Counted {
+    Block header{}, latch{};
+    std::vector<Block> region;  // all that the header dominates: the loop and what leaves the kernel from within it
+    std::size_t counter = 0;    // which of the header's parameters
+    Value limit{};              // below which another round follows
+    Word step = 0, rounds = 0;  // rounds: of a trip
+};
+
+bool asks(const Function& fn, Block block) { return fn[block].terminator.unroll > 1; }
+
+/// The steps of two trips must be a number of the type.
+bool fits(Type type, Word step, Word rounds) {
+    const Word highest = (Word{1} << (bits(type) - 1)) - 1;
+    return step > 0 && rounds <= highest && step <= highest / (2 * rounds);
+}
+
+std::optional<Counted> counted(const Function& fn, const analysis::Loop& loop, const analysis::Dominators& dominators) {
+    if (loop.latches.size() != 1 || !asks(fn, loop.latches[0])) return {};
+    Counted out;
+    out.header = loop.header, out.latch = loop.latches[0];
+    const Terminator& back = fn[out.latch].terminator;
+    const auto inside = [&](Block block) {
+        return dominators.reachable(block) && dominators.dominates(out.header, block);
+    };
+    if (back.targets[0].to != out.header || inside(back.targets[1].to)) return {};
+    const Inst test = fn[back.condition].instruction;
+    if (test == no_inst || fn[test].op != Op::Lt || fn[test].guard != no_value || !contains(AnyInt, fn[test].type))
+        return {};
+    const auto found = std::ranges::find(fn[out.header].parameters, fn.operands(test)[0]);
+    if (found == fn[out.header].parameters.end()) return {};
+    out.counter = std::size_t(found - fn[out.header].parameters.begin());
+    out.limit = fn.operands(test)[1];
+
+    const Inst next = fn[back.targets[0].arguments[out.counter]].instruction;
+    if (next == no_inst || fn[next].op != Op::Add || fn.operands(next)[0] != *found) return {};
+    const auto step = constant(fn, fn.operands(next)[1]);
+    if (!step || !fits(fn[test].type, *step, back.unroll)) return {};
+    out.step = *step, out.rounds = back.unroll;
+
+    for (Block block : fn.blocks()) {
+        if (!inside(block)) continue;
+        out.region.push_back(block);
+        const auto& list = fn[block].instructions;
+        const Definition& limit = fn[out.limit];
+        const bool defines_limit = limit.instruction != no_inst
+                                       ? std::ranges::find(list, limit.instruction) != list.end()
+                                       : limit.block == block;
+        if (defines_limit) return {};
+    }
+    return out;
+}
+
+class Unrolling {
+public:
+    Unrolling(Function& fn, const Counted& loop)
+        : fn_(fn), loop_(loop), type_(fn.type(loop.limit)), build_(fn, loop.header) {}
+
+    void run() {
+        std::vector<bool> inside(fn_.block_count());
+        for (Block block : loop_.region) inside[index(block)] = true;
+        const Terminator back = fn_[loop_.latch].terminator;
+        fn_[loop_.latch].terminator.unroll = 0;
+        build_.set_location(back.where);
+        const Block choice = make_preheader(fn_, loop_.header, inside);
+        inside.resize(fn_.block_count());
+        rest_ = make_preheader(fn_, loop_.header, inside);
+
+        const bool asked_once = count_uses(fn_)[index(back.condition)] == 1;
+        std::vector<Copy> rounds;
+        for (Word round = 0; round < loop_.rounds; ++round) {
+            rounds.push_back(clone_region(fn_, loop_.region));
+            // Behind the last round it is asked again, and not in the trip.
+            if (asked_once)
+                std::erase(fn_[rounds.back()(loop_.latch)].instructions,
+                           fn_[rounds.back()(back.condition)].instruction);
+        }
+        const Block head = rounds[0](loop_.header);
+        counter_ = fn_[head].parameters[loop_.counter];
+        for (Word round = 0; round + 1 < loop_.rounds; ++round) {
+            const Block end = rounds[round](loop_.latch);
+            build_.set_block(end);
+            Jump on = rounds[round](back.targets[0]);
+            on.to = rounds[round + 1](loop_.header);
+            on.arguments[loop_.counter] = advanced(round + 1);
+            fn_[end].terminator = {.kind = Terminator::Kind::Jump, .targets = {std::move(on)}, .where = back.where};
+        }
+        enter(choice, head);
+        leave(rounds.back(), back);
+    }
+
+private:
+    /// As many rounds as one trip makes, or one by one.
+    void enter(Block choice, Block head) {
+        const std::vector<Value> first = fn_[choice].parameters;
+        const Block before = fn_.add_block();
+        build_.set_block(choice);
+        branch(first[loop_.counter], loop_.rounds - 2, {before}, {rest_, first});
+        build_.set_block(before);
+        bound_ = below(2 * loop_.rounds - 2);
+        build_.jump(head, first);
+    }
+    /// Another trip; or what is left of the rounds, if there is any.
+    void leave(const Copy& last, const Terminator& back) {
+        const Block end = last(loop_.latch), done = fn_.add_block();
+        const auto on = [&](Block to) {
+            Jump jump = last(back.targets[0]);
+            jump.to = to;
+            jump.arguments[loop_.counter] = advanced(loop_.rounds);
+            return jump;
+        };
+        build_.set_block(end);
+        // The test comes first, as in the loop that lowering makes.
+        const Value more = build_.make(Op::Lt, type_, {counter_, bound_});
+        const Block head = fn_[counter_].block;
+        end_with(more, on(head), {done});
+        build_.set_block(done);
+        const Value last_counter = last(fn_[loop_.header].parameters[loop_.counter]);
+        end_with(build_.make(Op::Lt, type_, {last_counter, loop_.limit}), on(rest_), last(back.targets[1]));
+    }
+
+    void branch(Value counter, Word rounds, Jump then, Jump otherwise) {
+        end_with(build_.make(Op::Lt, type_, {counter, below(rounds)}), std::move(then), std::move(otherwise));
+    }
+    void end_with(Value condition, Jump then, Jump otherwise) {
+        build_.branch(condition, then.to, otherwise.to);
+        fn_[build_.block()].terminator.targets = {std::move(then), std::move(otherwise)};
+    }
+
+    /// What the counter must be below for that many steps more to stay below the limit.
+    Value below(Word rounds) {
+        if (rounds == 0) return loop_.limit;
+        const Word lowest = is_signed(type_) ? Word{1} << (bits(type_) - 1) : 0;
+        const Value distance = build_.constant(type_, rounds * loop_.step);
+        const Value least = lowest ? build_.make(Op::Add, type_, {build_.constant(type_, lowest), distance}) : distance;
+        return build_.make(Op::Sub, type_, {build_.make(Op::Max, type_, {loop_.limit, least}), distance});
+    }
+    Value advanced(Word rounds) {
+        return build_.make(Op::Add, type_, {counter_, build_.constant(type_, rounds * loop_.step)});
+    }
+
+    Function& fn_;
+    const Counted& loop_;
+    const Type type_;
+    Builder build_;
+    Block rest_{};     // before the loop as it was
+    Value counter_{};  // where a trip begins
+    Value bound_{};    // below which another trip follows
+};
+
+/// The innermost first, so that a trip of an outer loop repeats what has become of it.
+std::optional<Counted> next(const Function& fn, Context& context) {
+    const auto& loops = context.loops().all();
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+        if (auto found = counted(fn, *loop, context.dominators())) return found;
+    return {};
+}
+
+}  // namespace
+
+Changed unroll(Function& fn, Context& context) {
+    if (std::ranges::none_of(fn.blocks(), [&](Block block) { return asks(fn, block); })) return Changed::Nothing;
+    bool any = false;
+    while (const auto loop = next(fn, context)) {
+        Unrolling(fn, *loop).run();
+        context.changed(Changed::ControlFlow);
+        any = true;
+    }
+    if (!any) return Changed::Nothing;
+    const auto order = context.dominators().reverse_postorder();
+    fn.order_blocks(std::vector<Block>(order.begin(), order.end()));
+    return Changed::ControlFlow;
+}
+
+}  // namespace ikat::passes
