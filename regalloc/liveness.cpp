@@ -192,4 +192,10 @@ bool Liveness::live_after_definition(Value v, Value other) const {
 
 Liveness liveness_of(const Problem& problem, const Flow& flow) { return LivenessBuilder{problem, flow}.run(); }
 
+std::vector<Bitset> live_in(const Problem& problem) {
+    const Flow flow = flow_of(problem);
+    validate(problem, flow);
+    return liveness_of(problem, flow).in;
+}
+
 }  // namespace ikat::regalloc

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/support/bitset.hpp"
 #include "codegen/support/id.hpp"
 #include "codegen/support/inline_vector.hpp"
 
@@ -110,6 +111,9 @@ struct Options {
 
 /// Solves the problem. The answer is deterministic. Throws nothing; a malformed problem is an assertion.
 Allocation allocate(const Problem& problem, const Options& options = {});
+
+/// By block: the values that are live at its start, its parameters left out. Blocks that cannot be reached have none.
+std::vector<Bitset> live_in(const Problem& problem);
 
 /// How many values of each class are live just before instruction i of block b: pressure[b][i][class]; the last row of
 /// a block is the place before its terminator.

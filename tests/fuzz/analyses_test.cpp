@@ -3,7 +3,6 @@
 // gives it at that place, what is uniform is the same in two threads, what is not live is not used.
 #include <map>
 
-#include "codegen/analysis/liveness.hpp"
 #include "codegen/analysis/ranges.hpp"
 #include "codegen/analysis/uniformity.hpp"
 #include "codegen/ir/text/print.hpp"
@@ -108,32 +107,4 @@ TEST_CASE("two threads agree on what is uniform") {
         if (seen[0] != seen[1]) FAIL("seed " << seed << ":\n" << print(fn));
     }
     CHECK(checked > 1000);
-}
-
-TEST_CASE("a value is live wherever a later use will find it") {
-    for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
-        const Function fn = test::RandomIr(seed)();
-        const analysis::Dominators dominators(fn);
-        const analysis::Liveness liveness(fn, dominators);
-        // For each value, backwards from its uses to its definition, over all paths.
-        for (Block block : dominators.reverse_postorder()) {
-            Bitset expected(fn.value_count());
-            for (const Jump& jump : fn[block].terminator.targets) expected.merge(liveness.live_in(jump.to));
-            CHECK(liveness.live_out(block) == expected);
-            Bitset defined(fn.value_count()), in_block(fn.value_count());
-            const auto define = [&](Value value) { defined.set(index(value)); };
-            const auto use = [&](Value value) {
-                if (!defined.test(index(value))) in_block.set(index(value));
-            };
-            for (Value parameter : fn[block].parameters) define(parameter);
-            for (Inst inst : fn[block].instructions) {
-                fn.each_use(inst, use);
-                for (Value result : fn.results(inst)) define(result);
-            }
-            Function::each_use(fn[block].terminator, use);
-            expected.each([&](std::size_t v) { use(Value(v)); });
-            CHECK(liveness.live_in(block) == in_block);
-        }
-        CHECK(liveness.live_in(fn.entry()).count() == 0);
-    }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an analysis says about each line, as comments: `analyse uniformity|liveness|loops|ranges|pressure|memory`.
+// What an analysis says about each line, as comments: `analyse uniformity|loops|ranges|memory`.
 #include <functional>
 #include <map>
 
 #include "codegen/analysis/loops.hpp"
 #include "codegen/analysis/memory.hpp"
-#include "codegen/analysis/pressure.hpp"
 #include "codegen/analysis/ranges.hpp"
 #include "codegen/analysis/uniformity.hpp"
 #include "codegen/ir/op/shape.hpp"
@@ -18,12 +17,6 @@ namespace ikat::analysis {
 namespace {
 
 using namespace ir;
-
-std::string listed(const Function& fn, const Bitset& values) {
-    std::string out;
-    values.each([&](std::size_t v) { (out += out.empty() ? "" : " ") += print(fn, Value(v)); });
-    return out;
-}
 
 std::string uniformity(const Function& fn) {
     const Uniformity facts(fn, Dominators(fn));
@@ -43,29 +36,6 @@ std::string uniformity(const Function& fn) {
                               return (known ? "divergent by ^" + std::to_string(index(cause)) : "divergent") +
                                      (out.empty() ? "" : ", ") + out;
                           }});
-}
-
-std::string liveness(const Function& fn) {
-    const Dominators dominators(fn);
-    const Liveness facts(fn, dominators);
-    return print(fn, {.note = {}, .remark = [&](Block block) {
-                          return "in: " + listed(fn, facts.live_in(block)) +
-                                 "; out: " + listed(fn, facts.live_out(block));
-                      }});
-}
-
-std::string pressure(const Function& fn) {
-    const Dominators dominators(fn);
-    const Pressure facts(fn, Liveness(fn, dominators));
-    const auto text = [](const RegisterCount& count) {
-        std::string out;
-        for (std::size_t w = 0; w < width_names.size(); ++w)
-            if (count.of[w])
-                (out += out.empty() ? "" : " ") += std::string(width_names[w]) + ':' + std::to_string(count.of[w]);
-        return out;
-    };
-    return print(fn, {.note = [&](Inst inst) { return text(facts.at(inst)); }}) + "peak " + text(facts.peak()) + ", " +
-           std::to_string(facts.peak().words()) + " words\n";
 }
 
 std::string loops(const Function& fn) {
@@ -138,8 +108,7 @@ std::string memory(const Function& fn) {
 
 std::string analyse(const golden::Case& test) {
     static const std::map<std::string, std::function<std::string(const Function&)>, std::less<>> all{
-        {"uniformity", uniformity}, {"liveness", liveness}, {"pressure", pressure},
-        {"loops", loops},           {"ranges", ranges},     {"memory", memory}};
+        {"uniformity", uniformity}, {"loops", loops}, {"ranges", ranges}, {"memory", memory}};
     const auto found = all.find(test.args);
     if (found == all.end()) throw Error("there is no analysis " + test.args, "see actions_analysis.cpp");
     const Function fn = renumbered(parse_function(test.input, test.file));

@@ -12,6 +12,7 @@ namespace ikat::nvptx {
 using ir::Block, ir::Terminator;
 
 void Body::emit() {
+    predecessors_ = ir::predecessor_counts(fn_);
     moves_ = registers_.allocation.edits;
     hoist_moves_of_rounds();
     find_edits();
@@ -19,11 +20,6 @@ void Body::emit() {
     find_labels();
     for (Block block : fn_.blocks())
         if (!empty_[index(block)]) emit(block);
-}
-
-const Body::Flow& Body::flow() const {
-    if (!flow_) flow_.emplace(fn_);
-    return *flow_;
 }
 
 /// Moves the edits of blocks that only jump back to a loop's head into the block that branches to them.
@@ -37,7 +33,7 @@ void Body::hoist_moves_of_rounds() {
             const ir::BasicBlock& round = fn_[between];
             if (!round.instructions.empty() || round.terminator.kind != Terminator::Kind::Jump) continue;
             if (index(round.terminator.targets[0].to) > index(latch)) continue;  // no way back
-            if (!flow().dominators.has_one_way_in(between)) continue;
+            if (predecessors_[index(between)] != 1) continue;
             const auto [first, last] = std::ranges::equal_range(moves_, index(between), {}, block_of);
             if (!may_stand_before_branch(latch, way, {first, last})) continue;
             for (auto edit = first; edit != last; ++edit)
@@ -50,18 +46,20 @@ void Body::hoist_moves_of_rounds() {
 }
 
 /// Whether no move writes what the branch reads, or what is alive on the other way.
-bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const regalloc::Edit> moves) const {
-    const Terminator& terminator = fn_[latch].terminator;
-    const auto is_written = [&](ir::Value value) {
-        if (registers_.ranges[index(value)] == no_id<regalloc::Value>) return false;
+bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const regalloc::Edit> moves) {
+    const auto is_written = [&](regalloc::Value value) {
         return std::ranges::any_of(moves, [&](const regalloc::Edit& move) {
-            return move.register_class == pool_of(fn_.type(value)) && move.to == registers_.of(value);
+            return move.register_class == registers_.problem.values[index(value)].register_class &&
+                   move.to == registers_.allocation.registers[index(value)];
         });
     };
-    if (moves.empty() || is_written(terminator.condition)) return false;
-    const ir::Jump& other = terminator.targets[1 - way];
-    bool harms = std::ranges::any_of(other.arguments, is_written);
-    flow().liveness.live_in(other.to).each([&](std::size_t value) { harms |= is_written(ir::Value(value)); });
+    const regalloc::BasicBlock& block = registers_.problem.blocks[index(latch)];
+    const regalloc::Edge& other = block.edges[1 - way];
+    if (moves.empty() || std::ranges::any_of(block.terminator_uses, is_written)) return false;
+    if (std::ranges::any_of(other.arguments, is_written)) return false;
+    if (live_in_.empty()) live_in_ = regalloc::live_in(registers_.problem);
+    bool harms = false;
+    live_in_[index(other.to)].each([&](std::size_t value) { harms |= is_written(regalloc::Value(value)); });
     return !harms;
 }
 
@@ -80,10 +78,9 @@ void Body::find_empty() {
     for (Block block : fn_.blocks())
         if (fn_[block].terminator.kind == Terminator::Kind::Multiway)
             for (const ir::Jump& jump : fn_[block].terminator.targets) has_label[index(jump.to)] = true;
-    const std::vector<std::uint32_t> predecessors = ir::predecessor_counts(fn_);
     // Where all ways through a loop go back together: the threads of a warp meet there before the next round.
     const auto collects = [&](Block block) {
-        return predecessors[index(block)] > 1 && index(fn_[block].terminator.targets[0].to) < index(block);
+        return predecessors_[index(block)] > 1 && index(fn_[block].terminator.targets[0].to) < index(block);
     };
     for (Block block : fn_.blocks()) {
         returns_.push_back(only_returns(block) && !has_label[index(block)]);

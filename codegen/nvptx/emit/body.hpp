@@ -15,11 +15,9 @@
 // The moves of a way back to a loop's head go before its branch where they harm nothing on the way out: one branch for
 // each round, as ptxas knows loops.
 #pragma once
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "codegen/analysis/liveness.hpp"
 #include "codegen/nvptx/emit/instruction.hpp"
 
 namespace ikat::nvptx {
@@ -36,7 +34,7 @@ public:
 
 private:
     void hoist_moves_of_rounds();
-    bool may_stand_before_branch(ir::Block latch, std::size_t way, std::span<const regalloc::Edit> moves) const;
+    bool may_stand_before_branch(ir::Block latch, std::size_t way, std::span<const regalloc::Edit> moves);
     void find_edits();
     void find_empty();
     bool is_empty(ir::Block block) const;
@@ -61,24 +59,18 @@ private:
     };
     BranchPlan plan(const ir::Terminator& terminator, ir::Block next) const;
 
-    struct Flow {
-        explicit Flow(const ir::Function& fn) : dominators(fn), liveness(fn, dominators) {}
-        analysis::Dominators dominators;
-        analysis::Liveness liveness;
-    };
-    const Flow& flow() const;
-
     const ir::Function& fn_;
     const Registers& registers_;
     Writer& writer_;
     InstructionEmitter instructions_;
-    mutable std::optional<Flow> flow_;   // once it is asked for
-    std::vector<regalloc::Edit> moves_;  // sorted by place
-    std::vector<bool> empty_;            // by block: not written
-    std::vector<bool> returns_;          // by block: not written, because its `ret` stands where it is reached
-    std::vector<Name> labels_;           // by block; no_name where nobody jumps to
-    std::vector<std::size_t> edits_;     // by block: its next edit; one more at the end
-    std::uint32_t tables_ = 0;           // of branch targets, so far
+    std::vector<std::uint32_t> predecessors_;  // by block: how many edges enter it
+    std::vector<Bitset> live_in_;              // by block, of the allocator's values; empty until it is asked for
+    std::vector<regalloc::Edit> moves_;        // sorted by place
+    std::vector<bool> empty_;                  // by block: not written
+    std::vector<bool> returns_;                // by block: not written; a jump to it is a `ret`
+    std::vector<Name> labels_;                 // by block; no_name where nothing jumps to
+    std::vector<std::size_t> edits_;           // by block: its next edit; one more at the end
+    std::uint32_t tables_ = 0;                 // of branch targets, so far
 };
 
 }  // namespace ikat::nvptx

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <ranges>
 
 #include "regalloc/stages.hpp"
 #include "regalloc/text.hpp"
@@ -50,6 +51,30 @@ TEST_CASE("colouring is right and uses as many registers as are live at once") {
         }
         REQUIRE(answer.stack_slots == 0);
         REQUIRE(answer.reassigned.empty());
+    }
+}
+
+TEST_CASE("a value is live wherever a later use will find it") {
+    for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
+        const Problem problem = random_problem(seed, size_of(seed));
+        const std::vector<Bitset> live = live_in(problem);
+        for (const Block b : flow_of(problem).order) {
+            const BasicBlock& block = problem.blocks[index(b)];
+            Bitset expected(problem.values.size());  // backwards from the block's end
+            const auto use = [&](const auto& values) {
+                for (Value v : values) expected.set(index(v));
+            };
+            for (const Edge& edge : block.edges) expected.merge(live[index(edge.to)]), use(edge.arguments);
+            use(block.terminator_uses);
+            for (const Instruction& instruction : block.instructions | std::views::reverse) {
+                for (Value v : instruction.definitions) expected.reset(index(v));
+                use(instruction.uses);
+            }
+            for (Value v : block.parameters) expected.reset(index(v));
+            INFO("seed " << seed << ", block" << index(b) << '\n' << to_string(problem));
+            REQUIRE(live[index(b)] == expected);
+        }
+        REQUIRE(live[0].count() == 0);
     }
 }
 
