@@ -324,7 +324,7 @@ void verify(const Module& module, Level level) {
 
 namespace {
 template <class Whole>
-std::string as_report(const Whole& whole, Level level) {
+std::string as_complaint(const Whole& whole, Level level) {
     const auto found = problems(whole, level);
     if (found.empty()) return {};
     std::string out;
@@ -333,7 +333,7 @@ std::string as_report(const Whole& whole, Level level) {
 }
 }  // namespace
 
-std::string report(const Function& fn, Level level) { return as_report(fn, level); }
-std::string report(std::span<const Function> functions, Level level) { return as_report(functions, level); }
+std::string complaint(const Function& fn, Level level) { return as_complaint(fn, level); }
+std::string complaint(std::span<const Function> functions, Level level) { return as_complaint(functions, level); }
 
 }  // namespace ikat::ir

@@ -33,7 +33,7 @@ void verify(const Function& fn, Level level = Level::Typed);
 void verify(const Module& module, Level level = Level::Typed);
 
 /// The findings and the whole function, for an assertion; empty if there are none.
-std::string report(const Function& fn, Level level = Level::Typed);
-std::string report(std::span<const Function> functions, Level level = Level::Typed);
+std::string complaint(const Function& fn, Level level = Level::Typed);
+std::string complaint(std::span<const Function> functions, Level level = Level::Typed);
 
 }  // namespace ikat::ir

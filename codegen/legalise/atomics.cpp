@@ -57,9 +57,9 @@ Type bits_of(Type type) {
 }
 
 /// One atomic becomes blocks.
-class Loop {
+class RetryLoop {
 public:
-    Loop(ir::Function& fn, Block block, Inst inst, Block rest)
+    RetryLoop(ir::Function& fn, Block block, Inst inst, Block rest)
         : fn_(fn), build_(fn, block), inst_(inst), it_(fn[inst]), rest_(rest) {
         build_.set_location(it_.where);
         address_ = fn.operands(inst)[0], operand_ = fn.operands(inst)[1];
@@ -130,7 +130,7 @@ void expand_block(ir::Function& fn, Block block, const Has& has) {
     const Op next = find_loop(fn[inst], has)->next;
     const Block rest = split_block(fn, block, std::size_t(found - list.begin()) + 1);
     fn[block].instructions.pop_back();
-    Loop(fn, block, inst, rest).write(next);
+    RetryLoop(fn, block, inst, rest).write(next);
 }
 
 // ---- reductions of vectors

@@ -33,7 +33,7 @@ using ir::Op;
 using ir::Type;
 using ir::Value;
 
-struct Loop {
+struct OpenLoop {
     Join* next;  // continue goes here
     Join* exit;  // break goes here
 };
@@ -375,7 +375,7 @@ private:
     Paths paths_{kernel_, fn_, build_};
     std::vector<Value> values_;              // by ast::Node
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
-    std::vector<Loop> loops_;                // innermost last
+    std::vector<OpenLoop> loops_;            // innermost last
     std::vector<Join*> scopes_;              // innermost last: where a Leave goes
     std::vector<bool> used_elsewhere_;       // by ast::Node, once it is asked for
 };

@@ -45,7 +45,7 @@ public:
     }
     void done(std::string_view name, std::span<const ir::Function> functions, ir::Level level, bool changed = true) {
         done(name, changed, [&] { return ir::print(functions); });
-        if (options_.verify_each) check(name, ir::report(functions, level));
+        if (options_.verify_each) check(name, ir::complaint(functions, level));
     }
     /// Our fault, if there are findings; the time they took to make is no stage's.
     void check(std::string_view name, const std::string& findings) {
@@ -128,7 +128,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
     out.registers = register_use(registers.back().allocation);
     if (options.pressure) out.pressure = nvptx::pressure_of(module.functions.back(), registers.back());
     stages.done("registers", true, [&] { return each(module, registers, nvptx::print); });
-    if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::report));
+    if (checked_build || options.verify_each) stages.check("registers", each(module, registers, nvptx::complaint));
     const nvptx::Emitted emitted = nvptx::emit(module, registers, target, options.line_info);
     std::vector<std::vector<std::uint32_t>> lines;
     out.ptx = nvptx::print(emitted.module, lines);

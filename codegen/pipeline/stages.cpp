@@ -210,7 +210,7 @@ void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
             const ir::Function& fn = functions[i];
             run_verified(*stage, functions[i], contexts[i], nvptx::target("sm_80"));  // no pass asks which target
             if (options.verify_each) {
-                const std::string findings = report(fn);
+                const std::string findings = complaint(fn);
                 IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);
             }
             if (options.after) options.after(*stage, fn);

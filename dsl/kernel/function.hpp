@@ -31,10 +31,10 @@ public:
         static_assert(sizeof...(A) == sizeof...(P),
                       "a device function is called with as many arguments as it has parameters");
         if constexpr (sizeof...(A) == sizeof...(P)) {
-            const trace::Value values[] = {Incoming<DeviceTypeOf<P>>(std::forward<A>(arguments)).value()..., {}};
+            const trace::Recorded values[] = {Incoming<DeviceTypeOf<P>>(std::forward<A>(arguments)).value()..., {}};
             return Leaf<R>(trace::call(handle_, ir::type_of<R>, {values, sizeof...(A)}, {}));
         } else {
-            return Leaf<R>(trace::Value{});
+            return Leaf<R>(trace::Recorded{});
         }
     }
 

@@ -18,7 +18,7 @@ constexpr std::size_t most_results = 16;
 
 /// The node of a text, pending, and its results as nodes.
 std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string_view text,
-                                   std::span<const Value> arguments, std::span<const ir::Type> types) {
+                                   std::span<const Recorded> arguments, std::span<const ir::Type> types) {
     NodeInfo node{.kind = Kind::Operation,
                   .op = pure ? ir::Op::OpaqueValue : ir::Op::Opaque,
                   .attribute = recorder.add_text(text),
@@ -69,7 +69,7 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
     std::size_t next = 0;
     for (std::size_t k = 0; k < count; ++k)
         if (operands[k].writes) results[k] = next++;
-    std::vector<Value> arguments;
+    std::vector<Recorded> arguments;
     for (std::size_t k = 0; k < count; ++k) {
         if (operands[k].reads) sources[k] = next++, arguments.push_back(operands[k].value);
         numbers[k] = "{" + std::to_string(operands[k].writes ? results[k] : sources[k]) + "}";
@@ -79,7 +79,7 @@ void ptx(const char* text, const TextOperand* first, std::uint32_t count, const 
                                    arguments, written);
     for (std::size_t k = 0, result = 0; k < count; ++k) {
         if (!operands[k].writes) continue;
-        Value written = recorder.leaf(nodes[result++]);
+        Recorded written = recorder.leaf(nodes[result++]);
         if (operands[k].variable_type != operands[k].type)
             written = convert(operands[k].variable_type, operands[k].type, written, {});
         assign(operands[k].variable, written, where);

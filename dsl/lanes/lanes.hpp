@@ -118,12 +118,12 @@ template <class T>
 class OneForAll {
 public:
     static constexpr std::size_t leaves = 1;
-    explicit OneForAll(const trace::Value& value) : value_(value) {}
+    explicit OneForAll(const trace::Recorded& value) : value_(value) {}
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(k == 0 ? trace::pure(value_) : trace::settled(value_)); }
-    void append_leaves(trace::Value*& next) const { *next++ = value_; }
+    void append_leaves(trace::Recorded*& next) const { *next++ = value_; }
 
 private:
-    trace::Value value_;
+    trace::Recorded value_;
 };
 
 /// What the function is given as it is: numbers of the host's, modes.
@@ -132,7 +132,7 @@ struct OfTheHost {
     static constexpr std::size_t leaves = 0;
     H value;
     const H& lane(std::size_t) const { return value; }
-    void append_leaves(trace::Value*&) const {}
+    void append_leaves(trace::Recorded*&) const {}
 };
 
 }  // namespace detail
@@ -150,14 +150,14 @@ public:
 
     const LaneValues& lanes() const { return *this; }
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(trace::pure(values_[k])); }
-    void append_leaves(trace::Value*& next) const {
-        for (const trace::Value& value : values_) *next++ = value;
+    void append_leaves(trace::Recorded*& next) const {
+        for (const trace::Recorded& value : values_) *next++ = value;
     }
-    trace::Values recorded() const { return {values_, std::uint32_t(Shape::lanes)}; }
-    void set(std::size_t k, const trace::Value& value) { values_[k] = value; }
+    trace::RecordedValues recorded() const { return {values_, std::uint32_t(Shape::lanes)}; }
+    void set(std::size_t k, const trace::Recorded& value) { values_[k] = value; }
 
 private:
-    trace::Value values_[Shape::lanes];
+    trace::Recorded values_[Shape::lanes];
 };
 
 // ---- trees
@@ -220,11 +220,11 @@ struct LaneOperands<std::index_sequence<number...>, Operands...> : LaneOperandAt
     static constexpr bool several = (int(Operands::leaves > 0) + ...) > 1;
 
     void in_order() const {
-        trace::Value all[leaves], *next = all;
+        trace::Recorded all[leaves], *next = all;
         append_leaves(next);
         trace::in_order({all, std::uint32_t(leaves)}, several);
     }
-    void append_leaves(trace::Value*& next) const {
+    void append_leaves(trace::Recorded*& next) const {
         (static_cast<const LaneOperandAt<number, Operands>&>(*this).it.append_leaves(next), ...);
     }
     /// f of lane k of each.
@@ -263,7 +263,7 @@ public:
         const trace::Contraction as_written(contracted_);
         return operands_.apply(f_, k);
     }
-    void append_leaves(trace::Value*& next) const { operands_.append_leaves(next); }
+    void append_leaves(trace::Recorded*& next) const { operands_.append_leaves(next); }
 
 private:
     [[no_unique_address]] F f_;
@@ -284,7 +284,7 @@ public:
 
     const SomeLanes& lanes() const { return *this; }
     auto lane(std::size_t k) const { return tree_.lane(backwards_ ? first_ - k : first_ + k); }
-    void append_leaves(trace::Value*& next) const { tree_.append_leaves(next); }
+    void append_leaves(trace::Recorded*& next) const { tree_.append_leaves(next); }
 
 private:
     Tree tree_;
@@ -320,12 +320,12 @@ public:
             (void)detail::TypesMatch<T, typename std::remove_cvref_t<V>::element_type>::match;
             const auto& tree = v.lanes();
             for (std::size_t k = 0; k < Shape::lanes; ++k) {
-                const trace::Value value = tree.lane(k).recorded();
+                const trace::Recorded value = tree.lane(k).recorded();
                 values_.set(k, std::is_lvalue_reference_v<V> ? trace::settled(value) : value);
             }
         } else {
             (void)detail::must_match<T, V>;
-            const trace::Value all = trace::committed(detail::operand<T>(std::forward<V>(v)));
+            const trace::Recorded all = trace::committed(detail::operand<T>(std::forward<V>(v)));
             for (std::size_t k = 0; k < Shape::lanes; ++k) values_.set(k, k == 0 ? all : trace::settled(all));
         }
     }
@@ -333,7 +333,7 @@ public:
     template <class... V>
     requires(sizeof...(V) == Shape::lanes && sizeof...(V) > 1 && (Operand<V> && ...)) IncomingLanes(V&&... v)
         : where_() {
-        const trace::Value each[] = {Incoming<T>(std::forward<V>(v)).value()...};
+        const trace::Recorded each[] = {Incoming<T>(std::forward<V>(v)).value()...};
         for (std::size_t k = 0; k < Shape::lanes; ++k) values_.set(k, each[k]);
     }
 
@@ -403,10 +403,10 @@ public:
         return out;
     }
     Leaf<T> lane(std::size_t k) const { return Leaf<T>(lanes_[k]); }
-    trace::Values recorded() const { return {lanes_, N}; }
+    trace::RecordedValues recorded() const { return {lanes_, N}; }
 
 private:
-    trace::Value lanes_[N];
+    trace::Recorded lanes_[N];
 };
 
 }  // namespace ikat

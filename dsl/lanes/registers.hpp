@@ -176,7 +176,7 @@ private:
             return vars_[k / Register::lane_shape::lanes].variable(k % Register::lane_shape::lanes);
     }
     void assign(const auto& v) {
-        const trace::Values values = v.values().recorded();
+        const trace::RecordedValues values = v.values().recorded();
         for (std::size_t k = 0; k < Base::lane_shape::lanes; ++k)
             trace::assign(variable(k).handle(), values[std::uint32_t(k)], v.where());
     }

@@ -51,7 +51,7 @@ public:
     explicit Subscript(const trace::Slot& slot) : slot_(slot) {}
     Subscript(const Subscript&) = default;
 
-    trace::Value recorded() const {
+    trace::Recorded recorded() const {
         static_assert(direction != trace::Direction::Write, "Out<T> is write-only: declare the parameter as InOut<T>");
         return slot_.lanes[0];
     }
@@ -220,8 +220,8 @@ public:
     template <class Condition, class V>
     Leaf<T> load_if(Condition&& condition, const Index& i, V&& other) const {
         check_readable();
-        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
-        const trace::Value instead = Incoming<T>(std::forward<V>(other)).value();
+        const trace::Recorded guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        const trace::Recorded instead = Incoming<T>(std::forward<V>(other)).value();
         return Leaf<T>(trace::load_if(array_, guard, i.position(), {&instead, 1}).lanes[0]);
     }
     /// The same for vec<N>(i); `other` is a Vec, or one value for all.
@@ -229,10 +229,10 @@ public:
     Vec<T, N> load_if(Condition&& condition, const Index& i, V&& other) const {
         check_readable();
         check_width<N>();
-        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
-        trace::Value instead[N];
+        const trace::Recorded guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        trace::Recorded instead[N];
         if constexpr (Operand<V>) {
-            const trace::Value all = Incoming<T>(std::forward<V>(other)).value();
+            const trace::Recorded all = Incoming<T>(std::forward<V>(other)).value();
             for (int lane = 0; lane < N; ++lane) instead[lane] = all;
         } else {
             const Vec<T, N> each(std::forward<V>(other));
@@ -249,8 +249,8 @@ public:
             store_if<int(std::remove_cvref_t<V>::lane_shape::lanes)>(std::forward<Condition>(condition), i,
                                                                      std::forward<V>(v), where);
         } else {
-            const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
-            const trace::Value stored = Incoming<T>(std::forward<V>(v)).value();
+            const trace::Recorded guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+            const trace::Recorded stored = Incoming<T>(std::forward<V>(v)).value();
             trace::store_if(array_, guard, i.position(), {&stored, 1}, where);
         }
     }
@@ -259,7 +259,7 @@ public:
                   const trace::Where& where = trace::Where::current()) const {
         check_writable();
         check_width<N>();
-        const trace::Value guard = Incoming<bool>(std::forward<Condition>(condition)).value();
+        const trace::Recorded guard = Incoming<bool>(std::forward<Condition>(condition)).value();
         trace::store_if(array_, guard, i.position(), v.recorded(), where);
     }
 

@@ -219,7 +219,7 @@ public:
     using device_type = bool;
     explicit FlagPlace(const trace::Slot& slot) : byte_(slot) {}
     FlagPlace(const FlagPlace&) = default;
-    trace::Value recorded() const { return (Leaf<std::uint8_t>(byte_.recorded()) != 0).recorded(); }
+    trace::Recorded recorded() const { return (Leaf<std::uint8_t>(byte_.recorded()) != 0).recorded(); }
     FlagPlace& operator=(const FlagPlace&) requires(false);
     void operator=(const Incoming<bool>& v) && {
         std::move(byte_) = Incoming<std::uint8_t>(cast<std::uint8_t>(Leaf<bool>(trace::settled(v.value()))), v.where());

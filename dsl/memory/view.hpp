@@ -27,8 +27,8 @@ namespace detail {
 
 template <int rank>
 struct ViewShape {
-    trace::Value extents[rank];
-    trace::Value pitches[rank - 1];
+    trace::Recorded extents[rank];
+    trace::Recorded pitches[rank - 1];
 };
 
 /// The parameters of the PTX entry that a parameter of a rank is.

@@ -28,13 +28,13 @@ ir::Space space(const Recorder& recorder, const Array& array) {
 }
 
 /// To a type of any width.
-Value resized(Type to, Type from, Value value) {
+Recorded resized(Type to, Type from, Recorded value) {
     if (to == from) return value;
     return operation({.op = Op::Convert, .type = to, .operand_type = to, .from = from}, {&value, 1});
 }
 
-Value binary(Op op, Type type, Value a, Value b) {
-    const Value operands[] = {a, b};
+Recorded binary(Op op, Type type, Recorded a, Recorded b) {
+    const Recorded operands[] = {a, b};
     return operation({.op = op, .type = type, .operand_type = type}, {operands, 2});
 }
 
@@ -43,17 +43,17 @@ Type type_of(const Position& position) { return position.wide ? Type::U64 : Type
 /// Element number of the first element of vector `position`.
 Position scaled(const Position& position, std::uint8_t count) {
     if (count == 1) return position;
-    const Value factor = literal(type_of(position), std::uint64_t{count});
+    const Recorded factor = literal(type_of(position), std::uint64_t{count});
     return {binary(Op::Mul, type_of(position), position.value, factor), position.wide, position.where};
 }
 
 /// The committed index of a slot, with what has happened in its expression. Of a slice, the beginning comes first.
-Value committed_index(Recorder& recorder, Array& array, const Position& position) {
+Recorded committed_index(Recorder& recorder, Array& array, const Position& position) {
     recorder.at(position.where);
     if (!array.sliced) return committed(position.value);
-    const Value parts[] = {array.first, position.value};
+    const Recorded parts[] = {array.first, position.value};
     const std::uint32_t roots[] = {recorder.adopt(parts[0]), recorder.adopt(parts[1])};
-    Value out = recorder.together({parts, 2});
+    Recorded out = recorder.together({parts, 2});
     recorder.arrange(roots, 2);
     array.first = settled(committed(array.first));
     out.tree = committed(position.value).tree;
@@ -72,7 +72,7 @@ NodeInfo load_node(Recorder& recorder, const Array& array, Node index, std::uint
 }
 
 /// The lanes of a load as values.
-void unpack(Recorder& recorder, Slot& slot, Node load, const Value& history, bool unguarded) {
+void unpack(Recorder& recorder, Slot& slot, Node load, const Recorded& history, bool unguarded) {
     for (std::uint8_t lane = 0; lane < slot.count; ++lane) {
         Node value = load;
         if (slot.count > 1)
@@ -159,16 +159,16 @@ Array declare_dynamic(Type element, Position count) {
     const bool first = std::ranges::none_of(recorder.symbols(), &ir::Symbol::dynamic);
     const std::uint32_t index = recorder.add_symbol(
         {.name = {}, .space = ir::Space::Shared, .element = element, .alignment = 16, .dynamic = true});
-    const Value size = literal(Type::U32, std::uint64_t{ir::info(element).bytes});
-    const Value elements = resized(Type::U32, type_of(count), settled(count.value));
+    const Recorded size = literal(Type::U32, std::uint64_t{ir::info(element).bytes});
+    const Recorded elements = resized(Type::U32, type_of(count), settled(count.value));
     Array out{.index = index, .capture = recorder.capture(), .symbol = true, .sliced = !first, .element = element};
-    Value bytes = binary(Op::Mul, Type::U32, elements, size);
+    Recorded bytes = binary(Op::Mul, Type::U32, elements, size);
     if (!first) {
         const int shift = std::countr_zero(ir::info(element).bytes);
         out.first = binary(Op::Shr, Type::U32, recorder.dynamic_end, literal(Type::U32, std::uint64_t(shift)));
         bytes = binary(Op::Add, Type::U32, recorder.dynamic_end, bytes);
     }
-    const Value above = binary(Op::Add, Type::U32, bytes, literal(Type::U32, std::uint64_t{15}));
+    const Recorded above = binary(Op::Add, Type::U32, bytes, literal(Type::U32, std::uint64_t{15}));
     recorder.dynamic_end = binary(Op::And, Type::U32, above, literal(Type::U32, std::uint64_t{~15u}));
     return out;
 }
@@ -190,7 +190,7 @@ Position flattened(const Position* indices, const std::uint64_t* extents, std::u
     bool wide = false;
     for (std::uint8_t r = 0; r < rank; ++r) wide |= indices[r].wide;
     const Type type = wide ? Type::U64 : Type::U32;
-    Value flat = resized(type, type_of(indices[0]), indices[0].value);
+    Recorded flat = resized(type, type_of(indices[0]), indices[0].value);
     for (std::uint8_t r = 1; r < rank; ++r) {
         flat = binary(Op::Mul, type, flat, literal(type, extents[r]));
         flat = binary(Op::Add, type, flat, resized(type, type_of(indices[r]), indices[r].value));
@@ -209,7 +209,7 @@ namespace {
 Type address_type(const Array& array) { return array.symbol ? Type::U32 : Type::U64; }
 
 /// `elements` (of the address's type) further.
-Array further(const Array& array, Value elements) {
+Array further(const Array& array, Recorded elements) {
     Array out = array;
     out.first = array.sliced ? binary(Op::Add, address_type(array), array.first, elements) : elements;
     out.sliced = true;
@@ -228,7 +228,7 @@ void subscript(const Array& array, const Position& index, const StructLayout& la
     recorder.at(index.where);
     recorder.owns(array.capture);
     const Type type = address_type(array);
-    const Value element = committed(further(array, resized(type, type_of(index), index.value)).first);
+    const Recorded element = committed(further(array, resized(type, type_of(index), index.value)).first);
     for (std::uint32_t k = 0; k < layout.count; ++k) {
         const auto [field, offset] = layout.fields[k];
         const std::uint32_t width = ir::info(field).bytes;
@@ -251,17 +251,17 @@ Array viewed(const Array& array, Type element) {
     out.element = element;
     if (!array.sliced) return out;
     const Type type = address_type(array);
-    const Value first = binary(Op::Mul, type, array.first, literal(type, bytes(array.element)));
+    const Recorded first = binary(Op::Mul, type, array.first, literal(type, bytes(array.element)));
     out.first = binary(Op::Shr, type, first, literal(Type::U32, std::uint64_t(std::countr_zero(bytes(element)))));
     return fixed(out);
 }
 
-Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count) {
+Array advanced(const Array& array, const Position* steps, const Recorded* pitches, std::uint32_t count) {
     const Type type = address_type(array);
-    Value sum;
+    Recorded sum;
     for (std::uint32_t i = 0; i < count; ++i) {
-        const Value step = resized(type, type_of(steps[i]), steps[i].value);
-        const Value product = binary(Op::Mul, type, step, resized(type, Type::U32, pitches[i]));
+        const Recorded step = resized(type, type_of(steps[i]), steps[i].value);
+        const Recorded product = binary(Op::Mul, type, step, resized(type, Type::U32, pitches[i]));
         sum = i == 0 ? product : binary(Op::Add, type, sum, product);
     }
     return further(array, sum);
@@ -288,29 +288,29 @@ namespace {
 /// What a statement on memory needs, in the order in which it is to be computed.
 class Operands {
 public:
-    void add(const Value& value) { values_[count_++] = value; }
-    void add(const Array& array, const Value& index) {
+    void add(const Recorded& value) { values_[count_++] = value; }
+    void add(const Array& array, const Recorded& index) {
         if (array.sliced) add(array.first);
         add(index);
     }
     /// Puts it in order; gives what has happened in it.
-    Value arrange(Recorder& recorder) const {
+    Recorded arrange(Recorder& recorder) const {
         std::uint32_t roots[most_operands];
         for (std::uint32_t i = 0; i < count_; ++i) roots[i] = recorder.adopt(values_[i]);
-        const Value history = recorder.together({values_, count_});
+        const Recorded history = recorder.together({values_, count_});
         recorder.arrange(roots, count_);
         return history;
     }
 
 private:
     static constexpr int most_operands = most_lanes + 3;  // a condition, a slice's beginning, the index, the lanes
-    Value values_[most_operands];
+    Recorded values_[most_operands];
     std::uint32_t count_ = 0;
 };
 
 }  // namespace
 
-Slot load_if(const Array& array, Value condition, const Position& index, Values other) {
+Slot load_if(const Array& array, Recorded condition, const Position& index, RecordedValues other) {
     Recorder& recorder = Recorder::active();
     const auto count = std::uint8_t(other.count);
     Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
@@ -320,8 +320,8 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
     Operands operands;
     operands.add(condition);
     operands.add(array, position.value);
-    for (const Value& value : other) operands.add(value);
-    const Value history = operands.arrange(recorder);
+    for (const Recorded& value : other) operands.add(value);
+    const Recorded history = operands.arrange(recorder);
     const Node guard = recorder.commit(condition);
     slot.array.first = settled(array.first);
     slot.index = committed_index(recorder, slot.array, {settled(position.value), position.wide, position.where});
@@ -337,9 +337,9 @@ Slot load_if(const Array& array, Value condition, const Position& index, Values 
 namespace {
 
 /// Puts what a statement on memory needs in order: the index, the values, the guard if there is one.
-void arrange(Recorder& recorder, const Array& array, Value index, Values values, const Value* guard) {
+void arrange(Recorder& recorder, const Array& array, Recorded index, RecordedValues values, const Recorded* guard) {
     // The right side of an assignment comes before its left side: loads and atomics are in a defined order.
-    const auto without_loads = [](Value value) {
+    const auto without_loads = [](Recorded value) {
         value.loads = value.unguarded = false;
         return value;
     };
@@ -347,20 +347,20 @@ void arrange(Recorder& recorder, const Array& array, Value index, Values values,
     Array base = array;
     base.first = without_loads(array.first);
     operands.add(base, without_loads(index));
-    for (const Value& value : values) operands.add(without_loads(value));
+    for (const Recorded& value : values) operands.add(without_loads(value));
     if (guard) operands.add(without_loads(*guard));
     operands.arrange(recorder);
 }
 
 /// The index and the values.
-ast::Nodes commit_all(Recorder& recorder, Value index, Values values) {
+ast::Nodes commit_all(Recorder& recorder, Recorded index, RecordedValues values) {
     ast::Nodes out{ast::no_node};
-    for (const Value& value : values) out.push_back(recorder.commit(value));
+    for (const Recorded& value : values) out.push_back(recorder.commit(value));
     out[0] = recorder.commit(index);
     return out;
 }
 
-void store(Recorder& recorder, const Array& array, Value index, const Value* guard, Values values) {
+void store(Recorder& recorder, const Array& array, Recorded index, const Recorded* guard, RecordedValues values) {
     if (!recorder.owns(array.capture)) return;
     arrange(recorder, array, index, values, guard);
     NodeInfo node{.kind = Kind::Store,
@@ -375,13 +375,14 @@ void store(Recorder& recorder, const Array& array, Value index, const Value* gua
 
 }  // namespace
 
-void store(const Slot& slot, Values values, const Where& where) {
+void store(const Slot& slot, RecordedValues values, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     store(recorder, slot.array, slot.index, nullptr, values);
 }
 
-void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where) {
+void store_if(const Array& array, Recorded condition, const Position& index, RecordedValues values,
+              const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     store(recorder, array, scaled(index, std::uint8_t(values.count)).value, &condition, values);
@@ -390,7 +391,7 @@ void store_if(const Array& array, Value condition, const Position& index, Values
 namespace {
 
 /// An access that other threads can rely on. Weak stands for volatile, which has no scope.
-NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, Values arguments, ir::Order order,
+NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, RecordedValues arguments, ir::Order order,
                       ir::Scope scope) {
     const Type type = slot.array.element;
     arrange(recorder, slot.array, slot.index, arguments, nullptr);
@@ -410,8 +411,8 @@ NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, Va
     return node;
 }
 
-Value changed(Recorder& recorder, NodeInfo node) {
-    Value out = recorder.leaf(recorder.append(std::move(node)));
+Recorded changed(Recorder& recorder, NodeInfo node) {
+    Recorded out = recorder.leaf(recorder.append(std::move(node)));
     out.effects = 1;
     out.atomic = true;
     return out;
@@ -419,7 +420,8 @@ Value changed(Recorder& recorder, NodeInfo node) {
 
 }  // namespace
 
-Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where) {
+Recorded atomic(Op op, const Slot& slot, RecordedValues arguments, ir::Order order, ir::Scope scope,
+                const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
@@ -431,7 +433,7 @@ Value atomic(Op op, const Slot& slot, Values arguments, ir::Order order, ir::Sco
     return changed(recorder, ordered_node(recorder, Kind::Atomic, op, slot, arguments, order, scope));
 }
 
-Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where) {
+Recorded ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
@@ -441,7 +443,7 @@ Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Whe
     return changed(recorder, ordered_node(recorder, Kind::Atomic, Op::Load, slot, {}, order, scope));
 }
 
-void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope scope, const Where& where) {
+void ordered_store(const Slot& slot, Recorded value, ir::Order order, ir::Scope scope, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return;
@@ -451,7 +453,7 @@ void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope sco
     recorder.statement(ordered_node(recorder, Kind::Store, Op::Store, slot, {&value, 1}, order, scope));
 }
 
-void vector_reduce(ir::Word mode, const Slot& slot, Values values, ir::Order order, ir::Scope scope,
+void vector_reduce(ir::Word mode, const Slot& slot, RecordedValues values, ir::Order order, ir::Scope scope,
                    const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);

@@ -322,7 +322,7 @@ void add_function(Recorder& recorder, const ast::Kernel& function) {
 
 }  // namespace
 
-Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where) {
+Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const KernelHandle::State& called = *function.state_;
@@ -342,12 +342,12 @@ Value call(const KernelHandle& function, ir::Type result, Values arguments, cons
     ast::NodeInfo node = recorder.node_of({.op = pure ? ir::Op::PureCall : ir::Op::Call, .type = result});
     node.attribute = recorder.add_text(called.name);
     node.arguments = recorder.commit_operands(arguments);
-    Value out = recorder.leaf(recorder.append(std::move(node)));
+    Recorded out = recorder.leaf(recorder.append(std::move(node)));
     out.effects = pure ? 0 : 1;
     return out;
 }
 
-void give(Value value, const Where& where) {
+void give(Recorded value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     const ast::Node node = recorder.commit(value);

@@ -32,7 +32,7 @@ struct ParameterTypes {
 /// What a parameter of the PTX entry is inside the kernel.
 struct Argument {
     Variable variable;  // of a scalar
-    Value value;        // of a part
+    Recorded value;     // of a part
     Array array;        // of a pointer, or of raw bytes
 };
 
@@ -76,16 +76,16 @@ public:
     void contract();  // products and sums into fma
 
 private:
-    friend Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
+    friend Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where);
     struct State;
     State* state_;
 };
 
 /// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of
 /// type `result`.
-Value call(const KernelHandle& function, ir::Type result, Values arguments, const Where& where);
+Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where);
 /// Records what a function gives.
-void give(Value value, const Where& where);
+void give(Recorded value, const Where& where);
 
 }  // namespace ikat::trace
 

@@ -93,16 +93,16 @@ public:
 
     // ---- trees (trace.cpp)
 
-    Value tree(const Operation& what, Values arguments);
+    Recorded tree(const Operation& what, RecordedValues arguments);
     /// The node of an operation, here, without its operands.
     ast::NodeInfo node_of(const Operation& what) const;
     /// The operands of one statement as nodes, in the order of the text.
-    ast::Nodes commit_operands(Values arguments);
-    Value leaf(ast::Node node);
-    std::uint32_t adopt(const Value& value);
+    ast::Nodes commit_operands(RecordedValues arguments);
+    Recorded leaf(ast::Node node);
+    std::uint32_t adopt(const Recorded& value);
     /// Complains about side effects among operands whose order C++ leaves open; what they have done together.
-    Value together(Values operands);
-    ast::Node commit(const Value& value) { return commit(adopt(value)); }
+    Recorded together(RecordedValues operands);
+    ast::Node commit(const Recorded& value) { return commit(adopt(value)); }
     ast::Node commit(std::uint32_t tree);
     /// The first load that a tree makes in this expression.
     ast::Node find_load(std::uint32_t tree) const;
@@ -110,7 +110,7 @@ public:
     /// The variable that stands for a scalar parameter, with its value.
     Variable define_parameter(std::uint32_t parameter);
     /// A parameter that is no variable.
-    Value parameter_value(std::uint32_t parameter);
+    Recorded parameter_value(std::uint32_t parameter);
 
     // ---- nodes (window.cpp)
 
@@ -184,7 +184,7 @@ public:
     };
     std::vector<Function> functions;  // innermost last
     bool contracts = false;           // a product and a sum may become one fma
-    Value dynamic_end;                // in bytes, behind the last dynamic array
+    Recorded dynamic_end;             // in bytes, behind the last dynamic array
 
     /// The kernel, without what nothing uses, everything numbered in order.
     ast::Kernel finish();
@@ -196,7 +196,7 @@ private:
     /// How much there is of everything.
     struct Sizes {
         std::size_t nodes, variables, regions, symbols, trees, diagnostics, decisions;
-        Value dynamic_end;
+        Recorded dynamic_end;
     };
     /// A tree from outside of a region, and as which node it was committed there before.
     struct Recommitted {

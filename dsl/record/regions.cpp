@@ -199,7 +199,7 @@ namespace {
 constexpr std::string_view if_body = "the body of if_", else_body = "the body of else_";
 
 /// Adds an If to the current region and records its first arm.
-Node record_if(Recorder& recorder, Value condition, Body body, std::string_view what, const void* frame) {
+Node record_if(Recorder& recorder, Recorded condition, Body body, std::string_view what, const void* frame) {
     const Location where = recorder.here();
     const Node test = recorder.commit(condition);
     const Region then = recorder.add_region();
@@ -243,7 +243,7 @@ bool continues(Recorder& recorder, If open, std::string_view what) {
 
 }  // namespace
 
-If if_(Value condition, Body body, const Where& where) {
+If if_(Recorded condition, Body body, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     return {index(record_if(recorder, condition, body, if_body, __builtin_dwarf_cfa())), recorder.capture()};
@@ -318,16 +318,17 @@ bool counts_down(double step, const Where& where) {
     return step < 0;
 }
 
-Loop::Loop(ir::Type type, Value begin, Value end, Value step, std::uint32_t unroll, const Where& where)
+RangeLoop::RangeLoop(ir::Type type, Recorded begin, Recorded end, Recorded step, std::uint32_t unroll,
+                     const Where& where)
     : type_(type), begin_(begin), end_(end), step_(step), unroll_(unroll), where_(where) {}
 
-Value Loop::open() {
+Recorded RangeLoop::open() {
     Recorder& recorder = Recorder::active();
     if (state_ == State::Unused) {
         recorder.at(where_);
         exceptions_ = std::uint32_t(std::uncaught_exceptions());
         const std::uint32_t bounds[] = {recorder.adopt(begin_), recorder.adopt(end_), recorder.adopt(step_)};
-        const Value operands[] = {begin_, end_, step_};
+        const Recorded operands[] = {begin_, end_, step_};
         recorder.together({operands, 3});
         recorder.arrange(bounds, 3);
         ast::Nodes arguments;
@@ -347,7 +348,7 @@ Value Loop::open() {
     return read({index(recorder.kernel[Node(node_)].variable), recorder.capture()});
 }
 
-bool Loop::close() {
+bool RangeLoop::close() {
     Recorder& recorder = Recorder::active();
     const Location where = Location::of(where_);
     const Region body = recorder.kernel[Node(node_)].regions[0];
@@ -362,7 +363,7 @@ bool Loop::close() {
     return true;
 }
 
-Loop::~Loop() {
+RangeLoop::~RangeLoop() {
     Recorder* recorder = Recorder::current();
     if (state_ != State::Open || !recorder || std::uncaught_exceptions() > int(exceptions_)) return;
     recorder->abandon(recorder->kernel[Node(node_)].regions[0]);
@@ -433,7 +434,7 @@ Inlined::~Inlined() {
     if (Recorder* recorder = Recorder::current(); open_ && recorder) recorder->functions.pop_back();
 }
 
-Value Inlined::end(Value value, const Where& where) {
+Recorded Inlined::end(Recorded value, const Where& where) {
     assign(result_, value, where);
     close();
     return read(result_);
@@ -449,7 +450,7 @@ ir::Type returned_type(const Where& where) {
     return ir::Type::Void;
 }
 
-void return_value(ir::Type given, Value value, const Where& where) {
+void return_value(ir::Type given, Recorded value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     // A way that ends here is less of a puzzle than a region that records nothing.

@@ -25,7 +25,7 @@ constexpr std::string_view no_capture_hint =
 
 std::string name_of(Type type) { return std::string(ir::info(type).name); }
 
-Value constant(Type type, ir::Word bits) {
+Recorded constant(Type type, ir::Word bits) {
     return Recorder::active().tree({.op = ir::Op::Const, .type = type, .operand_type = type, .attribute = bits}, {});
 }
 
@@ -35,7 +35,7 @@ std::string text_of(double number) {
     return text;
 }
 
-Value unfit(Type type, const std::string& number) {
+Recorded unfit(Type type, const std::string& number) {
     Recorder::active().complain("the number " + number + " does not fit " + name_of(type),
                                 "write a number that " + name_of(type) + " holds, or compute in a wider type");
     return constant(type, 0);
@@ -75,7 +75,7 @@ std::optional<ir::Word> bits_of_float(Type type, double number) {
 }
 
 /// A number of one lane as a value; in both lanes of a packed type.
-Value filled(Type type, std::optional<ir::Word> bits, const std::string& number) {
+Recorded filled(Type type, std::optional<ir::Word> bits, const std::string& number) {
     if (!bits) return unfit(type, number);
     return constant(type, is_packed(type) ? *bits << ir::bits(lane(type)) | *bits : *bits);
 }
@@ -84,17 +84,17 @@ Value filled(Type type, std::optional<ir::Word> bits, const std::string& number)
 
 // ---- literals
 
-Value literal(Type type, std::int64_t number) {
+Recorded literal(Type type, std::int64_t number) {
     return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
 }
-Value literal(Type type, std::uint64_t number) {
+Recorded literal(Type type, std::uint64_t number) {
     return filled(type, bits_of_integer(lane(type), number), std::to_string(number));
 }
-Value literal(Type type, bool truth) { return constant(type, truth); }
+Recorded literal(Type type, bool truth) { return constant(type, truth); }
 
-Value literal(Type type, double number) { return filled(type, bits_of_float(lane(type), number), text_of(number)); }
+Recorded literal(Type type, double number) { return filled(type, bits_of_float(lane(type), number), text_of(number)); }
 
-Value special(ir::SpecialRegister which) {
+Recorded special(ir::SpecialRegister which) {
     const Type type = ir::type_of_register(which);
     return Recorder::active().tree(
         {.op = ir::Op::Special, .type = type, .operand_type = type, .attribute = ir::Word(which)}, {});
@@ -102,9 +102,9 @@ Value special(ir::SpecialRegister which) {
 
 // ---- operations
 
-Value operation(const Operation& what, Values arguments) { return Recorder::active().tree(what, arguments); }
+Recorded operation(const Operation& what, RecordedValues arguments) { return Recorder::active().tree(what, arguments); }
 
-void operation(const Operation& what, Values arguments, const Results& results, const Where& where) {
+void operation(const Operation& what, RecordedValues arguments, const Results& results, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     ast::NodeInfo node = recorder.node_of(what);
@@ -113,10 +113,10 @@ void operation(const Operation& what, Values arguments, const Results& results, 
     for (std::uint32_t i = 0; i < results.count; ++i) results.values[i] = recorder.leaf(nodes[i]);
 }
 
-Value choice(const Operation& what, Values arguments) {
+Recorded choice(const Operation& what, RecordedValues arguments) {
     Recorder& recorder = Recorder::active();
     const bool selects = what.op == ir::Op::Select;
-    for (const Value& argument : arguments) {
+    for (const Recorded& argument : arguments) {
         if (!argument.unguarded || (selects && &argument == &arguments[2])) continue;  // a condition is always asked
         const ast::Node load = recorder.find_load(recorder.adopt(argument));
         if (load == ast::no_node) continue;
@@ -138,7 +138,7 @@ Value choice(const Operation& what, Values arguments) {
     return recorder.tree(what, arguments);
 }
 
-Value convert(Type to, Type from, Value value, ir::FloatInfo fp) {
+Recorded convert(Type to, Type from, Recorded value, ir::FloatInfo fp) {
     constexpr ir::TypeSet float8 = ir::Float8 | ir::PackedFloat8;
     if (contains(float8, to) && fp.rounding != Rounding::Nearest) {
         Recorder::active().complain("conversions to 8-bit floats round to nearest", "leave out the rounding");
@@ -147,19 +147,19 @@ Value convert(Type to, Type from, Value value, ir::FloatInfo fp) {
     return operation({.op = ir::Op::Convert, .type = to, .operand_type = to, .from = from, .fp = fp}, {&value, 1});
 }
 
-Value committed(Value value) {
+Recorded committed(Recorded value) {
     Recorder& recorder = Recorder::active();
-    Value out = recorder.leaf(recorder.commit(value));
+    Recorded out = recorder.leaf(recorder.commit(value));
     out.effects = value.effects, out.atomic = value.atomic;
     out.loads = value.loads, out.unguarded = value.unguarded;
     return out;
 }
 
-void in_order(Values leaves, bool several) {
+void in_order(RecordedValues leaves, bool several) {
     Recorder& recorder = Recorder::active();
     InlineVector<std::uint32_t, 32> roots;
     bool effects = false;
-    for (const Value& leaf : leaves) {
+    for (const Recorded& leaf : leaves) {
         effects |= leaf.effects != 0;
         if (leaf.capture == recorder.capture()) roots.push_back(leaf.tree);
     }
@@ -193,13 +193,13 @@ Variable declare(Type type, const Where& where) {
     return recorder.define(type, {}, ast::no_node);
 }
 
-Variable define(Type type, Value value, const Where& where) {
+Variable define(Type type, Recorded value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     return recorder.define(type, {}, recorder.commit(value));
 }
 
-void assign(Variable variable, Value value, const Where& where) {
+void assign(Variable variable, Recorded value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!usable(recorder, variable)) return;
@@ -207,7 +207,7 @@ void assign(Variable variable, Value value, const Where& where) {
     recorder.statement({.kind = Kind::Assign, .variable = id(variable), .arguments = {node}, .where = recorder.here()});
 }
 
-Value read(Variable variable) {
+Recorded read(Variable variable) {
     Recorder& recorder = Recorder::active();
     if (!usable(recorder, variable)) return constant(Type::U32, 0);
     // Its place is that of the statement or subscript that follows: a read has no other.
@@ -227,7 +227,7 @@ constexpr std::string_view no_member = "this member of the struct is no field th
                            no_member_hint = "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)";
 }
 
-Value no_field() {
+Recorded no_field() {
     Recorder::active().complain(std::string(no_member), std::string(no_member_hint));
     return constant(Type::U32, 0);
 }
@@ -258,13 +258,13 @@ std::size_t checked_lane(std::int64_t number, std::size_t lanes) {
     return 0;
 }
 
-Value Recorder::parameter_value(std::uint32_t parameter) {
+Recorded Recorder::parameter_value(std::uint32_t parameter) {
     const ir::Type type = kernel.parameters[parameter].type;
     at(kernel.where);
     return leaf(commit(tree({.op = ir::Op::Param, .type = type, .operand_type = type, .attribute = parameter}, {})));
 }
 
-Value raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where) {
+Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     if (!recorder.owns(parameter.capture)) return constant(type, 0);
@@ -398,16 +398,16 @@ void Recorder::locate() {
 
 // ---- trees
 
-std::uint32_t Recorder::adopt(const Value& value) {
+std::uint32_t Recorder::adopt(const Recorded& value) {
     return owns(value.capture) ? value.tree : constant(Type::U32, 0).tree;
 }
 
-Value Recorder::together(Values operands) {
-    Value out{.capture = capture_};
-    const Value* atomic = nullptr;
-    const Value* load = nullptr;
+Recorded Recorder::together(RecordedValues operands) {
+    Recorded out{.capture = capture_};
+    const Recorded* atomic = nullptr;
+    const Recorded* load = nullptr;
     unsigned effects = 0;
-    for (const Value& operand : operands) {
+    for (const Recorded& operand : operands) {
         effects += operand.effects;
         if (operand.atomic) atomic = &operand;
         if (operand.loads) load = &operand;
@@ -415,7 +415,7 @@ Value Recorder::together(Values operands) {
     }
     // The load may be another operand than the last one found.
     if (atomic && load == atomic)
-        for (const Value& operand : operands)
+        for (const Recorded& operand : operands)
             if (operand.loads && &operand != atomic) load = &operand;
     if (effects > 1)
         complain("two atomics, shuffles, votes or calls in one expression: C++ leaves open which one comes first",
@@ -434,19 +434,19 @@ bool is_contractible(const Operation& what) {
 }
 }  // namespace
 
-Value Recorder::tree(const Operation& what, Values arguments) {
+Recorded Recorder::tree(const Operation& what, RecordedValues arguments) {
     IKAT_ASSERT(arguments.count <= 4, "a tree has at most four arguments");
     Tree tree{.what = what, .count = std::uint8_t(arguments.count)};
     tree.what.fp.contract = contracts && is_contractible(what);
     for (std::uint32_t i = 0; i < arguments.count; ++i) tree.arguments[i] = adopt(arguments[i]);
-    Value out = together(arguments);
+    Recorded out = together(arguments);
     out.tree = std::uint32_t(trees_.size());
     trees_.push_back(tree);
     if (arguments.count > 1) arrange(tree.arguments, tree.count);
     return out;
 }
 
-Value Recorder::leaf(ast::Node node) {
+Recorded Recorder::leaf(ast::Node node) {
     trees_.push_back({.node = node, .leaf = true});
     return {.tree = std::uint32_t(trees_.size() - 1), .capture = capture_};
 }
@@ -462,9 +462,9 @@ ast::NodeInfo Recorder::node_of(const Operation& what) const {
             .where = here_};
 }
 
-ast::Nodes Recorder::commit_operands(Values arguments) {
+ast::Nodes Recorder::commit_operands(RecordedValues arguments) {
     InlineVector<std::uint32_t, 4> roots;
-    for (const Value& argument : arguments) roots.push_back(adopt(argument));
+    for (const Recorded& argument : arguments) roots.push_back(adopt(argument));
     together(arguments);
     arrange(roots.data(), roots.size());
     ast::Nodes nodes;

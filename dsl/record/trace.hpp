@@ -28,7 +28,7 @@ using Where = std::source_location;
 
 /// A tree of the capture that is going on. What has happened in the full expression that it is part of is counted in
 /// `effects` and `loads` (atomics and shuffles; loads): C++ leaves open in which order operands are evaluated.
-struct Value {
+struct Recorded {
     std::uint32_t tree = 0;
     std::uint32_t capture = 0;
     std::uint8_t effects = 0;
@@ -38,10 +38,10 @@ struct Value {
 };
 
 /// The same value, named: what it has done was done in an earlier full expression.
-inline Value settled(Value value) { return {.tree = value.tree, .capture = value.capture}; }
+inline Recorded settled(Recorded value) { return {.tree = value.tree, .capture = value.capture}; }
 
 /// The same value without its side effects, which in_order() has looked at.
-inline Value pure(Value value) {
+inline Recorded pure(Recorded value) {
     value.effects = 0, value.atomic = false;
     return value;
 }
@@ -55,41 +55,41 @@ struct Operation {
     ir::Word attribute = 0;
 };
 
-struct Values {
-    const Value* first = nullptr;
+struct RecordedValues {
+    const Recorded* first = nullptr;
     std::uint32_t count = 0;
-    const Value* begin() const { return first; }
-    const Value* end() const { return first + count; }
-    const Value& operator[](std::uint32_t i) const { return first[i]; }
+    const Recorded* begin() const { return first; }
+    const Recorded* end() const { return first + count; }
+    const Recorded& operator[](std::uint32_t i) const { return first[i]; }
 };
 
 // ---- values
 
 /// A host number as a value of `type`. A number that does not fit is a diagnostic.
-Value literal(ir::Type type, std::int64_t number);
-Value literal(ir::Type type, std::uint64_t number);
-Value literal(ir::Type type, double number);
-Value literal(ir::Type type, bool truth);
-Value special(ir::SpecialRegister which);  // one that does not change
+Recorded literal(ir::Type type, std::int64_t number);
+Recorded literal(ir::Type type, std::uint64_t number);
+Recorded literal(ir::Type type, double number);
+Recorded literal(ir::Type type, bool truth);
+Recorded special(ir::SpecialRegister which);  // one that does not change
 /// Where an operation with several results puts them; their types.
 struct Results {
     const ir::Type* types = nullptr;
-    Value* values = nullptr;
+    Recorded* values = nullptr;
     std::uint32_t count = 0;
 };
 
 /// A pure operation; one with several results is a node at once.
-Value operation(const Operation& what, Values arguments);
-void operation(const Operation& what, Values arguments, const Results& results, const Where& where);
+Recorded operation(const Operation& what, RecordedValues arguments);
+void operation(const Operation& what, RecordedValues arguments, const Results& results, const Where& where);
 /// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
 /// a diagnostic that names it, because it would be made whatever the condition says.
-Value choice(const Operation& what, Values arguments);
-Value convert(ir::Type to, ir::Type from, Value value, ir::FloatInfo fp);
+Recorded choice(const Operation& what, RecordedValues arguments);
+Recorded convert(ir::Type to, ir::Type from, Recorded value, ir::FloatInfo fp);
 /// The value as one node, recorded here.
-Value committed(Value value);
+Recorded committed(Recorded value);
 /// Puts what the leaves of an expression of several lanes read in the order of the text, if it has `several` operands.
 /// A side effect among them is a diagnostic.
-void in_order(Values leaves, bool several);
+void in_order(RecordedValues leaves, bool several);
 
 // ---- variables
 
@@ -101,13 +101,13 @@ struct Variable {
 
 Variable declare(ir::Type type, const Where& where);
 /// declare and assign.
-Variable define(ir::Type type, Value value, const Where& where);
-void assign(Variable variable, Value value, const Where& where);
-Value read(Variable variable);
+Variable define(ir::Type type, Recorded value, const Where& where);
+void assign(Variable variable, Recorded value, const Where& where);
+Recorded read(Variable variable);
 /// A host index into `size` registers; a diagnostic and 0 if it is out of bounds.
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
 /// A member of a struct is no field that Hana knows: a diagnostic, and something in its place.
-Value no_field();
+Recorded no_field();
 /// The same where nothing can take its place: throws Error.
 [[noreturn]] void refuse_member();
 /// Lanes of a group of a shuffle: a power of two up to 32; a diagnostic and 32 if it is none.
@@ -129,16 +129,16 @@ struct Array {
     bool sliced = false;
     Direction direction = Direction::ReadWrite;
     ir::Type element = ir::Type::Void;
-    Value first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
+    Recorded first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
 };
 
 /// A number of type `type` in a parameter of raw bytes, at an offset in bytes; a diagnostic and the first bytes if it
 /// has none there.
-Value raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where);
+Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where);
 
 /// A u32 or u64 index and the place where it is written.
 struct Position {
-    Value value;
+    Recorded value;
     bool wide = false;  // u64
     Where where{};
 };
@@ -150,8 +150,8 @@ inline constexpr int most_lanes = 16;
 /// subscript.
 struct Slot {
     Array array;
-    Value index;
-    Value lanes[most_lanes]{};
+    Recorded index;
+    Recorded lanes[most_lanes]{};
     std::uint8_t count = 1;
     Where where{};
 };
@@ -188,20 +188,21 @@ Array slice(const Array& array, const Position& first);
 Array viewed(const Array& array, ir::Type element);
 /// The array from steps[0] * pitches[0] + steps[1] * pitches[1] + ... on. The pitches are u32; the products and the sum
 /// are 64 bits wide, so that they do not wrap. It belongs to the expression that it is part of, unless it is `fixed`.
-Array advanced(const Array& array, const Position* steps, const Value* pitches, std::uint32_t count);
+Array advanced(const Array& array, const Position* steps, const Recorded* pitches, std::uint32_t count);
 Array fixed(const Array& array);
 /// The number of one of a view's extents or pitches (`what`); a diagnostic and 0 if there are only `count`.
 std::uint32_t checked_dimension(std::int64_t dimension, std::uint32_t count, const char* what);
-Slot load_if(const Array& array, Value condition, const Position& index, Values other);
-void store(const Slot& slot, Values values, const Where& where);
-void store_if(const Array& array, Value condition, const Position& index, Values values, const Where& where);
+Slot load_if(const Array& array, Recorded condition, const Position& index, RecordedValues other);
+void store(const Slot& slot, RecordedValues values, const Where& where);
+void store_if(const Array& array, Recorded condition, const Position& index, RecordedValues values, const Where& where);
 /// Gives the old element.
-Value atomic(ir::Op op, const Slot& slot, Values arguments, ir::Order order, ir::Scope scope, const Where& where);
+Recorded atomic(ir::Op op, const Slot& slot, RecordedValues arguments, ir::Order order, ir::Scope scope,
+                const Where& where);
 /// A load and a store that other threads can rely on: with an order, or volatile where the order is Weak.
-Value ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where);
-void ordered_store(const Slot& slot, Value value, ir::Order order, ir::Scope scope, const Where& where);
+Recorded ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where);
+void ordered_store(const Slot& slot, Recorded value, ir::Order order, ir::Scope scope, const Where& where);
 /// Changes the elements of a vector, each in one step, as the mode of op VectorReduce says.
-void vector_reduce(ir::Word mode, const Slot& slot, Values values, ir::Order order, ir::Scope scope,
+void vector_reduce(ir::Word mode, const Slot& slot, RecordedValues values, ir::Order order, ir::Scope scope,
                    const Where& where);
 
 // ---- other threads, and the host
@@ -210,20 +211,20 @@ void require_whole_warps();
 void require_linear_blocks();
 void require_linear_grid();
 void require_threads(std::uint32_t count);
-Value exchange(const Operation& what, Values arguments, const Where& where);  // shuffles and votes
+Recorded exchange(const Operation& what, RecordedValues arguments, const Where& where);  // shuffles and votes
 void barrier(const Where& where);
-void effect(const Operation& what, Values arguments, const Where& where);  // an operation without a value
-void sync_warp(Value members, const Where& where);
-void print(const char* text, Values arguments, const Where& where);
+void effect(const Operation& what, RecordedValues arguments, const Where& where);  // an operation without a value
+void sync_warp(Recorded members, const Where& where);
+void print(const char* text, RecordedValues arguments, const Where& where);
 /// With values the text has a {} for each, as print()'s; without it is as it stands.
-void check(Value condition, const char* text, Values arguments, const Where& where);
+void check(Recorded condition, const char* text, RecordedValues arguments, const Where& where);
 
 /// An operand of ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a register of
 /// type `type`, which holds an integer of 8 bits in 32.
 struct TextOperand {
     ir::Type type = ir::Type::Void;
     bool reads = false, writes = false;
-    Value value{};        // where it reads
+    Recorded value{};     // where it reads
     Variable variable{};  // where it writes, of type `variable_type`
     ir::Type variable_type = ir::Type::Void;
 };
@@ -237,7 +238,7 @@ struct Body {
     void* object = nullptr;
 };
 struct Condition {
-    Value (*call)(void* object) = nullptr;
+    Recorded (*call)(void* object) = nullptr;
     void* object = nullptr;
 };
 
@@ -245,7 +246,7 @@ struct If {
     std::uint32_t node = 0;
     std::uint32_t capture = 0;
 };
-If if_(Value condition, Body body, const Where& where);
+If if_(Recorded condition, Body body, const Where& where);
 /// Both return the If whose else is still open.
 If else_if(If open, Condition condition, Body body, const Where& where);
 void else_(If open, Body body, const Where& where);
@@ -262,7 +263,7 @@ public:
     Inlined(const Inlined&) = delete;
     ~Inlined();
     /// Ends it with what it gives at its end; gives what it gives on all ways.
-    Value end(Value value, const Where& where);
+    Recorded end(Recorded value, const Where& where);
     void end();
 
 private:
@@ -274,7 +275,7 @@ private:
 /// What return_value() gives at this place; Void where there is no function, which is a diagnostic.
 ir::Type returned_type(const Where& where);
 /// Leaves the innermost function, with a value of type `given`; with Void without one.
-void return_value(ir::Type given, Value value, const Where& where);
+void return_value(ir::Type given, Recorded value, const Where& where);
 
 /// Whether products and sums of floats that are recorded from now on, as long as it lives, may become one fma.
 class Contraction {
@@ -293,19 +294,19 @@ bool contracted();
 bool counts_down(double step, const Where& where);
 
 /// A device loop around the body of a host range-for: begin() opens it, the end of a round closes it.
-class Loop {
+class RangeLoop {
 public:
-    Loop(ir::Type type, Value begin, Value end, Value step, std::uint32_t unroll, const Where& where);
-    Loop(const Loop&) = delete;
-    ~Loop();
+    RangeLoop(ir::Type type, Recorded begin, Recorded end, Recorded step, std::uint32_t unroll, const Where& where);
+    RangeLoop(const RangeLoop&) = delete;
+    ~RangeLoop();
     /// Begins the body; gives the loop's variable.
-    Value open();
+    Recorded open();
     /// Ends the body. False if it is to run once more, to be compared with the first time.
     bool close();
 
 private:
     ir::Type type_;
-    Value begin_, end_, step_;
+    Recorded begin_, end_, step_;
     std::uint32_t unroll_;
     Where where_;
     std::uint32_t node_ = 0, exceptions_ = 0;

@@ -25,7 +25,7 @@ Leaf<E> atomic(const Subscript<E, direction>& place, Order order, Scope scope, c
     static_assert(direction == trace::Direction::ReadWrite,
                   "an atomic reads and writes: declare the parameter as InOut<T>");
     static_assert(ir::contains(ir::info(op).domain, ir::type_of<E>), "this atomic is not for elements of this type");
-    const trace::Value arguments[] = {Incoming<E>(std::forward<V>(v), where).value()...};
+    const trace::Recorded arguments[] = {Incoming<E>(std::forward<V>(v), where).value()...};
     return Leaf<E>(trace::atomic(op, place.slot(), {arguments, sizeof...(V)}, order, scope, where));
 }
 

@@ -37,7 +37,7 @@ trace::Condition condition_of(F& f) {
     constexpr bool returns = !std::is_void_v<decltype(f())>;
     static_assert(returns, "the condition of while_ and else_if returns a pred: [&] { return i < n; }");
     if constexpr (returns)
-        return {[](void* object) -> trace::Value { return Incoming<bool>((*static_cast<F*>(object))()).value(); },
+        return {[](void* object) -> trace::Recorded { return Incoming<bool>((*static_cast<F*>(object))()).value(); },
                 const_cast<void*>(static_cast<const void*>(&f))};
     return {};
 }
@@ -188,10 +188,11 @@ using DistanceOf = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint3
 template <class T>
 class [[nodiscard]] Range {
 public:
-    Range(const trace::Value& begin, const trace::Value& end, const trace::Value& step, const trace::Where& where)
+    Range(const trace::Recorded& begin, const trace::Recorded& end, const trace::Recorded& step,
+          const trace::Where& where)
         : begin_(begin), end_(end), step_(step), where_(where) {}
     /// From `first` on downwards: the loop counts how far.
-    static Range down(const trace::Value& first, const trace::Value& distance, const trace::Value& step,
+    static Range down(const trace::Recorded& first, const trace::Recorded& distance, const trace::Recorded& step,
                       const trace::Where& where) {
         Range out(trace::literal(counter_type<true>, std::uint64_t{0}), distance, step, where);
         out.first_ = first;
@@ -227,8 +228,8 @@ public:
         bool operator!=(std::nullptr_t) const { return !done_; }
 
     private:
-        trace::Loop loop_;
-        trace::Value first_;
+        trace::RangeLoop loop_;
+        trace::Recorded first_;
         bool down_ = false, done_ = false;
     };
     Iterator begin() const { return Iterator(*this); }
@@ -239,8 +240,8 @@ private:
     template <bool down>
     static constexpr ir::Type counter_type = ir::type_of<std::conditional_t<down, Distance, detail::CountedIn<T>>>;
 
-    trace::Value begin_, end_, step_;
-    trace::Value first_;  // of a range that counts down
+    trace::Recorded begin_, end_, step_;
+    trace::Recorded first_;  // of a range that counts down
     bool down_ = false;
     std::uint32_t unroll_ = 0;
     trace::Where where_;
@@ -254,8 +255,8 @@ using RangeType = std::conditional_t<(DeviceValue<V> || ...), CommonType<V...>, 
 
 /// One of a range's numbers.
 template <class T, class V>
-trace::Value bound(V&& v, const trace::Where& where) {
-    const trace::Value given = Incoming<T>(std::forward<V>(v), where).value();
+trace::Recorded bound(V&& v, const trace::Where& where) {
+    const trace::Recorded given = Incoming<T>(std::forward<V>(v), where).value();
     if constexpr (std::is_same_v<T, CountedIn<T>>)
         return given;
     else
@@ -279,8 +280,8 @@ auto make_range(A&& begin, B&& end, S&& step, const trace::Where& where) {
                                   trace::literal(ir::type_of<Distance>, std::uint64_t(-std::int64_t(step))), where);
         }
     }
-    const trace::Value values[] = {bound<T>(std::forward<A>(begin), where), bound<T>(std::forward<B>(end), where),
-                                   bound<T>(std::forward<S>(step), where)};
+    const trace::Recorded values[] = {bound<T>(std::forward<A>(begin), where), bound<T>(std::forward<B>(end), where),
+                                      bound<T>(std::forward<S>(step), where)};
     return Range<T>(values[0], values[1], values[2], where);
 }
 

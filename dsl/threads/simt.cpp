@@ -16,7 +16,7 @@ using ir::Op;
 
 namespace {
 
-NodeInfo operation_node(Recorder& recorder, const Operation& what, Values arguments) {
+NodeInfo operation_node(Recorder& recorder, const Operation& what, RecordedValues arguments) {
     NodeInfo node = recorder.node_of(what);
     node.arguments = recorder.commit_operands(arguments);
     return node;
@@ -59,10 +59,10 @@ void require_linear_grid() {
 }
 void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
 
-Value exchange(const Operation& what, Values arguments, const Where& where) {
+Recorded exchange(const Operation& what, RecordedValues arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    Value out = recorder.leaf(recorder.append(operation_node(recorder, what, arguments)));
+    Recorded out = recorder.leaf(recorder.append(operation_node(recorder, what, arguments)));
     out.effects = 1;
     return out;
 }
@@ -73,15 +73,15 @@ void barrier(const Where& where) {
     recorder.statement({.kind = Kind::Operation, .op = Op::Barrier, .where = recorder.here()});
 }
 
-void sync_warp(Value members, const Where& where) { effect({.op = Op::SyncWarp}, {&members, 1}, where); }
+void sync_warp(Recorded members, const Where& where) { effect({.op = Op::SyncWarp}, {&members, 1}, where); }
 
-void effect(const Operation& what, Values arguments, const Where& where) {
+void effect(const Operation& what, RecordedValues arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     recorder.statement(operation_node(recorder, what, arguments));
 }
 
-void print(const char* text, Values arguments, const Where& where) {
+void print(const char* text, RecordedValues arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
     NodeInfo node = operation_node(recorder, {.op = Op::Print, .attribute = recorder.add_text(text)}, arguments);
@@ -89,10 +89,10 @@ void print(const char* text, Values arguments, const Where& where) {
     recorder.statement(std::move(node));
 }
 
-void check(Value condition, const char* text, Values arguments, const Where& where) {
+void check(Recorded condition, const char* text, RecordedValues arguments, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    std::vector<Value> operands{condition};
+    std::vector<Recorded> operands{condition};
     operands.insert(operands.end(), arguments.begin(), arguments.end());
     NodeInfo node = operation_node(recorder, {.op = Op::Check, .attribute = recorder.add_text(text)},
                                    {operands.data(), std::uint32_t(operands.size())});

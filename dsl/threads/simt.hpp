@@ -121,15 +121,15 @@ inline void sync_block(const trace::Where& where = trace::Where::current()) { tr
 /// wait and counts for those that do. sync_block() without a number is barrier 0.
 template <Operand I, Operand N>
 void sync_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
-    const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
-                                      Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
+    const trace::Recorded arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
+                                         Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
     trace::effect({.op = ir::Op::Barrier, .attribute = ir::pack(ir::BarrierForm{.kind = ir::BarrierForm::Kind::Sync})},
                   {arguments, 2}, where);
 }
 template <Operand I, Operand N>
 void arrive_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
-    const trace::Value arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
-                                      Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
+    const trace::Recorded arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
+                                         Incoming<std::uint32_t>(std::forward<N>(threads)).value()};
     trace::effect(
         {.op = ir::Op::Barrier, .attribute = ir::pack(ir::BarrierForm{.kind = ir::BarrierForm::Kind::Arrive})},
         {arguments, 2}, where);
@@ -175,15 +175,15 @@ void print(const Text& text, V&&... v) {
     [[maybe_unused]] constexpr ir::TypeSet printed = ir::AnyNum | ir::set(ir::Type::Pred);
     static_assert((ir::contains(printed, ir::type_of<DeviceTypeOf<V>>) && ...),
                   "print() is for numbers and pred: convert 8-bit floats, print the lanes of packed ones");
-    const trace::Value arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
+    const trace::Recorded arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
     trace::print(text.text, {arguments, sizeof...(V)}, text.where);
 }
 /// Stops the kernel with the text if the condition is false in any thread: check(i < n, "{} of {}", i, n). Without
 /// values the text is as it stands.
 template <DeviceValue C, Operand... V>
 void check(C&& condition, const Text& text, V&&... v) {
-    const trace::Value test = Incoming<bool>(std::forward<C>(condition)).value();
-    const trace::Value arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
+    const trace::Recorded test = Incoming<bool>(std::forward<C>(condition)).value();
+    const trace::Recorded arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
     trace::check(test, text.text, {arguments, sizeof...(V)}, text.where);
 }
 

@@ -12,10 +12,10 @@ class Members {
 public:
     template <Operand V>
     Members(V&& v) : value_(Incoming<std::uint32_t>(std::forward<V>(v)).value()) {}
-    const trace::Value& value() const { return value_; }
+    const trace::Recorded& value() const { return value_; }
 
 private:
-    trace::Value value_;
+    trace::Recorded value_;
 };
 inline constexpr std::uint32_t all_lanes = 0xffffffff;
 /// The lanes of a warp wait for each other.
@@ -28,7 +28,7 @@ namespace detail {
 /// Something that the thread finds out here and now; never the same for having been asked before.
 template <class R, class... V>
 Leaf<R> ask(const trace::Operation& what, const trace::Where& where, const V&... arguments) {
-    const trace::Value values[] = {arguments..., {}};
+    const trace::Recorded values[] = {arguments..., {}};
     return Leaf<R>(trace::exchange(what, {values, sizeof...(V)}, where));
 }
 
@@ -45,11 +45,11 @@ auto from_word(Leaf<std::uint32_t>&& word) {
 }
 
 template <class T>
-Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Value& v, const trace::Value& lane, const Members& members,
-                     int width, const trace::Where& where) {
+Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Recorded& v, const trace::Recorded& lane,
+                     const Members& members, int width, const trace::Where& where) {
     // The last lane that a value comes from, and the bits of a lane's number that say which group it is in.
     const std::uint64_t clamp = (mode == ir::ShuffleMode::Up ? 0 : 31) | std::uint64_t(32 - width) << 8;
-    const trace::Value arguments[] = {v, lane, trace::literal(ir::Type::U32, clamp), members.value()};
+    const trace::Recorded arguments[] = {v, lane, trace::literal(ir::Type::U32, clamp), members.value()};
     return Leaf<T>(trace::exchange(
         {.op = ir::Op::Shuffle, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = ir::Word(mode)},
         {arguments, 4}, where));
@@ -57,16 +57,16 @@ Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Value& v, const trace::V
 
 /// 64 bits go in two halves, which are one effect to the expression that they are part of.
 template <class T>
-Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Value& lane, const Members& members, int width,
-                       const trace::Where& where) {
+Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Recorded& lane, const Members& members,
+                       int width, const trace::Where& where) {
     const auto half = [&](const auto& bits) {
-        const trace::Value word = trace::committed(cast<std::uint32_t>(bits).recorded());
+        const trace::Recorded word = trace::committed(cast<std::uint32_t>(bits).recorded());
         return cast<std::uint64_t>(Leaf<std::uint32_t>(
             trace::settled(shuffle_word<std::uint32_t>(mode, word, lane, members, width, where).recorded())));
     };
     const auto bits = value(bit_cast<std::uint64_t>(std::move(v)));
     const auto low = value(half(bits)), high = value(half(bits >> 32));
-    trace::Value out = trace::committed(bit_cast<T>(low | high << 32).recorded());
+    trace::Recorded out = trace::committed(bit_cast<T>(low | high << 32).recorded());
     out.effects = 1;
     return Leaf<T>(out);
 }
@@ -78,7 +78,7 @@ auto shuffle(ir::ShuffleMode mode, V&& v, N&& n, const Members& members, int wid
     static_assert(ir::contains(ir::Storable, ir::type_of<T>),
                   "shuffles exchange numbers: ballot() gives a pred of all lanes");
     Leaf<T> given(operand<T>(std::forward<V>(v)));
-    const trace::Value lane = Incoming<std::uint32_t>(std::forward<N>(n)).value();
+    const trace::Recorded lane = Incoming<std::uint32_t>(std::forward<N>(n)).value();
     if constexpr (!ir::contains(ir::Storable, ir::type_of<T>))
         return given;
     else if constexpr (ir::contains(ir::info(ir::Op::Shuffle).domain, ir::type_of<T>))
@@ -92,7 +92,7 @@ auto shuffle(ir::ShuffleMode mode, V&& v, N&& n, const Members& members, int wid
 
 template <class R, class P>
 Leaf<R> vote(ir::Op op, P&& p, const Members& members, const trace::Where& where) {
-    const trace::Value arguments[] = {Incoming<bool>(std::forward<P>(p)).value(), members.value()};
+    const trace::Recorded arguments[] = {Incoming<bool>(std::forward<P>(p)).value(), members.value()};
     return Leaf<R>(
         trace::exchange({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<R>}, {arguments, 2}, where));
 }

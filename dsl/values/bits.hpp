@@ -8,7 +8,7 @@ namespace detail {
 
 /// An operand that says a position, a length or an amount.
 template <class V>
-trace::Value amount(V&& v) {
+trace::Recorded amount(V&& v) {
     static_assert(is_shift_amount<V>(), "a bit's position, a length and an amount are u32: convert with cast<u32>()");
     return operand<std::uint32_t>(std::forward<V>(v));
 }
@@ -17,7 +17,7 @@ trace::Value amount(V&& v) {
 template <ir::Op op, class T, class... V>
 auto make_with(ir::Word attribute, V&&... v) {
     (void)(true && ... && must_match<T, V>);
-    const trace::Value operands[] = {operand<T>(std::forward<V>(v))...};
+    const trace::Recorded operands[] = {operand<T>(std::forward<V>(v))...};
     return Expr<T>(
         trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .attribute = attribute},
                          {operands, sizeof...(V)}));
@@ -67,8 +67,9 @@ template <DeviceValue A, Operand P, Operand L>
 auto bit_extract(A&& a, P&& position, L&& length) {
     using T = DeviceTypeOf<A>;
     static_assert(detail::in_words<ir::Op::ExtractBits, A>, "bit_extract() is for i32, u32, i64 and u64");
-    const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::amount(std::forward<P>(position)),
-                                     detail::amount(std::forward<L>(length))};
+    const trace::Recorded operands[] = {detail::operand<T>(std::forward<A>(a)),
+                                        detail::amount(std::forward<P>(position)),
+                                        detail::amount(std::forward<L>(length))};
     return Expr<T>(trace::operation({.op = ir::Op::ExtractBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
                                     {operands, 3}));
 }
@@ -80,7 +81,7 @@ auto bit_insert(A&& field, B&& into, P&& position, L&& length) {
     using T = CommonType<A, B>;
     static_assert(detail::in_words<ir::Op::InsertBits, A, B>, "bit_insert() is for i32, u32, i64 and u64");
     (void)(detail::must_match<T, A> && detail::must_match<T, B>);
-    const trace::Value operands[] = {
+    const trace::Recorded operands[] = {
         detail::operand<T>(std::forward<A>(field)), detail::operand<T>(std::forward<B>(into)),
         detail::amount(std::forward<P>(position)), detail::amount(std::forward<L>(length))};
     return Expr<T>(trace::operation({.op = ir::Op::InsertBits, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
@@ -121,9 +122,9 @@ enum class Funnel : std::uint8_t { Wrap, Clamp };
         static_assert(ir::contains(ir::info(ir::Op::FunnelShift).domain, ir::type_of<T>),                     \
                       #name "() is for i32 and u32");                                                         \
         (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                         \
-        const trace::Value operands[] = {detail::operand<T>(std::forward<A>(low)),                            \
-                                         detail::operand<T>(std::forward<B>(high)),                           \
-                                         detail::amount(std::forward<N>(n))};                                 \
+        const trace::Recorded operands[] = {detail::operand<T>(std::forward<A>(low)),                         \
+                                            detail::operand<T>(std::forward<B>(high)),                        \
+                                            detail::amount(std::forward<N>(n))};                              \
         return Expr<T>(trace::operation({.op = ir::Op::FunnelShift,                                           \
                                          .type = ir::type_of<T>,                                              \
                                          .operand_type = ir::type_of<T>,                                      \
@@ -153,8 +154,8 @@ template <ir::Op op, class A, class B, class C>
 auto make_dot(ir::Word mode, A&& a, B&& b, C&& c) {
     using T = SumOf<A, B>;
     (void)must_match<T, C>;
-    const trace::Value operands[] = {operand<DeviceTypeOf<A>>(std::forward<A>(a)),
-                                     operand<DeviceTypeOf<B>>(std::forward<B>(b)), operand<T>(std::forward<C>(c))};
+    const trace::Recorded operands[] = {operand<DeviceTypeOf<A>>(std::forward<A>(a)),
+                                        operand<DeviceTypeOf<B>>(std::forward<B>(b)), operand<T>(std::forward<C>(c))};
     return Expr<T>(trace::operation({.op = op,
                                      .type = ir::type_of<T>,
                                      .operand_type = ir::type_of<DeviceTypeOf<A>>,
@@ -243,8 +244,8 @@ auto mad_wide(A&& a, B&& b, C&& c) {
     using R = detail::Doubled<T>;
     static_assert(detail::in_domain<ir::Op::MadWide, A, B>, "mad_wide() is for i32 and u32, and gives i64 or u64");
     (void)(detail::must_match<T, A> && detail::must_match<T, B> && detail::must_match<R, C>);
-    const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)),
-                                     detail::operand<R>(std::forward<C>(c))};
+    const trace::Recorded operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)),
+                                        detail::operand<R>(std::forward<C>(c))};
     return Expr<R>(trace::operation({.op = ir::Op::MadWide, .type = ir::type_of<R>, .operand_type = ir::type_of<T>},
                                     {operands, 3}));
 }
@@ -259,10 +260,10 @@ struct Carried {
 
 namespace detail {
 template <ir::Op op, class T>
-Carried<T> step(const trace::Where& where, trace::Value a, trace::Value b, trace::Value carry) {
-    const trace::Value operands[] = {a, b, carry};
+Carried<T> step(const trace::Where& where, trace::Recorded a, trace::Recorded b, trace::Recorded carry) {
+    const trace::Recorded operands[] = {a, b, carry};
     const ir::Type types[] = {ir::type_of<T>, ir::Type::Pred};
-    trace::Value results[2];
+    trace::Recorded results[2];
     trace::operation({.op = op, .type = types[0], .operand_type = types[0]}, {operands, 3}, {types, results, 2}, where);
     return {Leaf<T>(results[0]), Leaf<bool>(results[1])};
 }

@@ -117,7 +117,7 @@ struct Anything {
 };
 /// Lane 0 or 1 of a packed value.
 template <class T>
-const Leaf<typename T::lane_type> lane(const trace::Value& value, int number);
+const Leaf<typename T::lane_type> lane(const trace::Recorded& value, int number);
 }  // namespace detail
 
 // auto v = a * b; v = 1
@@ -128,8 +128,8 @@ template <class T>
 class Computed : public HostGuard {
 public:
     using device_type = T;
-    explicit Computed(const trace::Value& value) : value_(value) {}
-    trace::Value recorded() const { return value_; }
+    explicit Computed(const trace::Recorded& value) : value_(value) {}
+    trace::Recorded recorded() const { return value_; }
     /// Of a packed value, lane 0 or 1.
     auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(value_, number); }
 
@@ -152,7 +152,7 @@ public:
     IKAT_REFUSED(IKAT_NAMED) Computed operator--(int);
 
 private:
-    trace::Value value_;
+    trace::Recorded value_;
 };
 
 template <class T>
@@ -175,8 +175,8 @@ struct Expr : Computed<T> {
 namespace detail {
 
 template <class T>
-const Leaf<typename T::lane_type> lane(const trace::Value& value, int number) {
-    const trace::Value packed = trace::settled(value);
+const Leaf<typename T::lane_type> lane(const trace::Recorded& value, int number) {
+    const trace::Recorded packed = trace::settled(value);
     return Leaf<typename T::lane_type>(
         trace::operation({.op = trace::checked_lane(number) == 0 ? ir::Op::Low : ir::Op::High,
                           .type = ir::type_of<typename T::lane_type>,
@@ -186,7 +186,7 @@ const Leaf<typename T::lane_type> lane(const trace::Value& value, int number) {
 
 /// A number of the host's as a value of a type that is known when the kernel is captured.
 template <class H>
-trace::Value literal_of(ir::Type type, H number) {
+trace::Recorded literal_of(ir::Type type, H number) {
     if constexpr (is_small_float<H>)
         return trace::literal(type, static_cast<double>(float(number)));
     else if constexpr (std::is_same_v<H, bool>)
@@ -200,7 +200,7 @@ trace::Value literal_of(ir::Type type, H number) {
 }
 
 template <class T, class H>
-trace::Value literal(H number) {
+trace::Recorded literal(H number) {
     constexpr bool truth = std::is_same_v<H, bool> || std::is_same_v<T, bool>;
     static_assert(!truth || std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
     static_assert(truth || std::is_integral_v<H> || ir::is_float(ir::type_of<T>),
@@ -210,7 +210,7 @@ trace::Value literal(H number) {
 
 /// An operand as a value of type T, or, if it is a device value of another type, as it is: whoever calls has said so.
 template <class T, class V>
-trace::Value operand(V&& v) {
+trace::Recorded operand(V&& v) {
     using Plain = std::remove_cvref_t<V>;
     if constexpr (DeviceValue<V>) {
         if constexpr (std::is_lvalue_reference_v<V>)
@@ -250,7 +250,7 @@ using CommonType = typename detail::FirstDevice<V...>::type;
 template <ir::Op op, class R, class T, class... V>
 auto make_expression(V&&... v) {
     (void)(true && ... && detail::must_match<T, V>);
-    const trace::Value operands[] = {detail::operand<T>(std::forward<V>(v))...};
+    const trace::Recorded operands[] = {detail::operand<T>(std::forward<V>(v))...};
     return Expr<R>(
         trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
 }
@@ -265,12 +265,12 @@ public:
         Incoming(V&& v, const trace::Where& where = trace::Where::current())
         : value_(take(std::forward<V>(v))), where_(where) {}
 
-    const trace::Value& value() const { return value_; }
+    const trace::Recorded& value() const { return value_; }
     const trace::Where& where() const { return where_; }
 
 private:
     template <class V>
-    static trace::Value take(V&& v) {
+    static trace::Recorded take(V&& v) {
         if constexpr (Operand<V>) {
             (void)detail::must_match<T, V>;
             return detail::operand<T>(std::forward<V>(v));
@@ -283,7 +283,7 @@ private:
         }
     }
 
-    trace::Value value_;
+    trace::Recorded value_;
     trace::Where where_;
 };
 

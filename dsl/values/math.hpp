@@ -10,7 +10,7 @@ namespace detail {
 template <ir::Op op, class A>
 auto make_approximate(A&& a) {
     using T = DeviceTypeOf<A>;
-    const trace::Value operand = detail::operand<T>(std::forward<A>(a));
+    const trace::Recorded operand = detail::operand<T>(std::forward<A>(a));
     return Expr<T>(trace::operation(
         {.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .fp = {.approx = true}}, {&operand, 1}));
 }
@@ -87,8 +87,8 @@ auto copysign(A&& magnitude, B&& sign) {
     using T = CommonType<A, B>;
     static_assert(detail::in_domain<ir::Op::CopySign, A, B>, "copysign() is for f32 and f64");
     (void)(detail::must_match<T, A> && detail::must_match<T, B>);
-    const trace::Value value = detail::operand<T>(std::forward<A>(magnitude));
-    const trace::Value operands[] = {detail::operand<T>(std::forward<B>(sign)), value};
+    const trace::Recorded value = detail::operand<T>(std::forward<A>(magnitude));
+    const trace::Recorded operands[] = {detail::operand<T>(std::forward<B>(sign)), value};
     return Expr<T>(trace::operation({.op = ir::Op::CopySign, .type = ir::type_of<T>, .operand_type = ir::type_of<T>},
                                     {operands, 2}));
 }
@@ -98,7 +98,7 @@ auto copysign(A&& magnitude, B&& sign) {
     auto name(A&& a) {                                                                              \
         using T = DeviceTypeOf<A>;                                                                  \
         static_assert(detail::in_domain<ir::Op::TestFloat, A>, #name "() is for f32 and f64");      \
-        const trace::Value operand = detail::operand<T>(std::forward<A>(a));                        \
+        const trace::Recorded operand = detail::operand<T>(std::forward<A>(a));                     \
         return Expr<bool>(trace::operation({.op = ir::Op::TestFloat,                                \
                                             .type = ir::Type::Pred,                                 \
                                             .operand_type = ir::type_of<T>,                         \
@@ -154,8 +154,8 @@ auto div(A&& a, B&& b) {
     using T = CommonType<A, B>;
     static_assert(std::is_same_v<T, float>, "approx::div() is for f32");
     (void)(ikat::detail::must_match<T, A> && ikat::detail::must_match<T, B>);
-    const trace::Value operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
-                                     ikat::detail::operand<float>(std::forward<B>(b))};
+    const trace::Recorded operands[] = {ikat::detail::operand<float>(std::forward<A>(a)),
+                                        ikat::detail::operand<float>(std::forward<B>(b))};
     return Expr<float>(trace::operation(
         {.op = ir::Op::Div, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.approx = true}},
         {operands, 2}));
@@ -171,8 +171,9 @@ requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&
     using T = std::conditional_t<DeviceValue<A> || DeviceValue<B>, CommonType<A, B>,
                                  std::common_type_t<DeviceTypeOf<A>, DeviceTypeOf<B>>>;
     (void)(detail::must_match<bool, C> && detail::must_match<T, A> && detail::must_match<T, B>);
-    const trace::Value p = detail::operand<bool>(std::forward<C>(condition));
-    const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)), p};
+    const trace::Recorded p = detail::operand<bool>(std::forward<C>(condition));
+    const trace::Recorded operands[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b)),
+                                        p};
     return Expr<T>(
         trace::choice({.op = ir::Op::Select, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 3}));
 }
@@ -187,7 +188,7 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
     using T = typename detail::Named<To>::type;
     using From = DeviceTypeOf<V>;
     static_assert(ir::type_of<T> != ir::Type::Void, "cast<T>() converts to f32, u32, i32 ...");
-    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    const trace::Recorded operand = detail::operand<From>(std::forward<V>(v));
     if constexpr (std::is_same_v<T, From>) {
         return Leaf<T>(operand);
     } else if constexpr (std::is_same_v<From, bool>) {
@@ -198,7 +199,7 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
         static_assert(ir::type_of<T> == ir::Type::Void || ir::converts(ir::type_of<T>, ir::type_of<From>),
                       "cast<T>() is between numbers; 8-bit floats convert to and from f32 and f16, packed ones to and "
                       "from f16x2");
-        const trace::Value converted =
+        const trace::Recorded converted =
             trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.rounding = rounding});
         return Expr<T>(converted);
     }
@@ -219,7 +220,7 @@ auto saturate_cast(V&& v) {
     using From = DeviceTypeOf<V>;
     static_assert(ir::contains(ir::AnyInt, ir::type_of<T>) && ir::contains(ir::AnyInt, ir::type_of<From>),
                   "saturate_cast<T>() is from integers to integers: cast<T>() of a float saturates by itself");
-    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    const trace::Recorded operand = detail::operand<From>(std::forward<V>(v));
     return Expr<T>(trace::convert(ir::type_of<T>, ir::type_of<From>, operand, {.sat = true}));
 }
 
@@ -228,7 +229,7 @@ template <DeviceValue V>
 auto saturate(V&& v) {
     using T = DeviceTypeOf<V>;
     static_assert(std::is_same_v<T, half> || std::is_same_v<T, float>, "saturate() is for f16 and f32");
-    const trace::Value operand = detail::operand<T>(std::forward<V>(v));
+    const trace::Recorded operand = detail::operand<T>(std::forward<V>(v));
     return Expr<T>(trace::convert(ir::type_of<T>, ir::type_of<T>, operand, {.sat = true}));
 }
 
@@ -240,7 +241,7 @@ auto bit_cast(V&& v) {
     constexpr bool stored = ir::contains(ir::Storable, ir::type_of<T>) && ir::contains(ir::Storable, ir::type_of<From>);
     static_assert(stored && ir::bits(ir::type_of<T>) == ir::bits(ir::type_of<From>),
                   "bit_cast<T>() keeps the width: f32 and u32, f16 and u16, f64 and u64, f16x2 and u32");
-    const trace::Value operand = detail::operand<From>(std::forward<V>(v));
+    const trace::Recorded operand = detail::operand<From>(std::forward<V>(v));
     return Expr<T>(trace::operation(
         {.op = ir::Op::Bitcast, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .from = ir::type_of<From>},
         {&operand, 1}));
@@ -255,8 +256,8 @@ auto bit_cast(V&& v) {
         using T = CommonType<A, B>;                                                                   \
         static_assert(detail::in_domain<ir::Op::SetLanes, A, B>, #name "() is for f16x2 and bf16x2"); \
         (void)(detail::must_match<T, A> && detail::must_match<T, B>);                                 \
-        const trace::Value operands[] = {detail::operand<T>(std::forward<A>(a)),                      \
-                                         detail::operand<T>(std::forward<B>(b))};                     \
+        const trace::Recorded operands[] = {detail::operand<T>(std::forward<A>(a)),                   \
+                                            detail::operand<T>(std::forward<B>(b))};                  \
         return Expr<T>(trace::operation({.op = ir::Op::SetLanes,                                      \
                                          .type = ir::type_of<T>,                                      \
                                          .operand_type = ir::type_of<T>,                              \
@@ -292,7 +293,7 @@ auto pack(A&& a, B&& b) {
         std::is_same_v<T, half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, e4m3> || std::is_same_v<T, e5m2>,
         "pack() takes two f16, bf16 or 8-bit floats; pack<f16x2>(a, b) converts two f32");
     (void)(detail::must_match<T, A> && detail::must_match<T, B>);
-    const trace::Value lanes[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b))};
+    const trace::Recorded lanes[] = {detail::operand<T>(std::forward<A>(a)), detail::operand<T>(std::forward<B>(b))};
     constexpr ir::Type type = ir::type_of<Pair<T>>;
     return Expr<Pair<T>>(trace::operation({.op = ir::Op::Pack, .type = type, .operand_type = type}, {lanes, 2}));
 }

@@ -24,7 +24,7 @@ constexpr bool is_shift_amount() {
 
 template <ir::Op op, class T, class A, class N>
 auto make_shift(A&& a, N&& n) {
-    const trace::Value operands[] = {operand<T>(std::forward<A>(a)), operand<std::uint32_t>(std::forward<N>(n))};
+    const trace::Recorded operands[] = {operand<T>(std::forward<A>(a)), operand<std::uint32_t>(std::forward<N>(n))};
     return Expr<T>(trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
 }
 
@@ -32,7 +32,7 @@ auto make_shift(A&& a, N&& n) {
 template <ir::Op op, class A, class B>
 auto make_flags(A&& a, B&& b) {
     (void)(must_match<bool, A> && must_match<bool, B>);
-    const trace::Value operands[] = {operand<bool>(std::forward<A>(a)), operand<bool>(std::forward<B>(b))};
+    const trace::Recorded operands[] = {operand<bool>(std::forward<A>(a)), operand<bool>(std::forward<B>(b))};
     return Expr<bool>(trace::choice({.op = op, .type = ir::Type::Pred, .operand_type = ir::Type::Pred}, {operands, 2}));
 }
 

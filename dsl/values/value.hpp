@@ -92,7 +92,7 @@ public:
         b = Incoming<T>(before, where);
     }
 
-    trace::Value recorded() const { return trace::read(variable_); }
+    trace::Recorded recorded() const { return trace::read(variable_); }
     const trace::Variable& handle() const { return variable_; }
     /// Of a packed value, lane 0 or 1.
     auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(recorded(), number); }

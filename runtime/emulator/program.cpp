@@ -10,7 +10,7 @@
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/decode/vector_registers.hpp"
 #include "runtime/emulator/machine/block.hpp"
-#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -156,7 +156,7 @@ namespace {
 constexpr std::uint32_t most_blocks_in_cluster = 16;
 
 /// Room for calls and alloca behind the kernel's own local variables.
-void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel& kernel) {
+void prepare_stack(const nvptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
     const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
     if (lowering.roots.empty() && std::ranges::none_of(lowering.micros, is_alloca)) return;
@@ -179,11 +179,11 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Kernel
 
 }  // namespace
 
-Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              Observers observers) {
+DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+                     Observers observers) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
-        Kernel kernel;
+        DecodedKernel kernel;
         kernel.name = module.text(entry.name);
         kernel.observers = observers;
         kernel.where = entry.where;
@@ -227,14 +227,14 @@ struct Program::State {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
     }
 
-    const Kernel& kernel(std::string_view name, Observers observers = 0) {
+    const DecodedKernel& kernel(std::string_view name, Observers observers = 0) {
         const std::lock_guard lock(mutex);
         for (const auto& known : kernels)
             if (known->name == name && known->observers == observers) return *known;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
-        kernels.push_back(std::make_unique<Kernel>(decode(module, *function, variables, observers)));
+        kernels.push_back(std::make_unique<DecodedKernel>(decode(module, *function, variables, observers)));
         return *kernels.back();
     }
 
@@ -249,7 +249,7 @@ struct Program::State {
     Memory& memory;
     const std::vector<Location> source_lines;
     ModuleMemory variables;
-    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::unique_ptr<DecodedKernel>> kernels;
     std::mutex mutex;
 };
 
@@ -291,8 +291,8 @@ namespace {
 
 /// What a cooperative launch finds by %envreg1 and %envreg2: its own size and the grid's barrier, which begins as 0.
 struct GridWorkspace {
-    GridWorkspace(Memory& of, const Kernel& kernel) : memory(of) {
-        const auto asks = [](const Kernel::SpecialSlot& slot) {
+    GridWorkspace(Memory& of, const DecodedKernel& kernel) : memory(of) {
+        const auto asks = [](const DecodedKernel::SpecialSlot& slot) {
             return slot.special.kind == Special::Kind::GridWorkspace;
         };
         if (std::ranges::none_of(kernel.specials, asks)) return;
@@ -315,19 +315,20 @@ struct GridWorkspace {
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
-    const Kernel& kernel = state_->kernel(launch.entry, observers);
+    const DecodedKernel& kernel = state_->kernel(launch.entry, observers);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
-    LaunchState state{
-        .module = state_->module,
-        .kernel = kernel,
-        .checked = [&]() -> const Kernel& { return state_->kernel(launch.entry, observers | observes_definedness); },
-        .launch = launch,
-        .options = options,
-        .memory = memory,
-        .variables = state_->variables,
-        .source_lines = state_->source_lines,
-        .parameters = {launch.parameters.begin(), launch.parameters.end()}};
+    LaunchState state{.module = state_->module,
+                      .kernel = kernel,
+                      .checked = [&]() -> const DecodedKernel& {
+                          return state_->kernel(launch.entry, observers | observes_definedness);
+                      },
+                      .launch = launch,
+                      .options = options,
+                      .memory = memory,
+                      .variables = state_->variables,
+                      .source_lines = state_->source_lines,
+                      .parameters = {launch.parameters.begin(), launch.parameters.end()}};
     const GridWorkspace workspace(state_->memory, kernel);
     state.grid_workspace = workspace.address;
     const Statistics statistics = run_grid(state);

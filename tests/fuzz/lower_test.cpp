@@ -35,9 +35,9 @@ bool right(const ast::Kernel& kernel) {
         expected = meaning(kernel, 1, 1);
     } catch (const std::exception&) { return true; }  // made smaller, it does not end or leaves its memory
     ir::Function fn = lower::ast_to_ssa(kernel);
-    if (!report(fn).empty() || run_lowered(fn) != expected) return false;
+    if (!complaint(fn).empty() || run_lowered(fn) != expected) return false;
     pipeline::run_passes(fn, {.passes = "unroll"});
-    return report(fn).empty() && run_lowered(fn) == expected;
+    return complaint(fn).empty() && run_lowered(fn) == expected;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ TEST_CASE("a lowered kernel does what its AST says") {
             if (as_it_says) continue;
             const ast::Kernel small = shrunk(kernel, [](const ast::Kernel& candidate) { return !right(candidate); });
             const ir::Function fn = lower::ast_to_ssa(small);
-            FAIL("seed " << seed << ": lowered,\n" << print(small) << "is\n" << print(fn) << report(fn));
+            FAIL("seed " << seed << ": lowered,\n" << print(small) << "is\n" << print(fn) << complaint(fn));
         }
 }
 

@@ -83,7 +83,7 @@ std::string fault(const ir::Function& before, std::uint32_t seed, const std::str
     std::string said, previous = "nothing";
     ir::Function fn = before;
     pipeline::run_passes(fn, {.passes = passes, .after = [&](const pipeline::Stage& pass, const ir::Function& now) {
-                                  const std::string findings = said.empty() ? report(now) : "";
+                                  const std::string findings = said.empty() ? complaint(now) : "";
                                   if (!findings.empty())
                                       said = std::string(pass.name) + " leaves what is not well formed:\n" + findings;
                                   else if (said.empty() && run(now, seed) != expected)
@@ -108,7 +108,7 @@ void check_same_results(std::uint32_t seed, const std::string& passes) {
 TEST_CASE("random IR is well formed, and its text parses back to it") {
     for (std::uint32_t seed = first_seed(), end = seed + seed_count(150); seed < end; ++seed) {
         const ir::Function fn = random_function(seed);
-        const std::string findings = report(fn), text = print(fn);
+        const std::string findings = complaint(fn), text = print(fn);
         if (!findings.empty()) FAIL("seed " << seed << ":\n" << findings);
         const ir::Function again = ir::parse_function(text);
         if (print(again) != text) FAIL("seed " << seed << ": printed differently:\n" << text << print(again));

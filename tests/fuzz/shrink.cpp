@@ -43,7 +43,7 @@ public:
 
 private:
     bool take(Function&& candidate) {
-        if (!report(candidate).empty() || !fails_(candidate)) return false;
+        if (!complaint(candidate).empty() || !fails_(candidate)) return false;
         fn_ = std::move(candidate);
         return true;
     }

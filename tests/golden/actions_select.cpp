@@ -14,7 +14,7 @@ std::string selected(const golden::Case& test) {
     ir::verify(fn);
     pipeline::select(fn, nvptx::target(test.args));
     const std::string text = print(fn);
-    const std::string findings = ir::report(fn, ir::Level::Selected);
+    const std::string findings = ir::complaint(fn, ir::Level::Selected);
     return findings.empty() ? text : findings;
 }
 

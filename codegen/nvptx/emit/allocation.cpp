@@ -112,7 +112,7 @@ std::string print(const ir::Function& fn, const Registers& registers) {
                           .remark = [&](ir::Block b) { return list(fn[b].parameters); }});
 }
 
-std::string report(const ir::Function& fn, const Registers& registers) {
+std::string complaint(const ir::Function& fn, const Registers& registers) {
     std::string out;
     for (const std::string& violation : regalloc::check(registers.problem, registers.allocation))
         out += violation + '\n';

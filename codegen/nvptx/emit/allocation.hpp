@@ -56,6 +56,6 @@ std::string print(const ir::Function& fn, const Registers& registers);
 
 /// Empty if each use finds its value in its register on all paths (regalloc::check); else one sentence per violation,
 /// then the allocator's problem with its answer, and the function.
-std::string report(const ir::Function& fn, const Registers& registers);
+std::string complaint(const ir::Function& fn, const Registers& registers);
 
 }  // namespace ikat::nvptx

@@ -18,8 +18,8 @@ Parts take_apart(const Module& module, const Scopes& scopes, const Instruction& 
         if (operand.kind == Operand::Kind::List && !out.callee) out.results = module.operands(operand.children);
         if (operand.kind == Operand::Kind::List && out.callee) out.arguments = module.operands(operand.children);
         if (operand.kind != Operand::Kind::Symbol || out.callee) continue;
-        const Symbol* symbol = scopes.find(operand.name);
-        if (!symbol || symbol->kind != Symbol::Kind::Function) return {};
+        const Declared* symbol = scopes.find(operand.name);
+        if (!symbol || symbol->kind != Declared::Kind::Function) return {};
         out.callee = symbol->function;
     }
     return out;
@@ -39,19 +39,19 @@ public:
     }
 
     std::string type(const Operand& given, const Variable& formal) const {
-        const Symbol* symbol = given.kind == Operand::Kind::Symbol ? scopes_.find(given.name) : nullptr;
+        const Declared* symbol = given.kind == Operand::Kind::Symbol ? scopes_.find(given.name) : nullptr;
         const Variable::Declarator& declarator = formal.declarators.front();
         const auto wanted = layout(module_, formal, declarator);
         if (!symbol || !wanted || wanted->bytes == 0) return {};
         const std::string shown =
             print(module_, given) + " for " + callee_ + "'s " + std::string(module_.text(declarator.name)) + " has ";
         const bool is_array = !declarator.extents.empty();
-        if (symbol->kind == Symbol::Kind::Register) {
+        if (symbol->kind == Declared::Kind::Register) {
             const bool fits = is_array || wanted->bytes < 4 || symbol->type.bits == 8 * wanted->bytes;
             return fits ? ""
                         : shown + std::to_string(symbol->type.bits) + " bits, not " + std::to_string(8 * wanted->bytes);
         }
-        if (symbol->kind != Symbol::Kind::Variable || module_.text(symbol->variable->space) != ".param") return {};
+        if (symbol->kind != Declared::Kind::Variable || module_.text(symbol->variable->space) != ".param") return {};
         if (symbol->place != Place::Body) return print(module_, given) + " is a parameter, which cannot be passed on";
         if (symbol->bytes != wanted->bytes)
             return shown + std::to_string(symbol->bytes) + " bytes, not " + std::to_string(wanted->bytes);

@@ -53,10 +53,10 @@ private:
     void labels(const Function& function);
     void declare(const Variable& variable, Place place);
     void initialiser(const Variable& variable, const Variable::Declarator& declarator);
-    void add(Name name, const Symbol& symbol);
-    void add_range(const Variable::Declarator& declarator, const Symbol& symbol);
-    void declared_twice(Name name, const Symbol& symbol, const Symbol& earlier);
-    bool is_again(Name name, const Symbol& symbol, const Symbol& earlier);
+    void add(Name name, const Declared& symbol);
+    void add_range(const Variable::Declarator& declarator, const Declared& symbol);
+    void declared_twice(Name name, const Declared& symbol, const Declared& earlier);
+    bool is_again(Name name, const Declared& symbol, const Declared& earlier);
 
     void instruction(const Instruction& instruction);
     void guard(const Instruction& instruction);
@@ -82,8 +82,8 @@ private:
         error(where, std::move(message), std::move(hint));
     };
     const Target* target_ = nullptr;
-    const Instruction* current_ = nullptr;                      // for excerpts
-    std::vector<std::vector<std::pair<Name, Symbol>>> labels_;  // by the scopes of the function, in order
+    const Instruction* current_ = nullptr;                        // for excerpts
+    std::vector<std::vector<std::pair<Name, Declared>>> labels_;  // by the scopes of the function, in order
 };
 
 void Checker::head() {
@@ -118,21 +118,23 @@ void Checker::head() {
         error({}, ".address_size is " + std::to_string(module_.address_size), "it is 32 or 64");
 }
 
-void Checker::add(Name name, const Symbol& symbol) {
+void Checker::add(Name name, const Declared& symbol) {
     if (module_.text(name) == "_") return;
-    const Symbol* earlier = scopes_.declare(name, symbol);
+    const Declared* earlier = scopes_.declare(name, symbol);
     if (earlier && !is_again(name, symbol, *earlier)) declared_twice(name, symbol, *earlier);
 }
 
-void Checker::declared_twice(Name name, const Symbol& symbol, const Symbol& earlier) {
+void Checker::declared_twice(Name name, const Declared& symbol, const Declared& earlier) {
     error(symbol.where, text(name) + " is declared twice in one scope");
     findings_.back().notes.push_back(
         {.where = {module_.file, earlier.where.line, earlier.where.column}, .message = "it was declared here"});
 }
 
 /// A prototype and its function, or an .extern variable and its definition, which then may not differ.
-bool Checker::is_again(Name name, const Symbol& symbol, const Symbol& earlier) {
-    const auto is_extern_variable = [this](const Symbol& of) { return of.variable && is_extern(of.variable->linkage); };
+bool Checker::is_again(Name name, const Declared& symbol, const Declared& earlier) {
+    const auto is_extern_variable = [this](const Declared& of) {
+        return of.variable && is_extern(of.variable->linkage);
+    };
     std::string other;
     if (earlier.function && symbol.function && !earlier.function->has_body)
         other = difference(module_, *earlier.function, *symbol.function);
@@ -147,8 +149,8 @@ bool Checker::is_again(Name name, const Symbol& symbol, const Symbol& earlier) {
     return true;
 }
 
-void Checker::add_range(const Variable::Declarator& declarator, const Symbol& symbol) {
-    if (const Symbol* earlier = scopes_.declare_range(declarator.name, declarator.range, symbol))
+void Checker::add_range(const Variable::Declarator& declarator, const Declared& symbol) {
+    if (const Declared* earlier = scopes_.declare_range(declarator.name, declarator.range, symbol))
         declared_twice(declarator.name, symbol, *earlier);
 }
 
@@ -158,7 +160,7 @@ void Checker::initialiser(const Variable& variable, const Variable::Declarator& 
     if (!names(variable.where, declarator.initialiser)) return;
     const auto look = [&](auto&& self, Span operands) -> void {
         for (const Operand& operand : module_.operands(operands)) {
-            const Symbol* symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
+            const Declared* symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
             const std::string_view space = symbol && symbol->variable ? module_.text(symbol->variable->space) : "";
             if (symbol && symbol->variable && space != ".global" && !space.starts_with(".const"))
                 error(variable.where,
@@ -174,12 +176,12 @@ void Checker::initialiser(const Variable& variable, const Variable::Declarator& 
 void Checker::declare(const Variable& variable, Place place) {
     const bool is_register = module_.text(variable.space) == ".reg";
     const std::string_view vector = module_.text(variable.vector);
-    const Symbol symbol{.kind = is_register ? Symbol::Kind::Register : Symbol::Kind::Variable,
-                        .type = find_type(module_.text(variable.type)),
-                        .lanes = vector.empty() ? 1u : std::uint32_t(vector[2] - '0'),
-                        .where = variable.where,
-                        .variable = &variable,
-                        .place = place};
+    const Declared symbol{.kind = is_register ? Declared::Kind::Register : Declared::Kind::Variable,
+                          .type = find_type(module_.text(variable.type)),
+                          .lanes = vector.empty() ? 1u : std::uint32_t(vector[2] - '0'),
+                          .where = variable.where,
+                          .variable = &variable,
+                          .place = place};
     check_declaration(module_, variable, place, report_error_);
     check_attribute(module_, variable.attribute, variable.where, module_.text(variable.space), target_, report_error_);
     if (!symbol.type)
@@ -191,14 +193,14 @@ void Checker::declare(const Variable& variable, Place place) {
             add_range(each, symbol);
             continue;
         }
-        Symbol own = symbol;
+        Declared own = symbol;
         if (const auto placed = layout(module_, variable, each)) own.bytes = placed->bytes;
         add(each.name, own);
     }
 }
 
 void Checker::function(const Function& function) {
-    add(function.name, {.kind = Symbol::Kind::Function, .where = function.where, .function = &function});
+    add(function.name, {.kind = Declared::Kind::Function, .where = function.where, .function = &function});
     check_head(module_, function, target_, report_error_);
     check_attribute(module_, function.attribute, function.where, {}, target_, report_error_);
     check_signature(module_, function, !target_ || target_->number >= 70, report_error_);
@@ -229,11 +231,11 @@ void Checker::labels(const Function& function) {
         } else if (statement.kind == Statement::Kind::ScopeEnd) {
             open.pop_back();
         } else if (statement.kind == Statement::Kind::Label) {
-            Symbol symbol{.kind = Symbol::Kind::Label, .where = statement.where};
+            Declared symbol{.kind = Declared::Kind::Label, .where = statement.where};
             if (i + 1 < function.body.size() && function.body[i + 1].kind == Statement::Kind::Directive) {
                 const Directive& next = function.body_directives[function.body[i + 1].index];
-                if (module_.text(next.name) == ".branchtargets") symbol.kind = Symbol::Kind::Targets;
-                if (module_.text(next.name) == ".callprototype") symbol.kind = Symbol::Kind::Prototype;
+                if (module_.text(next.name) == ".branchtargets") symbol.kind = Declared::Kind::Targets;
+                if (module_.text(next.name) == ".callprototype") symbol.kind = Declared::Kind::Prototype;
             }
             labels_[open.back()].emplace_back(Name(statement.index), symbol);
         }
@@ -296,9 +298,9 @@ void Checker::instruction(const Instruction& instruction) {
 
 void Checker::guard(const Instruction& instruction) {
     if (instruction.guard == no_name) return;
-    const Symbol* symbol = scopes_.find(instruction.guard);
+    const Declared* symbol = scopes_.find(instruction.guard);
     if (!symbol) return undeclared(instruction.where, instruction.guard);
-    if (symbol->kind != Symbol::Kind::Register || symbol->type.kind != Type::Kind::Predicate)
+    if (symbol->kind != Declared::Kind::Register || symbol->type.kind != Type::Kind::Predicate)
         error(instruction.where, "the guard " + text(instruction.guard) + " is not a predicate",
               "set a .pred register with setp");
 }
@@ -331,8 +333,8 @@ void Checker::body_of(Position where, Name name) {
 bool Checker::names(Position where, Span operands) {
     bool known = true;
     for (const Operand& operand : module_.operands(operands)) {
-        const Symbol* const symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
-        if (symbol && symbol->kind == Symbol::Kind::Function && is_extern(symbol->function->linkage))
+        const Declared* const symbol = operand.kind == Operand::Kind::Symbol ? scopes_.find(operand.name) : nullptr;
+        if (symbol && symbol->kind == Declared::Kind::Function && is_extern(symbol->function->linkage))
             body_of(where, operand.name);
         if (operand.kind == Operand::Kind::Symbol && !symbol && !find_special_register(module_.text(operand.name)) &&
             module_.text(operand.name) != "WARP_SZ") {
@@ -412,8 +414,8 @@ void Checker::direction(const Instruction& instruction) {
     const auto address = std::ranges::find(given, Operand::Kind::Address, &Operand::kind);
     if (address == given.end() || address->children.count == 0) return;
     const Operand& base = module_.operands(address->children)[0];
-    const Symbol* symbol = base.kind == Operand::Kind::Symbol ? scopes_.find(base.name) : nullptr;
-    if (!symbol || symbol->kind != Symbol::Kind::Variable || symbol->place == Place::Module ||
+    const Declared* symbol = base.kind == Operand::Kind::Symbol ? scopes_.find(base.name) : nullptr;
+    if (!symbol || symbol->kind != Declared::Kind::Variable || symbol->place == Place::Module ||
         symbol->place == Place::Body)
         return;
     const bool is_result = symbol->place == Place::Result;

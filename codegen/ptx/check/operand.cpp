@@ -59,8 +59,8 @@ private:
             case 'f': return operand.kind == Kind::Vector ? registers(operand, true) : value(operand, {}, bits64);
             case 'v': return registers(operand, true);
             case 'V': return registers(operand, false);
-            case 'l': return label(operand, Symbol::Kind::Label, "is not a label");
-            case 'L': return label(operand, Symbol::Kind::Targets, "is not the label of a .branchtargets directive");
+            case 'l': return label(operand, Declared::Kind::Label, "is not a label");
+            case 'L': return label(operand, Declared::Kind::Targets, "is not the label of a .branchtargets directive");
             case 'i': return operand.kind == Kind::Integer ? "" : "must be an integer";
             case 'p': return predicate(operand, true);
             case 'q': return operand.kind == Kind::Sink ? "" : predicate(operand, false);
@@ -89,8 +89,8 @@ private:
     /// `bits` is the width that the base has to have; 0 stands for that of addresses and for 32.
     std::string base(const Operand& address, std::uint32_t bits) const {
         const Operand& first = context_.module.operands(address.children)[0];
-        const Symbol* base = first.kind == Kind::Symbol ? context_.scopes.find(first.name) : nullptr;
-        if (!base || base->kind != Symbol::Kind::Register) return {};
+        const Declared* base = first.kind == Kind::Symbol ? context_.scopes.find(first.name) : nullptr;
+        if (!base || base->kind != Declared::Kind::Register) return {};
         if (base->type.kind != Type::Kind::Integer && base->type.kind != Type::Kind::Bits)
             return "has a base that is a " + describe(base->type);
         const bool suits =
@@ -121,7 +121,7 @@ private:
     std::string coordinates(const Operand& given, std::uint32_t wanted, Type type) const {
         const bool is_vector = given.kind == Kind::Vector;
         const std::uint32_t count = is_vector ? given.children.count : 1;
-        const Symbol* symbol = given.kind == Kind::Symbol ? context_.scopes.find(given.name) : nullptr;
+        const Declared* symbol = given.kind == Kind::Symbol ? context_.scopes.find(given.name) : nullptr;
         if (symbol && symbol->lanes == wanted) return {};
         if (count != wanted) return "has " + counted(count, "coordinate") + ", not " + std::to_string(wanted);
         return is_vector ? elements(context_.module.operands(given.children), {.literal = true, .sink = true}, type)
@@ -132,7 +132,7 @@ private:
     std::string registers(const Operand& operand, bool is_source) const {
         const std::optional<Fragment> matrix = fragment(context_.match, rule_.type);
         const std::uint32_t length = rule_.parts ? rule_.parts : matrix ? matrix->registers : context_.match.vector;
-        const Symbol* symbol = operand.kind == Kind::Symbol ? context_.scopes.find(operand.name) : nullptr;
+        const Declared* symbol = operand.kind == Kind::Symbol ? context_.scopes.find(operand.name) : nullptr;
         if (symbol && (symbol->lanes == length || !is_sized(matrix))) return {};
         if (operand.kind != Kind::Vector) return "must be a vector";
         const std::span<const Operand> parts = context_.module.operands(operand.children);
@@ -151,9 +151,9 @@ private:
         return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
     }
 
-    std::string label(const Operand& operand, Symbol::Kind kind, const char* otherwise) const {
+    std::string label(const Operand& operand, Declared::Kind kind, const char* otherwise) const {
         if (operand.kind != Kind::Symbol) return otherwise;
-        const Symbol* symbol = context_.scopes.find(operand.name);
+        const Declared* symbol = context_.scopes.find(operand.name);
         return symbol && symbol->kind == kind ? "" : otherwise;
     }
 
@@ -185,11 +185,11 @@ private:
     std::string symbol(const Operand& operand, const Allowed& may, Type type) const {
         const std::string_view text = context_.module.text(operand.name);
         if (text == "WARP_SZ") return may.literal ? "" : "is a constant where a register belongs";
-        const Symbol* found = context_.scopes.find(operand.name);
+        const Declared* found = context_.scopes.find(operand.name);
         if (!found) return special(operand, may, type);
-        if (found->kind == Symbol::Kind::Variable || found->kind == Symbol::Kind::Function)
+        if (found->kind == Declared::Kind::Variable || found->kind == Declared::Kind::Function)
             return may.address ? "" : "is a name in memory where a register belongs";
-        if (found->kind != Symbol::Kind::Register) return "is a label where a register belongs";
+        if (found->kind != Declared::Kind::Register) return "is a label where a register belongs";
         const bool is_modified = (operand.has_offset && !may.address) || (operand.minus && !may.minus) ||
                                  (operand.negated && type.kind != Type::Kind::Predicate);
         if (is_modified) return "is more than the name of a register";

@@ -7,15 +7,15 @@
 
 namespace ikat::nvptx {
 
-const Symbol* Scopes::declare(Name name, const Symbol& symbol) {
-    if (const Symbol* earlier = in_ranges(open_.back(), name)) return earlier;
+const Declared* Scopes::declare(Name name, const Declared& symbol) {
+    if (const Declared* earlier = in_ranges(open_.back(), name)) return earlier;
     const auto [place, is_new] = open_.back().symbols.emplace(name, symbol);
     return is_new ? nullptr : &place->second;
 }
 
-const Symbol* Scopes::declare_range(Name prefix, std::uint32_t count, const Symbol& symbol) {
+const Declared* Scopes::declare_range(Name prefix, std::uint32_t count, const Declared& symbol) {
     Scope& scope = open_.back();
-    const Symbol* earlier = nullptr;
+    const Declared* earlier = nullptr;
     for (const Range& range : scope.ranges)
         if (range.prefix == prefix) earlier = &range.symbol;
     for (const auto& [name, each] : scope.symbols)
@@ -25,7 +25,7 @@ const Symbol* Scopes::declare_range(Name prefix, std::uint32_t count, const Symb
     return earlier;
 }
 
-const Symbol* Scopes::in_ranges(const Scope& scope, Name name) const {
+const Declared* Scopes::in_ranges(const Scope& scope, Name name) const {
     if (scope.ranges.empty()) return nullptr;
     const std::optional<Numbered> parts = numbered(name);
     if (!parts) return nullptr;
@@ -44,10 +44,10 @@ std::optional<Scopes::Numbered> Scopes::numbered(Name name) const {
     return parts;
 }
 
-const Symbol* Scopes::find(Name name) const {
+const Declared* Scopes::find(Name name) const {
     for (const Scope& scope : std::views::reverse(open_)) {
         if (const auto found = scope.symbols.find(name); found != scope.symbols.end()) return &found->second;
-        if (const Symbol* found = in_ranges(scope, name)) return found;
+        if (const Declared* found = in_ranges(scope, name)) return found;
     }
     return nullptr;
 }

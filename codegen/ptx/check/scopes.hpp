@@ -13,7 +13,7 @@
 
 namespace ikat::nvptx {
 
-struct Symbol {
+struct Declared {
     enum class Kind : std::uint8_t { Register, Variable, Function, Label, Targets, Prototype };
     Kind kind = Kind::Register;
     Type type{};              // of a register or variable
@@ -33,11 +33,11 @@ public:
     void leave() { open_.pop_back(); }
 
     /// Adds to the innermost scope; the symbol that has the name there already, if any.
-    const Symbol* declare(Name name, const Symbol& symbol);
+    const Declared* declare(Name name, const Declared& symbol);
     /// %r<12>: a name for each number. The symbol that has one of them there already, if any.
-    const Symbol* declare_range(Name prefix, std::uint32_t count, const Symbol& symbol);
+    const Declared* declare_range(Name prefix, std::uint32_t count, const Declared& symbol);
 
-    const Symbol* find(Name name) const;
+    const Declared* find(Name name) const;
     /// "%r<12> ends with %r11", if name is past the end of such a range.
     std::string past_the_end(Name name) const;
 
@@ -45,17 +45,17 @@ private:
     struct Range {
         Name prefix;
         std::uint32_t count;
-        Symbol symbol;
+        Declared symbol;
     };
     struct Scope {
-        std::map<Name, Symbol> symbols;
+        std::map<Name, Declared> symbols;
         std::vector<Range> ranges;
     };
     struct Numbered {
         std::string_view prefix;
         std::uint64_t number;
     };
-    const Symbol* in_ranges(const Scope& scope, Name name) const;
+    const Declared* in_ranges(const Scope& scope, Name name) const;
     /// %r12 taken apart.
     std::optional<Numbered> numbered(Name name) const;
 

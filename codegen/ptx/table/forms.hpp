@@ -72,7 +72,7 @@ std::string syntax(const Form& form);
 /// " d, [a], b": operands by their rules; what may be left out stands in braces.
 std::string syntax(std::span<const OperandRule> rules);
 
-struct Shape {
+struct MatrixShape {
     std::uint32_t m = 0, n = 0, k = 0;
 };
 struct Element {
@@ -86,7 +86,7 @@ struct Match {
     Type t, u;                          // what the groups :t and :u took
     std::uint32_t vector = 1;           // .v2: 2; the product of the groups :n
     std::uint32_t coordinates = 0;      // .2d: 2
-    Shape shape{};                      // .m16n8k16
+    MatrixShape shape{};                // .m16n8k16
     std::array<Element, 4> elements{};  // of d, a, b, c
     std::uint32_t left_out = 0;         // bit i: operand i of the form, whose modifier is not there
     Name unexpected = no_name;          // the first modifier that no group takes

@@ -45,7 +45,7 @@ std::uint32_t coordinates_of(std::string_view text) {
 }
 
 /// "m16n8k16"
-Shape read_shape(std::string_view text) {
+MatrixShape read_shape(std::string_view text) {
     std::uint32_t sizes[3] = {};
     for (std::uint32_t& size : sizes) {
         if (!text.empty()) text.remove_prefix(1);

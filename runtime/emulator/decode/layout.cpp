@@ -37,7 +37,8 @@ struct Interval {
 
 class Layout {
 public:
-    Layout(Lowering& lowering, Kernel& kernel) : micros_(lowering.micros), lowering_(lowering), kernel_(kernel) {}
+    Layout(Lowering& lowering, DecodedKernel& kernel)
+        : micros_(lowering.micros), lowering_(lowering), kernel_(kernel) {}
 
     void run() {
         find_blocks();
@@ -199,7 +200,7 @@ private:
     void keep(std::uint32_t b, const Bitset& live_out) {
         std::vector<std::uint32_t> kept;
         live_out.each([&](std::size_t v) {
-            if (lowering_.values[v].kind == ValueInfo::Kind::Register) kept.push_back(std::uint32_t(v));
+            if (lowering_.values[v].kind == VRegInfo::Kind::Register) kept.push_back(std::uint32_t(v));
         });
         kept_.emplace(blocks_[b].end - 1, std::move(kept));
     }
@@ -208,8 +209,7 @@ private:
         offsets_.assign(lowering_.values.size(), 0);
         std::vector<std::uint32_t> by_begin;
         for (std::uint32_t v = 0; v < live.size(); ++v)
-            if (live[v].begin != nowhere && lowering_.values[v].kind == ValueInfo::Kind::Register)
-                by_begin.push_back(v);
+            if (live[v].begin != nowhere && lowering_.values[v].kind == VRegInfo::Kind::Register) by_begin.push_back(v);
         std::sort(by_begin.begin(), by_begin.end(), [&](std::uint32_t a, std::uint32_t b) {
             return std::pair(live[a].begin, a) < std::pair(live[b].begin, b);
         });
@@ -241,15 +241,15 @@ private:
         kernel_.predicate_bytes = words;
         std::uint32_t end = kernel_.register_bytes = double_words + used[2] * 256;
         for (std::uint32_t v = 0; v < live.size(); ++v) {
-            const ValueInfo& info = lowering_.values[v];
-            if (info.kind == ValueInfo::Kind::Register) {
+            const VRegInfo& info = lowering_.values[v];
+            if (info.kind == VRegInfo::Kind::Register) {
                 const std::uint32_t starts[3] = {0, words, double_words}, sizes[3] = {4, 128, 256};
                 offsets_[v] = starts[info.slot / 4] + sizes[info.slot / 4] * slot[v];
                 continue;
             }
             if (live[v].begin == nowhere) continue;
             offsets_[v] = std::exchange(end, end + (info.slot ? 32u * info.slot : 64));
-            if (info.kind == ValueInfo::Kind::Constant)
+            if (info.kind == VRegInfo::Kind::Constant)
                 kernel_.constants.push_back({offsets_[v], info.slot, info.bits});
             else
                 kernel_.specials.push_back({offsets_[v], info.special});
@@ -259,7 +259,7 @@ private:
 
     // ---- ops
 
-    void append(const Op& op, const nvptx::Instruction* instruction, bool checks = false) {
+    void append(const MicroOp& op, const nvptx::Instruction* instruction, bool checks = false) {
         if (kernel_.is_checked()) {
             // an op of the plain code begins with what checks it
             const auto at = std::uint32_t(kernel_.code.size());
@@ -303,12 +303,12 @@ private:
     /// Ops of one kind that follow each other, as the sums of a matrix product do, are executed by the first of them.
     /// All keep their places: a jump may lead to any.
     void join_runs() {
-        std::vector<Op>& code = kernel_.code;
+        std::vector<MicroOp>& code = kernel_.code;
         for (std::size_t i = 0, end; i < code.size(); i = end) {
-            const auto belongs = [&](const Op& next) {
+            const auto belongs = [&](const MicroOp& next) {
                 return next.run == code[i].run &&
                        std::none_of(code.begin() + std::ptrdiff_t(i), code.begin() + std::ptrdiff_t(end),
-                                    [&](const Op& before) { return before.d == next.a; });
+                                    [&](const MicroOp& before) { return before.d == next.a; });
             };
             constexpr std::size_t most = 64;
             for (end = i + 1; end < code.size() && end - i < most && belongs(code[end]);) ++end;
@@ -356,7 +356,7 @@ private:
 
     const std::vector<Micro>& micros_;
     const Lowering& lowering_;
-    Kernel& kernel_;
+    DecodedKernel& kernel_;
     std::vector<BasicBlock> blocks_;
     std::vector<std::uint32_t> block_of_, order_, offsets_;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> targets_, tables_;
@@ -368,6 +368,6 @@ private:
 
 }  // namespace
 
-void lay_out(Lowering& lowering, Kernel& kernel) { Layout(lowering, kernel).run(); }
+void lay_out(Lowering& lowering, DecodedKernel& kernel) { Layout(lowering, kernel).run(); }
 
 }  // namespace ikat::emulator

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/decode/rules/rules.hpp"
-#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -56,7 +56,7 @@ void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     throw Error(std::move(diagnostic));
 }
 
-Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, Kernel& kernel,
+Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
                    std::uint64_t dynamic_base)
     : module(module),
       variables(variables),
@@ -68,15 +68,15 @@ Lowering::~Lowering() = default;
 
 // ---- bodies
 
-void Lowering::define(nvptx::Name name, const Symbol& symbol) { scopes.back()[name] = symbol; }
+void Lowering::define(nvptx::Name name, const Binding& binding) { scopes.back()[name] = binding; }
 
-const Symbol* Lowering::find(nvptx::Name name) {
+const Binding* Lowering::find(nvptx::Name name) {
     for (std::size_t i = scopes.size(); i-- > function_base;)
         if (const auto found = scopes[i].find(name); found != scopes[i].end()) return &found->second;
     if (const auto found = module_scope_.find(name); found != module_scope_.end()) return &found->second;
     if (const auto found = variables.variables.find(name); found != variables.variables.end()) {
         const ModuleMemory::Variable& variable = found->second;
-        return &(module_scope_[name] = {.kind = Symbol::Kind::Memory,
+        return &(module_scope_[name] = {.kind = Binding::Kind::Memory,
                                         .space = variable.space,
                                         .address = variable.address,
                                         .bytes = variable.bytes});
@@ -94,7 +94,7 @@ void Lowering::module_shared(nvptx::Name name) {
             if (declarator.name == name) module_scope_[name] = declare_memory(variable, declarator);
     }
     if (const nvptx::Function* function = module.find_function(module.text(name)))
-        module_scope_[name] = {.kind = Symbol::Kind::Function, .function = function};
+        module_scope_[name] = {.kind = Binding::Kind::Function, .function = function};
 }
 
 void Lowering::declare_registers(const nvptx::Variable& variable) {
@@ -104,8 +104,8 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
         unsupported(fmt::format("registers of type {} are not known", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
     const auto new_register = [&] {
-        if (width <= 8) return Symbol{.value = new_value(slot, width)};
-        return Symbol{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
+        if (width <= 8) return Binding{.value = new_value(slot, width)};
+        return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
     };
     constexpr std::uint32_t most_registers = 1 << 20;
     for (const auto& declarator : variable.declarators) {
@@ -121,7 +121,7 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
     }
 }
 
-Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
+Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator) {
     const bool shared = module.text(variable.space) == ".shared";
     const std::uint64_t bytes = variable_bytes(module, variable, declarator);
     const std::uint64_t alignment = variable_alignment(module, variable);
@@ -135,22 +135,22 @@ Symbol Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::Va
     if ((is_on_stack ? frame_used : all.packed) + bytes > most || all.cells > most_cells)
         unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module.text(variable.space), most,
                                 most_cells / 2));
-    Symbol symbol{.kind = Symbol::Kind::Memory,
-                  .space = shared ? Space::Shared : Space::Local,
-                  .bytes = bytes,
-                  .on_stack = is_on_stack};
+    Binding binding{.kind = Binding::Kind::Memory,
+                    .space = shared ? Space::Shared : Space::Local,
+                    .bytes = bytes,
+                    .on_stack = is_on_stack};
     if (is_on_stack) {
-        symbol.address = rounded_up(frame_used, alignment);
-        frame_used = std::uint32_t(symbol.address + bytes);
+        binding.address = rounded_up(frame_used, alignment);
+        frame_used = std::uint32_t(binding.address + bytes);
     } else if (dynamic) {
-        symbol.address = dynamic_base_;
+        binding.address = dynamic_base_;
         kernel.dynamic_name = module.text(declarator.name);
     } else {
-        symbol.address = all.add(module.text(declarator.name), bytes, alignment).address;
+        binding.address = all.add(module.text(declarator.name), bytes, alignment).address;
     }
-    if (shared) shared_of_functions_[&declarator] = symbol;
+    if (shared) shared_of_functions_[&declarator] = binding;
     if (dynamic) dynamic_alignment = std::max(dynamic_alignment, std::max<std::uint64_t>(alignment, 16));
-    return symbol;
+    return binding;
 }
 
 void Lowering::declare(const nvptx::Variable& variable) {
@@ -159,7 +159,7 @@ void Lowering::declare(const nvptx::Variable& variable) {
     if (space == ".global" || space == ".const") {
         for (const auto& declarator : variable.declarators) {
             const ModuleMemory::Variable& placed = variables.of_functions.at(&declarator);
-            define(declarator.name, {.kind = Symbol::Kind::Memory,
+            define(declarator.name, {.kind = Binding::Kind::Memory,
                                      .space = placed.space,
                                      .address = placed.address,
                                      .bytes = placed.bytes});
@@ -185,15 +185,15 @@ void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nv
             const nvptx::Directive& directive = function.body_directives[statements[i + 1].index];
             const std::string_view kind = module.text(directive.name);
             if (kind == ".branchtargets") {
-                define(name, {.kind = Symbol::Kind::Table, .targets = directive.operands});
+                define(name, {.kind = Binding::Kind::Table, .targets = directive.operands});
                 continue;
             }
             if (kind == ".callprototype" || kind == ".calltargets") {
-                define(name, {.kind = Symbol::Kind::Prototype, .directive = &directive});
+                define(name, {.kind = Binding::Kind::Prototype, .directive = &directive});
                 continue;
             }
         }
-        define(name, {.kind = Symbol::Kind::Label, .label = new_label()});
+        define(name, {.kind = Binding::Kind::Label, .label = new_label()});
     }
 }
 
@@ -206,8 +206,8 @@ void Lowering::body(const nvptx::Function& function) {
         switch (statement.kind) {
             case Kind::Instruction: instruction(function.instructions[statement.index]); break;
             case Kind::Label:
-                if (const Symbol* symbol = find(nvptx::Name(statement.index)); symbol->kind == Symbol::Kind::Label)
-                    place_label(symbol->label);
+                if (const Binding* binding = find(nvptx::Name(statement.index)); binding->kind == Binding::Kind::Label)
+                    place_label(binding->label);
                 break;
             case Kind::Variable: declare(function.variables[statement.index]); break;
             case Kind::Directive: break;
@@ -226,7 +226,7 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
 
     nvptx::Operand operand{.kind = nvptx::Operand::Kind::Symbol};
     operand.name = instruction.guard;
-    const Value guard = predicate(operand);
+    const VReg guard = predicate(operand);
     if (needs_branch(instruction.opcode)) {
         const std::uint32_t behind = new_label();
         branch_to(behind, guard, !instruction.guard_negated);
@@ -273,7 +273,7 @@ void Lowering::run(const nvptx::Function& entry) {
         const std::uint64_t bytes = variable_bytes(module, variable, declarator);
         offset = rounded_up(offset, variable_alignment(module, variable));
         define(declarator.name,
-               {.kind = Symbol::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
+               {.kind = Binding::Kind::Memory, .space = Space::Param, .address = offset, .bytes = bytes});
         kernel.parameters.push_back(
             {std::string(module.text(declarator.name)), std::string(module.text(variable.type)), offset, bytes});
         offset += bytes;

@@ -22,10 +22,10 @@
 
 namespace ikat::emulator {
 
-enum class Value : std::uint32_t {};
+enum class VReg : std::uint32_t {};
 enum class Scalar : std::uint8_t;  // ops/scalar.hpp
 
-struct ValueInfo {
+struct VRegInfo {
     enum class Kind : std::uint8_t { Register, Constant, Special };
     Kind kind = Kind::Register;
     std::uint8_t slot = 4;   // bytes per lane in the frame: 4 or 8; 0 for a predicate
@@ -86,11 +86,11 @@ private:
     std::span<const nvptx::Operand> operands_;
 };
 
-struct Symbol {
+struct Binding {
     enum class Kind : std::uint8_t { Register, Memory, Label, Table, Function, Prototype };
     Kind kind = Kind::Register;
-    Value value{};                                // Register
-    Value high{};                                 // ... of 128 bits: its upper half
+    VReg value{};                                 // Register
+    VReg high{};                                  // ... of 128 bits: its upper half
     bool is_pair = false;                         // ... of 128 bits
     Space space = Space::Global;                  // Memory
     std::uint64_t address = 0, bytes = 0;         // Memory: as an instruction of its space sees it
@@ -113,7 +113,7 @@ Signature signature_of(const nvptx::Module& module, const nvptx::Function& funct
 
 /// What an instruction accesses, for observers: `bytes` at base + offset.
 struct MemoryAccess {
-    Value base{};
+    VReg base{};
     std::int32_t offset = 0;
     std::uint32_t bytes = 0;
     Direction direction = Direction::Read;
@@ -123,14 +123,14 @@ struct MemoryAccess {
 
 /// Where a result of `type` is computed; finish() then brings it to the register, widened to its width.
 struct Result {
-    Value at{};
-    Value to{};
+    VReg at{};
+    VReg to{};
     Type type{};
     bool is_register = false;
 };
 
 struct AddressOperand {
-    Value base{};
+    VReg base{};
     std::int32_t offset = 0;
     Space space = Space::Generic;
     bool fixed = false;  // no register takes part: `offset` alone, in `space`
@@ -145,13 +145,14 @@ using Rule = void (*)(Lowering&, Modifiers&, Operands);
 class Lowering {
 public:
     /// Dynamic shared memory begins at `dynamic_base`, behind the static, whose size is known only after a first run.
-    Lowering(const nvptx::Module& module, const ModuleMemory& variables, Kernel& kernel, std::uint64_t dynamic_base);
+    Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
+             std::uint64_t dynamic_base);
     ~Lowering();
     void run(const nvptx::Function& entry);
 
     const nvptx::Module& module;
     const ModuleMemory& variables;
-    Kernel& kernel;
+    DecodedKernel& kernel;
 
     // ---- ops
     std::vector<Micro> micros;
@@ -160,49 +161,49 @@ public:
 
     Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
     Micro& emit(Micro micro);
-    OperandList list(std::span<const Value> results, std::span<const Value> sources);
+    OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
     /// An op that nobody observes.
     void put(Micro micro);
     /// d = handler(sources...), lane by lane
-    void apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x = 0);
+    void apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
     /// Counts the instructions up to here, where a warp may be stopped.
     void count_here();
     void jump_to(std::uint32_t label);
-    void branch_to(std::uint32_t label, Value predicate, bool unless, bool uniform = false);
+    void branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform = false);
     std::uint32_t new_label();
     void place_label(std::uint32_t label) { labels[label] = std::uint32_t(micros.size()); }
     void tell_observers(const AddressOperand& at, MemoryAccess access);
 
     // ---- values
-    std::vector<ValueInfo> values;
-    std::vector<Value> listed;  // of operand lists
+    std::vector<VRegInfo> values;
+    std::vector<VReg> listed;  // of operand lists
 
-    Value new_value(std::uint8_t slot, std::uint8_t width);
-    Value temporary(std::uint8_t slot) { return new_value(slot, slot); }
-    Value constant(std::uint64_t bits, std::uint8_t slot);
-    Value special(Special special);
-    Value resized(Value value, std::uint8_t slot);
-    Value with_offset(Value base, std::int64_t offset);
+    VReg new_value(std::uint8_t slot, std::uint8_t width);
+    VReg temporary(std::uint8_t slot) { return new_value(slot, slot); }
+    VReg constant(std::uint64_t bits, std::uint8_t slot);
+    VReg special(Special special);
+    VReg resized(VReg value, std::uint8_t slot);
+    VReg with_offset(VReg base, std::int64_t offset);
 
     // ---- operands of the instruction
     const nvptx::Instruction* current = nullptr;
 
-    Value predicate(const nvptx::Operand& operand);
-    Value source(const nvptx::Operand& operand, Type type);
+    VReg predicate(const nvptx::Operand& operand);
+    VReg source(const nvptx::Operand& operand, Type type);
     Result result(const nvptx::Operand& operand, Type type);
     void finish(const Result& result);
     AddressOperand address(const nvptx::Operand& operand, Space space);
     [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
 
     // ---- names and bodies
-    const Symbol* find(nvptx::Name name);
-    Symbol declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
+    const Binding* find(nvptx::Name name);
+    Binding declare_memory(const nvptx::Variable& variable, const nvptx::Variable::Declarator& declarator);
     void body(const nvptx::Function& function);
     std::uint32_t number_of(const nvptx::Function& function) const {
         return std::uint32_t(&function - module.functions.data());
     }
 
-    using Scope = std::unordered_map<nvptx::Name, Symbol>;
+    using Scope = std::unordered_map<nvptx::Name, Binding>;
     std::vector<Scope> scopes;
     std::size_t function_base = 0;  // the first scope of the function being inlined
     std::vector<const nvptx::Function*> callers;
@@ -212,21 +213,21 @@ public:
     };
     std::vector<Root> roots;              // functions that are called
     bool on_stack = false;                // inside one of them
-    Value stack_pointer{};                // ... its
+    VReg stack_pointer{};                 // ... its
     std::uint32_t frame_used = 0;         // ... bytes of its frame
     bool first = false;                   // the next micro is the first of its instruction
-    std::optional<Value> carry_flag;      // of sums that carry, once there is one
+    std::optional<VReg> carry_flag;       // of sums that carry, once there is one
     std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory, 0: the kernel has none
 
 private:
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
     void declare(const nvptx::Variable& variable);
     void declare_registers(const nvptx::Variable& variable);
-    void define(nvptx::Name name, const Symbol& symbol);
+    void define(nvptx::Name name, const Binding& binding);
     void module_shared(nvptx::Name name);
     void instruction(const nvptx::Instruction& instruction);
     void instruction_body(const nvptx::Instruction& instruction);
-    Value plain_source(const nvptx::Operand& operand, const Symbol* symbol, Type type);
+    VReg plain_source(const nvptx::Operand& operand, const Binding* binding, Type type);
     std::uint64_t literal(const nvptx::Operand& operand, Type type) const;
     void note_offsets(Operands operands);
     void use_offset(const nvptx::Operand& operand);
@@ -235,11 +236,11 @@ private:
     const std::unique_ptr<Rules> rules_;
     const std::vector<Observer> observers_;
     Scope module_scope_;
-    std::unordered_map<const nvptx::Variable::Declarator*, Symbol> shared_of_functions_;  // one for all inlined copies
-    bool guarded_ = false;                                                                // inside a guard
-    std::vector<const nvptx::Operand*> unused_offsets_;      // operands of the instruction of which one was written
-    std::unordered_map<std::uint64_t, Value> constants_[3];  // by slot: predicate, 4, 8
-    std::vector<Value> specials_;
+    std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
+    bool guarded_ = false;                                                                 // inside a guard
+    std::vector<const nvptx::Operand*> unused_offsets_;     // operands of the instruction of which one was written
+    std::unordered_map<std::uint64_t, VReg> constants_[3];  // by slot: predicate, 4, 8
+    std::vector<VReg> specials_;
 };
 
 /// What a register that a thread finds set stands for (special.cpp); the clocks are read where they are used.
@@ -257,6 +258,6 @@ std::uint64_t variable_alignment(const nvptx::Module& module, const nvptx::Varia
 unsigned element_bytes(std::string_view type);
 
 /// Second half of decoding: blocks in reverse post order, slots, distances, counts.
-void lay_out(Lowering& lowering, Kernel& kernel);
+void lay_out(Lowering& lowering, DecodedKernel& kernel);
 
 }  // namespace ikat::emulator

@@ -9,27 +9,27 @@
 
 namespace ikat::emulator {
 
-Value Lowering::new_value(std::uint8_t slot, std::uint8_t width) {
+VReg Lowering::new_value(std::uint8_t slot, std::uint8_t width) {
     values.push_back({.slot = slot, .width = width});
-    return Value(values.size() - 1);
+    return VReg(values.size() - 1);
 }
 
-Value Lowering::constant(std::uint64_t bits, std::uint8_t slot) {
+VReg Lowering::constant(std::uint64_t bits, std::uint8_t slot) {
     if (slot == 4) bits = std::uint32_t(bits);
     auto [found, fresh] = constants_[slot / 4].try_emplace(bits);
     if (fresh) {
         found->second = new_value(slot, slot);
-        values.back().kind = ValueInfo::Kind::Constant;
+        values.back().kind = VRegInfo::Kind::Constant;
         values.back().bits = bits;
     }
     return found->second;
 }
 
-Value Lowering::special(Special wanted) {
-    for (const Value value : specials_)
+VReg Lowering::special(Special wanted) {
+    for (const VReg value : specials_)
         if (values[index(value)].special == wanted) return value;
-    const Value value = new_value(4, 4);
-    values.back().kind = ValueInfo::Kind::Special;
+    const VReg value = new_value(4, 4);
+    values.back().kind = VRegInfo::Kind::Special;
     values.back().special = wanted;
     specials_.push_back(value);
     return value;
@@ -53,7 +53,7 @@ Micro& Lowering::emit(Micro micro) {
     return micros.back();
 }
 
-OperandList Lowering::list(std::span<const Value> results, std::span<const Value> sources) {
+OperandList Lowering::list(std::span<const VReg> results, std::span<const VReg> sources) {
     const OperandList list{std::uint32_t(listed.size()), std::uint32_t(results.size()),
                            std::uint32_t(results.size() + sources.size())};
     listed.insert(listed.end(), results.begin(), results.end());
@@ -67,11 +67,11 @@ void Lowering::put(Micro micro) {
     micros.push_back(micro);
 }
 
-void Lowering::apply(Handler handler, Value d, std::initializer_list<Value> sources, std::uint32_t x) {
+void Lowering::apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x) {
     std::array<std::uint32_t, 6> fields{index(d), 0, 0, 0, x, 0};
     std::uint8_t reads = 0;
     unsigned field = 1;
-    for (const Value value : sources) {
+    for (const VReg value : sources) {
         fields[field] = index(value);
         reads |= std::uint8_t(1 << field++);
     }
@@ -91,7 +91,7 @@ void Lowering::jump_to(std::uint32_t label) {
     micro.counts = true;
 }
 
-void Lowering::branch_to(std::uint32_t label, Value predicate, bool unless, bool uniform) {
+void Lowering::branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform) {
     constexpr Handler handlers[2][2] = {{branch_if, branch_if_uniform}, {branch_unless, branch_unless_uniform}};
     Micro& micro = emit(handlers[unless][uniform], 0, A, {0, index(predicate)});
     micro.flow = Flow::Branch;
@@ -122,12 +122,12 @@ std::uint64_t Lowering::literal(const nvptx::Operand& operand, Type type) const 
     }
 }
 
-Value Lowering::resized(Value value, std::uint8_t slot) {
+VReg Lowering::resized(VReg value, std::uint8_t slot) {
     const std::uint8_t from = values[index(value)].slot;
     if (from == slot) return value;
     if (from == 0 || slot == 0) unsupported("a predicate stands where a number is needed, or the reverse");
-    if (values[index(value)].kind == ValueInfo::Kind::Constant) return constant(values[index(value)].bits, slot);
-    const Value to = temporary(slot);
+    if (values[index(value)].kind == VRegInfo::Kind::Constant) return constant(values[index(value)].bits, slot);
+    const VReg to = temporary(slot);
     // What stands above a register narrower than its slot is meaningless: extend it from its own width.
     if (slot == 8 && values[index(value)].width < 4)
         apply(select_convert(Type::U64, values[index(value)].width == 2 ? Type::U16 : Type::U8, {}, false), to,
@@ -137,17 +137,17 @@ Value Lowering::resized(Value value, std::uint8_t slot) {
     return to;
 }
 
-Value Lowering::predicate(const nvptx::Operand& operand) {
+VReg Lowering::predicate(const nvptx::Operand& operand) {
     if (operand.kind == nvptx::Operand::Kind::Integer) return constant(operand.value ? ~0u : 0, 0);
     const bool is_name = operand.kind == nvptx::Operand::Kind::Symbol;
     if (is_name && module.text(operand.name) == "%is_explicit_cluster")
         return constant(operand.negated != kernel.names_cluster ? ~0u : 0, 0);
-    const Symbol* const symbol = is_name ? find(operand.name) : nullptr;
-    if (!symbol || symbol->kind != Symbol::Kind::Register || values[index(symbol->value)].slot != 0)
+    const Binding* const binding = is_name ? find(operand.name) : nullptr;
+    if (!binding || binding->kind != Binding::Kind::Register || values[index(binding->value)].slot != 0)
         unsupported("a predicate register is needed here");
-    if (!operand.negated) return symbol->value;
-    const Value to = temporary(0);
-    apply(predicate_not, to, {symbol->value});
+    if (!operand.negated) return binding->value;
+    const VReg to = temporary(0);
+    apply(predicate_not, to, {binding->value});
     return to;
 }
 
@@ -162,56 +162,56 @@ void Lowering::note_offsets(Operands operands) {
 void Lowering::use_offset(const nvptx::Operand& operand) { std::erase(unused_offsets_, &operand); }
 
 /// A source of `type`, in a slot of the type's size. %r1+4 is a sum of the register's own width, as ptxas has it.
-Value Lowering::source(const nvptx::Operand& operand, Type type) {
+VReg Lowering::source(const nvptx::Operand& operand, Type type) {
     if (type == Type::Pred) return predicate(operand);
     const std::uint8_t slot = slot_of(type);
     if (operand.kind != nvptx::Operand::Kind::Symbol) return constant(literal(operand, type), slot);
-    const Symbol* const symbol = find(operand.name);
-    if (symbol && symbol->kind == Symbol::Kind::Memory) {
+    const Binding* const binding = find(operand.name);
+    if (binding && binding->kind == Binding::Kind::Memory) {
         use_offset(operand);
-        if (!symbol->on_stack) return constant(symbol->address + operand.value, slot);
-        return resized(with_offset(stack_pointer, std::int64_t(symbol->address + operand.value)), slot);
+        if (!binding->on_stack) return constant(binding->address + operand.value, slot);
+        return resized(with_offset(stack_pointer, std::int64_t(binding->address + operand.value)), slot);
     }
-    const Value value = plain_source(operand, symbol, type);
+    const VReg value = plain_source(operand, binding, type);
     if (!operand.has_offset || ir::is_float(type)) return resized(value, slot);
     use_offset(operand);
     return resized(with_offset(value, std::int64_t(operand.value)), slot);
 }
 
 /// Registers and what stands for one, in a slot of its own size.
-Value Lowering::plain_source(const nvptx::Operand& operand, const Symbol* symbol, Type type) {
+VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* binding, Type type) {
     const std::uint8_t slot = slot_of(type);
-    if (symbol && symbol->kind == Symbol::Kind::Register && !symbol->is_pair && operand.suffix == nvptx::no_name &&
+    if (binding && binding->kind == Binding::Kind::Register && !binding->is_pair && operand.suffix == nvptx::no_name &&
         !operand.minus && !operand.negated)
-        return symbol->value;
+        return binding->value;
     if (const auto known = special_register(module, operand)) return special(*known);
     if (is_clock(module, operand)) {
-        const Value clock = temporary(8);
+        const VReg clock = temporary(8);
         apply(read_clock, clock, {});
         return module.text(operand.name).ends_with("_hi") ? constant(0, slot) : clock;
     }
     if (module.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
-    if (!symbol) unsupported(fmt::format("'{}' is not declared", module.text(operand.name)), "declare it with .reg");
-    if (symbol->kind != Symbol::Kind::Function) unsupported("an operand of this kind is not known here");
+    if (!binding) unsupported(fmt::format("'{}' is not declared", module.text(operand.name)), "declare it with .reg");
+    if (binding->kind != Binding::Kind::Function) unsupported("an operand of this kind is not known here");
     if (operand.has_offset) unsupported("an address inside a function means nothing");
-    return constant(function_address(number_of(*symbol->function)), slot);
+    return constant(function_address(number_of(*binding->function)), slot);
 }
 
 Result Lowering::result(const nvptx::Operand& operand, Type type) {
     const std::uint8_t slot = slot_of(type);
     if (operand.kind == nvptx::Operand::Kind::Sink) return {temporary(slot), {}, type, false};
-    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
-    if (!symbol || symbol->kind != Symbol::Kind::Register || symbol->is_pair)
+    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? find(operand.name) : nullptr;
+    if (!binding || binding->kind != Binding::Kind::Register || binding->is_pair)
         unsupported("a register is needed for the result");
-    const std::uint8_t to = values[index(symbol->value)].slot;
+    const std::uint8_t to = values[index(binding->value)].slot;
     if ((to == 0) != (slot == 0)) unsupported("the result is a predicate and the register is not, or the reverse");
-    return {to == slot ? symbol->value : temporary(slot), symbol->value, type, true};
+    return {to == slot ? binding->value : temporary(slot), binding->value, type, true};
 }
 
 /// PTX ISA, operand size exceeding instruction-type size: a result is extended to the width of its register.
 void Lowering::finish(const Result& result) {
     if (!result.is_register || result.type == Type::Pred) return;
-    const ValueInfo& to = values[index(result.to)];
+    const VRegInfo& to = values[index(result.to)];
     const bool is_signed = ir::is_signed(result.type) && !ir::is_float(result.type);
     if (result.at == result.to && (!is_signed || to.width <= ir::info(result.type).bytes)) return;
     if (to.slot < slot_of(result.type)) {
@@ -226,11 +226,11 @@ void Lowering::finish(const Result& result) {
     apply(select_convert(wide, narrow, {}, false), result.to, {result.at});
 }
 
-Value Lowering::with_offset(Value base, std::int64_t offset) {
-    const ValueInfo info = values[index(base)];
+VReg Lowering::with_offset(VReg base, std::int64_t offset) {
+    const VRegInfo info = values[index(base)];
     const std::uint8_t slot = info.slot;
-    if (info.kind == ValueInfo::Kind::Constant) return constant(info.bits + std::uint64_t(offset), slot);
-    const Value to = new_value(slot, info.width);
+    if (info.kind == VRegInfo::Kind::Constant) return constant(info.bits + std::uint64_t(offset), slot);
+    const VReg to = new_value(slot, info.width);
     apply(select_integer(Operation::Add, slot == 8 ? Type::U64 : Type::U32), to,
           {base, constant(std::uint64_t(offset), slot)});
     return to;
@@ -243,28 +243,28 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
     if (parts.size() != 1) unsupported("an address of several parts is not known here");
     const std::uint8_t slot = space == Space::Shared ? 4 : 8;
     if (parts[0].kind == Kind::Integer) return {constant(parts[0].value, slot), 0, space};
-    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as symbol+offset");
+    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as binding+offset");
     if (parts[0].kind != Kind::Symbol) unsupported("an address of this kind is not known here");
-    const Symbol* const symbol = find(parts[0].name);
-    if (!symbol) unsupported(fmt::format("'{}' is not declared", module.text(parts[0].name)));
+    const Binding* const binding = find(parts[0].name);
+    if (!binding) unsupported(fmt::format("'{}' is not declared", module.text(parts[0].name)));
     const auto offset = std::int64_t(parts[0].value);
     use_offset(parts[0]);
-    if (symbol->kind == Symbol::Kind::Memory) {
-        const std::uint64_t at = symbol->address + std::uint64_t(offset);
-        if (space == Space::Param && symbol->space == Space::Local) space = Space::Local;  // a parameter of a .func
-        if (symbol->on_stack) {
+    if (binding->kind == Binding::Kind::Memory) {
+        const std::uint64_t at = binding->address + std::uint64_t(offset);
+        if (space == Space::Param && binding->space == Space::Local) space = Space::Local;  // a parameter of a .func
+        if (binding->on_stack) {
             if (space == Space::Local) return {stack_pointer, std::int32_t(at), space};
             return {with_offset(stack_pointer, std::int64_t(at + window_address(Space::Local))), 0, space};
         }
         if (space == Space::Generic) {
-            const std::uint64_t window = symbol->space == Space::Global ? 0 : window_address(symbol->space);
+            const std::uint64_t window = binding->space == Space::Global ? 0 : window_address(binding->space);
             return {constant(at + window, 8), 0, space};
         }
-        const bool fixed = space == Space::Param && symbol->space == Space::Param;
+        const bool fixed = space == Space::Param && binding->space == Space::Param;
         return {constant(at, space == Space::Shared ? 4 : 8), fixed ? std::int32_t(at) : 0, space, fixed};
     }
-    if (symbol->kind != Symbol::Kind::Register) unsupported("an address of this kind is not known here");
-    Value base = symbol->value;
+    if (binding->kind != Binding::Kind::Register) unsupported("an address of this kind is not known here");
+    VReg base = binding->value;
     if (values[index(base)].slot == 0 || (values[index(base)].slot == 4 && space == Space::Global))
         unsupported("a 64-bit register is needed for this address");
     if (space != Space::Shared) base = resized(base, 8);

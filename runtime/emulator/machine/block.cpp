@@ -15,7 +15,7 @@
 
 #include "runtime/emulator/machine/idle.hpp"
 #include "runtime/emulator/machine/written.hpp"
-#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -56,23 +56,23 @@ std::uint32_t lane_mask(std::uint8_t kind, unsigned lane) {
 
 }  // namespace
 
-const std::vector<std::uint8_t>& LaunchState::effects_in(const Kernel& code) {
+const std::vector<std::uint8_t>& LaunchState::effects_in(const DecodedKernel& code) {
     const bool checked = code.is_checked();
     std::call_once(effects_once[checked], [&] { effects[checked] = effects_of(code, module); });
     return effects[checked];
 }
 
-Block::Block(LaunchState& state, std::uint32_t rank, std::deque<Block>& cluster)
+ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster)
     : state_(state), rank_(rank), peers_(cluster) {
     const auto& [x, y, z] = state.launch.block;
-    const Kernel& kernel = state.kernel;
+    const DecodedKernel& kernel = state.kernel;
     threads_ = x * y * z;
     const unsigned count = (threads_ + warp_size - 1) / warp_size;
     shared_variables_ = kernel.shared;
     const std::uint32_t dynamic = state.launch.dynamic_shared_bytes;
     if (dynamic || !kernel.dynamic_name.empty())
         shared_variables_.add(kernel.dynamic_name.empty() ? "dynamic" : kernel.dynamic_name, dynamic, 1);
-    const auto asks = [](const Kernel::SpecialSlot& slot) {
+    const auto asks = [](const DecodedKernel::SpecialSlot& slot) {
         return slot.special.kind == Special::Kind::ReservedShared;
     };
     const bool reserves = std::ranges::any_of(kernel.specials, asks);
@@ -116,23 +116,23 @@ Block::Block(LaunchState& state, std::uint32_t rank, std::deque<Block>& cluster)
     waiting_.resize(count);
 }
 
-std::byte* Block::frame_of(const Warp& warp) const {
+std::byte* ThreadBlock::frame_of(const Warp& warp) const {
     return frame_base_ + std::size_t(state_.kernel.frame_bytes) * warp.index;
 }
 
-const Variables& Block::variables(Space space) const {
+const Variables& ThreadBlock::variables(Space space) const {
     return space == Space::Shared  ? shared_variables_
            : space == Space::Local ? state_.kernel.local
                                    : state_.variables.constants;
 }
 
-std::array<std::uint32_t, 3> Block::thread(const Warp& warp, unsigned lane) const {
+std::array<std::uint32_t, 3> ThreadBlock::thread(const Warp& warp, unsigned lane) const {
     const auto& size = state_.launch.block;
     const std::uint32_t linear = warp.index * warp_size + lane;
     return {linear % size[0], linear / size[0] % size[1], linear / size[0] / size[1]};
 }
 
-std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) const {
+std::uint32_t ThreadBlock::special(Special special, const Warp& warp, unsigned lane) const {
     const unsigned axis = special.axis;
     switch (special.kind) {
         case Special::Kind::Tid: return thread(warp, lane)[axis];
@@ -168,9 +168,9 @@ std::uint32_t Block::special(Special special, const Warp& warp, unsigned lane) c
 }
 
 /// Constants, and the special registers that are the same in every block of the launch.
-void Block::fill_constants(const Warp& warp) {
+void ThreadBlock::fill_constants(const Warp& warp) {
     std::byte* const frame = frame_of(warp);
-    for (const Kernel::Constant& constant : state_.kernel.constants) {
+    for (const DecodedKernel::Constant& constant : state_.kernel.constants) {
         std::byte* const at = frame + constant.offset;
         if (constant.bytes == 8)
             std::fill_n(reinterpret_cast<std::uint64_t*>(at), warp_size, constant.bits);
@@ -178,15 +178,15 @@ void Block::fill_constants(const Warp& warp) {
             std::fill_n(reinterpret_cast<std::uint32_t*>(at), constant.bytes ? warp_size : 1,
                         std::uint32_t(constant.bits));
     }
-    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+    for (const DecodedKernel::SpecialSlot& slot : state_.kernel.specials)
         for (unsigned lane = 0; lane < warp_size; ++lane)
             words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
 }
 
-void Block::start_warp(ScheduledWarp& warp) {
+void ThreadBlock::start_warp(ScheduledWarp& warp) {
     std::byte* const frame = frame_of(warp);
     std::memset(frame, poison, state_.kernel.register_bytes);
-    for (const Kernel::SpecialSlot& slot : state_.kernel.specials)
+    for (const DecodedKernel::SpecialSlot& slot : state_.kernel.specials)
         if (is_of_block(slot.special.kind))
             std::fill_n(words(frame, slot.offset), warp_size, special(slot.special, warp, 0));
     const std::uint32_t lanes = std::min(threads_ - warp.index * warp_size, warp_size);
@@ -195,7 +195,7 @@ void Block::start_warp(ScheduledWarp& warp) {
     if (state_.options.check_registers) start_checking(warp, false);
 }
 
-void Block::start(std::array<std::uint32_t, 3> coordinates) {
+void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     const auto& grid = state_.launch.grid;
     coordinates_ = coordinates;
     index_ = coordinates[0] + std::uint64_t(grid[0]) * (coordinates[1] + std::uint64_t(grid[1]) * coordinates[2]);
@@ -218,7 +218,7 @@ void Block::start(std::array<std::uint32_t, 3> coordinates) {
     std::iota(order_.begin(), order_.end(), 0u);
 }
 
-void Block::forget_written() {
+void ThreadBlock::forget_written() {
     std::ranges::fill(shared_written_, std::uint8_t{0});
     std::ranges::fill(local_written_, std::uint8_t{0});
     for (View& view : shared_views_) view.written = view.bits;
@@ -226,7 +226,7 @@ void Block::forget_written() {
 
 /// Variables of shared memory of which all has been written are asked about no more: at a barrier, where most tiles are
 /// complete.
-void Block::close_written() {
+void ThreadBlock::close_written() {
     for (std::size_t i = 0; i < shared_views_.size(); ++i) {
         View& view = shared_views_[i];
         if (!view.written) continue;
@@ -237,14 +237,14 @@ void Block::close_written() {
     }
 }
 
-void Block::reopen(std::uint64_t address) {
+void ThreadBlock::reopen(std::uint64_t address) {
     const View at = cells_of(shared_views_.data(), shared_variables_).at(address & (window_bytes - 1));
     for (View& view : shared_views_)
         if (view.base == at.base) view.written = view.bits;
 }
 
 /// One turn of a warp. True if it was cut off: the warp could have gone on.
-bool Block::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
+bool ThreadBlock::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
     const Options& options = state_.options;
     const std::uint64_t before = warp.instructions, left = options.step_budget - warp.spent();
     const auto stop = warp.run(std::min({steps, left, options.launch_budget}),
@@ -266,7 +266,7 @@ bool Block::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
 
 /// Whether all warps that do not wait at a barrier come round. If nobody but they could change what they read, that is
 /// a finding.
-bool Block::comes_round() {
+bool ThreadBlock::comes_round() {
     const std::uint64_t turns = 1024 * std::min<std::uint64_t>(quiet_rounds_, 64);
     std::uint8_t reads = 0;
     for (ScheduledWarp& warp : warps_) {
@@ -286,7 +286,7 @@ bool Block::comes_round() {
     return true;
 }
 
-void Block::end(const ScheduledWarp& warp) {
+void ThreadBlock::end(const ScheduledWarp& warp) {
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;
@@ -295,16 +295,16 @@ void Block::end(const ScheduledWarp& warp) {
     pass_cluster();
 }
 
-bool Block::is_met(const Barrier& barrier) const {
+bool ThreadBlock::is_met(const Barrier& barrier) const {
     if (barrier.counted) return barrier.arrived == barrier.expected;
     return unsigned(std::popcount(barrier.came | ended_)) == warps_.size();
 }
 
-void Block::arrive(ScheduledWarp& warp) {
+void ThreadBlock::arrive(ScheduledWarp& warp) {
     const auto reject = [&](FaultCode code, std::string message, const char* hint = "") {
         throw barrier_error(*this, warp, code, std::move(message), hint);
     };
-    const Op& op = warp.code[warp.splits().front().pc];
+    const MicroOp& op = warp.code[warp.splits().front().pc];
     for (const Split& split : warp.splits())
         if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
             reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message);
@@ -314,7 +314,7 @@ void Block::arrive(ScheduledWarp& warp) {
     const std::uint32_t threads = op.x & BarrierCounted ? words(warp.frame(), op.b)[first_lane] : 0;
     std::uint32_t lanes = 0, yes = 0;
     for (const Split& split : warp.splits()) {
-        const Op& at = warp.code[split.pc];
+        const MicroOp& at = warp.code[split.pc];
         for (std::uint32_t rest = split.mask; rest; rest &= rest - 1)
             if (words(warp.frame(), at.a)[std::countr_zero(rest)] != id)
                 reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message,
@@ -348,7 +348,7 @@ void Block::arrive(ScheduledWarp& warp) {
     if (is_met(barrier)) complete(barrier);
 }
 
-void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
+void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
     const std::uint32_t self = 1u << warp.index;
     if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
         throw barrier_error(*this, warp, FaultCode::ClusterBarrier,
@@ -368,17 +368,19 @@ void Block::meet_cluster(ScheduledWarp& warp, bool arrives) {
 }
 
 /// All of its warps that have not ended have arrived.
-bool Block::is_at_cluster_barrier() const { return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size(); }
-
-bool Block::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
-
-/// When all blocks of the cluster have arrived, the warps that wait go on.
-void Block::pass_cluster() {
-    if (!std::ranges::all_of(peers_, &Block::is_at_cluster_barrier)) return;
-    for (Block& each : peers_) each.leave_cluster_barrier();
+bool ThreadBlock::is_at_cluster_barrier() const {
+    return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size();
 }
 
-void Block::leave_cluster_barrier() {
+bool ThreadBlock::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
+
+/// When all blocks of the cluster have arrived, the warps that wait go on.
+void ThreadBlock::pass_cluster() {
+    if (!std::ranges::all_of(peers_, &ThreadBlock::is_at_cluster_barrier)) return;
+    for (ThreadBlock& each : peers_) each.leave_cluster_barrier();
+}
+
+void ThreadBlock::leave_cluster_barrier() {
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
         warps_[std::size_t(index)].pass_barrier();
@@ -388,12 +390,12 @@ void Block::leave_cluster_barrier() {
     cluster_.came = cluster_.waiting = 0;
 }
 
-void Block::complete(Barrier& barrier) {
+void ThreadBlock::complete(Barrier& barrier) {
     close_written();
     for (const unsigned index : barrier.waiting) {
         ScheduledWarp& warp = warps_[index];
         for (const Split& split : warp.splits()) {
-            const Op& op = warp.code[split.pc];
+            const MicroOp& op = warp.code[split.pc];
             if (!(op.x & BarrierReduce)) continue;
             std::uint32_t* const d = words(warp.frame(), op.d);
             const bool holds = op.x & BarrierAnd ? barrier.yes == barrier.threads : barrier.yes != 0;
@@ -410,7 +412,7 @@ void Block::complete(Barrier& barrier) {
 
 /// By chance. The first order is never ascending, or never descending, in turn from block to block and from seed to
 /// seed: two launches of a block of two warps see both.
-void Block::order_warps() {
+void ThreadBlock::order_warps() {
     std::shuffle(order_.begin(), order_.end(), random_);
     if (std::exchange(first_round_, false)) {
         const bool forbids_ascending = (state_.options.seed + index_) % 2 == 1;
@@ -419,7 +421,7 @@ void Block::order_warps() {
     }
 }
 
-Block::Turn Block::run(std::uint64_t steps) {
+ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
     if (waits_ && comes_round()) return Turn::Waits;
     waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {
@@ -445,16 +447,16 @@ Block::Turn Block::run(std::uint64_t steps) {
     return Turn::Over;
 }
 
-std::optional<unsigned> Block::barrier_of(const ScheduledWarp& warp) const {
+std::optional<unsigned> ThreadBlock::barrier_of(const ScheduledWarp& warp) const {
     if (waiting_[warp.index] < 0) return {};
     return unsigned(waiting_[warp.index]);
 }
 
-std::pair<std::uint32_t, std::uint32_t> Block::barrier_threads(unsigned id) const {
+std::pair<std::uint32_t, std::uint32_t> ThreadBlock::barrier_threads(unsigned id) const {
     return {barriers_[id].arrived * warp_size, barriers_[id].expected * warp_size};
 }
 
-Statistics Block::statistics() const {
+Statistics ThreadBlock::statistics() const {
     Statistics sum;
     for (const ScheduledWarp& warp : warps_) {
         sum.warp_instructions += warp.instructions;
@@ -465,7 +467,7 @@ Statistics Block::statistics() const {
     return sum;
 }
 
-void Block::finish_traffic() const {
+void ThreadBlock::finish_traffic() const {
     if (traffic_) traffic_->finish();
 }
 

@@ -17,8 +17,8 @@ namespace ikat::emulator {
 /// What all blocks of a launch share.
 struct LaunchState {
     const nvptx::Module& module;
-    const Kernel& kernel;
-    const std::function<const Kernel&()> checked;  // its checked code
+    const DecodedKernel& kernel;
+    const std::function<const DecodedKernel&()> checked;  // its checked code
     const Launch& launch;
     const Options& options;
     Memory::State& memory;
@@ -31,14 +31,14 @@ struct LaunchState {
     std::atomic<bool> stop{false};  // another block has failed
     std::array<std::once_flag, 2> effects_once{};
     std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, once a block has asked
-    const std::vector<std::uint8_t>& effects_in(const Kernel& code);
+    const std::vector<std::uint8_t>& effects_in(const DecodedKernel& code);
     TrafficOfLaunch traffic{};  // where the kernel counts it
 };
 
-class Block {
+class ThreadBlock {
 public:
     /// Number `rank` of its cluster, whose blocks are `cluster`.
-    Block(LaunchState& state, std::uint32_t rank, std::deque<Block>& cluster);
+    ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster);
 
     /// Begins the block at these coordinates of the grid.
     void start(std::array<std::uint32_t, 3> coordinates);
@@ -110,8 +110,8 @@ private:
 
     LaunchState& state_;
     const std::uint32_t rank_;
-    std::deque<Block>& peers_;  // the blocks of its cluster, itself among them
-    std::uint64_t index_ = 0;   // x fastest
+    std::deque<ThreadBlock>& peers_;  // the blocks of its cluster, itself among them
+    std::uint64_t index_ = 0;         // x fastest
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
     std::uint32_t ended_ = 0;  // warps, as a set

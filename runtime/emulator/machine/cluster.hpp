@@ -21,12 +21,12 @@ public:
             if ((running_ >> rank & 1) && f(blocks_[rank])) running_ &= ~(1u << rank);
     }
     bool has_ended() const { return !running_; }
-    const std::deque<Block>& blocks() const { return blocks_; }
+    const std::deque<ThreadBlock>& blocks() const { return blocks_; }
 
 private:
     LaunchState& state_;
-    std::deque<Block> blocks_;   // by rank
-    std::uint32_t running_ = 0;  // as a set
+    std::deque<ThreadBlock> blocks_;  // by rank
+    std::uint32_t running_ = 0;       // as a set
 };
 
 }  // namespace ikat::emulator

@@ -2,7 +2,7 @@
 // The clusters of a grid over host threads. Each thread takes the number of the next; one that runs for very long, or
 // whose blocks wait for others, lets others start beside it, as they would on a device.
 //
-// A block that waits says so (Block::Turn::Waits) when it has seen that all its warps come round without changing
+// A block that waits says so (ThreadBlock::Turn::Waits) when it has seen that all its warps come round without changing
 // anything. Such words hold until a block changes something: each turn of another kind begins a new generation. When
 // all blocks that have begun have said so in one generation and no other can begin, they wait for ever.
 //
@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "runtime/emulator/machine/cluster.hpp"
-#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 
 namespace ikat::emulator {
 
@@ -69,7 +69,8 @@ private:
             for (std::size_t i = 0; i < resident.size();) {
                 tell_progress();
                 const bool is_alone = resident.size() == 1 && per_cluster_ == 1;
-                resident[i]->each_running([&](Block& block) { return advance(block, is_alone ? alone : together); });
+                resident[i]->each_running(
+                    [&](ThreadBlock& block) { return advance(block, is_alone ? alone : together); });
                 if (resident[i]->has_ended()) {
                     idle.push_back(std::move(resident[i]));
                     resident.erase(resident.begin() + std::ptrdiff_t(i));
@@ -80,21 +81,21 @@ private:
         }
         const std::lock_guard lock(mutex_);
         for (const auto& cluster : idle)
-            for (const Block& block : cluster->blocks()) {
+            for (const ThreadBlock& block : cluster->blocks()) {
                 add(block.statistics());
                 block.finish_traffic();
             }
     }
 
     /// True when the block has ended, by itself or because an earlier one has failed.
-    bool advance(Block& block, std::uint64_t steps) {
+    bool advance(ThreadBlock& block, std::uint64_t steps) {
         try {
             const std::uint64_t generation = begin_turn(block);
-            const Block::Turn turn = block.run(steps);
+            const ThreadBlock::Turn turn = block.run(steps);
             end_turn(block, turn, generation);
-            if (turn == Block::Turn::Ended) return true;
+            if (turn == ThreadBlock::Turn::Ended) return true;
             // Of those that all wait for ever, each says so itself, so that the first is named.
-            return state_.stop && (block.index() > failed_block_ || (turn == Block::Turn::Waits && !stuck_));
+            return state_.stop && (block.index() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
         } catch (...) {
             const std::lock_guard lock(mutex_);
             if (block.index() < failed_block_) {
@@ -108,17 +109,17 @@ private:
     }
 
     /// Takes back what the block has said. All say that they wait for ever once it is known.
-    std::uint64_t begin_turn(const Block& block) {
+    std::uint64_t begin_turn(const ThreadBlock& block) {
         const std::lock_guard lock(mutex_);
         if (stuck_) throw block.waits_for_cluster() ? deadlock_error(block) : waiting_error(block);
         waiting_.erase(block.index());
         return generation_;
     }
 
-    void end_turn(Block& block, Block::Turn turn, std::uint64_t generation) {
+    void end_turn(ThreadBlock& block, ThreadBlock::Turn turn, std::uint64_t generation) {
         const std::lock_guard lock(mutex_);
-        if (turn == Block::Turn::Ended) ++ended_, write(block);
-        if (turn != Block::Turn::Waits) {
+        if (turn == ThreadBlock::Turn::Ended) ++ended_, write(block);
+        if (turn != ThreadBlock::Turn::Waits) {
             ++generation_;
             waiting_.clear();
         } else if (generation == generation_) {
@@ -127,7 +128,7 @@ private:
         somebody_waits_ = !waiting_.empty();
         const std::uint64_t present = std::min<std::uint64_t>(next_, clusters_) * per_cluster_ - ended_;
         const bool no_more = next_ >= clusters_ || present >= most_waiting * threads_;
-        stuck_ = turn == Block::Turn::Waits && no_more && waiting_.size() == present;
+        stuck_ = turn == ThreadBlock::Turn::Waits && no_more && waiting_.size() == present;
     }
 
     void tell_progress() {
@@ -146,7 +147,7 @@ private:
 
     /// Output in block order: text of a block that ended early is kept until those before it have ended. After the
     /// block that failed nothing is written.
-    void write(Block& block) {
+    void write(ThreadBlock& block) {
         outputs_[block.index()] = std::exchange(block.output, {});
         for (auto it = outputs_.begin(); it != outputs_.end() && it->first == next_output_; it = outputs_.erase(it)) {
             if (it->first > failed_block_) return;

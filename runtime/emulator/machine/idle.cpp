@@ -56,7 +56,7 @@ bool same_places(const std::vector<Split>& a, const std::vector<Split>& b) {
 
 }  // namespace
 
-std::vector<std::uint8_t> effects_of(const Kernel& kernel, const nvptx::Module& module) {
+std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module) {
     std::vector<std::uint8_t> effects(kernel.code.size());
     for (std::size_t i = effects.size(); i-- > 0;) {
         if (kernel.instructions[i]) effects[i] = effect_of(*kernel.instructions[i], module);
@@ -66,7 +66,7 @@ std::vector<std::uint8_t> effects_of(const Kernel& kernel, const nvptx::Module& 
     return effects;
 }
 
-Watch::Watch(const Kernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp)
+Watch::Watch(const DecodedKernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp)
     : kernel_(kernel), effects_(effects), warp_(warp), changes_(warp.changes) {
     remember();
 }

@@ -23,12 +23,12 @@ enum Effect : std::uint8_t {
     ReadsOthers = 2,  // global memory, or any
     Changes = 4,      // memory, or something that is not watched; atomics say so when they run
 };
-std::vector<std::uint8_t> effects_of(const Kernel& kernel, const nvptx::Module& module);
+std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module);
 
 class Watch {
 public:
     /// `effects` are the kernel's, by op.
-    Watch(const Kernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp);
+    Watch(const DecodedKernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp);
 
     /// Before and after each turn of the warp. after() is true once it is known to come round.
     void before();
@@ -42,7 +42,7 @@ private:
     std::span<const std::byte> local_memory() const;
     void remember();
 
-    const Kernel& kernel_;
+    const DecodedKernel& kernel_;
     const std::vector<std::uint8_t>& effects_;
     ScheduledWarp& warp_;
     std::vector<Split> splits_;

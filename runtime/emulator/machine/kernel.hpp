@@ -47,10 +47,10 @@ struct Special {
     bool operator==(const Special&) const = default;
 };
 
-struct Kernel {
+struct DecodedKernel {
     std::string name;
     Observers observers = 0;
-    std::vector<Op> code;
+    std::vector<MicroOp> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
     std::vector<std::uint32_t> lists;
     std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
@@ -88,10 +88,10 @@ struct Kernel {
     /// The checked code: see undefined.hpp.
     bool is_checked() const { return observers & observes_definedness; }
 
-    Kernel() = default;
-    Kernel(const Kernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
-    Kernel& operator=(const Kernel&) = delete;
-    Kernel(Kernel&&) = default;
+    DecodedKernel() = default;
+    DecodedKernel(const DecodedKernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
+    DecodedKernel& operator=(const DecodedKernel&) = delete;
+    DecodedKernel(DecodedKernel&&) = default;
 };
 
 /// Where the variables of module scope are.
@@ -115,7 +115,7 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
 /// Throws Error with the line of an instruction that the emulator cannot run. With and without observes_definedness,
 /// all else the same, the frame is the same.
-Kernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-              Observers observers);
+DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
+                     Observers observers);
 
 }  // namespace ikat::emulator

@@ -28,16 +28,16 @@ namespace ikat::emulator {
 inline constexpr unsigned warp_size = 32;
 inline constexpr std::uint32_t all_lanes = ~0u;
 
-struct Op;
+struct MicroOp;
 struct Warp;
-using Handler = const Op* (*)(const Op*, Warp*, std::byte*, std::uint32_t);
+using Handler = const MicroOp* (*)(const MicroOp*, Warp*, std::byte*, std::uint32_t);
 
-struct Op {
+struct MicroOp {
     Handler run = nullptr;
     std::uint32_t d = 0, a = 0, b = 0, c = 0;  // frame offsets, mostly
     std::uint32_t x = 0, y = 0;                // literals, mostly: address offset, jump distance, instruction count
 };
-static_assert(sizeof(Op) == 32);
+static_assert(sizeof(MicroOp) == 32);
 
 #if defined(IKAT_EMULATOR_TAIL_CALLS)
 #if defined(__clang__)
@@ -74,9 +74,9 @@ struct Fault {
     std::uint32_t other = 0;    // of member masks: the mask that they give, if it is another one
 };
 
-class Block;
+class ThreadBlock;
 class TrafficCounter;
-struct Kernel;
+struct DecodedKernel;
 
 /// A function that is called rather than inlined.
 struct FunctionEntry {
@@ -91,14 +91,15 @@ constexpr std::uint64_t function_address(std::uint64_t i) { return 16 * (i + 1);
 /// The part of a warp that handlers use. Scheduling state is in warp.hpp.
 struct Warp {
     // Where the running lanes are
-    const Op* code = nullptr;
+    const MicroOp* code = nullptr;
     std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
     std::uint32_t saved_mask = 0;  // outside the guard that is open
     unsigned running = 0;          // lanes in `mask` when it was last set outside a guard
     bool by_chance = false;        // which lanes go on where they part is left to the scheduler
-    const Op* meet = nullptr;  // the first place where others can go on: there, and behind it, the running lanes leave
-    bool strayed = false;      // lanes have gone ahead of others that they would have met
-    bool parallel = false;     // other blocks run at the same time
+    const MicroOp* meet =
+        nullptr;            // the first place where others can go on: there, and behind it, the running lanes leave
+    bool strayed = false;   // lanes have gone ahead of others that they would have met
+    bool parallel = false;  // other blocks run at the same time
     Leave leave = Leave::None;
     std::uint32_t existing = 0;  // lanes that the block has threads for
     std::uint32_t live = 0;      // ... and that have not ended
@@ -131,7 +132,7 @@ struct Warp {
     std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // what calls keep of their callers
 
     // The checked code: see undefined.hpp
-    const Kernel* kernel = nullptr;                                  // whose code runs
+    const DecodedKernel* kernel = nullptr;                           // whose code runs
     std::uint32_t* undefined = nullptr;                              // of the registers; nullptr: the plain code runs
     std::uint32_t predicate_bytes = 0;                               // at the beginning of the frame
     const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // op in one code by op in the other
@@ -142,7 +143,7 @@ struct Warp {
         std::uint32_t bytes = 0;
     } unwritten;
 
-    Block* block = nullptr;
+    ThreadBlock* block = nullptr;
     unsigned index = 0;                 // in its block
     TrafficCounter* traffic = nullptr;  // the block's, in a launch that counts it
 
@@ -150,11 +151,11 @@ struct Warp {
         instructions += instructions_since;
         lane_instructions += std::uint64_t(instructions_since) * running;
     }
-    std::uint32_t index_of(const Op* op) const { return std::uint32_t(op - code); }
+    std::uint32_t index_of(const MicroOp* op) const { return std::uint32_t(op - code); }
 };
 
 /// Stops the warp with a finding.
-inline const Op* fail(Warp* w, const Op* op, const Fault& fault) {
+inline const MicroOp* fail(Warp* w, const MicroOp* op, const Fault& fault) {
     w->leave = Leave::Fault;
     w->pc = w->index_of(op);
     w->fault = fault;
@@ -175,22 +176,22 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
 /// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum
 /// wraps: a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the
 /// offset).
-inline std::uint64_t with_offset(const Op* op, Space space, std::uint64_t base) {
+inline std::uint64_t with_offset(const MicroOp* op, Space space, std::uint64_t base) {
     const std::uint64_t sum = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
     const bool has_window = space == Space::Shared || space == Space::Local || space == Space::Const;
     return has_window && base >> 32 == 0 ? std::uint32_t(sum) : sum;
 }
 
 /// Stops the warp with a finding about one lane's access.
-inline std::byte* fail_access(Warp* w, const Op* op, FaultCode code, Space space, unsigned lane, std::uint64_t address,
-                              std::uint32_t bytes, bool store) {
+inline std::byte* fail_access(Warp* w, const MicroOp* op, FaultCode code, Space space, unsigned lane,
+                              std::uint64_t address, std::uint32_t bytes, bool store) {
     fail(w, op, {.code = code, .space = space, .store = store, .lane = lane, .bytes = bytes, .address = address});
     return nullptr;
 }
 
 /// One lane's bytes at an address, or nullptr after recording a fault.
 /// `found`, if given, is the view.
-inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
+inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned lane, std::uint64_t address,
                              std::uint32_t bytes, bool store, View* found = nullptr) {
     const View view = view_of(*w, space, address);
     if (found) *found = view;
@@ -203,7 +204,7 @@ inline std::byte* lane_bytes(Warp* w, const Op* op, Space space, unsigned lane, 
 }
 
 /// As above where the bytes must have been written: for atomics, and what the host reads.
-[[gnu::noinline]] inline std::byte* lane_bytes_written(Warp* w, const Op* op, Space space, unsigned lane,
+[[gnu::noinline]] inline std::byte* lane_bytes_written(Warp* w, const MicroOp* op, Space space, unsigned lane,
                                                        std::uint64_t address, std::uint32_t bytes, bool store) {
     View view;
     std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, store, &view);

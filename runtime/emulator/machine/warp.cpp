@@ -34,7 +34,7 @@ void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t e
     strayed = false;
 }
 
-void ScheduledWarp::load(const Kernel& from) {
+void ScheduledWarp::load(const DecodedKernel& from) {
     kernel = &from;
     code = from.code.data();
     lists = from.lists.data();
@@ -45,7 +45,7 @@ void ScheduledWarp::load(const Kernel& from) {
     unwritten = {};
 }
 
-void ScheduledWarp::start_checking(const Kernel& checked, bool defined) {
+void ScheduledWarp::start_checking(const DecodedKernel& checked, bool defined) {
     load(checked);
     checked_of = checked.checked_of.data();
     plain_of = checked.plain_of.data();
@@ -137,7 +137,7 @@ bool ScheduledWarp::join_others(std::uint32_t running_lanes) {
 /// The running lanes go on up to where others could, or for as long as those are patient; where their order is left to
 /// chance, only up to the next branch. Lanes that stray go on for a while, whoever is behind them.
 void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
-    meet = reinterpret_cast<const Op*>(~std::uintptr_t{0});
+    meet = reinterpret_cast<const MicroOp*>(~std::uintptr_t{0});
     leave_at = by_chance && !splits_.empty() ? instructions : slice_end;
     if (strays) leave_at = std::min(leave_at, instructions + stray_turn);
     for (const Split& other : splits_) {
@@ -151,7 +151,7 @@ void ScheduledWarp::execute(Split split, bool strays) {
     leave = Leave::None;
     set_running(split.mask);
     bound_turn(split.pc, strays);
-    for (const Op* op = code + split.pc; op;) {
+    for (const MicroOp* op = code + split.pc; op;) {
         op = op->run(op, this, frame_, mask);
         if (op || leave != Leave::Recheck) continue;
         const std::uint32_t at = pc;  // perhaps under a guard: the same lanes go on at once

@@ -48,9 +48,9 @@ public:
     std::byte* frame() const { return frame_; }
 
     /// Goes on in the checked code of the kernel: registers are all defined, or none is.
-    void start_checking(const Kernel& checked, bool defined);
+    void start_checking(const DecodedKernel& checked, bool defined);
     /// The code of a kernel from its beginning.
-    void load(const Kernel& kernel);
+    void load(const DecodedKernel& kernel);
 
 private:
     void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);

@@ -142,7 +142,7 @@ void TrafficCounter::finish() const {
 namespace {
 
 /// Apart from the handler, whose last call is a jump only if it has no locals that others know of.
-[[gnu::noinline]] void count_lanes(const Op* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
+[[gnu::noinline]] void count_lanes(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
     const auto* const from = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     std::array<std::uint64_t, warp_size> addresses;
     std::size_t count = 0;
@@ -164,7 +164,7 @@ Observer observe_traffic() {
     }};
 }
 
-const Op* count_traffic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     count_lanes(op, w, frame, mask);
     IKAT_NEXT;
 }

@@ -23,7 +23,7 @@ inline constexpr std::size_t directions = 3;
 
 /// Before an access of b bytes at address a (a register of 8 bytes) + x: c is its Direction, y whether it goes past
 /// the cache.
-const Op* count_traffic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask);
+const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// What all blocks of a launch have counted.
 class TrafficOfLaunch {

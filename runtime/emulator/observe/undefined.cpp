@@ -16,7 +16,7 @@ using u8 = std::uint8_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-u32 field(const Op& op, unsigned i) {
+u32 field(const MicroOp& op, unsigned i) {
     return i == 0 ? op.d : i == 1 ? op.a : i == 2 ? op.b : i == 3 ? op.c : i == 4 ? op.x : op.y;
 }
 
@@ -92,12 +92,12 @@ u64 transfer(Propagation rule, const Operand (&s)[4], u32 x, unsigned bits) {
     return 0;
 }
 
-const Op* find(Warp* w, const Op* op, unsigned lane, DefinedUse use) {
+const MicroOp* find(Warp* w, const MicroOp* op, unsigned lane, DefinedUse use) {
     return fail(w, op, {.code = FaultCode(int(FaultCode::UndefinedAddress) + int(use)), .lane = lane});
 }
 
-const Op* definedness(const Op* op, Warp* w, std::byte* frame, u32 mask) {
-    const Op& real = op[1];
+const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
+    const MicroOp& real = op[1];
     u32 sources[4] = {}, widths[4] = {}, count = 0, lanes = 0;
     for (unsigned i = 0; i < 6; ++i) {
         if (!(op->a >> i & 1) || count == 4) continue;
@@ -144,7 +144,7 @@ constexpr unsigned element_fields[4] = {0, 2, 3, 5};
 /// been written.
 class Access {
 public:
-    Access(const Op* op, Warp* w, std::byte* frame, u32 mask)
+    Access(const MicroOp* op, Warp* w, std::byte* frame, u32 mask)
         : op_(op), w_(w), frame_(frame), mask_(mask), space_(Space(op->a)), bytes_(op->b), total_(op->b * count()) {}
 
     bool load() {
@@ -252,7 +252,7 @@ private:
         return true;
     }
 
-    const Op* const op_;
+    const MicroOp* const op_;
     Warp* const w_;
     std::byte* const frame_;
     const u32 mask_;
@@ -261,25 +261,25 @@ private:
 };
 
 // Apart from the handlers, whose last calls are jumps only if they have no locals that others know of.
-[[gnu::noinline]] bool load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+[[gnu::noinline]] bool load(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     return Access(op, w, frame, mask).load();
 }
-[[gnu::noinline]] bool store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+[[gnu::noinline]] bool store(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     return Access(op, w, frame, mask).store();
 }
 
-const Op* checked_load(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+const MicroOp* checked_load(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     if (!load(op, w, frame, mask)) return nullptr;
     IKAT_CONTINUE(2);
 }
-const Op* checked_store(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+const MicroOp* checked_store(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     if (!store(op, w, frame, mask)) return nullptr;
     IKAT_CONTINUE(2);
 }
 
 }  // namespace
 
-void shuffle_definedness(const Op* op, Warp* w, u32 mask, const u32* sources, const u32* there) {
+void shuffle_definedness(const MicroOp* op, Warp* w, u32 mask, const u32* sources, const u32* there) {
     const u32* const masks = undefined_at(w, op->a);
     const u32 from[4] = {masks[0], masks[1], masks[2], masks[3]};  // d may be a
     for (u32 rest = mask; rest; rest &= rest - 1) {

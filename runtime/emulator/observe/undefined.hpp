@@ -64,11 +64,11 @@ inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t byt
 
 /// What a shuffle takes from lane sources[i] of register op.a is undefined where that is, or where the lane is not
 /// among `there[i]`.
-void shuffle_definedness(const Op* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
+void shuffle_definedness(const MicroOp* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
                          const std::uint32_t* there);
 
 /// In plain code: the warp goes on at this op in the checked code.
-inline const Op* go_on_checked(const Op* op, Warp* w, std::uint32_t mask) {
+inline const MicroOp* go_on_checked(const MicroOp* op, Warp* w, std::uint32_t mask) {
     w->leave = Leave::Recheck;
     w->pc = w->index_of(op);
     w->mask = mask;

@@ -87,12 +87,12 @@ HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unuse
         return (w->windows[int(S)].at(address));
 }
 
-HWY_INLINE std::uint64_t offset_of(const Op* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
+HWY_INLINE std::uint64_t offset_of(const MicroOp* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
 
 /// Whether two rows are inside of the view and aligned. (Those whose offset makes up for a misaligned register may be,
 /// too.)
 template <std::uint64_t Bytes, class A>
-HWY_INLINE bool rows_inside(const A* a, const Op* op, const View& view) {
+HWY_INLINE bool rows_inside(const A* a, const MicroOp* op, const View& view) {
     const std::uint64_t origin = offset_of(op) - view.base, last = view.bytes - Bytes;
     return ((a[0] | a[16] | op->x) & (Bytes - 1)) == 0 && view.bytes >= Bytes &&
            std::min(a[0], a[16]) + origin <= last && std::max(a[15], a[31]) + origin <= last;
@@ -100,7 +100,7 @@ HWY_INLINE bool rows_inside(const A* a, const Op* op, const View& view) {
 
 /// Whether all lanes, at a[i] + the offset of the op, are inside of the view and aligned.
 template <class A>
-HWY_INLINE bool all_inside(const A* a, const Op* op, const View& view, std::uint64_t bytes) {
+HWY_INLINE bool all_inside(const A* a, const MicroOp* op, const View& view, std::uint64_t bytes) {
     if (view.bytes < bytes) return false;
     const std::uint64_t origin = offset_of(op) - view.base;
     std::uint64_t lowest = 0 - origin, range = view.bytes - bytes;
@@ -124,7 +124,7 @@ HWY_INLINE bool all_inside(const A* a, const Op* op, const View& view, std::uint
 /// Lane addresses relative to the view of the first active lane into w->addresses; lanes that are off get the first
 /// active lane's. Returns that view with bytes = 0 unless every lane is inside it and aligned.
 template <Space S, class A>
-View common_view(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {
+View common_view(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {
     const A* const a = lanes_at<A>(frame, op->a);
     std::uint64_t* const at = w->addresses;
     const std::uint64_t first = std::uint64_t(a[std::countr_zero(mask)]) + offset_of(op);

@@ -66,7 +66,7 @@ HWY_NOINLINE void note_lanes_written(std::uint8_t* bits, std::uint64_t stride, c
 
 /// Every active lane by itself, each in a buffer of its own: between w->staging and memory. False on a finding.
 template <class A, unsigned Bytes, bool Store>
-HWY_NOINLINE bool move_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space) {
+HWY_NOINLINE bool move_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space) {
     const A* const a = lanes_at<A>(frame, op->a);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));
@@ -92,7 +92,7 @@ HWY_NOINLINE bool move_lanes(const Op* op, Warp* w, std::byte* frame, std::uint3
 
 /// Lanes of a mask from their places, the others keeping their registers.
 template <class T, unsigned N>
-HWY_NOINLINE void load_some(const Op* op, std::byte* frame, std::uint32_t mask, const View& view,
+HWY_NOINLINE void load_some(const MicroOp* op, std::byte* frame, std::uint32_t mask, const View& view,
                             const std::uint64_t* at) {
     Cell<T>* to[N];
     for (unsigned k = 0; k < N; ++k) to[k] = lanes_at<Cell<T>>(frame, element(op, k));

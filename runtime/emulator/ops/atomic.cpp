@@ -74,8 +74,8 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel, std::ui
 }
 
 /// An exchange writes whatever was there; what it gives back of nothing is nothing's.
-[[gnu::noinline]] std::byte* bytes_to_exchange(Warp* w, const Op* op, Space space, unsigned lane, std::uint64_t address,
-                                               std::uint32_t bytes) {
+[[gnu::noinline]] std::byte* bytes_to_exchange(Warp* w, const MicroOp* op, Space space, unsigned lane,
+                                               std::uint64_t address, std::uint32_t bytes) {
     View view;
     std::byte* const at = lane_bytes(w, op, space, lane, address, bytes, true, &view);
     if (at && view.written)
@@ -84,7 +84,7 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel, std::ui
 }
 
 template <Atomic A, class T>
-const Op* atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* atomic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
                                     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
     using Cell = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -133,7 +133,7 @@ struct Words {
 };
 
 template <bool Compares>
-const Op* wide_atomic(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* wide_atomic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const std::uint32_t* const list = w->lists + op->d + 1;
     const auto words = [&](unsigned i) { return reinterpret_cast<std::uint64_t*>(frame + list[2 * i]); };

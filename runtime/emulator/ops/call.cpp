@@ -28,7 +28,7 @@ void each_lane(u32 mask, F f) {
 
 u64* double_words(std::byte* frame, u32 offset) { return reinterpret_cast<u64*>(frame + offset); }
 
-const Op* overflow(Warp* w, const Op* op, unsigned lane) {
+const MicroOp* overflow(Warp* w, const MicroOp* op, unsigned lane) {
     return fail(w, op, {.code = FaultCode::FullStack, .lane = lane});
 }
 
@@ -55,7 +55,7 @@ u64 pop(std::vector<u64>& stack) {
 }
 
 /// Lanes go on at w->targets: together where they agree, else through the scheduler.
-const Op* scatter(Warp* w, u32 mask) {
+const MicroOp* scatter(Warp* w, u32 mask) {
     w->leave = Leave::Scatter;
     w->mask = mask;
     return nullptr;
@@ -102,13 +102,14 @@ u64 function_at(const Warp* w, u64 address) {
 
 }  // namespace
 
-#define IKAT_CONTROL_HANDLER(name) \
-    const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
+#define IKAT_CONTROL_HANDLER(name)                                                    \
+    const MicroOp* name([[maybe_unused]] const MicroOp* op, [[maybe_unused]] Warp* w, \
+                        [[maybe_unused]] std::byte* frame, u32 mask)
 
 namespace {
 
 /// Finds where the lanes of a call go; false on a finding.
-bool find_callees(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+bool find_callees(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
         const auto refuse = [&](FaultCode code) {

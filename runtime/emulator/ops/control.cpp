@@ -23,10 +23,11 @@ void assign(std::byte* frame, u32 offset, u32 lanes, u32 mask) {
     d = (d & ~mask) | (lanes & mask);
 }
 
-#define IKAT_CONTROL_HANDLER(name) \
-    const Op* name([[maybe_unused]] const Op* op, [[maybe_unused]] Warp* w, [[maybe_unused]] std::byte* frame, u32 mask)
+#define IKAT_CONTROL_HANDLER(name)                                                    \
+    const MicroOp* name([[maybe_unused]] const MicroOp* op, [[maybe_unused]] Warp* w, \
+                        [[maybe_unused]] std::byte* frame, u32 mask)
 
-bool must_leave(const Warp* w, const Op* next) { return next >= w->meet || w->instructions >= w->leave_at; }
+bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || w->instructions >= w->leave_at; }
 
 /// The running lanes have come to `op`, where others may be; or it is the turn of others.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(reschedule) {

@@ -8,7 +8,7 @@
 
 namespace ikat::emulator {
 
-#define IKAT_CONTROL_HANDLER(name) const Op* name(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
+#define IKAT_CONTROL_HANDLER(name) const MicroOp* name(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask)
 
 // Control flow. x is the distance to the target, in ops.
 IKAT_CONTROL_HANDLER(jump);

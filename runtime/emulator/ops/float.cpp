@@ -59,7 +59,7 @@ struct Relu {  // a NaN stays one
 
 /// The loop of a map without its end, so that the rounding mode can be set around it.
 template <class F, class T, int Operands>
-HWY_NOINLINE void compute(const Op* op, std::byte* frame, std::byte* to) {
+HWY_NOINLINE void compute(const MicroOp* op, std::byte* frame, std::byte* to) {
     const T* const a = lanes_at<T>(frame, op->a);
     const T* const b = lanes_at<T>(frame, op->b);
     const T* const c = lanes_at<T>(frame, op->c);
@@ -215,7 +215,7 @@ struct SmallFma {
 
 /// The number at `shift` in each register.
 template <class F, class Format, int Operands, bool Ftz>
-HWY_INLINE void compute_small(const Op* op, Warp* w, std::byte* frame, int shift, u32* to) {
+HWY_INLINE void compute_small(const MicroOp* op, Warp* w, std::byte* frame, int shift, u32* to) {
     float* const a = reinterpret_cast<float*>(w->staging);
     const auto take = [&](std::uint32_t from, float* x) {
         Format::widen(lanes_at<u32>(frame, from), shift, x);
@@ -294,7 +294,7 @@ IKAT_HANDLER(fma_run) {
     const hn::ScalableTag<float> v;
     constexpr unsigned lanes = hn::MaxLanes(v), parts = warp_size / lanes;
     const auto nan = hn::Set(v, sem::canonical_nan<float>());
-    const Op* const end = op + op->y;
+    const MicroOp* const end = op + op->y;
     while (op != end) {
         const u32 common = op->a;
         hn::Vec<decltype(v)> a[parts];

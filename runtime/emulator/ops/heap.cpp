@@ -8,7 +8,7 @@
 
 namespace ikat::emulator {
 
-const Op* heap_allocate(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* heap_allocate(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const bytes = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     auto* const d = reinterpret_cast<std::uint64_t*>(frame + op->d);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -18,7 +18,7 @@ const Op* heap_allocate(const Op* op, Warp* w, std::byte* frame, std::uint32_t m
     IKAT_NEXT;
 }
 
-const Op* heap_free(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* heap_free(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const addresses = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));

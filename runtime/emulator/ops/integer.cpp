@@ -101,7 +101,7 @@ struct Dot2 {
     }
 };
 template <class F, class A, class B>
-HWY_INLINE void dot(const Op* op, std::byte* frame, u32* d) {
+HWY_INLINE void dot(const MicroOp* op, std::byte* frame, u32* d) {
     const u32* const a = lanes_at<u32>(frame, op->a);
     const u32* const b = lanes_at<u32>(frame, op->b);
     const u32* const c = lanes_at<u32>(frame, op->c);

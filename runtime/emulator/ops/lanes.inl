@@ -83,7 +83,7 @@ HWY_INLINE void blend(hn::Vec<V> from, std::uint32_t mask, unsigned i, V v, hn::
 
 /// The scratch of the warp into lanes `mask` of d, then on to the next op.
 template <unsigned Bytes>
-HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+HWY_NOINLINE const MicroOp* blend_and_continue(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     using Bits = std::conditional_t<Bytes == 8, std::uint64_t, std::uint32_t>;
     const hn::ScalableTag<Bits> v;
     Bits* const d = lanes_at<Bits>(frame, op->d);
@@ -100,7 +100,7 @@ HWY_NOINLINE const Op* blend_and_continue(const Op* op, Warp* w, std::byte* fram
     if (HWY_UNLIKELY(mask != all_lanes)) return blend_and_continue<sizeof(Cell<T>)>(op, w, frame, mask); \
     IKAT_NEXT
 
-#define IKAT_HANDLER(name) const Op* name(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask)
+#define IKAT_HANDLER(name) const MicroOp* name(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask)
 
 /// d = F(a), F(a, b), F(a, b, c): R and the operand types are those of the registers.
 template <class F, class R, class A>

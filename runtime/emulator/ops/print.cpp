@@ -18,7 +18,7 @@ constexpr std::size_t longest_text = 4096;
 /// One lane's printf. Reading stops at the first byte that is outside of memory, which is a finding.
 class Printer {
 public:
-    Printer(const Op* op, Warp* w, unsigned lane, std::uint64_t arguments)
+    Printer(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t arguments)
         : op_(op), w_(w), lane_(lane), arguments_(arguments), room_(room_at(*w, arguments)) {}
 
     bool text_at(std::uint64_t address, std::string& text) {
@@ -138,7 +138,7 @@ private:
         return next(value) && append(spec, static_cast<unsigned long long>(value));
     }
 
-    const Op* op_;
+    const MicroOp* op_;
     Warp* w_;
     unsigned lane_;
     std::uint64_t arguments_, room_, position_ = 0;
@@ -147,7 +147,7 @@ private:
 };
 
 /// Apart from the handler, as in print_text below: a handler with locals that others know of would not end in a jump.
-[[gnu::noinline]] bool print_lanes(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+[[gnu::noinline]] bool print_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const formats = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const auto* const arguments = reinterpret_cast<const std::uint64_t*>(frame + op->b);
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -161,7 +161,7 @@ private:
     return true;
 }
 
-[[gnu::noinline]] bool print_text(const Op* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
+[[gnu::noinline]] bool print_text(const MicroOp* op, Warp* w, const std::byte* frame, std::uint32_t mask) {
     const unsigned lane = unsigned(std::countr_zero(mask));
     const auto address = [&](std::uint32_t offset) {
         return reinterpret_cast<const std::uint64_t*>(frame + offset)[lane];
@@ -182,12 +182,12 @@ private:
 
 }  // namespace
 
-const Op* print_formatted(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* print_formatted(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     if (!print_lanes(op, w, frame, mask)) return nullptr;
     IKAT_NEXT;
 }
 
-const Op* print_assertion(const Op* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+const MicroOp* print_assertion(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     if (!print_text(op, w, frame, mask)) return nullptr;
     IKAT_NEXT;
 }

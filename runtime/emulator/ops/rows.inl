@@ -14,13 +14,13 @@ HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE std::uint32_t element(const Op* op, unsigned k) {
+HWY_INLINE std::uint32_t element(const MicroOp* op, unsigned k) {
     return k == 0 ? op->d : k == 1 ? op->b : k == 2 ? op->c : op->y;
 }
 
 /// Into `Count` lanes from `first` on, and the same again into those behind them.
 template <class T, unsigned N, unsigned Count = warp_size, bool Again = false>
-HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
+HWY_INLINE void load_contiguous(const MicroOp* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const T* const from = reinterpret_cast<const T*>(host);
     if constexpr (N == 4 && sizeof(T) == 4) {
         const hn::CappedTag<T, Count> v;
@@ -45,7 +45,7 @@ HWY_INLINE void load_contiguous(const Op* op, std::byte* frame, const std::byte*
 }
 
 template <class T, unsigned N, unsigned Count = warp_size>
-HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
+HWY_INLINE void load_uniform(const MicroOp* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const auto broadcast = [&](std::uint32_t register_offset, unsigned k) HWY_ATTR {
         T value;
         std::memcpy(&value, host + k * sizeof(T), sizeof value);
@@ -58,7 +58,7 @@ HWY_INLINE void load_uniform(const Op* op, std::byte* frame, const std::byte* ho
 }
 
 template <class T, unsigned N, unsigned Count = warp_size>
-HWY_INLINE void store_contiguous(const Op* op, std::byte* frame, std::byte* host, unsigned first = 0) {
+HWY_INLINE void store_contiguous(const MicroOp* op, std::byte* frame, std::byte* host, unsigned first = 0) {
     T* const to = reinterpret_cast<T*>(host);
     if constexpr (N == 4 && sizeof(T) == 4) {
         const hn::CappedTag<T, Count> v;
@@ -78,13 +78,13 @@ struct Rows {
     std::uint64_t low, high;
 };
 template <class A>
-HWY_INLINE Rows rows_of(const A* a, const Op* op, const View& view) {
+HWY_INLINE Rows rows_of(const A* a, const MicroOp* op, const View& view) {
     const std::uint64_t origin = offset_of(op) - view.base;
     return {a[0] + origin, a[16] + origin};
 }
 
 template <class T, unsigned N, class A>
-HWY_INLINE void load_rows(const Op* op, std::byte* frame, const View& view, const A* a) {
+HWY_INLINE void load_rows(const MicroOp* op, std::byte* frame, const View& view, const A* a) {
     const Rows rows = rows_of(a, op, view);
     const bool low_same = is_same(a, 0), high_same = is_same(a, 16);  // a may be the register that is loaded
     if (rows.low == rows.high && low_same && high_same) return load_uniform<T, N>(op, frame, view.host + rows.low);
@@ -102,19 +102,19 @@ HWY_INLINE void load_rows(const Op* op, std::byte* frame, const View& view, cons
 }
 
 template <class T, unsigned N>
-HWY_INLINE void store_rows(const Op* op, std::byte* frame, const View& view, const Rows& rows) {
+HWY_INLINE void store_rows(const MicroOp* op, std::byte* frame, const View& view, const Rows& rows) {
     store_contiguous<T, N, 16>(op, frame, view.host + rows.low);
     store_contiguous<T, N, 16>(op, frame, view.host + rows.high, 16);
 }
 
 /// Where address 0 would be on the host: a number, for it is outside of every object.
-HWY_INLINE std::uintptr_t origin_of(const View& view, const Op* op) {
+HWY_INLINE std::uintptr_t origin_of(const View& view, const MicroOp* op) {
     return reinterpret_cast<std::uintptr_t>(view.host) + (offset_of(op) - view.base);
 }
 
 /// Lane i from origin + a[i].
 template <class A, class T, unsigned N>
-HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
+HWY_INLINE void load_gathered(const MicroOp* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
     const auto at = [&](unsigned i) HWY_ATTR { return reinterpret_cast<const std::byte*>(origin + a[i]); };
     if constexpr (N == 1) {
         Cell<T>* const d = lanes_at<Cell<T>>(frame, op->d);
@@ -131,7 +131,7 @@ HWY_INLINE void load_gathered(const Op* op, Warp* w, std::byte* frame, const A* 
 }
 
 template <class A, class T, unsigned N>
-HWY_INLINE void store_scattered(const Op* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
+HWY_INLINE void store_scattered(const MicroOp* op, Warp* w, std::byte* frame, const A* a, std::uintptr_t origin) {
     std::byte* const staging = w->staging;
     store_contiguous<T, N>(op, frame, staging);
     IKAT_UNROLLED_LANES(i)

@@ -18,8 +18,8 @@ using s64 = std::int64_t;
 using u64 = std::uint64_t;
 __extension__ using s128 = __int128;  // holds every sum and product of words
 
-template <u32 (*F)(u32 a, u32 b, u32 c, const Op& op)>
-const Op* on_words(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+template <u32 (*F)(u32 a, u32 b, u32 c, const MicroOp& op)>
+const MicroOp* on_words(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     const auto words = [&](u32 offset) { return reinterpret_cast<u32*>(frame + offset); };
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto i = unsigned(std::countr_zero(rest));
@@ -37,7 +37,7 @@ u32 saturated(s128 x, bool is_signed, int bits) {
 // ---- bits
 
 /// fns: the position of the c-th set bit of a, counted from bit b up (c > 0) or down (c < 0).
-u32 find_nth_set(u32 a, u32 b, u32 c, const Op&) {
+u32 find_nth_set(u32 a, u32 b, u32 c, const MicroOp&) {
     const auto n = s64(s32(c));
     if (b > 31) return ~0u;
     if (n == 0) return a >> b & 1 ? b : ~0u;
@@ -48,14 +48,14 @@ u32 find_nth_set(u32 a, u32 b, u32 c, const Op&) {
 }
 
 /// bmsk.wrap: b ones from bit a, both modulo 32.
-u32 mask_wrapped(u32 a, u32 b, u32, const Op&) {
+u32 mask_wrapped(u32 a, u32 b, u32, const MicroOp&) {
     const u32 first = a & 31, length = b & 31, sum = first + length;
     if (length == 0) return 0;
     return ~0u << first & ~(sum >= 32 ? 0 : ~0u << sum);
 }
 
 /// szext: the low b bits of a, extended. x: ExtendSigned, ExtendClamped.
-u32 extended(u32 a, u32 b, u32, const Op& op) {
+u32 extended(u32 a, u32 b, u32, const MicroOp& op) {
     const u32 length = b & 31;
     if (b >= 32 && op.x & ExtendClamped) return a;
     const u32 above = ~0u << length;
@@ -64,13 +64,13 @@ u32 extended(u32 a, u32 b, u32, const Op& op) {
 }
 
 /// mad.hi.sat.s32 and mad24.hi.sat.s32; x: the bits of the product that are dropped.
-u32 product_high_saturated(u32 a, u32 b, u32 c, const Op& op) {
+u32 product_high_saturated(u32 a, u32 b, u32 c, const MicroOp& op) {
     const auto narrowed = [&](u32 v) { return op.x == 32 ? s64(s32(v)) : s64(s32(v << 8) >> 8); };
     return saturated((narrowed(a) * narrowed(b) >> op.x) + s32(c), true, 32);
 }
 
 /// cvt.pack.sat.T.s32{.b32}: a above b, each of x bits, above them the low bits of c. y: T is signed.
-u32 packed(u32 a, u32 b, u32 c, const Op& op) {
+u32 packed(u32 a, u32 b, u32 c, const MicroOp& op) {
     const auto bits = int(op.x);
     const u32 part = (1u << bits) - 1;
     const u32 low = saturated(s32(b), op.y, bits) & part, high = saturated(s32(a), op.y, bits) & part;
@@ -78,7 +78,7 @@ u32 packed(u32 a, u32 b, u32 c, const Op& op) {
 }
 
 /// add, min and max of u16x2 and s16x2, each half by itself.
-u32 short_pair(u32 a, u32 b, u32, const Op& op) {
+u32 short_pair(u32 a, u32 b, u32, const MicroOp& op) {
     const auto half = [&](u32 x, int shift) {
         const s64 bits = x >> shift & 0xffff;
         return op.y & ShortSigned && bits >> 15 ? bits - 0x10000 : bits;
@@ -96,7 +96,7 @@ u32 short_pair(u32 a, u32 b, u32, const Op& op) {
 }
 
 /// cvt to tf32: ten bits of mantissa. A NaN becomes canonical; what has no place becomes the largest with FiniteResult.
-u32 to_tf32(u32 a, u32, u32, const Op& op) {
+u32 to_tf32(u32 a, u32, u32, const MicroOp& op) {
     constexpr u32 infinity = 0x7f800000, largest = 0x7f7fe000, dropped = 0x1fff;
     const u32 sign = a & 0x80000000, magnitude = a & 0x7fffffff;
     if (magnitude > infinity) return 0x7fffffff;
@@ -117,7 +117,7 @@ constexpr FloatFormat formats[] = {{1, 2, true, true, true}, {3, 2, true, true, 
 int width_of(const FloatFormat& format) { return format.mantissa_bits + format.exponent_bits == 3 ? 4 : 8; }
 
 /// To the nearest, to even; what is larger than all becomes the largest, and so does a NaN.
-u32 to_mini_floats(u32 a, u32 b, u32, const Op& op) {
+u32 to_mini_floats(u32 a, u32 b, u32, const MicroOp& op) {
     const FloatFormat& format = formats[op.x];
     const auto encoded = [&](u32 bits) {
         const float x = std::bit_cast<float>(bits);
@@ -126,7 +126,7 @@ u32 to_mini_floats(u32 a, u32 b, u32, const Op& op) {
     return encoded(a) << width_of(format) | encoded(b);
 }
 
-u32 from_mini_floats(u32 a, u32, u32, const Op& op) {
+u32 from_mini_floats(u32 a, u32, u32, const MicroOp& op) {
     const FloatFormat& format = formats[op.x];
     const auto half_of = [&](int place) {
         const double x = decode(a >> place, format);
@@ -145,12 +145,12 @@ u32 scale_of(u32 bits, u32 how) {
     return exponent == 255 && how & ScaleFinite ? 254 : exponent;
 }
 
-u32 to_scales(u32 a, u32 b, u32, const Op& op) {
+u32 to_scales(u32 a, u32 b, u32, const MicroOp& op) {
     const u32 high = op.x & ScaleOfPair ? a & 0xffff0000 : a, low = op.x & ScaleOfPair ? a << 16 : b;
     return scale_of(high, op.x) << 8 | scale_of(low, op.x);
 }
 
-u32 from_scales(u32 a, u32, u32, const Op&) {
+u32 from_scales(u32 a, u32, u32, const MicroOp&) {
     const auto brain = [](u32 e) { return e == 255 ? 0x7fffu : e == 0 ? 0x40u : e << 7; };
     return brain(a >> 8 & 255) << 16 | brain(a & 255);
 }
@@ -216,7 +216,7 @@ u32 merged(s128 value, u32 select, u32 c) {
     return (c & ~part) | (u32(value) << shift & part);
 }
 
-u32 video(u32 a, u32 b, u32 c, const Op& op) {
+u32 video(u32 a, u32 b, u32 c, const MicroOp& op) {
     const Video how = Video::of(op.x);
     const u32 select = op.y;
     const u32 into = select >> 6 & 7;
@@ -237,7 +237,7 @@ u32 video(u32 a, u32 b, u32 c, const Op& op) {
 }
 
 /// vadd2, vadd4 and their like: y holds, for each part, which of the parts of {b, a} it takes, and the parts written.
-u32 video_parts(u32 a, u32 b, u32 c, const Op& op) {
+u32 video_parts(u32 a, u32 b, u32 c, const MicroOp& op) {
     const Video how = Video::of(op.x);
     const int count = how.parts, bits = 32 / count;
     const u64 both = u64(b) << 32 | a;
@@ -265,7 +265,7 @@ double flushed(double x) {
 }
 
 template <bool Root>
-const Op* coarse_reciprocal(const Op* op, Warp* w, std::byte* frame, u32 mask) {
+const MicroOp* coarse_reciprocal(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     const auto* const a = reinterpret_cast<const double*>(frame + op->a);
     auto* const d = reinterpret_cast<double*>(frame + op->d);
     for (u32 rest = mask; rest; rest &= rest - 1) {

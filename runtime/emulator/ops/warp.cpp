@@ -32,7 +32,7 @@ HWY_INLINE bool names_all(const u32* members) {
 
 /// Whether all living members of every active lane are here. If not, the warp leaves: to wait, or with a finding when a
 /// lane is no member of its own set.
-HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members, u32 mask) {
+HWY_NOINLINE bool members_present_slow(const MicroOp* op, Warp* w, const u32* members, u32 mask) {
     u32 wanted = 0, absent = 0;
     each_lane(mask, [&](unsigned lane) {
         wanted |= members[lane];
@@ -68,13 +68,13 @@ HWY_NOINLINE bool members_present_slow(const Op* op, Warp* w, const u32* members
     return false;
 }
 
-HWY_INLINE bool members_present(const Op* op, Warp* w, const u32* members, u32 mask) {
+HWY_INLINE bool members_present(const MicroOp* op, Warp* w, const u32* members, u32 mask) {
     if (HWY_LIKELY(mask == w->live && names_all(members))) return true;
     return members_present_slow(op, w, members, mask);
 }
 
 /// A value cannot come from a thread that has ended; where all lanes live, nobody asks.
-HWY_NOINLINE bool names_exited(const Op* op, Warp* w, const u32* members, u32 mask) {
+HWY_NOINLINE bool names_exited(const MicroOp* op, Warp* w, const u32* members, u32 mask) {
     const u32 exited = w->existing & ~w->live;
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = unsigned(std::countr_zero(rest));

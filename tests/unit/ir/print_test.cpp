@@ -62,7 +62,7 @@ TEST_CASE("a function prints one line per instruction, values in the order of th
           "^2:\n"
           "  return\n"
           "}\n");
-    CHECK(report(fn) == "");
+    CHECK(complaint(fn) == "");
 }
 
 TEST_CASE("notes and remarks stand behind their lines as comments") {
@@ -133,6 +133,6 @@ TEST_CASE("texts are quoted so that they fit on a line") {
 TEST_CASE("a broken function still prints, and the verifier shows the line") {
     Function fn = scale();
     fn.operands(Inst(2))[0] = Value(99);
-    CHECK_THAT(report(fn), tests::contains("@scale, ^0, instruction 2: %?99 is used and no block defines it\n"
-                                           "    %2 = lt.u32 %?99, %1\n"));
+    CHECK_THAT(complaint(fn), tests::contains("@scale, ^0, instruction 2: %?99 is used and no block defines it\n"
+                                              "    %2 = lt.u32 %?99, %1\n"));
 }

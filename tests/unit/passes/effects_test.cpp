@@ -111,7 +111,7 @@ TEST_CASE("an effect that nothing uses stays through the passes") {
     for (const Instruction& inst : lasting()) {
         const Function before = unused(inst);
         INFO(print(before));
-        REQUIRE(report(before) == "");
+        REQUIRE(complaint(before) == "");
         std::vector<std::string> passes{""};
         for (const pipeline::Stage* pass : pipeline::all_passes()) passes.emplace_back(pass->name);
         for (const std::string& pass : passes) {

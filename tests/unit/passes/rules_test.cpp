@@ -132,7 +132,7 @@ private:
         store(fn, block, to_out, left, 0);
         store(fn, block, to_out, *right, 8);
         fn[block].terminator.kind = Terminator::Kind::Return;
-        if (const std::string findings = report(fn); !findings.empty()) FAIL(findings);
+        if (const std::string findings = complaint(fn); !findings.empty()) FAIL(findings);
         compare(fn, kinds);
         return true;
     }

@@ -35,10 +35,10 @@ TEST_CASE("an allocation that gives two live values one register is reported wit
     const ir::Function fn = selected();
     for (regalloc::Method method : {regalloc::Method::Simplest, regalloc::Method::Colouring}) {
         nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
-        CHECK(nvptx::report(fn, registers).empty());
+        CHECK(nvptx::complaint(fn, registers).empty());
         registers.allocation.registers[1] =
             registers.allocation.registers[0];  // tid.x over n, which is still to be added
-        const std::string findings = nvptx::report(fn, registers);
+        const std::string findings = nvptx::complaint(fn, registers);
         CHECK_THAT(findings, contains("block0, place 2: use 0 wants v0 but finds v1\n"));
         CHECK_THAT(findings, contains("v0:b32.0 =\n"));
         CHECK_THAT(findings, contains("kernel @twice"));

@@ -2,7 +2,7 @@
 // Small problems whose best answer is known.
 #include <algorithm>
 
-#include "regalloc/report.hpp"
+#include "regalloc/summary.hpp"
 #include "regalloc/text.hpp"
 #include "tests/catch.hpp"
 
@@ -204,7 +204,7 @@ TEST_CASE("pressure counts copies, parameters and what nobody reads") {
     CHECK(table[0] == expected);
 }
 
-TEST_CASE("the report names the place of the highest pressure") {
+TEST_CASE("the summary names the place of the highest pressure") {
     const Solved solved = solve(R"(classes b32 pred
         block0(v0:b32):
             v1:pred = v0
@@ -214,14 +214,14 @@ TEST_CASE("the report names the place of the highest pressure") {
             return v2, v3, v0
         block2:
             return v0)");
-    const std::vector<ClassReport> report = report_of(solved.problem, solved.answer);
-    REQUIRE(report.size() == 2);
-    CHECK(report[0].registers == 3);
-    CHECK(report[0].max_live == 3);
-    CHECK(report[0].block == Block{1});
-    CHECK(report[0].before == 1);
-    CHECK(report[1].block == Block{0});
-    CHECK(report[1].before == 1);
+    const std::vector<ClassSummary> summary = summary_of(solved.problem, solved.answer);
+    REQUIRE(summary.size() == 2);
+    CHECK(summary[0].registers == 3);
+    CHECK(summary[0].max_live == 3);
+    CHECK(summary[0].block == Block{1});
+    CHECK(summary[0].before == 1);
+    CHECK(summary[1].block == Block{0});
+    CHECK(summary[1].before == 1);
 }
 
 TEST_CASE("an empty function") {

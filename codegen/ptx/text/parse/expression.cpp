@@ -13,7 +13,7 @@ namespace {
 
 using characters::is;
 
-struct Value {
+struct Constant {
     enum class Kind : std::uint8_t { Signed, Unsigned, Float } kind = Kind::Signed;
     std::uint64_t bits = 0;
     double number = 0;
@@ -36,7 +36,7 @@ constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 6}, {"!=", 6}, {"
 
 constexpr int deepest = 32;
 
-std::uint64_t shifted_right(const Value& a, std::uint64_t n) {
+std::uint64_t shifted_right(const Constant& a, std::uint64_t n) {
     return a.is_signed() ? std::uint64_t(std::int64_t(a.bits) >> (n & 63)) : a.bits >> (n & 63);
 }
 
@@ -45,7 +45,7 @@ public:
     Scanner(Build& build, const char* first) : build_(build), place_(first) {}
 
     /// Nothing: here is no expression.
-    std::optional<Value> conditional();
+    std::optional<Constant> conditional();
 
     const char* place() const { return place_; }
     const std::string& spelling() const { return spelling_; }
@@ -58,15 +58,15 @@ private:
     void take(std::size_t length) { place_ = build_.source.finish(place_ + length); }
     std::string_view rest() const { return {place_, build_.source.end()}; }
     const Operator* find_operator() const;
-    std::optional<Value> binary(int lowest);
-    std::optional<Value> unary();
-    std::optional<Value> primary();
-    std::optional<Value> literal();
-    std::optional<Value> parenthesised();
-    Value apply(std::string_view op, const Value& a, const Value& b, const char* where);
-    Value apply_floats(std::string_view op, double a, double b, const char* where);
-    std::uint64_t divide(std::string_view op, const Value& a, const Value& b, bool is_signed, const char* where);
-    Value need(std::optional<Value> value);
+    std::optional<Constant> binary(int lowest);
+    std::optional<Constant> unary();
+    std::optional<Constant> primary();
+    std::optional<Constant> literal();
+    std::optional<Constant> parenthesised();
+    Constant apply(std::string_view op, const Constant& a, const Constant& b, const char* where);
+    Constant apply_floats(std::string_view op, double a, double b, const char* where);
+    std::uint64_t divide(std::string_view op, const Constant& a, const Constant& b, bool is_signed, const char* where);
+    Constant need(std::optional<Constant> value);
 
     Build& build_;
     const char* place_;
@@ -86,32 +86,32 @@ const Operator* Scanner::find_operator() const {
     return nullptr;
 }
 
-Value Scanner::need(std::optional<Value> value) {
+Constant Scanner::need(std::optional<Constant> value) {
     if (!value) build_.source.fail_expected(place_, "a constant", "constant expressions are of literals and WARP_SZ");
     return *value;
 }
 
-std::optional<Value> Scanner::conditional() {
+std::optional<Constant> Scanner::conditional() {
     if (++depth_ > deepest)
         build_.source.fail(place_, "an expression is nested too deeply", "32 levels are understood");
-    std::optional<Value> value = binary(1);
+    std::optional<Constant> value = binary(1);
     if (value && at('?')) {
         has_operator_ = true;
         take(1);
         spelling_ += " ? ";
-        const Value yes = need(conditional());
+        const Constant yes = need(conditional());
         if (!at(':')) build_.source.fail_expected(place_, "':' of the condition", "");
         take(1);
         spelling_ += " : ";
-        const Value no = need(conditional());
+        const Constant no = need(conditional());
         value = value->holds() ? yes : no;
     }
     --depth_;
     return value;
 }
 
-std::optional<Value> Scanner::binary(int lowest) {
-    std::optional<Value> left = unary();
+std::optional<Constant> Scanner::binary(int lowest) {
+    std::optional<Constant> left = unary();
     while (left) {
         const Operator* const op = find_operator();
         if (!op || op->precedence < lowest) break;
@@ -124,18 +124,18 @@ std::optional<Value> Scanner::binary(int lowest) {
     return left;
 }
 
-std::optional<Value> Scanner::unary() {
+std::optional<Constant> Scanner::unary() {
     if (at_end()) return std::nullopt;
     const char sign = *place_;
     if (sign != '-' && sign != '+' && sign != '!' && sign != '~') return primary();
     const char* const before = place_;
     if (sign == '-')
-        if (std::optional<Value> number = literal()) return number;
+        if (std::optional<Constant> number = literal()) return number;
     if (++depth_ > deepest)
         build_.source.fail(place_, "an expression is nested too deeply", "32 levels are understood");
     take(1);
     spelling_ += sign;
-    std::optional<Value> value = unary();
+    std::optional<Constant> value = unary();
     --depth_;
     if (!value) {
         place_ = before;
@@ -145,23 +145,23 @@ std::optional<Value> Scanner::unary() {
     if (sign == '-' && value->is_float()) value->number = -value->number;
     if (sign == '-') value->bits = 0 - value->bits;
     if (sign == '~') value->bits = ~value->bits;
-    if (sign == '!') value = Value{.bits = !value->holds()};
+    if (sign == '!') value = Constant{.bits = !value->holds()};
     return value;
 }
 
-std::optional<Value> Scanner::primary() {
+std::optional<Constant> Scanner::primary() {
     constexpr std::string_view warp_size = "WARP_SZ";
     if (at('(')) return parenthesised();
     if (rest().starts_with(warp_size) &&
         (rest().size() == warp_size.size() || !is(rest()[warp_size.size()], characters::Follow))) {
         take(warp_size.size());
         spelling_ += warp_size;
-        return Value{.bits = 32};
+        return Constant{.bits = 32};
     }
     return literal();
 }
 
-std::optional<Value> Scanner::literal() {
+std::optional<Constant> Scanner::literal() {
     const char* const start = place_;
     Operand operand;
     if (!scan_number(build_, place_, operand)) return std::nullopt;
@@ -176,42 +176,44 @@ std::optional<Value> Scanner::literal() {
                                          : std::string(build_.module.text(operand.name));
     switch (operand.kind) {
         case Operand::Kind::Float32:
-            return Value{.kind = Value::Kind::Float,
-                         .number = double(std::bit_cast<float>(std::uint32_t(operand.value)))};
+            return Constant{.kind = Constant::Kind::Float,
+                            .number = double(std::bit_cast<float>(std::uint32_t(operand.value)))};
         case Operand::Kind::Float64:
-            return Value{.kind = Value::Kind::Float, .number = std::bit_cast<double>(operand.value)};
+            return Constant{.kind = Constant::Kind::Float, .number = std::bit_cast<double>(operand.value)};
         default: break;
     }
     const bool is_large = *start != '-' && std::int64_t(operand.value) < 0;
-    return Value{.kind = is_unsigned || is_large ? Value::Kind::Unsigned : Value::Kind::Signed, .bits = operand.value};
+    return Constant{.kind = is_unsigned || is_large ? Constant::Kind::Unsigned : Constant::Kind::Signed,
+                    .bits = operand.value};
 }
 
 /// (expression), or a cast: (.u64)expression.
-std::optional<Value> Scanner::parenthesised() {
+std::optional<Constant> Scanner::parenthesised() {
     const std::string before = spelling_;
     take(1);
     for (const auto& [text, kind] :
-         {std::pair(".s64", Value::Kind::Signed), std::pair(".u64", Value::Kind::Unsigned)}) {
+         {std::pair(".s64", Constant::Kind::Signed), std::pair(".u64", Constant::Kind::Unsigned)}) {
         if (!rest().starts_with(text)) continue;
         take(4);
         if (!at(')')) return std::nullopt;
         take(1);
         has_operator_ = true;
         spelling_ += '(' + std::string(text) + ')';
-        Value value = need(unary());
+        Constant value = need(unary());
         if (value.is_float()) build_.source.fail(place_, "a floating-point constant cannot be cast here", "");
         value.kind = kind;
         return value;
     }
     spelling_ += '(';
-    const std::optional<Value> value = conditional();
+    const std::optional<Constant> value = conditional();
     if (!value || !at(')')) return std::nullopt;
     take(1);
     spelling_ += ')';
     return value;
 }
 
-std::uint64_t Scanner::divide(std::string_view op, const Value& a, const Value& b, bool is_signed, const char* where) {
+std::uint64_t Scanner::divide(std::string_view op, const Constant& a, const Constant& b, bool is_signed,
+                              const char* where) {
     if (b.bits == 0) build_.source.fail(where, "a constant is divided by zero", "");
     if (op == "%") return a.bits % b.bits;  // of unsigned numbers always
     if (!is_signed) return a.bits / b.bits;
@@ -219,9 +221,9 @@ std::uint64_t Scanner::divide(std::string_view op, const Value& a, const Value& 
     return std::uint64_t(std::int64_t(a.bits) / std::int64_t(b.bits));
 }
 
-Value Scanner::apply_floats(std::string_view op, double a, double b, const char* where) {
-    const auto number = [](double value) { return Value{.kind = Value::Kind::Float, .number = value}; };
-    const auto truth = [](bool value) { return Value{.bits = value}; };
+Constant Scanner::apply_floats(std::string_view op, double a, double b, const char* where) {
+    const auto number = [](double value) { return Constant{.kind = Constant::Kind::Float, .number = value}; };
+    const auto truth = [](bool value) { return Constant{.bits = value}; };
     if (op == "+") return number(a + b);
     if (op == "-") return number(a - b);
     if (op == "*") return number(a * b);
@@ -235,7 +237,7 @@ Value Scanner::apply_floats(std::string_view op, double a, double b, const char*
     build_.source.fail(where, "this operator does not take floating-point constants", "");
 }
 
-Value Scanner::apply(std::string_view op, const Value& a, const Value& b, const char* where) {
+Constant Scanner::apply(std::string_view op, const Constant& a, const Constant& b, const char* where) {
     if (op == "&&") return {.bits = a.holds() && b.holds()};
     if (op == "||") return {.bits = a.holds() || b.holds()};
     if (a.is_float() || b.is_float()) return apply_floats(op, a.as_float(), b.as_float(), where);
@@ -249,7 +251,7 @@ Value Scanner::apply(std::string_view op, const Value& a, const Value& b, const 
     if (op == ">=") return {.bits = !less};
     if (op == ">") return {.bits = !less && a.bits != b.bits};
     if (op == "<=") return {.bits = less || a.bits == b.bits};
-    Value result{.kind = is_signed ? Value::Kind::Signed : Value::Kind::Unsigned};
+    Constant result{.kind = is_signed ? Constant::Kind::Signed : Constant::Kind::Unsigned};
     switch (op[0]) {
         case '+': result.bits = a.bits + b.bits; break;
         case '-': result.bits = a.bits - b.bits; break;
@@ -277,7 +279,7 @@ bool scan_expression(Build& build, const char*& first, Operand& out) {
     if (is_number && !may_go_on(build, first)) return true;
 
     Scanner scanner(build, start);
-    const std::optional<Value> value = scanner.conditional();
+    const std::optional<Constant> value = scanner.conditional();
     if (is_number && !scanner.has_operator()) return true;
     first = start;
     if (!value || !scanner.has_operator()) return false;

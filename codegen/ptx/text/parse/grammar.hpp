@@ -53,7 +53,7 @@ constexpr Punctuation comma(','), semicolon(';'), colon(':'), bar('|'), bang('!'
     at('@'), left_brace('{'), right_brace('}'), left_parenthesis('('), right_parenthesis(')'), left_bracket('['),
     right_bracket(']'), less('<'), greater('>');
 constexpr Word word;
-constexpr Symbol symbol;
+constexpr SymbolToken symbol;
 constexpr Dotted dotted;
 constexpr Modifier modifier;
 constexpr Number number;

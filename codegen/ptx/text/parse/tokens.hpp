@@ -109,7 +109,7 @@ struct Word : Token<Word, Name> {
 };
 
 /// An identifier with what may be stuck to it: %tid.x, %r1.b0; alone, `_` is the sink.
-struct Symbol : Token<Symbol, Operand> {
+struct SymbolToken : Token<SymbolToken, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         if (!is_start(build, first)) return false;
         const char* stop = skip_follow(build, first + 1);

@@ -9,7 +9,7 @@ namespace ikat::emulator {
 namespace {
 
 /// d = handler of the operands behind the first.
-void apply_to_sources(Lowering& code, Handler handler, std::size_t count, Value d, Type type, Operands operands) {
+void apply_to_sources(Lowering& code, Handler handler, std::size_t count, VReg d, Type type, Operands operands) {
     const Operands from = operands.from(1);
     if (from.size() > count) code.unsupported("this number of operands is not known here");
     switch (count) {
@@ -64,7 +64,7 @@ void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".sat");
     modifiers.take(".s32");
     const Result d = code.result(operands[0], Type::I32);
-    const Value a = code.temporary(8), b = code.temporary(8), sum = code.temporary(8);
+    const VReg a = code.temporary(8), b = code.temporary(8), sum = code.temporary(8);
     const Handler widen = select_convert(Type::I64, Type::I32, {}, false);
     code.apply(widen, a, {code.source(operands[1], Type::I32)});
     code.apply(widen, b, {code.source(operands[2], Type::I32)});
@@ -143,25 +143,25 @@ struct Magnitudes {
 };
 
 /// The least of numbers of one type, or of their magnitudes; `sign` gives it the sign of all signs together.
-Value least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const Value> numbers) {
+VReg least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const VReg> numbers) {
     const std::uint32_t top = 1u << (ir::bits(type) - 1);
-    const auto word = [&](Operation of, Value a, Value b) {
-        const Value to = code.temporary(4);
+    const auto word = [&](Operation of, VReg a, VReg b) {
+        const VReg to = code.temporary(4);
         code.apply(select_integer(of, Type::U32), to, {a, b});
         return to;
     };
-    Value least{}, signs{};
+    VReg least{}, signs{};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const Value part = how.magnitude ? word(Operation::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
+        const VReg part = how.magnitude ? word(Operation::And, numbers[i], code.constant(top - 1, 4)) : numbers[i];
         if (how.sign) signs = i == 0 ? numbers[i] : word(Operation::Xor, signs, numbers[i]);
-        const Value both = i == 0 ? part : code.temporary(4);
+        const VReg both = i == 0 ? part : code.temporary(4);
         if (i > 0) code.apply(select_float(operation, type, how.ftz, {}), both, {least, part});
         least = both;
     }
     if (!how.sign) return least;
-    const Value number = code.temporary(0), negative = word(Operation::And, signs, code.constant(top, 4));
+    const VReg number = code.temporary(0), negative = word(Operation::And, signs, code.constant(top, 4));
     code.apply(select_compare(Comparison::Num, type, false), number, {least, least});
-    const Value with_sign = word(Operation::Or, least, negative), chosen = code.temporary(4);
+    const VReg with_sign = word(Operation::Or, least, negative), chosen = code.temporary(4);
     code.apply(select_choose(4), chosen, {with_sign, least, number});
     return chosen;
 }
@@ -176,18 +176,18 @@ void of_magnitudes(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!ir::is_float(type) || type == Type::F64 || operands.size() < 3 || operands.size() > 4)
         code.unsupported("this form is known on floats of 16 and 32 bits");
     const Result d = code.result(operands[0], type);
-    std::vector<Value> numbers;
+    std::vector<VReg> numbers;
     for (std::size_t i = 1; i < operands.size(); ++i) numbers.push_back(code.source(operands[i], type));
     if (!is_packed(type)) {
         code.apply(select_move(4, 4), d.at, {least_magnitude(code, operation, type, how, numbers)});
         return code.finish(d);
     }
     const auto of_lane = [&](unsigned number) {
-        std::vector<Value> lanes;
-        for (Value packed : numbers) lanes.push_back(lane_of(code, packed, type, number));
+        std::vector<VReg> lanes;
+        for (VReg packed : numbers) lanes.push_back(lane_of(code, packed, type, number));
         return least_magnitude(code, operation, lane(type), how, lanes);
     };
-    const Value low = of_lane(0), high = of_lane(1);
+    const VReg low = of_lane(0), high = of_lane(1);
     code.apply(select_pack(4), d.at, {low, high});
     code.finish(d);
 }

@@ -32,7 +32,7 @@ void cnot(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     const std::uint8_t slot = slot_of(type);
-    const Value zero = code.temporary(0);
+    const VReg zero = code.temporary(0);
     code.apply(select_compare(Comparison::Eq, type, false), zero,
                {code.source(operands[1], type), code.constant(0, slot)});
     code.apply(select_choose(slot), d.at, {code.constant(1, slot), code.constant(0, slot), zero});
@@ -50,9 +50,9 @@ void shift(Lowering& code, Modifiers& modifiers, Operands operands) {
 void shift_pair(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Operation operation = modifiers.take(".l") ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
     modifiers.take(".r");
-    Value amount = code.source(operands[3], Type::U32);
+    VReg amount = code.source(operands[3], Type::U32);
     if (modifiers.take(".wrap")) {
-        const Value masked = code.temporary(4);
+        const VReg masked = code.temporary(4);
         code.apply(select_integer(Operation::And, Type::U32), masked, {amount, code.constant(31, 4)});
         amount = masked;
     }
@@ -84,8 +84,8 @@ void bfe(Lowering& code, Modifiers& modifiers, Operands operands) {
 void bfi(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
-    const Value a = code.source(operands[1], type), b = code.source(operands[2], type);
-    const Value position = code.source(operands[3], Type::U32), length = code.source(operands[4], Type::U32);
+    const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
+    const VReg position = code.source(operands[3], Type::U32), length = code.source(operands[4], Type::U32);
     code.emit(select_integer(Operation::Bfi, type), D, A | B | C | X,
               {index(d.at), index(a), index(b), index(position), index(length)});
     code.finish(d);
@@ -125,7 +125,7 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
         select_integer(Operation::Lop3, Type::U32), d.at,
         {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},
         std::uint32_t(operands[4].value) & 255);
-    const Value some = code.temporary(0);
+    const VReg some = code.temporary(0);
     code.apply(select_compare(Comparison::Ne, Type::U32, false), some, {d.at, code.constant(0, 4)});
     code.apply(combine == ".or"    ? predicate_or
                : combine == ".xor" ? predicate_xor

@@ -39,32 +39,32 @@ Signature signature_of(const nvptx::Module& module, const nvptx::Function& funct
 
 // ---- places
 
-const Symbol* variable_of(Lowering& code, const nvptx::Operand& operand) {
-    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
-    const bool in_memory = symbol && symbol->kind == Symbol::Kind::Memory && symbol->space == Space::Local;
-    return in_memory ? symbol : nullptr;
+const Binding* variable_of(Lowering& code, const nvptx::Operand& operand) {
+    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+    const bool in_memory = binding && binding->kind == Binding::Kind::Memory && binding->space == Space::Local;
+    return in_memory ? binding : nullptr;
 }
 
-Place place_of(Lowering& code, const Symbol& symbol) {
-    return {symbol.on_stack ? code.stack_pointer : code.constant(0, 8), symbol.address};
+Place place_of(Lowering& code, const Binding& binding) {
+    return {binding.on_stack ? code.stack_pointer : code.constant(0, 8), binding.address};
 }
 
-void load_local(Lowering& code, Value d, unsigned bytes, Place from) {
+void load_local(Lowering& code, VReg d, unsigned bytes, Place from) {
     code.emit(select_load(Space::Local, 8, bytes, 1), D, A,
               {index(d), index(from.base), 0, 0, std::uint32_t(from.offset)})
         .apart = true;
 }
 
-void store_local(Lowering& code, Value from, unsigned bytes, Place to) {
+void store_local(Lowering& code, VReg from, unsigned bytes, Place to) {
     code.emit(select_store(Space::Local, 8, bytes, 1), 0, A | D,
               {index(from), index(to.base), 0, 0, std::uint32_t(to.offset)});
 }
 
-Value argument(Lowering& code, const nvptx::Operand& operand) {
-    const Symbol* const symbol = variable_of(code, operand);
-    if (!symbol) return code.source(operand, Type::U64);
-    const Value to = code.temporary(8);
-    load_local(code, to, 8, place_of(code, *symbol));
+VReg argument(Lowering& code, const nvptx::Operand& operand) {
+    const Binding* const binding = variable_of(code, operand);
+    if (!binding) return code.source(operand, Type::U64);
+    const VReg to = code.temporary(8);
+    load_local(code, to, 8, place_of(code, *binding));
     return to;
 }
 
@@ -74,7 +74,7 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
     for (std::uint64_t at = 0; at < bytes;) {
         unsigned size = 8;
         while (size > bytes - at || (from.offset + at) % size || (to.offset + at) % size) size /= 2;
-        const Value word = code.temporary(size == 8 ? 8 : 4);
+        const VReg word = code.temporary(size == 8 ? 8 : 4);
         load_local(code, word, size, {from.base, from.offset + at});
         store_local(code, word, size, {to.base, to.offset + at});
         at += size;
@@ -85,26 +85,26 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
 
 /// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
 /// variable of its own; .reg is a register of its own.
-Symbol formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
+Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
     if (code.module.text(variable.space) == ".reg") {
         const auto width = std::uint8_t(element_bytes(code.module.text(variable.type)));
         return {.value = code.new_value(code.module.text(variable.type) == ".pred" ? 0 : width == 8 ? 8 : 4, width)};
     }
-    if (const Symbol* const symbol = variable_of(code, actual)) return *symbol;
+    if (const Binding* const binding = variable_of(code, actual)) return *binding;
     return code.declare_memory(variable, declarator);
 }
 
 /// Copies between an actual that is a register or literal and the formal it was given.
-void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Symbol& formal,
+void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Binding& formal,
                    bool back) {
-    const Symbol* const symbol = variable_of(code, actual);
-    const bool formal_in_memory = formal.kind == Symbol::Kind::Memory;
-    if (symbol && formal_in_memory) return;
+    const Binding* const binding = variable_of(code, actual);
+    const bool formal_in_memory = formal.kind == Binding::Kind::Memory;
+    if (binding && formal_in_memory) return;
     const Type type = type_of(code.module.text(variable.type)).value_or(Type::U64);
     const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
     if (back) {  // formal → actual
-        if (symbol) return store_local(code, formal.value, bytes, place_of(code, *symbol));
+        if (binding) return store_local(code, formal.value, bytes, place_of(code, *binding));
         const Result d = code.result(actual, type);
         if (formal_in_memory)
             load_local(code, d.at, bytes, place_of(code, formal));
@@ -113,8 +113,8 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
                        {formal.value});
         return code.finish(d);
     }
-    if (symbol) return load_local(code, formal.value, bytes, place_of(code, *symbol));
-    const Value from = code.source(actual, type);
+    if (binding) return load_local(code, formal.value, bytes, place_of(code, *binding));
+    const VReg from = code.source(actual, type);
     if (formal_in_memory)
         store_local(code, from, bytes, place_of(code, formal));
     else
@@ -125,11 +125,11 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
 void inline_function(Lowering& code, const nvptx::Function& callee, Operands results, Operands arguments) {
     const nvptx::Instruction* const call_instruction = code.current;
     Lowering::Scope formals;
-    std::vector<Symbol> bound_results;
+    std::vector<Binding> bound_results;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const Symbol symbol = formal(code, callee.parameters[i], arguments[i]);
-        copy_argument(code, callee.parameters[i], arguments[i], symbol, false);
-        formals[callee.parameters[i].declarators.front().name] = symbol;
+        const Binding binding = formal(code, callee.parameters[i], arguments[i]);
+        copy_argument(code, callee.parameters[i], arguments[i], binding, false);
+        formals[callee.parameters[i].declarators.front().name] = binding;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
         bound_results.push_back(formal(code, callee.results[i], results[i]));
@@ -182,36 +182,36 @@ void need_functions_with_addresses(Lowering& code) {
 }
 
 Signature signature_of_call(Lowering& code, const nvptx::Operand& prototype) {
-    const Symbol* const symbol = code.find(prototype.name);
-    if (!symbol || symbol->kind != Symbol::Kind::Prototype)
+    const Binding* const binding = code.find(prototype.name);
+    if (!binding || binding->kind != Binding::Kind::Prototype)
         code.unsupported("its .callprototype or .calltargets is not in reach");
-    if (code.module.text(symbol->directive->name) == ".calltargets") {
-        const nvptx::Operand& first = Operands(code.module.operands(symbol->directive->operands))[0];
+    if (code.module.text(binding->directive->name) == ".calltargets") {
+        const nvptx::Operand& first = Operands(code.module.operands(binding->directive->operands))[0];
         const nvptx::Function* const function = code.module.find_function(code.module.text(first.name));
         if (!function) code.unsupported("a call target is no function of this module");
         return signature_of(code.module, *function);
     }
     try {  // "(.param .b32 _) _ (.param .b64 _);" is the head of a function
-        const nvptx::Module head =
-            nvptx::parse(".version 8.0\n.target sm_80\n.address_size 64\n.func " + symbol->directive->raw, "prototype");
+        const nvptx::Module head = nvptx::parse(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.func " + binding->directive->raw, "prototype");
         if (!head.functions.empty()) return signature_of(head, head.functions.front());
     } catch (const Error&) {}
     code.unsupported("its .callprototype cannot be read");
 }
 
-void call_at(Lowering& code, Value target, std::uint32_t function, const Signature& signature, Operands results,
+void call_at(Lowering& code, VReg target, std::uint32_t function, const Signature& signature, Operands results,
              Operands arguments) {
     if (results.size() != signature.results.size() || arguments.size() != signature.parameters.size())
         code.unsupported("the function has another number of parameters");
     const auto type_for = [](std::uint32_t bytes) {
         return bytes >= 8 ? Type::U64 : bytes == 4 ? Type::U32 : bytes == 2 ? Type::U16 : Type::U8;
     };
-    const Value frame = code.temporary(8);
+    const VReg frame = code.temporary(8);
     code.emit(push_frame, D, 0, {index(frame), 0, 0, 0, signature.bytes});
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto [offset, bytes] = signature.parameters[i];
-        if (const Symbol* const symbol = variable_of(code, arguments[i]))
-            copy_local(code, place_of(code, *symbol), {frame, offset}, std::min<std::uint64_t>(bytes, symbol->bytes));
+        if (const Binding* const binding = variable_of(code, arguments[i]))
+            copy_local(code, place_of(code, *binding), {frame, offset}, std::min<std::uint64_t>(bytes, binding->bytes));
         else
             store_local(code, code.source(arguments[i], type_for(bytes)), ir::info(type_for(bytes)).bytes,
                         {frame, offset});
@@ -220,13 +220,13 @@ void call_at(Lowering& code, Value target, std::uint32_t function, const Signatu
     call.flow = Flow::Call;
     call.counts = true;
     code.emit(restore_lanes, 0, 0, {});
-    const Value returned = code.temporary(8);
+    const VReg returned = code.temporary(8);
     code.emit(read_frame, D, 0, {index(returned)});
     for (std::size_t i = 0; i < results.size(); ++i) {
         const auto [offset, bytes] = signature.results[i];
-        if (const Symbol* const symbol = variable_of(code, results[i])) {
-            copy_local(code, {returned, offset}, place_of(code, *symbol),
-                       std::min<std::uint64_t>(bytes, symbol->bytes));
+        if (const Binding* const binding = variable_of(code, results[i])) {
+            copy_local(code, {returned, offset}, place_of(code, *binding),
+                       std::min<std::uint64_t>(bytes, binding->bytes));
             continue;
         }
         const Result d = code.result(results[i], type_for(bytes));
@@ -261,21 +261,22 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
     code.place_label(label);
     code.emit(enter_frame, D, 0, {index(code.stack_pointer)});
     const std::size_t entered = code.micros.size() - 1;
-    std::vector<std::pair<Value, Signature::Slot>> results_in_registers;
+    std::vector<std::pair<VReg, Signature::Slot>> results_in_registers;
     Lowering::Scope formals;
     const auto bind = [&](const nvptx::Variable& variable, Signature::Slot slot, bool is_result) {
         const nvptx::Name name = variable.declarators.front().name;
-        Symbol symbol{.kind = Symbol::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
-        symbol.on_stack = true;
+        Binding binding{
+            .kind = Binding::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
+        binding.on_stack = true;
         if (code.module.text(variable.space) == ".reg") {
             if (code.module.text(variable.type) == ".pred") code.unsupported("a predicate as a parameter is not known");
-            symbol = formal(code, variable, {});
+            binding = formal(code, variable, {});
             if (is_result)
-                results_in_registers.emplace_back(symbol.value, slot);
+                results_in_registers.emplace_back(binding.value, slot);
             else
-                load_local(code, symbol.value, slot.bytes, {code.stack_pointer, slot.offset});
+                load_local(code, binding.value, slot.bytes, {code.stack_pointer, slot.offset});
         }
-        formals[name] = symbol;
+        formals[name] = binding;
     };
     for (std::size_t i = 0; i < function.results.size(); ++i) bind(function.results[i], signature.results[i], true);
     for (std::size_t i = 0; i < function.parameters.size(); ++i)
@@ -302,17 +303,17 @@ void call(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (at < operands.size() && operands[at].kind == Kind::List)
         arguments = code.module.operands(operands[at++].children);
     const std::string_view name = code.module.text(target.name);
-    const Symbol* const symbol = target.kind == Kind::Symbol ? code.find(target.name) : nullptr;
-    if (symbol && symbol->kind == Symbol::Kind::Register)
+    const Binding* const binding = target.kind == Kind::Symbol ? code.find(target.name) : nullptr;
+    if (binding && binding->kind == Binding::Kind::Register)
         return call_through(code, target, results, arguments, operands[at]);
-    const bool is_defined = symbol && symbol->kind == Symbol::Kind::Function && symbol->function->has_body;
+    const bool is_defined = binding && binding->kind == Binding::Kind::Function && binding->function->has_body;
     if (!is_defined && call_system(code, name, results, arguments)) return;
-    if (!symbol || symbol->kind != Symbol::Kind::Function)
+    if (!binding || binding->kind != Binding::Kind::Function)
         code.unsupported(fmt::format("'{}' is no function", name), "declare it before the call");
     if (!is_defined)
         code.unsupported(fmt::format("'{}' has no body in this module", name),
                          "give its definition in the same module");
-    const nvptx::Function& callee = *symbol->function;
+    const nvptx::Function& callee = *binding->function;
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
         code.unsupported(fmt::format("'{}' has another number of parameters", name));
     if (code.first) code.emit(nothing, 0, 0, {});

@@ -7,17 +7,17 @@ namespace ikat::emulator {
 
 /// A place in local memory: `offset` from a value.
 struct Place {
-    Value base{};
+    VReg base{};
     std::uint64_t offset = 0;
 };
 
 /// The variable in memory that an operand names, if it does.
-const Symbol* variable_of(Lowering& code, const nvptx::Operand& operand);
-Place place_of(Lowering& code, const Symbol& symbol);
-void load_local(Lowering& code, Value d, unsigned bytes, Place from);
-void store_local(Lowering& code, Value from, unsigned bytes, Place to);
+const Binding* variable_of(Lowering& code, const nvptx::Operand& operand);
+Place place_of(Lowering& code, const Binding& binding);
+void load_local(Lowering& code, VReg d, unsigned bytes, Place from);
+void store_local(Lowering& code, VReg from, unsigned bytes, Place to);
 /// The 64-bit value of an argument: a register, or the contents of a .param variable.
-Value argument(Lowering& code, const nvptx::Operand& operand);
+VReg argument(Lowering& code, const nvptx::Operand& operand);
 /// A call of a function of the system. False if the name is none.
 bool call_system(Lowering& code, std::string_view name, Operands results, Operands arguments);
 

@@ -15,7 +15,7 @@ namespace ikat::emulator {
 namespace {
 
 /// The predicate that stands for CC.CF; 0 before the first instruction that writes it.
-Value carry_flag(Lowering& code) {
+VReg carry_flag(Lowering& code) {
     if (!code.carry_flag) {
         code.carry_flag = code.new_value(0, 0);
         code.apply(predicate_literal, *code.carry_flag, {}, 0);
@@ -24,25 +24,25 @@ Value carry_flag(Lowering& code) {
 }
 
 /// d = a + b, or a - b where it subtracts; with CF where the instruction reads it.
-void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type type, const Result& d, Value a, Value b) {
+void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type type, const Result& d, VReg a, VReg b) {
     const Type bits = slot_of(type) == 8 ? Type::U64 : Type::U32;
     const std::uint8_t slot = slot_of(bits);
-    const auto compare = [&](Comparison comparison, Value left, Value right) {
-        const Value to = code.temporary(0);
+    const auto compare = [&](Comparison comparison, VReg left, VReg right) {
+        const VReg to = code.temporary(0);
         code.apply(select_compare(comparison, bits, false), to, {left, right});
         return to;
     };
     if (subtracts && reads) {
-        const Value complement = code.temporary(slot);
+        const VReg complement = code.temporary(slot);
         code.apply(select_integer(Operation::Not, bits), complement, {b});
         b = complement;
     }
     const bool difference = subtracts && !reads;
-    const Value first = code.temporary(slot);
+    const VReg first = code.temporary(slot);
     code.apply(select_integer(difference ? Operation::Sub : Operation::Add, bits), first, {a, b});
-    Value carried = difference ? compare(Comparison::Ge, a, b) : compare(Comparison::Lt, first, a), sum = first;
+    VReg carried = difference ? compare(Comparison::Ge, a, b) : compare(Comparison::Lt, first, a), sum = first;
     if (reads) {
-        const Value one = code.temporary(slot), either = code.temporary(0);
+        const VReg one = code.temporary(slot), either = code.temporary(0);
         code.apply(select_choose(slot), one, {code.constant(1, slot), code.constant(0, slot), carry_flag(code)});
         sum = code.temporary(slot);
         code.apply(select_integer(Operation::Add, bits), sum, {first, one});
@@ -59,7 +59,7 @@ void sum_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool writes = modifiers.take(".cc");
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::Pred || ir::is_float(type)) code.unsupported("a sum that carries is of integers");
-    const Value a = code.source(operands[1], type), b = code.source(operands[2], type);
+    const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
     with_carry(code, subtracts, reads, writes, type, code.result(operands[0], type), a, b);
 }
 /// mad.lo.cc, madc.hi ...: the product's half, then the sum.
@@ -69,7 +69,7 @@ void product_with_carry(Lowering& code, Modifiers& modifiers, Operands operands)
     const bool writes = modifiers.take(".cc");
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::Pred || ir::is_float(type)) code.unsupported("a sum that carries is of integers");
-    const Value product = code.temporary(slot_of(type)), c = code.source(operands[3], type);
+    const VReg product = code.temporary(slot_of(type)), c = code.source(operands[3], type);
     code.apply(select_integer(half, type), product, {code.source(operands[1], type), code.source(operands[2], type)});
     with_carry(code, false, reads, writes, type, code.result(operands[0], type), product, c);
 }

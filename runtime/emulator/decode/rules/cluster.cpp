@@ -25,7 +25,7 @@ void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.unsupported("another block's shared memory is not reached", "exchange through global memory");
     const Type type = modifiers.take_type().value_or(Type::U64);
     const Result d = code.result(operands[0], type);
-    const Value rank = code.source(operands[2], Type::U32);
+    const VReg rank = code.source(operands[2], Type::U32);
     code.emit(check_rank, 0, A, {0, index(rank)});
     code.apply(select_move(slot_of(type), slot_of(type)), d.at, {code.source(operands[1], type)});
     code.finish(d);

@@ -18,18 +18,18 @@ Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
     return *comparison;
 }
 
-Value compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Comparison> comparison,
-               const nvptx::Operand& a, const nvptx::Operand& b) {
-    const Value to = code.temporary(0);
+VReg compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Comparison> comparison,
+              const nvptx::Operand& a, const nvptx::Operand& b) {
+    const VReg to = code.temporary(0);
     code.apply(select_compare(known(code, comparison), type, modifiers.take(".ftz")), to,
                {code.source(a, type), code.source(b, type)});
     return to;
 }
 
 /// p combined with the predicate operand, if the form has one.
-Value combined(Lowering& code, std::string_view combine, Value p, Operands operands) {
+VReg combined(Lowering& code, std::string_view combine, VReg p, Operands operands) {
     if (combine.empty()) return p;
-    const Value both = code.temporary(0);
+    const VReg both = code.temporary(0);
     code.apply(combine == ".or"    ? predicate_or
                : combine == ".xor" ? predicate_xor
                                    : predicate_and,
@@ -38,11 +38,11 @@ Value combined(Lowering& code, std::string_view combine, Value p, Operands opera
 }
 
 /// The comparison of each lane of packed operands.
-std::array<Value, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type type,
-                                    std::optional<Comparison> comparison, Operands operands) {
+std::array<VReg, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type type,
+                                   std::optional<Comparison> comparison, Operands operands) {
     const bool ftz = modifiers.take(".ftz");
-    const Value a = code.source(operands[1], type), b = code.source(operands[2], type);
-    std::array<Value, 2> out{code.temporary(0), code.temporary(0)};
+    const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
+    std::array<VReg, 2> out{code.temporary(0), code.temporary(0)};
     for (unsigned k = 0; k < 2; ++k)
         code.apply(select_compare(known(code, comparison), lane(type), ftz), out[k],
                    {lane_of(code, a, type, k), lane_of(code, b, type, k)});
@@ -60,10 +60,10 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result p = code.result(targets[0], Type::Pred);
     if (combine.empty() && !pair && !is_packed(*type)) {
-        const Value a = code.source(operands[1], *type), b = code.source(operands[2], *type);
+        const VReg a = code.source(operands[1], *type), b = code.source(operands[2], *type);
         return code.apply(select_compare(known(code, comparison), *type, modifiers.take(".ftz")), p.at, {a, b});
     }
-    std::array<Value, 2> holds;
+    std::array<VReg, 2> holds;
     if (is_packed(*type)) {
         if (!pair) code.unsupported("it gives a predicate for each lane: p|q");
         holds = compared_lanes(code, modifiers, *type, comparison, operands);
@@ -72,8 +72,8 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.apply(predicate_not, holds[1], {holds[0]});
     }
     // the predicate that they are combined with may be one of the results
-    const Value first = combined(code, combine, holds[0], operands),
-                second = combined(code, combine, holds[1], operands);
+    const VReg first = combined(code, combine, holds[0], operands),
+               second = combined(code, combine, holds[1], operands);
     if (pair) code.apply(predicate_move, code.result(targets[1], Type::Pred).at, {second});
     code.apply(predicate_move, p.at, {first});
 }
@@ -89,14 +89,14 @@ void set(Lowering& code, Modifiers& modifiers, Operands operands) {
                               : each == Type::BF16 ? bfloat16(1.0).bits
                               : is_packed(type)    ? 0xffff
                                                    : ~0u;
-    const auto chosen = [&](Value holds, Value to) {
+    const auto chosen = [&](VReg holds, VReg to) {
         code.apply(select_choose(4), to,
                    {code.constant(yes, 4), code.constant(0, 4), combined(code, combine, holds, operands)});
         return to;
     };
     if (is_packed(type)) {
         const auto holds = compared_lanes(code, modifiers, type, comparison, operands);
-        const Value low = chosen(holds[0], code.temporary(4)), high = chosen(holds[1], code.temporary(4));
+        const VReg low = chosen(holds[0], code.temporary(4)), high = chosen(holds[1], code.temporary(4));
         code.apply(select_pack(4), d.at, {low, high});
     } else {
         chosen(compared(code, modifiers, type, comparison, operands[1], operands[2]), d.at);
@@ -108,8 +108,8 @@ void selp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
     if (!type) code.unsupported("it has no type the emulator knows");
     const Result d = code.result(operands[0], *type);
-    const Value a = code.source(operands[1], *type), b = code.source(operands[2], *type),
-                c = code.predicate(operands[3]);
+    const VReg a = code.source(operands[1], *type), b = code.source(operands[2], *type),
+               c = code.predicate(operands[3]);
     code.apply(*type == Type::Pred ? predicate_select : select_choose(slot_of(*type)), d.at, {a, b, c});
     code.finish(d);
 }
@@ -117,7 +117,7 @@ void selp(Lowering& code, Modifiers& modifiers, Operands operands) {
 void slct(Lowering& code, Modifiers& modifiers, Operands operands) {  // c >= 0 ? a : b
     const Type type = modifiers.take_type().value_or(Type::Pred), by = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
-    const Value p = code.temporary(0);
+    const VReg p = code.temporary(0);
     code.apply(select_compare(Comparison::Ge, by, modifiers.take(".ftz")), p,
                {code.source(operands[3], by), code.constant(0, slot_of(by))});
     code.apply(select_choose(slot_of(type)), d.at, {code.source(operands[1], type), code.source(operands[2], type), p});

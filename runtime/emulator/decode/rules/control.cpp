@@ -10,8 +10,8 @@ namespace {
 
 void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool uniform = modifiers.take(".uni");
-    const Symbol* const target = code.find(operands[0].name);
-    if (!target || target->kind != Symbol::Kind::Label)
+    const Binding* const target = code.find(operands[0].name);
+    if (!target || target->kind != Binding::Kind::Label)
         code.unsupported(fmt::format("label '{}' is not in reach", code.module.text(operands[0].name)));
     const std::uint32_t label = target->label;
     if (code.current->guard == nvptx::no_name) return code.jump_to(label);
@@ -23,19 +23,19 @@ void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
 void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".idx");
     modifiers.take(".uni");
-    const Symbol* const table = code.find(operands[1].name);
-    if (!table || table->kind != Symbol::Kind::Table) code.unsupported("its .branchtargets list is not in reach");
+    const Binding* const table = code.find(operands[1].name);
+    if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not in reach");
     const Operands targets = code.module.operands(table->targets);
-    const Value selector = code.source(operands[0], Type::U32);
+    const VReg selector = code.source(operands[0], Type::U32);
     Micro& micro = code.emit(branch_table, 0, A, {0, index(selector)});
     micro.flow = Flow::Table;
     micro.counts = true;
     micro.label = std::uint32_t(code.table_labels.size());
     micro.targets = std::uint32_t(targets.size());
     for (const nvptx::Operand& target : targets) {
-        const Symbol* const symbol = code.find(target.name);
-        if (!symbol || symbol->kind != Symbol::Kind::Label) code.unsupported("a branch target is not in reach");
-        code.table_labels.push_back(symbol->label);
+        const Binding* const binding = code.find(target.name);
+        if (!binding || binding->kind != Binding::Kind::Label) code.unsupported("a branch target is not in reach");
+        code.table_labels.push_back(binding->label);
     }
 }
 
@@ -85,9 +85,9 @@ void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
     } else {
         modifiers.take(".sync");
     }
-    const Value id = code.source(operands[at++], Type::U32);
+    const VReg id = code.source(operands[at++], Type::U32);
     const std::size_t left = operands.size() - at - (bits & BarrierReduce ? 1 : 0);
-    Value threads = id, p = id;
+    VReg threads = id, p = id;
     if (left == 1) {
         threads = code.source(operands[at++], Type::U32);
         bits |= BarrierCounted;

@@ -5,22 +5,22 @@
 namespace ikat::emulator {
 
 /// Lane 0 or 1 of a packed value, in the low bits.
-Value lane_of(Lowering& code, Value packed, Type type, unsigned number) {
+VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number) {
     const unsigned bits = unsigned(ir::bits(lane(type)));
-    Value at = packed;
+    VReg at = packed;
     if (number) {
         at = code.temporary(4);
         code.apply(select_integer(Operation::Shr, Type::U32), at, {packed, code.constant(bits, 4)});
     }
-    const Value field = code.temporary(4);
+    const VReg field = code.temporary(4);
     code.apply(select_integer(Operation::And, Type::U32), field, {at, code.constant((1u << bits) - 1, 4)});
     return field;
 }
 
 /// Lanes of `type`, in the low bits of their registers, as one packed value.
-void join_lanes(Lowering& code, Type type, Value d, Value low, Value high) {
+void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high) {
     if (ir::bits(type) == 32) return code.apply(select_pack(4), d, {low, high});
-    const Value shifted = code.temporary(4);
+    const VReg shifted = code.temporary(4);
     code.apply(select_integer(Operation::Shl, Type::U32), shifted, {high, code.constant(8, 4)});
     code.apply(select_integer(Operation::Or, Type::U32), d, {low, shifted});
 }
@@ -37,11 +37,11 @@ Rounding integral_rounding(std::string_view name) {
 /// cvt.rn.f16x2.f32 d, a, b: a above b. cvt.rn.f16x2.e4m3x2 d, a: lane by lane.
 void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint32_t how, Operands operands) {
     const Result d = code.result(operands[0], to);
-    const Value high = code.temporary(4), low = code.temporary(4);
+    const VReg high = code.temporary(4), low = code.temporary(4);
     const bool special = how > 3;
     const Handler convert = select_convert(lane(to), lane(from), rounding, special);
     if (is_packed(from)) {
-        const Value packed = code.source(operands[1], from);
+        const VReg packed = code.source(operands[1], from);
         code.apply(convert, high, {lane_of(code, packed, from, 1)}, how);
         code.apply(convert, low, {lane_of(code, packed, from, 0)}, how);
     } else {

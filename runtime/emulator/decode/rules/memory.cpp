@@ -7,10 +7,10 @@
 namespace ikat::emulator {
 
 /// The two halves of a register of 128 bits.
-std::vector<Value> double_words(Lowering& code, const nvptx::Operand& operand) {
-    const Symbol* const symbol = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
-    if (!symbol || !symbol->is_pair) code.unsupported("a register of 128 bits is needed here");
-    return {symbol->value, symbol->high};
+std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand) {
+    const Binding* const binding = operand.kind == nvptx::Operand::Kind::Symbol ? code.find(operand.name) : nullptr;
+    if (!binding || !binding->is_pair) code.unsupported("a register of 128 bits is needed here");
+    return {binding->value, binding->high};
 }
 
 namespace {
@@ -61,7 +61,7 @@ Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& o
 
 /// Accesses of more than four elements or 16 bytes are made in parts of 16 bytes, their alignment checked before.
 template <class F>
-void in_parts(Lowering& code, const Access& access, std::span<const Value> elements, F f) {
+void in_parts(Lowering& code, const Access& access, std::span<const VReg> elements, F f) {
     const unsigned bytes = ir::info(access.type).bytes, at_once = std::min(4u, 16 / bytes);
     Access part = access;
     if (elements.size() > at_once) {
@@ -73,7 +73,7 @@ void in_parts(Lowering& code, const Access& access, std::span<const Value> eleme
                    std::uint32_t(part.at.space)});
     }
     for (std::size_t i = 0; i < elements.size(); i += at_once) {
-        const std::span<const Value> now = elements.subspan(i, std::min<std::size_t>(at_once, elements.size() - i));
+        const std::span<const VReg> now = elements.subspan(i, std::min<std::size_t>(at_once, elements.size() - i));
         std::array<std::uint32_t, 6> fields{};
         constexpr unsigned element_fields[4] = {0, 2, 3, 5};
         std::uint8_t used = 0;
@@ -87,7 +87,7 @@ void in_parts(Lowering& code, const Access& access, std::span<const Value> eleme
     }
 }
 
-void load_elements(Lowering& code, const Access& access, std::span<const Value> elements) {
+void load_elements(Lowering& code, const Access& access, std::span<const VReg> elements) {
     const unsigned bytes = ir::info(access.type).bytes;
     if (access.at.fixed) {
         const auto end = std::uint64_t(access.at.offset) + bytes * elements.size();
@@ -107,7 +107,7 @@ void load_elements(Lowering& code, const Access& access, std::span<const Value> 
         });
 }
 
-void store_elements(Lowering& code, const Access& access, std::span<const Value> elements) {
+void store_elements(Lowering& code, const Access& access, std::span<const VReg> elements) {
     const unsigned bytes = ir::info(access.type).bytes;
     code.tell_observers(access.at, {.bytes = bytes * std::uint32_t(elements.size()),
                                     .direction = Direction::Write,
@@ -131,7 +131,7 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
         const Operands targets = is_vector ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
         if (targets.size() != from.count) code.unsupported("the vector has another length");
         std::vector<Result> results;
-        std::vector<Value> elements;
+        std::vector<VReg> elements;
         for (const nvptx::Operand& target : targets) results.push_back(code.result(target, from.type));
         for (const Result& each : results) elements.push_back(each.at);
         load_elements(code, from, elements);
@@ -143,7 +143,7 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
 void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool is_wide = modifiers.has(".b128");
     const Access to = take_access(code, modifiers, operands[0]);
-    std::vector<Value> elements;
+    std::vector<VReg> elements;
     if (is_wide) {
         elements = double_words(code, operands[1]);
     } else {
@@ -164,15 +164,15 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
     const Operands targets = to ? Operands(code.module.operands(to->children)) : Operands();
     if (sources.size() != count || (to && targets.size() != count)) code.unsupported("the vector has another length");
     const unsigned bytes = ir::info(type).bytes;
-    const Value base = code.resized(at.base, 8);
+    const VReg base = code.resized(at.base, 8);
     code.emit(check_alignment, 0, A,
               {0, index(base), count * bytes, 8, std::uint32_t(at.offset), std::uint32_t(at.space)});
     code.tell_observers({base, at.offset, at.space},
                         {.bytes = count * bytes, .direction = Direction::Atomic, .cached = false});
-    std::vector<Value> old;
+    std::vector<VReg> old;
     for (unsigned i = 0; i < count; ++i) {
         old.push_back(code.temporary(slot_of(type)));
-        const Value b = code.source(sources[i], type);
+        const VReg b = code.source(sources[i], type);
         code.emit(select_atomic(atomic, type), D, A | B | C,
                   {index(old[i]), index(base), index(b), index(b), std::uint32_t(at.offset) + i * bytes,
                    std::uint32_t(at.space)})
@@ -191,19 +191,19 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     const bool compares = operation == Atomic::CompareSwap;
     if (!to || (operation != Atomic::Exchange && !compares))
         code.unsupported("128 bits are exchanged or compared and swapped");
-    const Value base = code.resized(at.base, 8);
-    const std::vector<Value> written = double_words(code, operands[compares ? 2 : 1]),
-                             expected = double_words(code, operands[1]);
-    const Value low = code.temporary(8), high = code.temporary(8);
+    const VReg base = code.resized(at.base, 8);
+    const std::vector<VReg> written = double_words(code, operands[compares ? 2 : 1]),
+                            expected = double_words(code, operands[1]);
+    const VReg low = code.temporary(8), high = code.temporary(8);
     code.tell_observers({base, at.offset, at.space}, {.bytes = 16, .direction = Direction::Atomic, .cached = false});
-    const Value old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
+    const VReg old[] = {low, high}, sources[] = {written[0], written[1], expected[0], expected[1]};
     code.emit({.run = select_wide_atomic(compares),
                .fields = {0, index(base), 0, 0, std::uint32_t(at.offset), std::uint32_t(at.space)},
                .reads = A,
                .list = code.list(old, std::span(sources).first(compares ? 4 : 2)),
                .apart = true});
     if (to->kind == nvptx::Operand::Kind::Sink) return;
-    const std::vector<Value> d = double_words(code, *to);
+    const std::vector<VReg> d = double_words(code, *to);
     code.apply(select_move(8, 8), d[0], {low});
     code.apply(select_move(8, 8), d[1], {high});
 }
@@ -224,14 +224,14 @@ void createpolicy(Lowering& code, Modifiers& modifiers, Operands operands) {
 void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::string_view type = modifiers.take_any({".texref", ".samplerref", ".surfref"});
     const Result p = code.result(operands[0], Type::Pred);
-    const Value address = code.source(operands[1], Type::U64);
+    const VReg address = code.source(operands[1], Type::U64);
     code.emit(predicate_literal, D, 0, {index(p.at), 0, 0, 0, 0});
     for (const nvptx::Variable& variable : code.module.variables) {
         if (code.module.text(variable.type) != type) continue;
         for (const auto& declarator : variable.declarators) {
             const auto placed = code.variables.variables.find(declarator.name);
             if (placed == code.variables.variables.end()) continue;
-            const Value same = code.temporary(0);
+            const VReg same = code.temporary(0);
             code.apply(select_compare(Comparison::Eq, Type::U64, false), same,
                        {address, code.constant(placed->second.address, 8)});
             code.apply(predicate_or, p.at, {p.at, same});
@@ -266,8 +266,8 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
         return;
     }
     const Result d = to ? code.result(*to, *type) : Result{code.temporary(slot_of(*type)), {}, *type, false};
-    const Value base = code.resized(at.base, 8), b = code.source(operands[1], *type);
-    const Value c = operands.size() > 2 ? code.source(operands[2], *type) : b;
+    const VReg base = code.resized(at.base, 8), b = code.source(operands[1], *type);
+    const VReg c = operands.size() > 2 ? code.source(operands[2], *type) : b;
     if (before) code.emit(fence, 0, 0, {});
     code.tell_observers({base, at.offset, at.space},
                         {.bytes = ir::info(*type).bytes, .direction = Direction::Atomic, .cached = false});

@@ -16,14 +16,14 @@ void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Oper
         const Type of = bytes == 8 ? Type::U32 : Type::U16;
         code.apply(select_pack(bytes), d.at, {part(0, of), part(1, of)});
     } else if (parts.size() == 4 && bytes == 8) {
-        const Value low = code.temporary(4), high = code.temporary(4);
+        const VReg low = code.temporary(4), high = code.temporary(4);
         code.apply(select_pack(4), low, {part(0, Type::U16), part(1, Type::U16)});
         code.apply(select_pack(4), high, {part(2, Type::U16), part(3, Type::U16)});
         code.apply(select_pack(8), d.at, {low, high});
     } else if (bytes <= 4 && parts.size() == bytes) {
-        Value whole = code.constant(0, 4);
+        VReg whole = code.constant(0, 4);
         for (unsigned i = 0; i < bytes; ++i) {
-            const Value byte = code.temporary(4), shifted = code.temporary(4), sum = code.temporary(4);
+            const VReg byte = code.temporary(4), shifted = code.temporary(4), sum = code.temporary(4);
             code.apply(select_convert(Type::U32, Type::U8, {}, false), byte, {part(i, Type::U8)});
             code.apply(select_integer(Operation::Shl, Type::U32), shifted, {byte, code.constant(8 * i, 4)});
             code.apply(select_integer(Operation::Or, Type::U32), sum, {whole, shifted});
@@ -43,17 +43,17 @@ void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Op
     if (!into_bytes && (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8))))
         code.unsupported("this number of parts is not known here");
     // The source may be one of the parts.
-    const Value whole = code.temporary(slot_of(type));
+    const VReg whole = code.temporary(slot_of(type));
     code.apply(select_move(bytes, bytes), whole, {code.source(from, type)});
     const auto each = unsigned(bytes / parts.size());
     for (unsigned i = 0; i < parts.size(); ++i) {
         const Type of = each == 4 ? Type::U32 : each == 2 ? Type::U16 : Type::U8;
         const Result d = code.result(parts[i], of);
-        const Value shifted = code.temporary(slot_of(type));
+        const VReg shifted = code.temporary(slot_of(type));
         code.apply(select_integer(Operation::Shr, type), shifted, {whole, code.constant(i * each * 8, 4)});
-        Value low = code.resized(shifted, 4);
+        VReg low = code.resized(shifted, 4);
         if (each < 4) {
-            const Value field = code.temporary(4);
+            const VReg field = code.temporary(4);
             code.apply(select_convert(Type::U32, of, {}, false), field, {low});
             low = field;
         }
@@ -68,12 +68,12 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
         return operand.kind == nvptx::Operand::Kind::Vector ? Operands(code.module.operands(operand.children))
                                                             : Operands();
     };
-    std::vector<Value> words;
+    std::vector<VReg> words;
     if (const Operands parts = halves(from); !parts.empty())
         words = {code.source(parts[0], Type::U64), code.source(parts[1], Type::U64)};
     else
         words = double_words(code, from);
-    const Value low = code.temporary(8), high = code.temporary(8);
+    const VReg low = code.temporary(8), high = code.temporary(8);
     code.apply(select_move(8, 8), low, {words[0]});
     code.apply(select_move(8, 8), high, {words[1]});
     if (const Operands parts = halves(to); !parts.empty()) {
@@ -84,7 +84,7 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
         }
         return;
     }
-    const std::vector<Value> target = double_words(code, to);
+    const std::vector<VReg> target = double_words(code, to);
     code.apply(select_move(8, 8), target[0], {low});
     code.apply(select_move(8, 8), target[1], {high});
 }
@@ -96,7 +96,7 @@ void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Op
     if (vector.empty() || targets.size() != unsigned(vector[2] - '0') || sources.size() != targets.size())
         code.unsupported("the vectors have other lengths than the move");
     const std::uint8_t slot = slot_of(type);
-    std::vector<Value> old;
+    std::vector<VReg> old;
     for (const nvptx::Operand& each : sources) {
         old.push_back(code.temporary(slot));
         code.apply(select_move(slot, slot), old.back(), {code.source(each, type)});
@@ -119,15 +119,15 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
     }
     if (operands[0].kind == nvptx::Operand::Kind::Vector) return unpack(code, *type, operands[0], operands[1]);
     const Result d = code.result(operands[0], *type);
-    const Value from = code.source(operands[1], *type);
-    const ValueInfo& info = code.values[index(from)];
+    const VReg from = code.source(operands[1], *type);
+    const VRegInfo& info = code.values[index(from)];
     const std::uint8_t slot = slot_of(*type);
     if (slot == 0) {
-        if (info.kind == ValueInfo::Kind::Constant)
+        if (info.kind == VRegInfo::Kind::Constant)
             code.emit(predicate_literal, D, 0, {index(d.at), 0, 0, 0, info.bits ? 1u : 0u});
         else
             code.apply(predicate_move, d.at, {from});
-    } else if (info.kind == ValueInfo::Kind::Constant) {
+    } else if (info.kind == VRegInfo::Kind::Constant) {
         code.emit(select_literal(slot), D, 0,
                   {index(d.at), 0, 0, 0, std::uint32_t(info.bits), std::uint32_t(info.bits >> 32)});
     } else {
@@ -142,7 +142,7 @@ void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Space space = modifiers.take_space();
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U64);
-    const Value a = code.source(operands[1], Type::U64);
+    const VReg a = code.source(operands[1], Type::U64);
     const std::uint64_t window = space == Space::Global ? 0 : window_address(space);
     code.apply(select_integer(Operation::Add, Type::U64), d.at, {a, code.constant(to ? 0 - window : window, 8)});
     code.finish(d);
@@ -151,7 +151,7 @@ void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
 void isspacep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Space space = modifiers.take_space();
     const Result p = code.result(operands[0], Type::Pred);
-    const Value id = code.temporary(8);
+    const VReg id = code.temporary(8);
     code.apply(select_integer(Operation::Shr, Type::U64), id,
                {code.source(operands[1], Type::U64), code.constant(window_bits, 4)});
     const bool global = space == Space::Global;

@@ -27,14 +27,14 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Rounding rounding = modifiers.take_rounding();
     const Handler handler = select_float(operation, Type::F32, ftz, rounding);
     const Result d = code.result(operands[0], Type::U64);
-    std::vector<Value> sources;
+    std::vector<VReg> sources;
     for (const nvptx::Operand& each : operands.from(1)) sources.push_back(code.source(each, Type::U64));
     if (sources.size() != (operation == Operation::Fma ? 3u : 2u)) throw MissingOperand{};
-    const Value low = code.temporary(4), high = code.temporary(4);
+    const VReg low = code.temporary(4), high = code.temporary(4);
     for (const bool upper : {false, true}) {
-        std::vector<Value> halves;
-        for (const Value each : sources) {
-            const Value shifted = upper ? code.temporary(8) : each;
+        std::vector<VReg> halves;
+        for (const VReg each : sources) {
+            const VReg shifted = upper ? code.temporary(8) : each;
             if (upper) code.apply(select_integer(Operation::Shr, Type::U64), shifted, {each, code.constant(32, 4)});
             halves.push_back(code.resized(shifted, 4));
         }
@@ -56,11 +56,11 @@ void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Handler handler = select_float(operation, Type::F32, false, modifiers.take_rounding());
     const Result d = code.result(operands[0], Type::F32);
     const auto widened = [&](std::size_t i) {
-        const Value to = code.temporary(4);
+        const VReg to = code.temporary(4);
         code.apply(select_convert(Type::F32, narrow, {}, false), to, {code.source(operands[i], narrow)});
         return to;
     };
-    const Value a = widened(1);
+    const VReg a = widened(1);
     if (operation == Operation::Fma)
         code.apply(handler, d.at, {a, widened(2), code.source(operands[3], Type::F32)});
     else

@@ -65,9 +65,9 @@ void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x 
 /// The number of sources is the operation's.
 void integer_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Operands operands);
 /// Lane 0 or 1 of a packed value, in the low bits; and two of them as one.
-Value lane_of(Lowering& code, Value packed, Type type, unsigned number);
-void join_lanes(Lowering& code, Type type, Value d, Value low, Value high);
+VReg lane_of(Lowering& code, VReg packed, Type type, unsigned number);
+void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high);
 /// The two halves of a register of 128 bits.
-std::vector<Value> double_words(Lowering& code, const nvptx::Operand& operand);
+std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand);
 
 }  // namespace ikat::emulator

@@ -7,10 +7,10 @@ namespace ikat::emulator {
 namespace {
 
 /// A result of a function of the system into the caller's variable or register.
-void give_back(Lowering& code, Value value, Type type, Operands results) {
+void give_back(Lowering& code, VReg value, Type type, Operands results) {
     if (results.empty()) return;
-    if (const Symbol* const symbol = variable_of(code, results[0]))
-        return store_local(code, value, ir::info(type).bytes, place_of(code, *symbol));
+    if (const Binding* const binding = variable_of(code, results[0]))
+        return store_local(code, value, ir::info(type).bytes, place_of(code, *binding));
     const Result d = code.result(results[0], type);
     code.apply(select_move(slot_of(type), slot_of(type)), d.at, {value});
     code.finish(d);
@@ -18,8 +18,8 @@ void give_back(Lowering& code, Value value, Type type, Operands results) {
 
 void call_print(Lowering& code, Operands results, Operands arguments) {
     if (arguments.size() != 2) code.unsupported("vprintf takes a format and a buffer");
-    const Value format = argument(code, arguments[0]), buffer = argument(code, arguments[1]),
-                printed = code.temporary(4);
+    const VReg format = argument(code, arguments[0]), buffer = argument(code, arguments[1]),
+               printed = code.temporary(4);
     code.emit(print_formatted, D, A | B, {index(printed), index(format), index(buffer)}).apart = true;
     give_back(code, printed, Type::U32, results);
 }
@@ -28,9 +28,9 @@ void call_print(Lowering& code, Operands results, Operands arguments) {
 void call_assert_failure(Lowering& code, Operands arguments) {
     const auto word = [&](std::size_t i) { return index(argument(code, arguments[i])); };
     const std::uint32_t text = word(0), file = word(1), function = word(3);
-    Value line = code.temporary(4);
-    if (const Symbol* const symbol = variable_of(code, arguments[2]))
-        load_local(code, line, 4, place_of(code, *symbol));
+    VReg line = code.temporary(4);
+    if (const Binding* const binding = variable_of(code, arguments[2]))
+        load_local(code, line, 4, place_of(code, *binding));
     else
         line = code.source(arguments[2], Type::U32);
     code.emit(print_assertion, 0, A | B | C | X, {0, text, file, function, index(line)});
@@ -38,7 +38,7 @@ void call_assert_failure(Lowering& code, Operands arguments) {
 }
 
 void call_malloc(Lowering& code, Operands results, Operands arguments) {
-    const Value bytes = argument(code, arguments[0]), address = code.temporary(8);
+    const VReg bytes = argument(code, arguments[0]), address = code.temporary(8);
     code.emit(heap_allocate, D, A, {index(address), index(bytes)}).apart = true;
     give_back(code, address, Type::U64, results);
 }

@@ -9,9 +9,9 @@ namespace ikat::emulator {
 namespace {
 
 /// The member mask at this place. Without .sync, as files for sm_6x and before have it, members are who is here.
-Value members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::size_t at) {
+VReg members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::size_t at) {
     if (modifiers.take(".sync")) return code.source(operands[at], Type::U32);
-    const Value here = code.temporary(4);
+    const VReg here = code.temporary(4);
     code.apply(select_active_mask(), here, {});
     return here;
 }
@@ -39,11 +39,11 @@ void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result d = code.result(targets[0], Type::U32);
     const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};
-    const Value a = code.source(operands[1], Type::U32), b = code.source(operands[2], Type::U32),
-                c = code.source(operands[3], Type::U32), members = members_of(code, modifiers, operands, 4);
-    const auto literal = [&](Value value) {
-        const ValueInfo& info = code.values[index(value)];
-        return info.kind == ValueInfo::Kind::Constant ? std::optional(std::uint32_t(info.bits)) : std::nullopt;
+    const VReg a = code.source(operands[1], Type::U32), b = code.source(operands[2], Type::U32),
+               c = code.source(operands[3], Type::U32), members = members_of(code, modifiers, operands, 4);
+    const auto literal = [&](VReg value) {
+        const VRegInfo& info = code.values[index(value)];
+        return info.kind == VRegInfo::Kind::Constant ? std::optional(std::uint32_t(info.bits)) : std::nullopt;
     };
     if (literal(b) && literal(c) && literal(members) == all_lanes)
         code.emit(select_known_shuffle(), D | C, A,
@@ -61,7 +61,7 @@ void vote(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::string_view mode = modifiers.take_any({".all", ".any", ".uni", ".ballot"});
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
-    const Value p = code.predicate(operands[1]), members = members_of(code, modifiers, operands, 2);
+    const VReg p = code.predicate(operands[1]), members = members_of(code, modifiers, operands, 2);
     code.count_here();
     const Vote kind = mode == ".all"   ? Vote::All
                       : mode == ".any" ? Vote::Any
@@ -79,7 +79,7 @@ void match_lanes(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result d = code.result(targets[0], Type::U32);
     const Result p = pair ? code.result(targets[1], Type::Pred) : Result{code.temporary(0), {}, Type::Pred, false};
-    const Value a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
+    const VReg a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
     code.count_here();
     code.emit(select_match(all, slot_of(type)), all ? D | Y : D, A | X,
               {index(d.at), index(a), 0, 0, index(members), all ? index(p.at) : 0})
@@ -101,7 +101,7 @@ void redux(Lowering& code, Modifiers& modifiers, Operands operands) {
                                 : name == ".or"  ? Reduction::Or
                                                  : Reduction::Xor;
     const Result d = code.result(operands[0], type);
-    const Value a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
+    const VReg a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
     code.count_here();
     code.emit(select_reduction(reduction), D, A | X, {index(d.at), index(a), 0, 0, index(members)}).apart = true;
     code.finish(d);
@@ -115,10 +115,10 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (name.empty()) code.unsupported("redux of .f32 is a .min or a .max");
     const bool magnitude = modifiers.take(".abs"), nan = modifiers.take(".NaN"), least = name == ".min";
     const Result d = code.result(operands[0], Type::F32);
-    Value a = code.source(operands[1], Type::F32);
-    const Value members = code.source(operands[2], Type::U32);
+    VReg a = code.source(operands[1], Type::F32);
+    const VReg members = code.source(operands[2], Type::U32);
     if (magnitude) {
-        const Value without_sign = code.temporary(4);
+        const VReg without_sign = code.temporary(4);
         code.apply(select_integer(Operation::And, Type::U32), without_sign, {a, code.constant(0x7fffffff, 4)});
         a = without_sign;
     }
@@ -133,7 +133,7 @@ void elect(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".sync");
     const Operands targets = code.module.operands(operands[0].children);
     const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
-    const Value members = code.source(operands[1], Type::U32);
+    const VReg members = code.source(operands[1], Type::U32);
     code.count_here();
     code.emit(select_elect(), D | Y, X, {index(d.at), 0, 0, 0, index(members), index(p.at)}).apart = true;
 }

@@ -6,23 +6,23 @@
 namespace ikat::emulator {
 
 /// The finding of a warp that stopped with Leave::Fault.
-Error fault_error(const Block& block, const ScheduledWarp& warp);
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// A warp whose lanes wait for lanes that can never come.
-Error stuck_error(const Block& block, const ScheduledWarp& warp);
+Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// No warp of the block can go on.
-Error deadlock_error(const Block& block);
+Error deadlock_error(const ThreadBlock& block);
 /// A barrier used wrongly by this warp. Without a hint, that of the code.
-Error barrier_error(const Block& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+Error barrier_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
                     const char* hint = "");
 /// The budget of a warp is spent, or that of the launch.
-Error budget_error(const Block& block, const ScheduledWarp& warp);
-Error budget_error(const Block& block);
+Error budget_error(const ThreadBlock& block, const ScheduledWarp& warp);
+Error budget_error(const ThreadBlock& block);
 /// A warp that comes round and reads nothing that could change.
-Error endless_error(const Block& block, const ScheduledWarp& warp);
+Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// All warps of the block poll memory that nobody can change any more.
-Error waiting_error(const Block& block);
+Error waiting_error(const ThreadBlock& block);
 /// The launch does not fit the kernel, or a device.
-void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch);
+void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch);
 
 /// A diagnostic with the code, the message and the hint of a fault.
 Diagnostic diagnostic_of(FaultCode code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How findings are said; see report.hpp.
-#include "runtime/emulator/observe/report.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string_view space_name(Space space) {
     return names[int(space)];
 }
 
-std::string who(const Block& block, const Warp& warp, unsigned lane) {
+std::string who(const ThreadBlock& block, const Warp& warp, unsigned lane) {
     return fmt::format("block {} thread {}", tuple(block.coordinates()), tuple(block.thread(warp, lane)));
 }
 
@@ -34,7 +34,7 @@ const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
 }
 
 /// The PTX line, and the line of the kernel's source where a table gives one.
-void place(Diagnostic& diagnostic, const Block& block, const Warp& warp, std::uint32_t pc) {
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
     const LaunchState& state = block.launch_state();
     const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return;
@@ -45,7 +45,7 @@ void place(Diagnostic& diagnostic, const Block& block, const Warp& warp, std::ui
         diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
 }
 
-std::string place_text(const Block& block, const Warp& warp, std::uint32_t pc) {
+std::string place_text(const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
     const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return "the end of the kernel";
     return fmt::format("line {}: {}", instruction->where.line, nvptx::print(block.launch_state().module, *instruction));
@@ -87,7 +87,8 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
                                                 plural(buffer->bytes, "byte"))};
 }
 
-Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const Block& block, const Warp& warp) {
+Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const ThreadBlock& block,
+                       const Warp& warp) {
     const View view = warp.windows[int(space)].at(offset);
     const std::string_view memory = space_name(space);
     if (offset - view.base < view.bytes && offset - view.base + fault.bytes <= view.bytes)
@@ -115,7 +116,7 @@ Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, co
                 : "check the index against the size of the array"};
 }
 
-Finding access_finding(const Block& block, const Warp& warp) {
+Finding access_finding(const ThreadBlock& block, const Warp& warp) {
     const Fault& fault = warp.fault;
     const std::uint64_t id = fault.address >> window_bits;
     if (fault.space != Space::Global && fault.space != Space::Generic)
@@ -153,7 +154,7 @@ std::string masks(const Fault& fault) {
 }
 
 /// "at offset 12 of buffer 'x' (64 bytes)"
-std::string bytes_text(const Warp::Unwritten& at, const Block& block) {
+std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block) {
     const std::uint64_t id = at.address >> window_bits;
     const bool global = at.space == Space::Global || (at.space == Space::Generic && id > std::uint64_t(Space::Const));
     if (global) {
@@ -170,9 +171,9 @@ std::string bytes_text(const Warp::Unwritten& at, const Block& block) {
                        space_name(space), plural(range->bytes, "byte"));
 }
 
-std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split& split,
+std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const Split& split,
                       std::string_view ready = "can run") {
-    const Op& op = warp.code[split.pc];
+    const MicroOp& op = warp.code[split.pc];
     switch (split.wait) {
         case Split::Wait::None: return std::string(ready);
         case Split::Wait::Members: {
@@ -185,14 +186,14 @@ std::string waits_for(const Block& block, const ScheduledWarp& warp, const Split
     }
     const std::uint32_t others = warp.live & ~split.mask;
     if (const auto id = block.barrier_of(warp)) {
-        if (*id == Block::cluster_barrier) return "wait at the cluster's barrier";
+        if (*id == ThreadBlock::cluster_barrier) return "wait at the cluster's barrier";
         const auto [arrived, expected] = block.barrier_threads(*id);
         return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
     }
     return others ? "wait at a barrier for " + lane_list(others) : "wait at a barrier";
 }
 
-void note_splits(Diagnostic& diagnostic, const Block& block, const ScheduledWarp& warp,
+void note_splits(Diagnostic& diagnostic, const ThreadBlock& block, const ScheduledWarp& warp,
                  std::string_view ready = "can run") {
     for (const Split& split : warp.splits()) {
         const nvptx::Instruction* const instruction = instruction_at(warp, split.pc);
@@ -212,7 +213,7 @@ Location location(const nvptx::Module& module, const nvptx::Position& where) {
 namespace {
 
 /// Where an undefined value came from, as far as it is known.
-void note_origin(Diagnostic& diagnostic, const Block& block, const Warp& warp) {
+void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
     const Warp::Unwritten& from = warp.unwritten;
     const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
     const auto& module = block.launch_state().module;
@@ -246,7 +247,7 @@ Diagnostic diagnostic_of(FaultCode code) {
     return {.message = info(code).message, .hint = info(code).hint, .code = info(code).name};
 }
 
-Error fault_error(const Block& block, const ScheduledWarp& warp) {
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
     const Fault& fault = warp.fault;
     Diagnostic diagnostic = diagnostic_of(fault.code);
     place(diagnostic, block, warp, warp.pc);
@@ -289,7 +290,7 @@ Error fault_error(const Block& block, const ScheduledWarp& warp) {
     return Error(std::move(diagnostic));
 }
 
-Error stuck_error(const Block& block, const ScheduledWarp& warp) {
+Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp) {
     const auto at_barrier = [](const Split& split) { return split.wait == Split::Wait::Barrier; };
     const auto found = std::find_if(warp.splits().begin(), warp.splits().end(), at_barrier);
     const bool barrier = found != warp.splits().end();
@@ -304,7 +305,7 @@ Error stuck_error(const Block& block, const ScheduledWarp& warp) {
     return Error(std::move(diagnostic));
 }
 
-Error deadlock_error(const Block& block) {
+Error deadlock_error(const ThreadBlock& block) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::Deadlock);
     std::uint32_t exited = 0;
     const ScheduledWarp* first = nullptr;
@@ -322,7 +323,7 @@ Error deadlock_error(const Block& block) {
     return Error(std::move(diagnostic));
 }
 
-Error barrier_error(const Block& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+Error barrier_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
                     const char* hint) {
     Diagnostic diagnostic = diagnostic_of(code);
     const Split& split = warp.splits().front();
@@ -332,7 +333,7 @@ Error barrier_error(const Block& block, const ScheduledWarp& warp, FaultCode cod
     return Error(std::move(diagnostic));
 }
 
-Error budget_error(const Block& block, const ScheduledWarp& warp) {
+Error budget_error(const ThreadBlock& block, const ScheduledWarp& warp) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::StepBudget);
     const Split& split = warp.splits().front();
     place(diagnostic, block, warp, split.pc);
@@ -343,14 +344,14 @@ Error budget_error(const Block& block, const ScheduledWarp& warp) {
     return Error(std::move(diagnostic));
 }
 
-Error budget_error(const Block& block) {
+Error budget_error(const ThreadBlock& block) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchBudget);
     diagnostic.message = fmt::format("the launch has not ended after {} warp instructions; block {} was running",
                                      block.launch_state().options.launch_budget, tuple(block.coordinates()));
     return Error(std::move(diagnostic));
 }
 
-Error endless_error(const Block& block, const ScheduledWarp& warp) {
+Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessLoop);
     const Split& split = warp.splits().front();
     place(diagnostic, block, warp, split.pc);
@@ -359,7 +360,7 @@ Error endless_error(const Block& block, const ScheduledWarp& warp) {
     return Error(std::move(diagnostic));
 }
 
-Error waiting_error(const Block& block) {
+Error waiting_error(const ThreadBlock& block) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessWait);
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps()) {
@@ -374,7 +375,7 @@ Error waiting_error(const Block& block) {
     return Error(std::move(diagnostic));
 }
 
-void check_launch(const nvptx::Module& module, const Kernel& kernel, const Launch& launch) {
+void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch) {
     const auto reject = [&](std::string message, std::string hint) {
         Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchRefused);
         diagnostic.where = location(module, kernel.where);

@@ -8,7 +8,7 @@
 
 namespace ikat::regalloc {
 
-struct ClassReport {
+struct ClassSummary {
     std::uint32_t registers = 0;  // used by the answer
     std::uint32_t max_live = 0;   // needed by the problem
     Block block{};                // the first place that needs max_live
@@ -17,6 +17,6 @@ struct ClassReport {
 };
 
 /// One row per class.
-std::vector<ClassReport> report_of(const Problem& problem, const Allocation& allocation);
+std::vector<ClassSummary> summary_of(const Problem& problem, const Allocation& allocation);
 
 }  // namespace ikat::regalloc

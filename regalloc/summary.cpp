@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts an answer. The place of highest pressure is the problem's, whatever the answer does about it.
-#include "regalloc/report.hpp"
+#include "regalloc/summary.hpp"
 
 namespace ikat::regalloc {
 namespace {
 
-void count(const Edit& edit, ClassReport& row) {
+void count(const Edit& edit, ClassSummary& row) {
     switch (edit.kind) {
         case Edit::Kind::Move: ++row.moves; return;
         case Edit::Kind::Spill: ++row.spills; return;
@@ -16,18 +16,18 @@ void count(const Edit& edit, ClassReport& row) {
 
 }  // namespace
 
-std::vector<ClassReport> report_of(const Problem& problem, const Allocation& allocation) {
-    std::vector<ClassReport> report(allocation.used.size());
-    for (std::size_t c = 0; c < report.size(); ++c) report[c].registers = allocation.used[c];
-    for (const Edit& edit : allocation.edits) count(edit, report[edit.register_class]);
+std::vector<ClassSummary> summary_of(const Problem& problem, const Allocation& allocation) {
+    std::vector<ClassSummary> summary(allocation.used.size());
+    for (std::size_t c = 0; c < summary.size(); ++c) summary[c].registers = allocation.used[c];
+    for (const Edit& edit : allocation.edits) count(edit, summary[edit.register_class]);
 
     const auto table = pressure(problem);
     for (std::uint32_t b = 0; b < table.size(); ++b)
         for (std::uint32_t place = 0; place < table[b].size(); ++place)
-            for (std::size_t c = 0; c < report.size(); ++c)
-                if (ClassReport& row = report[c]; table[b][place][c] > row.max_live)
+            for (std::size_t c = 0; c < summary.size(); ++c)
+                if (ClassSummary& row = summary[c]; table[b][place][c] > row.max_live)
                     row.max_live = table[b][place][c], row.block = Block{b}, row.before = place;
-    return report;
+    return summary;
 }
 
 }  // namespace ikat::regalloc
