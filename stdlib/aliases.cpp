@@ -9,32 +9,32 @@ namespace {
 
 std::vector<Alias> make_aliases() {
     std::vector<Alias> out{
-        {"add_rms_norm", {{"fused_residual_rmsnorm"}}},
-        {"axpy", {{"saxpy"}}},
-        {"cast", {{"cast_f16_f32"}, {"cast_f32_f16"}, {"cast_bf16_f32"}, {"cast_f32_bf16"}}},
-        {"clamp", {{"clip"}}},
-        {"conv", {{"conv2d"}}},
+        {"add_rms_norm", {"fused_residual_rmsnorm"}},
+        {"axpy", {"saxpy"}},
+        {"cast", {"cast_f16_f32", "cast_f32_f16", "cast_bf16_f32", "cast_f32_bf16"}},
+        {"clamp", {"clip"}},
+        {"conv", {"conv2d"}},
         {"dequantize",
-         {{"dequantise_q4_0"}, {"dequantise_q8_0"}, {"dequantise_q4_k"}, {"dequantise_q5_k"}, {"dequantise_q6_k"}},
+         {"dequantise_q4_0", "dequantise_q8_0", "dequantise_q4_k", "dequantise_q5_k", "dequantise_q6_k"},
          false},
-        {"gelu_new", {{"gelu_tanh"}}},
-        {"gemm", {{"gemm_tiled"}, {"gemm_naive"}}},
-        {"gemv", {{"gemv_warp_reduce"}}},
-        {"gemv_transposed", {{"gemv_coalesced"}}},
-        {"layer_norm", {{"layernorm"}, {"layernorm_plain"}}},
-        {"logsoftmax", {{"log_softmax"}}},
-        {"matmul", {{"gemm_tiled"}, {"gemm_naive"}}},
-        {"matvec", {{"gemv_warp_reduce"}}},
-        {"max", {{"max_f32"}, {"max_f16"}, {"max_bf16"}}},
-        {"quantize_q8_1", {{"quantise_q8_1"}}},
-        {"reshape_and_cache", {{"kv_scatter"}}},
-        {"rms_norm", {{"rmsnorm_per_head", 256}, {"rmsnorm"}}},
-        {"rope", {{"rope_interleaved"}, {"rope_neox"}}, false},
-        {"sgemm", {{"gemm_tiled"}}},
-        {"softmax", {{"softmax_warp", 1024}, {"softmax_block", 8192}, {"softmax_online"}}},
-        {"sum", {{"sum_f32"}, {"sum_f16"}, {"sum_bf16"}}},
-        {"swiglu", {{"fused_swiglu"}}},
-        {"swish", {{"silu"}}},
+        {"gelu_new", {"gelu_tanh"}},
+        {"gemm", {"gemm_tiled", "gemm_naive"}},
+        {"gemv", {"gemv_warp_reduce"}},
+        {"gemv_transposed", {"gemv_coalesced"}},
+        {"layer_norm", {"layernorm", "layernorm_plain"}},
+        {"logsoftmax", {"log_softmax"}},
+        {"matmul", {"gemm_tiled", "gemm_naive"}},
+        {"matvec", {"gemv_warp_reduce"}},
+        {"max", {"max_f32", "max_f16", "max_bf16"}},
+        {"quantize_q8_1", {"quantise_q8_1"}},
+        {"reshape_and_cache", {"kv_scatter"}},
+        {"rms_norm", {"rmsnorm_per_head", "rmsnorm"}},
+        {"rope", {"rope_interleaved", "rope_neox"}, false},
+        {"sgemm", {"gemm_tiled"}},
+        {"softmax", {"softmax_warp", "softmax_block", "softmax_online"}},
+        {"sum", {"sum_f32", "sum_f16", "sum_bf16"}},
+        {"swiglu", {"fused_swiglu"}},
+        {"swish", {"silu"}},
     };
     std::ranges::sort(out, {}, &Alias::name);
     return out;
@@ -53,10 +53,10 @@ const Alias* find_alias(std::string_view name) {
     return found == all.end() || found->name != name ? nullptr : &*found;
 }
 
-std::vector<const Entry*> entries_of(const Candidate& candidate) {
+std::vector<const Entry*> entries_of(std::string_view kernel) {
     std::vector<const Entry*> out;
     for (const char* suffix : {"", "_f16", "_bf16"})
-        if (const Entry* entry = find(std::string(candidate.kernel) + suffix)) out.push_back(entry);
+        if (const Entry* entry = find(std::string(kernel) + suffix)) out.push_back(entry);
     return out;
 }
 

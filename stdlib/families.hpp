@@ -1,60 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the registry as the families of kernels give them: for registry.cpp and those families.
+// What the recipes of kernel families are written with.
 #pragma once
-#include <initializer_list>
+#include <string>
 
-#include "codegen/ast/ast.hpp"
-#include "codegen/support/half.hpp"
-#include "stdlib/registry.hpp"
-#include "stdlib/size.hpp"
+#include "dsl/kernel/kernel.hpp"
+#include "stdlib/example.hpp"
+#include "stdlib/recipe.hpp"
+#include "stdlib/reference/expected.hpp"
 
 namespace ikat::stdlib {
 
-using Arguments = std::span<const runtime::Argument>;
+/// The name of a kernel for elements T: "relu", "relu_f16", "relu_bf16"; of some, the name for f32 has a suffix, too.
+class KernelName {
+public:
+    KernelName(std::string_view name, std::string_view suffix) : text_(std::string(name) + std::string(suffix)) {}
+    operator const char*() const { return text_.c_str(); }
 
-/// A scalar argument as the number it is; for u32 parameters.
-inline std::uint32_t number(Arguments arguments, std::size_t position) {
-    return std::uint32_t(arguments[position].bits);
+private:
+    std::string text_;
+};
+template <Real T>
+KernelName name_of(std::string_view name, std::string_view of_single = "") {
+    const std::string_view suffixes[] = {of_single, "_f16", "_bf16"};
+    return {name, suffixes[type_number<T>]};
 }
 
-/// The kernels of one idea for f32, f16 and bf16 have three names; this is the number of that for elements T.
-template <class T>
-inline constexpr std::size_t type_number = std::is_same_v<T, half>       ? 1
-                                           : std::is_same_v<T, bfloat16> ? 2
-                                                                         : 0;
-template <class T>
-constexpr const char* name_of(const char* single, const char* half_name, const char* brain_name) {
-    const char* const names[] = {single, half_name, brain_name};
-    return names[type_number<T>];
+namespace detail {
+
+template <class Make, class T>
+const trace::KernelHandle& handle_of() {
+    return Make{}.template operator()<T>().handle();
 }
 
-/// The rows of a matrix whose extents are these arguments; Error where a 32-bit index does not reach its elements.
-inline std::uint32_t rows_of_matrix(Arguments arguments, std::size_t rows, std::size_t columns) {
-    u32_size("the launch", "rows x columns", std::uint64_t(number(arguments, rows)) * number(arguments, columns));
-    return number(arguments, rows);
+}  // namespace detail
+
+/// The kernels that make<T>() gives.
+template <class... T>
+constexpr Instances instances(auto make) {
+    Instances out{};
+    ((out[type_number<T>] = &detail::handle_of<decltype(make), T>), ...);
+    return out;
 }
 
-/// A row of the registry: `launch` is an expression in the arguments a and in `block`, the number of threads that
-/// blocks are asked to have, or 0.
-#define IKAT_ENTRY(id, text, page, made, launch)                                                                    \
-    Entry {                                                                                                         \
-        .name = id, .summary = text, .document = page, .kernel = []() -> const ast::Kernel& { return made.ast(); }, \
-        .grid = [](Arguments a, [[maybe_unused]] std::uint32_t block) -> runtime::Grid { return launch; }           \
-    }
-/// The rows id, id_f16 and id_bf16, of the kernels that made<T> gives for the arguments in parentheses.
-#define IKAT_ENTRIES(id, text, page, made, of, launch)                                                            \
-    IKAT_ENTRY(id, text, page, made<float> of, launch), IKAT_ENTRY(id "_f16", text, page, made<half> of, launch), \
-        IKAT_ENTRY(id "_bf16", text, page, made<bfloat16> of, launch)
+/// Of an expression in T: the kernels for these types; for all that most come in; a kernel that has no T.
+#define IKAT_TYPES(made, ...) instances<__VA_ARGS__>([]<class T>() -> const auto& { return made; })
+#define IKAT_FLOATS(...) IKAT_TYPES((__VA_ARGS__), float, half, bfloat16)
+#define IKAT_KERNEL(...) IKAT_TYPES((__VA_ARGS__), float)
+/// The kernels that a template gives, IKAT_INSTANTIATE(relu) or with its parameter's type IKAT_INSTANTIATE(of, Unary).
+#define IKAT_INSTANTIATE_FOR(T, made, ...) template decltype(made<T>(__VA_OPT__(__VA_ARGS__{}))) made<T>(__VA_ARGS__);
+#define IKAT_INSTANTIATE(...)                \
+    IKAT_INSTANTIATE_FOR(float, __VA_ARGS__) \
+    IKAT_INSTANTIATE_FOR(half, __VA_ARGS__)  \
+    IKAT_INSTANTIATE_FOR(bfloat16, __VA_ARGS__)
 
-std::span<const Entry> conv2d_entries();
-std::span<const Entry> copy_entries();
-std::span<const Entry> dot_entries();
-std::span<const Entry> elementwise_entries();
-std::span<const Entry> gemv_entries();
-std::span<const Entry> layout_entries();
-std::span<const Entry> norm_entries();
-std::span<const Entry> quantised_entries();
-std::span<const Entry> reduction_entries();
-std::span<const Entry> softmax_entries();
+/// The grid of a kernel that calls with_row<Group>, one of its parameters `rows`.
+template <class Group>
+Grid rows_to(const Call& call) {
+    return {.blocks = {(call["rows"] + Group::rows_of_block - 1) / Group::rows_of_block, 1, 1},
+            .threads = {Group::block, 1, 1}};
+}
 
 }  // namespace ikat::stdlib

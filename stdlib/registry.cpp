@@ -4,48 +4,67 @@
 #include <algorithm>
 #include <vector>
 
+#include "dsl/record/capture.hpp"
+#include "stdlib/conv/conv2d.hpp"
+#include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
-#include "stdlib/families.hpp"
 #include "stdlib/gemm/gemm.hpp"
+#include "stdlib/gemm/gemv.hpp"
+#include "stdlib/layout/copy.hpp"
+#include "stdlib/layout/layout.hpp"
+#include "stdlib/norm/norm.hpp"
+#include "stdlib/quantised/quantised.hpp"
+#include "stdlib/reduce/dot.hpp"
+#include "stdlib/reduce/reduction.hpp"
+#include "stdlib/softmax/softmax.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
-runtime::Grid gemm_grid(Arguments arguments) {
-    const std::uint32_t m = number(arguments, 3), n = number(arguments, 4);
-    for (const auto& [rows, columns] : {std::pair(3, 4), std::pair(3, 5), std::pair(5, 4)})
-        rows_of_matrix(arguments, std::size_t(rows), std::size_t(columns));
-    return m && n ? gemm_tiled_grid(m, n) : runtime::Grid{{0}, {gemm_tiled_grid(1, 1).threads}};
+std::vector<const Recipe*> all_recipes() {
+    std::vector<const Recipe*> out;
+    for (const std::span<const Recipe> table :
+         {recipes(Unary{}), recipes(Unary1{}), recipes(Unary2{}), recipes(Binary{})})
+        for (const Recipe& recipe : table) out.push_back(&recipe);
+    out.insert(out.end(), {&saxpy_recipe, &residual_add_recipe, &cast_recipe, &bias_activation_recipe});
+    out.insert(out.end(), {&softmax_recipe, &log_softmax_recipe});
+    out.insert(out.end(), {&layernorm_recipe, &rmsnorm_recipe, &fused_residual_rmsnorm_recipe});
+    out.insert(out.end(), {&sum_recipe, &max_recipe, &dot_recipe, &norm2_recipe, &argmax_recipe, &argmax_final_recipe});
+    out.insert(out.end(), {&gemm_recipe, &gemm_naive_recipe, &gemv_recipe, &gemv_transposed_recipe, &conv2d_recipe});
+    out.insert(out.end(), {&copy_matrix_recipe, &transpose_recipe, &rope_recipe, &kv_scatter_recipe});
+    out.insert(out.end(), {&dequantise_recipe, &quantised_gemv_recipe, &quantise_q8_1_recipe, &packed_gemv_recipe});
+    return out;
 }
 
-constexpr Entry entries[] = {
-    IKAT_ENTRY(
-        "gemm_tiled", "C = A B, f32, tiled through shared memory and registers",
-        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives\n"
-        "zeros. Blocks of 256 threads cover tiles of C, 64 x 64 each: the grid is n / 64 by m / 64, rounded up; beyond "
-        "65535 in y it goes on in z.",
-        gemm_tiled(), gemm_grid(a)),
-    IKAT_ENTRY("saxpy", "y = a x + y",
-               "x and y have at least n elements. Each element is one fused multiply-add. One thread per element.",
-               saxpy(), saxpy_grid(number(a, 3), block ? block : 256)),
-};
-
-/// All families, by name.
-std::vector<Entry> collect() {
+/// A row for each kernel and each of its types.
+std::vector<Entry> all_entries() {
     std::vector<Entry> out;
-    for (const std::span<const Entry> family :
-         {std::span<const Entry>(entries), conv2d_entries(), copy_entries(), dot_entries(), elementwise_entries(),
-          gemv_entries(), layout_entries(), norm_entries(), quantised_entries(), reduction_entries(),
-          softmax_entries()})
-        out.insert(out.end(), family.begin(), family.end());
+    for (const Recipe* recipe : recipes())
+        for (const Variant& variant : recipe->variants())
+            for (const auto handle : variant.instances)
+                if (handle)
+                    out.push_back({handle().name(), variant.summary, recipe->document, recipe, &variant, handle});
     std::ranges::sort(out, {}, &Entry::name);
     return out;
 }
 
 }  // namespace
 
+const ast::Kernel& Entry::kernel() const { return handle().ast(); }
+
+Grid Entry::grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const {
+    const Call call(kernel(), arguments, threads, {.function = name});
+    check(*recipe, *variant, call);
+    return variant->grid(call);
+}
+
+std::span<const Recipe* const> recipes() {
+    static const std::vector<const Recipe*> all = all_recipes();
+    return all;
+}
+
 std::span<const Entry> registry() {
-    static const std::vector<Entry> all = collect();
+    static const std::vector<Entry> all = all_entries();
     return all;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/launch.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -14,12 +14,19 @@ struct Entry {
     std::string_view summary;  // one line
     /// What the arguments mean: shapes, contracts, what is computed. Lines of at most 100 columns.
     std::string_view document;
+    const Recipe* recipe;
+    const Variant* variant;
+    const trace::KernelHandle& (*handle)();
+
     /// The captured kernel; the same object on each call. Throws Error for what is wrong with the kernel.
-    const ast::Kernel& (*kernel)();
+    const ast::Kernel& kernel() const;
     /// The launch helper's choice for these arguments, whose number and types fit the kernel: in blocks of `threads`,
     /// or, if that is 0, of as many as it chooses. Throws Error for arguments that break what `document` says.
-    runtime::Grid (*grid)(std::span<const runtime::Argument> arguments, std::uint32_t threads);
+    Grid grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const;
 };
+
+/// All recipes, in the order of docs/library.md.
+std::span<const Recipe* const> recipes();
 
 /// All kernels, by name in alphabetical order.
 std::span<const Entry> registry();

@@ -11,7 +11,7 @@ Workspace::Workspace(const runtime::Queue& queue, std::string_view function, con
                      std::uint64_t bytes)
     : rest_(given) {
     if (given.size() != 0) {
-        require_size(function, "workspace", given.size(), bytes);
+        SizeCheck{function, queue.where()}.at_least("workspace", given.size(), bytes);
         return;
     }
     if (queue.is_stream())

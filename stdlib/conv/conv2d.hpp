@@ -9,7 +9,7 @@
 // `groups` equal parts, each on its own part of the channels, from `first` on.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -25,9 +25,16 @@ private:
     static std::uint32_t out(std::uint64_t extent, std::uint64_t kernel, std::uint64_t stride, std::uint64_t pad,
                              std::uint64_t dilation) {
         const std::uint64_t reach = kernel == 0 ? 0 : dilation * (kernel - 1) + 1, padded = extent + 2 * pad;
-        return reach == 0 || padded < reach ? 0 : std::uint32_t((padded - reach) / stride + 1);
+        return reach == 0 || padded < reach || stride == 0 ? 0 : std::uint32_t((padded - reach) / stride + 1);
     }
 };
+
+/// By the names of its members.
+Convolution convolution_of(auto&& number) {
+    return {number("batch"),    number("channels"),   number("height"),     number("width"),    number("filters"),
+            number("kernel_h"), number("kernel_w"),   number("stride_h"),   number("stride_w"), number("pad_h"),
+            number("pad_w"),    number("dilation_h"), number("dilation_w"), number("groups")};
+}
 
 /// x, w, y, the members of Convolution up to groups in their order, then out_h and out_w. A thread to an element of y,
 /// summed in f32 and rounded once.
@@ -37,9 +44,13 @@ using Conv2dKernel =
 template <class T>
 const Conv2dKernel<T>& conv2d_kernel();
 
+extern const Recipe conv2d_recipe;
 /// Error where a buffer is too small, a stride or dilation is 0, or the groups do not divide channels and filters.
-template <class T>
-void conv2d(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& w,
-            runtime::Buffer<T>& y, const Convolution& shape);
+template <Real T>
+void conv2d(const Queue& queue, const Buffer<T>& x, const Buffer<T>& w, Buffer<T>& y, const Convolution& c) {
+    run<T>(queue, conv2d_recipe,
+           {x, w, y, c.batch, c.channels, c.height, c.width, c.filters, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w,
+            c.pad_h, c.pad_w, c.dilation_h, c.dilation_w, c.groups, c.out_h(), c.out_w()});
+}
 
 }  // namespace ikat::stdlib

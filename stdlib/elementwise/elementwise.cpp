@@ -2,12 +2,12 @@
 #include "stdlib/elementwise/elementwise.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <vector>
 
 #include "stdlib/families.hpp"
 #include "stdlib/math/math.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -36,7 +36,7 @@ K finished(K&& made) {
 /// A row of the table that What names; f32, f16 and bf16 are three kernels.
 template <class What, class F>
 struct Row {
-    const char* names[3];
+    const char* name;
     const char *first, *second;  // the names of what stands beside x, y and n
     F* function;
 };
@@ -45,25 +45,22 @@ using Unary1Row = Row<Unary1, F(const F& x, const F& p)>;
 using Unary2Row = Row<Unary2, F(const F& x, const F& p, const F& q)>;
 using BinaryRow = Row<Binary, F(const F& a, const F& b)>;
 
-#define IKAT_UNARY(id, summary, device, host) \
-    {{#id, #id "_f16", #id "_bf16"}, "", "", [](const F& x) -> F { return value(device); }},
+#define IKAT_UNARY(id, summary, device, host) {#id, "", "", [](const F& x) -> F { return value(device); }},
 constexpr UnaryRow unary_rows[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_UNARY_1(id, p_name, summary, device, host) \
-    {{#id, #id "_f16", #id "_bf16"}, #p_name, "", [](const F& x, const F& p) -> F { return value(device); }},
+    {#id, #p_name, "", [](const F& x, const F& p) -> F { return value(device); }},
 constexpr Unary1Row unary_1_rows[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
-#define IKAT_UNARY_2(id, p_name, q_name, summary, device, host)                                      \
-    {{#id, #id "_f16", #id "_bf16"}, #p_name, #q_name, [](const F& x, const F& p, const F& q) -> F { \
-         return value(device);                                                                       \
-     }},
+#define IKAT_UNARY_2(id, p_name, q_name, summary, device, host) \
+    {#id, #p_name, #q_name, [](const F& x, const F& p, const F& q) -> F { return value(device); }},
 constexpr Unary2Row unary_2_rows[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
 #define IKAT_BINARY(id, a_name, b_name, summary, device, host) \
-    {{#id, #id "_f16", #id "_bf16"}, #a_name, #b_name, [](const F& a, const F& b) -> F { return value(device); }},
+    {#id, #a_name, #b_name, [](const F& a, const F& b) -> F { return value(device); }},
 constexpr BinaryRow binary_rows[] = {
 #include "stdlib/elementwise/elementwise.def"
 };
@@ -103,7 +100,7 @@ const auto& kernels_of(const Rows& rows) {
     using K = decltype(make<T>(rows[0], ""));
     static const auto made = [&] {
         std::vector<K> out;
-        for (const auto& row : rows) out.push_back(make<T>(row, row.names[type_number<T>]));
+        for (const auto& row : rows) out.push_back(make<T>(row, name_of<T>(row.name)));
         return out;
     }();
     return made;
@@ -119,19 +116,6 @@ const auto& kernel_of(auto what) {
     return kernels_of<T>(rows_of(what))[std::size_t(what)];
 }
 
-template <class T>
-inline constexpr std::size_t bytes_of_element = 0;  // of a number
-template <class T>
-inline constexpr std::size_t bytes_of_element<runtime::Buffer<T>> = sizeof(T);
-
-/// Launches unless there is nothing to do.
-template <class... A>
-void run(const runtime::Queue& queue, const auto& made, std::uint64_t n, A&&... arguments) {
-    const std::uint32_t count = u32_size(made.name(), "y", n);
-    constexpr std::size_t widest = std::max({bytes_of_element<std::remove_cvref_t<A>>...});
-    if (n != 0) queue.launch(made, elementwise_grid(n, widest), arguments..., count);
-}
-
 // ---- biases
 
 F activate(Activation activation, const F& x) {
@@ -145,18 +129,13 @@ F activate(Activation activation, const F& x) {
     return x;
 }
 
-constexpr const char* activation_names[][3] = {
-    {"bias_activation_none", "bias_activation_none_f16", "bias_activation_none_bf16"},
-    {"bias_activation_relu", "bias_activation_relu_f16", "bias_activation_relu_bf16"},
-    {"bias_activation_gelu", "bias_activation_gelu_f16", "bias_activation_gelu_bf16"},
-    {"bias_activation_gelu_tanh", "bias_activation_gelu_tanh_f16", "bias_activation_gelu_tanh_bf16"},
-    {"bias_activation_silu", "bias_activation_silu_f16", "bias_activation_silu_bf16"},
-};
+constexpr const char* activation_names[] = {"bias_activation_none", "bias_activation_relu", "bias_activation_gelu",
+                                            "bias_activation_gelu_tanh", "bias_activation_silu"};
 
 /// Vectors of a row where rows are whole vectors, else elements; the matrix as one array.
 template <class T>
 BiasActivationKernel<T> make_bias_activation(Activation activation) {
-    return finished(kernel(activation_names[std::size_t(activation)][type_number<T>],
+    return finished(kernel(name_of<T>(activation_names[std::size_t(activation)]),
                            params("x", "bias", "y", "rows", "columns"),
                            [=](In<T> x, In<T> bias, Out<T> y, u32 rows, u32 columns) {
                                require_linear_grid();
@@ -173,6 +152,8 @@ BiasActivationKernel<T> make_bias_activation(Activation activation) {
                            }))
         .require(aligned<16>(2));
 }
+
+constexpr const char* cast_names[2][2] = {{"cast_f16_f32", "cast_bf16_f32"}, {"cast_f32_f16", "cast_f32_bf16"}};
 
 }  // namespace
 
@@ -194,22 +175,21 @@ const BinaryKernel<T>& elementwise_kernel(Binary what) {
 }
 template <class T>
 const ResidualAddKernel<T>& residual_add() {
-    static const auto made = finished(kernel(name_of<T>("residual_add", "residual_add_f16", "residual_add_bf16"),
-                                             params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
-                                                 map<T>(
-                                                     y, n, [](const F& a, const F& b) { return a + b; }, y, x);
-                                             }));
+    static const auto made =
+        finished(kernel(name_of<T>("residual_add"), params("x", "y", "n"), [](In<T> x, InOut<T> y, u32 n) {
+            map<T>(
+                y, n, [](const F& a, const F& b) { return a + b; }, y, x);
+        }));
     return made;
 }
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel() {
-    static const auto made =
-        finished(kernel(std::is_same_v<To, float> ? name_of<From>("", "cast_f16_f32", "cast_bf16_f32")
-                                                  : name_of<To>("", "cast_f32_f16", "cast_f32_bf16"),
-                        params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
-                            map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
-                                y, n, [](const F& v) { return v; }, x);
-                        }));
+    static const auto made = finished(kernel(std::is_same_v<To, float> ? cast_names[0][std::is_same_v<From, bfloat16>]
+                                                                       : cast_names[1][std::is_same_v<To, bfloat16>],
+                                             params("x", "y", "n"), [](In<From> x, Out<To> y, u32 n) {
+                                                 map<std::conditional_t<(sizeof(From) > sizeof(To)), From, To>>(
+                                                     y, n, [](const F& v) { return v; }, x);
+                                             }));
     return made;
 }
 template <class T>
@@ -223,146 +203,110 @@ const BiasActivationKernel<T>& bias_activation_kernel(Activation activation) {
     return made[std::size_t(activation)];
 }
 
-runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::uint32_t threads) {
+Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes, std::uint32_t threads) {
     const std::uint64_t lanes = 16 / element_bytes;
     return runtime::grid(std::max<std::uint64_t>((n + lanes - 1) / lanes, 1), threads);
 }
 
-// ---- on buffers
+// ---- the recipes
 
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
-    const auto& made = elementwise_kernel<T>(what);
-    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(queue, made, y.size(), x, y);
-}
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
-                 float p) {
-    const auto& made = elementwise_kernel<T>(what);
-    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(queue, made, y.size(), x, y, p);
-}
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p,
-                 float q) {
-    const auto& made = elementwise_kernel<T>(what);
-    require_equal_sizes(made.name(), "x", x.size(), "y", y.size());
-    run(queue, made, y.size(), x, y, p, q);
-}
-template <class T>
-void elementwise(const runtime::Queue& queue, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
-                 runtime::Buffer<T>& y) {
-    const auto& made = elementwise_kernel<T>(what);
-    const BinaryRow& row = binary_rows[std::size_t(what)];
-    require_equal_sizes(made.name(), row.first, a.size(), "y", y.size());
-    require_equal_sizes(made.name(), row.second, b.size(), "y", y.size());
-    run(queue, made, y.size(), a, b, y);
-}
-template <class T>
-void residual_add(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y) {
-    require_equal_sizes("residual_add", "x", x.size(), "y", y.size());
-    run(queue, residual_add<T>(), y.size(), x, y);
-}
-template <class From, class To>
-void cast(const runtime::Queue& queue, const runtime::Buffer<From>& x, runtime::Buffer<To>& y) {
-    require_equal_sizes("cast", "x", x.size(), "y", y.size());
-    run(queue, cast_kernel<From, To>(), y.size(), x, y);
-}
-template <class T>
-void bias_activation(const runtime::Queue& queue, Activation activation, const runtime::Buffer<T>& x,
-                     const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
-    const std::uint32_t n = u32_size("bias_activation", "y", std::uint64_t(rows) * columns);
-    require_size("bias_activation", "x", x.size(), n);
-    require_size("bias_activation", "bias", bias.size(), columns);
-    require_size("bias_activation", "y", y.size(), n);
-    if (n != 0)
-        queue.launch(bias_activation_kernel<T>(activation), elementwise_grid(n, sizeof(T)), x, bias, y, rows, columns);
-}
-
-#define IKAT_INSTANTIATE(T)                                                                                          \
-    template const ResidualAddKernel<T>& residual_add();                                                             \
-    template const BiasActivationKernel<T>& bias_activation_kernel(Activation);                                      \
-    template const UnaryKernel<T>& elementwise_kernel(Unary);                                                        \
-    template const Unary1Kernel<T>& elementwise_kernel(Unary1);                                                      \
-    template const Unary2Kernel<T>& elementwise_kernel(Unary2);                                                      \
-    template const BinaryKernel<T>& elementwise_kernel(Binary);                                                      \
-    template void elementwise(const runtime::Queue&, Unary, const runtime::Buffer<T>&, runtime::Buffer<T>&);         \
-    template void elementwise(const runtime::Queue&, Unary1, const runtime::Buffer<T>&, runtime::Buffer<T>&, float); \
-    template void elementwise(const runtime::Queue&, Unary2, const runtime::Buffer<T>&, runtime::Buffer<T>&, float,  \
-                              float);                                                                                \
-    template void elementwise(const runtime::Queue&, Binary, const runtime::Buffer<T>&, const runtime::Buffer<T>&,   \
-                              runtime::Buffer<T>&);                                                                  \
-    template void residual_add(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&);               \
-    template void bias_activation(const runtime::Queue&, Activation, const runtime::Buffer<T>&,                      \
-                                  const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
-#define IKAT_INSTANTIATE(From, To)                      \
-    template const CastKernel<From, To>& cast_kernel(); \
-    template void cast(const runtime::Queue&, const runtime::Buffer<From>&, runtime::Buffer<To>&);
-IKAT_INSTANTIATE(float, half)
-IKAT_INSTANTIATE(half, float)
-IKAT_INSTANTIATE(float, bfloat16)
-IKAT_INSTANTIATE(bfloat16, float)
-#undef IKAT_INSTANTIATE
-
-// ---- the registry
+IKAT_INSTANTIATE(elementwise_kernel, Unary)
+IKAT_INSTANTIATE(elementwise_kernel, Unary1)
+IKAT_INSTANTIATE(elementwise_kernel, Unary2)
+IKAT_INSTANTIATE(elementwise_kernel, Binary)
+IKAT_INSTANTIATE(residual_add)
+IKAT_INSTANTIATE(bias_activation_kernel, Activation)
 
 namespace {
 
-constexpr std::string_view elementwise_document =
+Grid grid_of_n(const Call& call) { return elementwise_grid(call["n"], call.widest(), call.threads(threads)); }
+Grid grid_of_matrix(const Call& call) {
+    return elementwise_grid(std::uint64_t(call["rows"]) * call["columns"], call.widest(), call.threads(threads));
+}
+
+constexpr std::string_view document =
     "All arrays have at least n elements. Computed in f32 and rounded once. 16 bytes at a time; the arrays begin at\n"
     "multiples of 16 bytes. Any n; a NaN gives a NaN.";
-constexpr std::string_view bias_document =
-    "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer than 2^32\n"
-    "elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at multiples of 16 bytes.";
 
-/// The bytes of an element of the kernel's widest array.
-std::size_t widest(Arguments arguments) {
-    std::size_t bytes = 1;
-    for (const runtime::Argument& argument : arguments)
-        if (argument.is_buffer()) bytes = std::max<std::size_t>(bytes, info(argument.type).bytes);
-    return bytes;
+/// A row of the table, which computes `host` on the host.
+constexpr Recipe row(std::string_view call, std::string_view summary, Instances instances, std::string_view shapes,
+                     std::string_view traffic, void (*reference)(Example&)) {
+    return {.call = call,
+            .kernels = {{summary, instances, grid_of_n}},
+            .document = document,
+            .shapes = shapes,
+            .reference = reference,
+            .magnitude = 8,
+            .traffic = traffic};
 }
-std::uint32_t threads_of(std::uint32_t block) { return block ? block : threads; }
-runtime::Grid grid_of_last(Arguments a, std::uint32_t block) {
-    return elementwise_grid(number(a, a.size() - 1), widest(a), threads_of(block));
-}
-runtime::Grid grid_of_matrix(Arguments a, std::uint32_t block) {
-    return elementwise_grid(std::uint64_t(rows_of_matrix(a, 3, 4)) * number(a, 4), widest(a), threads_of(block));
-}
-
-#define IKAT_ROW(Table, id, text) \
-    IKAT_ENTRIES(#id, text, elementwise_document, elementwise_kernel, (Table::id), grid_of_last(a, block)),
-#define IKAT_UNARY(id, text, ...) IKAT_ROW(Unary, id, text)
-#define IKAT_UNARY_1(id, p, text, ...) IKAT_ROW(Unary1, id, text)
-#define IKAT_UNARY_2(id, p, q, text, ...) IKAT_ROW(Unary2, id, text)
-#define IKAT_BINARY(id, a, b, text, ...) IKAT_ROW(Binary, id, text)
-#define IKAT_BIAS(id)                                                                              \
-    IKAT_ENTRIES("bias_activation_" #id, "y = " #id "(x + a bias for each column)", bias_document, \
-                 bias_activation_kernel, (Activation::id), grid_of_matrix(a, block))
-#define IKAT_CAST(id, From, To)                                                                                   \
-    IKAT_ENTRY(id, "y = x, in another type, rounded to nearest", elementwise_document, (cast_kernel<From, To>()), \
-               grid_of_last(a, block))
-constexpr Entry entries[] = {
+#define IKAT_ROW(Table, id, arguments, summary, shapes, traffic, host)                           \
+    row("elementwise(queue, " #Table "::" #id ", " arguments ")", summary,                       \
+        IKAT_FLOATS(elementwise_kernel<T>(Table::id)), shapes, traffic, [](Example& e) {         \
+            reference::elementwise(e, []([[maybe_unused]] double x, [[maybe_unused]] double b,   \
+                                         [[maybe_unused]] double p, [[maybe_unused]] double q) { \
+                [[maybe_unused]] const double a = x;                                             \
+                return double(host);                                                             \
+            });                                                                                  \
+        }),
+#define IKAT_UNARY(id, text, device, host) IKAT_ROW(Unary, id, "x, y", text, "x: n, y: n", "2 E s", host)
+constexpr Recipe unary_recipes[] = {
 #include "stdlib/elementwise/elementwise.def"
-    IKAT_BIAS(none),
-    IKAT_BIAS(relu),
-    IKAT_BIAS(gelu),
-    IKAT_BIAS(gelu_tanh),
-    IKAT_BIAS(silu),
-    IKAT_ENTRIES("residual_add", "y += x", elementwise_document, residual_add, (), grid_of_last(a, block)),
-    IKAT_CAST("cast_f16_f32", half, float),
-    IKAT_CAST("cast_f32_f16", float, half),
-    IKAT_CAST("cast_bf16_f32", bfloat16, float),
-    IKAT_CAST("cast_f32_bf16", float, bfloat16),
+};
+#define IKAT_UNARY_1(id, p, text, device, host) IKAT_ROW(Unary1, id, "x, y, " #p, text, "x: n, y: n", "2 E s", host)
+constexpr Recipe unary_1_recipes[] = {
+#include "stdlib/elementwise/elementwise.def"
+};
+#define IKAT_UNARY_2(id, p, q, text, device, host) \
+    IKAT_ROW(Unary2, id, "x, y, " #p ", " #q, text, "x: n, y: n", "2 E s", host)
+constexpr Recipe unary_2_recipes[] = {
+#include "stdlib/elementwise/elementwise.def"
+};
+#define IKAT_BINARY(id, a, b, text, device, host) \
+    IKAT_ROW(Binary, id, #a ", " #b ", y", text, #a ": n, " #b ": n, y: n", "3 E s", host)
+constexpr Recipe binary_recipes[] = {
+#include "stdlib/elementwise/elementwise.def"
 };
 
 }  // namespace
 
-std::span<const Entry> elementwise_entries() { return entries; }
+std::span<const Recipe> recipes(Unary) { return unary_recipes; }
+std::span<const Recipe> recipes(Unary1) { return unary_1_recipes; }
+std::span<const Recipe> recipes(Unary2) { return unary_2_recipes; }
+std::span<const Recipe> recipes(Binary) { return binary_recipes; }
+
+constexpr Recipe residual_add_recipe{.call = "residual_add(queue, x, y)",
+                                     .kernels = {{"y += x", IKAT_FLOATS(residual_add<T>()), grid_of_n}},
+                                     .document = document,
+                                     .shapes = "x: n, y: n",
+                                     .reference = reference::residual_add,
+                                     .traffic = "3 E s",
+                                     .note = "y += x"};
+#define IKAT_CAST(From, To) \
+    { "y = x, in another type, rounded to nearest", IKAT_KERNEL(cast_kernel<From, To>()), grid_of_n }
+constexpr Recipe cast_recipe{
+    .call = "cast(queue, x, y)",
+    .kernels = {IKAT_CAST(half, float), IKAT_CAST(float, half), IKAT_CAST(bfloat16, float), IKAT_CAST(float, bfloat16)},
+    .document = document,
+    .shapes = "x: n, y: n",
+    .reference = reference::cast,
+    .traffic = "6 s",
+    .note = "f32 to f16 or bf16 and back"};
+#define IKAT_BIAS(id)                                                                                      \
+    {                                                                                                      \
+        "y = " #id "(x + a bias for each column)", IKAT_FLOATS(bias_activation_kernel<T>(Activation::id)), \
+            grid_of_matrix                                                                                 \
+    }
+constexpr Recipe bias_activation_recipe{
+    .call = "bias_activation(queue, activation, x, bias, y, rows, columns)",
+    .kernels = {IKAT_BIAS(none), IKAT_BIAS(relu), IKAT_BIAS(gelu), IKAT_BIAS(gelu_tanh), IKAT_BIAS(silu)},
+    .document =
+        "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer than "
+        "2^32\n"
+        "elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at multiples of 16 bytes.",
+    .shapes = "x: rows columns, bias: columns, y: rows columns",
+    .reference = reference::bias_activation,
+    .magnitude = 4,
+    .traffic = "2 E s",
+    .note = "a matrix plus a bias for each column, then `none`, `relu`, `gelu`, `gelu_tanh` or `silu`"};
 
 }  // namespace ikat::stdlib

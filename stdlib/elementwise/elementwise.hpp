@@ -10,7 +10,7 @@
 // elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -64,23 +64,7 @@ template <class From, class To>
 const CastKernel<From, To>& cast_kernel();
 
 /// The launch of any of these kernels for n elements of so many bytes, those of its widest array.
-runtime::Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint32_t threads = 256);
-
-// On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary1 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p);
-template <class T>
-void elementwise(const runtime::Queue& queue, Unary2 what, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, float p,
-                 float q);
-template <class T>
-void elementwise(const runtime::Queue& queue, Binary what, const runtime::Buffer<T>& a, const runtime::Buffer<T>& b,
-                 runtime::Buffer<T>& y);
-template <class T>
-void residual_add(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y);
-template <class From, class To>
-void cast(const runtime::Queue& queue, const runtime::Buffer<From>& x, runtime::Buffer<To>& y);
+Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint32_t threads = 256);
 
 /// y[row, column] = activation(x[row, column] + bias[column]). x and y are row-major with rows * columns < 2^32
 /// elements, bias has `columns`.
@@ -89,9 +73,52 @@ using BiasActivationKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
 enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
 template <class T>
 const BiasActivationKernel<T>& bias_activation_kernel(Activation activation);
+
+/// What the library knows of each row of the table.
+std::span<const Recipe> recipes(Unary);
+std::span<const Recipe> recipes(Unary1);
+std::span<const Recipe> recipes(Unary2);
+std::span<const Recipe> recipes(Binary);
+extern const Recipe residual_add_recipe, cast_recipe, bias_activation_recipe;
+
+// On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
+template <Real T>
+void elementwise(const Queue& queue, Unary what, const Buffer<T>& x, Buffer<T>& y) {
+    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    run<T>(queue, recipe, {x, y, common_size(queue, recipe, 1, {x.size(), y.size()})});
+}
+template <Real T>
+void elementwise(const Queue& queue, Unary1 what, const Buffer<T>& x, Buffer<T>& y, float p) {
+    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    run<T>(queue, recipe, {x, y, p, common_size(queue, recipe, 1, {x.size(), y.size()})});
+}
+template <Real T>
+void elementwise(const Queue& queue, Unary2 what, const Buffer<T>& x, Buffer<T>& y, float p, float q) {
+    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    run<T>(queue, recipe, {x, y, p, q, common_size(queue, recipe, 1, {x.size(), y.size()})});
+}
+template <Real T>
+void elementwise(const Queue& queue, Binary what, const Buffer<T>& a, const Buffer<T>& b, Buffer<T>& y) {
+    const Recipe& recipe = recipes(what)[std::size_t(what)];
+    run<T>(queue, recipe, {a, b, y, common_size(queue, recipe, 1, {a.size(), b.size(), y.size()})});
+}
+template <Real T>
+void residual_add(const Queue& queue, const Buffer<T>& x, Buffer<T>& y) {
+    run<T>(queue, residual_add_recipe, {x, y, common_size(queue, residual_add_recipe, 0, {x.size(), y.size()})});
+}
+template <Real From, Real To>
+requires(std::same_as<From, float> != std::same_as<To, float>) void cast(const Queue& queue, const Buffer<From>& x,
+                                                                         Buffer<To>& y) {
+    constexpr bool to_single = std::same_as<To, float>,
+                   brain = std::same_as<From, bfloat16> || std::same_as<To, bfloat16>;
+    run<float>(queue, cast_recipe, {x, y, common_size(queue, cast_recipe, 0, {x.size(), y.size()})},
+               {.kernel = 2 * brain + !to_single});
+}
 /// Error where a buffer is too small for rows and columns.
-template <class T>
-void bias_activation(const runtime::Queue& queue, Activation activation, const runtime::Buffer<T>& x,
-                     const runtime::Buffer<T>& bias, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+template <Real T>
+void bias_activation(const Queue& queue, Activation activation, const Buffer<T>& x, const Buffer<T>& bias, Buffer<T>& y,
+                     std::uint32_t rows, std::uint32_t columns) {
+    run<T>(queue, bias_activation_recipe, {x, bias, y, rows, columns}, {.kernel = std::size_t(activation)});
+}
 
 }  // namespace ikat::stdlib

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/elementwise/saxpy.hpp"
 
-#include "stdlib/size.hpp"
+#include "stdlib/families.hpp"
 
 namespace ikat::stdlib {
 
@@ -16,10 +16,15 @@ const Kernel<f32, In<float>, InOut<float>, u32>& saxpy() {
 
 runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads) { return runtime::grid(n, threads); }
 
-void saxpy(const runtime::Queue& queue, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y) {
-    require_equal_sizes("saxpy", "x", x.size(), "y", y.size());
-    if (x.size() == 0) return;
-    queue.launch(saxpy(), saxpy_grid(x.size()), a, x, y, u32_size("saxpy", "x", x.size()));
-}
+// ---- the recipe
+
+constexpr Recipe saxpy_recipe{
+    .call = "saxpy(queue, a, x, y)",
+    .kernels = {{"y = a x + y", IKAT_KERNEL(saxpy()),
+                 [](const Call& call) { return saxpy_grid(call["n"], call.threads(256)); }}},
+    .document = "x and y have at least n elements. Each element is one fused multiply-add. One thread per element.",
+    .shapes = "x: n, y: n",
+    .reference = reference::saxpy,
+    .traffic = "3 E s"};
 
 }  // namespace ikat::stdlib

@@ -3,7 +3,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -12,9 +12,13 @@ namespace ikat::stdlib {
 const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 
 /// The launch for n elements.
-runtime::Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
+Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
+extern const Recipe saxpy_recipe;
 /// All elements of x and y, which are equally many. Throws Error otherwise.
-void saxpy(const runtime::Queue& queue, float a, const runtime::Buffer<float>& x, runtime::Buffer<float>& y);
+inline void saxpy(const Queue& queue, float a, const Buffer<float>& x, Buffer<float>& y) {
+    const std::uint32_t n = common_size(queue, saxpy_recipe, 1, {x.size(), y.size()});
+    run<float>(queue, saxpy_recipe, {a, x, y, n});
+}
 
 }  // namespace ikat::stdlib

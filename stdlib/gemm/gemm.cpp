@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/gemm/gemm.hpp"
 
-#include "stdlib/size.hpp"
+#include "stdlib/families.hpp"
 
 namespace ikat::stdlib {
 
@@ -18,14 +18,22 @@ runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n) {
     return {.blocks = {across, tiles(down, layers), layers}, .threads = {tile.threads(), 1, 1}};
 }
 
-void gemm(const runtime::Queue& queue, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
-          runtime::Buffer<float>& C, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
-    const auto elements = [](std::uint32_t rows, std::uint32_t columns) { return std::uint64_t(rows) * columns; };
-    require_size("gemm", "A", A.size(), u32_size("gemm", "A", elements(m, k)));
-    require_size("gemm", "B", B.size(), u32_size("gemm", "B", elements(k, n)));
-    require_size("gemm", "C", C.size(), u32_size("gemm", "C", elements(m, n)));
-    if (m == 0 || n == 0) return;
-    queue.launch(gemm_tiled(), gemm_tiled_grid(m, n), A, B, C, m, n, k);
-}
+// ---- the recipe
+
+constexpr Recipe gemm_recipe{
+    .call = "gemm(queue, A, B, C, m, n, k)",
+    .kernels = {{"C = A B, f32, tiled through shared memory and registers", IKAT_KERNEL(gemm_tiled()),
+                 [](const Call& call) {
+                     const std::uint32_t m = call["m"], n = call["n"];
+                     return m && n ? gemm_tiled_grid(m, n) : Grid{{0}, {gemm_tiled_grid(1, 1).threads}};
+                 }}},
+    .document =
+        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives\n"
+        "zeros. Blocks of 256 threads cover tiles of C, 64 x 64 each: the grid is n / 64 by m / 64, rounded up; beyond "
+        "65535 in y it goes on in z.",
+    .shapes = "A: m k, B: k n, C: m n",
+    .reference = reference::gemm,
+    .bound_by = "each element is read for many of C: bound by arithmetic",
+    .note = "f32: C = A B"};
 
 }  // namespace ikat::stdlib

@@ -13,7 +13,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -89,8 +89,11 @@ const GemmKernel& gemm_tiled();
 /// Its launch for an m×n result; m and n are not 0.
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n);
 
+extern const Recipe gemm_recipe;
 /// C = A B by gemm_tiled. Throws Error when a buffer is too small or too large for its dimensions.
-void gemm(const runtime::Queue& queue, const runtime::Buffer<float>& A, const runtime::Buffer<float>& B,
-          runtime::Buffer<float>& C, std::uint32_t m, std::uint32_t n, std::uint32_t k);
+inline void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
+                 std::uint32_t n, std::uint32_t k) {
+    run<float>(queue, gemm_recipe, {A, B, C, m, n, k});
+}
 
 }  // namespace ikat::stdlib

@@ -3,7 +3,7 @@
 // row-major with fewer than 2^32 elements; dimensions may be 0.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -24,14 +24,19 @@ using GemmNaiveKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, u32>;
 template <class T>
 const GemmNaiveKernel<T>& gemm_naive();
 
+extern const Recipe gemv_recipe, gemv_transposed_recipe, gemm_naive_recipe;
 // On buffers. Error where one is too small for rows and columns.
 /// y = A x.
-template <class T>
-void gemv(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x, runtime::Buffer<T>& y,
-          std::uint32_t rows, std::uint32_t columns);
+template <Real T>
+void gemv(const Queue& queue, const Buffer<T>& A, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows,
+          std::uint32_t columns) {
+    run<T>(queue, gemv_recipe, {A, x, y, rows, columns});
+}
 /// y = A' x.
-template <class T>
-void gemv_transposed(const runtime::Queue& queue, const runtime::Buffer<T>& A, const runtime::Buffer<T>& x,
-                     runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns);
+template <Real T>
+void gemv_transposed(const Queue& queue, const Buffer<T>& A, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows,
+                     std::uint32_t columns) {
+    run<T>(queue, gemv_transposed_recipe, {A, x, y, rows, columns});
+}
 
 }  // namespace ikat::stdlib

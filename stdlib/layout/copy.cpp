@@ -11,44 +11,38 @@ namespace ikat::stdlib {
 
 template <class T>
 const CopyMatrixKernel<T>& copy_matrix_kernel() {
-    static const auto made = kernel(std::is_same_v<T, half> ? "copy_matrix_f16" : "copy_matrix", params("from", "to"),
-                                    [](In<T, 2> from, Out<T, 2> to) {
-                                        check(to.extent(0) >= from.extent(0), "`to` has fewer rows than `from`");
-                                        check(to.extent(1) >= from.extent(1), "`to` has fewer columns than `from`");
-                                        require_linear_grid();
-                                        for (auto i : range(block_id().x, from.extent(0), grid_dim().x)) {
-                                            const auto source = from[i];
-                                            const auto target = to[i];
-                                            for (auto j : columns_of<1, T>(value(i * from.pitch()), from.extent(1),
-                                                                           value(thread_id().x), value(block_dim().x)))
-                                                target[j] = source[j];
-                                        }
-                                    })
-                                 .launch_bounds(1024);
+    static const auto made = kernel(name_of<T>("copy_matrix"), params("from", "to"), [](In<T, 2> from, Out<T, 2> to) {
+                                 check(to.extent(0) >= from.extent(0), "`to` has fewer rows than `from`");
+                                 check(to.extent(1) >= from.extent(1), "`to` has fewer columns than `from`");
+                                 require_linear_grid();
+                                 for (auto i : range(block_id().x, from.extent(0), grid_dim().x)) {
+                                     const auto source = from[i];
+                                     const auto target = to[i];
+                                     for (auto j : columns_of<1, T>(value(i * from.pitch()), from.extent(1),
+                                                                    value(thread_id().x), value(block_dim().x)))
+                                         target[j] = source[j];
+                                 }
+                             }).launch_bounds(1024);
     return made;
 }
 template const CopyMatrixKernel<float>& copy_matrix_kernel();
 template const CopyMatrixKernel<half>& copy_matrix_kernel();
 
-runtime::Grid copy_matrix_grid(std::uint64_t rows) {
+Grid copy_matrix_grid(std::uint64_t rows) {
     return {.blocks = {std::uint32_t(std::min<std::uint64_t>(rows, 0x7fffffff)), 1, 1}, .threads = {256, 1, 1}};
 }
 
-namespace {
+// ---- the recipe
 
-constexpr std::string_view document =
-    "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes whole\n"
-    "rows. In programs, both may have rows with gaps between them.";
-
-constexpr Entry entries[] = {
-    IKAT_ENTRY("copy_matrix", "a matrix into another", document, copy_matrix_kernel<float>(),
-               copy_matrix_grid(number(a, 1))),
-    IKAT_ENTRY("copy_matrix_f16", "a matrix into another", document, copy_matrix_kernel<half>(),
-               copy_matrix_grid(number(a, 1))),
-};
-
-}  // namespace
-
-std::span<const Entry> copy_entries() { return entries; }
+constexpr Recipe copy_matrix_recipe{
+    .call = "copy_matrix(queue, from, to)",
+    .kernels = {{"a matrix into another", IKAT_TYPES(copy_matrix_kernel<T>(), float, half),
+                 [](const Call& call) { return copy_matrix_grid(call["from_extent0"]); }}},
+    .document =
+        "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes "
+        "whole\n"
+        "rows. In programs, both may have rows with gaps between them.",
+    .traffic = "2 E s",
+    .note = "views of one shape, with any pitches: `x.view(300, 200).pitched(256)`"};
 
 }  // namespace ikat::stdlib

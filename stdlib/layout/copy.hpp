@@ -2,7 +2,7 @@
 // Copies between matrices whose rows are differently far apart: a part of a matrix, a matrix with padded rows.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -14,15 +14,18 @@ template <class T>
 const CopyMatrixKernel<T>& copy_matrix_kernel();
 
 /// The launch for that many rows.
-runtime::Grid copy_matrix_grid(std::uint64_t rows);
+Grid copy_matrix_grid(std::uint64_t rows);
 
+extern const Recipe copy_matrix_recipe;
 /// copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless the shapes are equal.
 template <class T, class From>
-void copy_matrix(const runtime::Queue& queue, const runtime::BufferView<From, 2>& from,
-                 const runtime::BufferView<T, 2>& to) {
+void copy_matrix(const Queue& queue, const runtime::BufferView<From, 2>& from, const runtime::BufferView<T, 2>& to) {
     if (from.extents() != to.extents())
-        throw Error("copy_matrix: 'from' and 'to' have different shapes", "give both the same rows and columns");
-    if (from.part().bytes != 0) queue.launch(copy_matrix_kernel<T>(), copy_matrix_grid(from.extents()[0]), from, to);
+        throw Error(Diagnostic{.where = queue.where(),
+                               .message = "copy_matrix: 'from' and 'to' have different shapes",
+                               .hint = "give both the same rows and columns"});
+    if (from.part().bytes == 0) return;
+    queue.launch(copy_matrix_kernel<T>(), {copy_matrix_grid(from.extents()[0]), queue.where()}, from, to);
 }
 
 }  // namespace ikat::stdlib

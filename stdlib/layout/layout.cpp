@@ -6,7 +6,6 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/families.hpp"
 #include "stdlib/math/math.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -15,37 +14,8 @@ namespace {
 constexpr std::uint32_t threads = 256, tile = 32;
 using F = Leaf<float>;
 
-std::uint64_t tiles(std::uint64_t extent) { return (extent + tile - 1) / tile; }
-
-/// Blocks are numbered over batch, tiles of rows, tiles of columns.
-runtime::Grid transpose_grid(std::uint64_t batch, std::uint64_t rows, std::uint64_t columns) {
-    return {.blocks = {std::uint32_t(batch * tiles(rows) * tiles(columns)), 1, 1}, .threads = {threads, 1, 1}};
-}
-
-runtime::Grid rope_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
-
-runtime::Grid scatter_grid(std::uint32_t tokens) { return {.blocks = {tokens, 1, 1}, .threads = {threads, 1, 1}}; }
-
-void check_rotary(std::uint32_t rotary, std::uint32_t head_dim) {
-    if (rotary > head_dim)
-        throw Error("rope: 'rotary' is larger than 'head_dim'", "rotate at most as many elements as a head has");
-}
-
-runtime::Grid rope_grid_of(Arguments a) {
-    check_rotary(number(a, 5), number(a, 4));
-    const std::uint32_t heads = u32_size("rope", "x", std::uint64_t(number(a, 2)) * number(a, 3));
-    u32_size("rope", "x", std::uint64_t(heads) * number(a, 4));
-    return rope_grid(number(a, 2));
-}
-runtime::Grid transpose_grid_of(Arguments a) {
-    const std::uint32_t matrix = u32_size("transpose", "x", std::uint64_t(number(a, 3)) * number(a, 4));
-    u32_size("transpose", "x", std::uint64_t(number(a, 2)) * matrix);
-    return transpose_grid(number(a, 2), number(a, 3), number(a, 4));
-}
-runtime::Grid scatter_grid_of(Arguments a) {
-    u32_size("kv_scatter", "cache", std::uint64_t(number(a, 5)) * number(a, 4));
-    return scatter_grid(rows_of_matrix(a, 3, 4));
-}
+/// A block to a token.
+Grid tokens_grid(const Call& call) { return {{call["tokens"]}, {threads}}; }
 
 /// Turns pair number `pair` of the head that begins at element `first`.
 template <class T>
@@ -101,7 +71,7 @@ template <class T>
 const TransposeKernel<T>& transpose_kernel() {
     static const auto made =
         kernel(
-            name_of<T>("transpose", "transpose_f16", "transpose_bf16"), params("x", "y", "batch", "rows", "columns"),
+            name_of<T>("transpose"), params("x", "y", "batch", "rows", "columns"),
             [](In<T> x, Out<T> y, u32 batch, u32 rows, u32 columns) {
                 require_threads(threads);
                 require_linear_grid();
@@ -128,17 +98,14 @@ const TransposeKernel<T>& transpose_kernel() {
 }
 template <class T>
 const RopeKernel<T>& rope_kernel(Rope form) {
-    static const RopeKernel<T> made[] = {
-        make_rope<T>(Rope::Interleaved,
-                     name_of<T>("rope_interleaved", "rope_interleaved_f16", "rope_interleaved_bf16")),
-        make_rope<T>(Rope::Neox, name_of<T>("rope_neox", "rope_neox_f16", "rope_neox_bf16"))};
+    static const RopeKernel<T> made[] = {make_rope<T>(Rope::Interleaved, name_of<T>("rope_interleaved")),
+                                         make_rope<T>(Rope::Neox, name_of<T>("rope_neox"))};
     return made[std::size_t(form)];
 }
 template <class T>
 const ScatterKernel<T>& kv_scatter_kernel() {
     static const auto made =
-        kernel(name_of<T>("kv_scatter", "kv_scatter_f16", "kv_scatter_bf16"),
-               params("x", "slots", "cache", "tokens", "width", "cache_rows"),
+        kernel(name_of<T>("kv_scatter"), params("x", "slots", "cache", "tokens", "width", "cache_rows"),
                [](In<T> x, In<std::uint32_t> slots, Out<T> cache, u32 tokens, u32 width, u32 cache_rows) {
                    require_linear_grid();
                    const auto token = value(block_id().x);
@@ -156,85 +123,64 @@ const ScatterKernel<T>& kv_scatter_kernel() {
     return made;
 }
 
-template <class T>
-void transpose(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
-               std::uint32_t rows, std::uint32_t columns) {
-    const std::uint32_t matrix = u32_size("transpose", "x", std::uint64_t(rows) * columns);
-    const std::uint32_t n = u32_size("transpose", "x", std::uint64_t(matrix) * batch);
-    require_size("transpose", "x", x.size(), n);
-    require_size("transpose", "y", y.size(), n);
-    if (n != 0) queue.launch(transpose_kernel<T>(), transpose_grid(batch, rows, columns), x, y, batch, rows, columns);
-}
-template <class T>
-void rope(const runtime::Queue& queue, Rope form, runtime::Buffer<T>& x,
-          const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
-          std::uint32_t rotary, float base, bool backward) {
-    const std::uint32_t tokens = u32_size("rope", "positions", positions.size());
-    check_rotary(rotary, head_dim);
-    const std::uint32_t all = u32_size("rope", "x", std::uint64_t(tokens) * heads);
-    require_size("rope", "x", x.size(), u32_size("rope", "x", std::uint64_t(all) * head_dim));
-    if (all != 0 && rotary != 0)
-        queue.launch(rope_kernel<T>(form), rope_grid(tokens), x, positions, tokens, heads, head_dim, rotary, base,
-                     backward ? -1.0f : 1.0f);
-}
-template <class T>
-void kv_scatter(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
-                runtime::Buffer<T>& cache, std::uint32_t width) {
-    const std::uint32_t tokens = u32_size("kv_scatter", "slots", slots.size());
-    require_size("kv_scatter", "x", x.size(), u32_size("kv_scatter", "x", std::uint64_t(tokens) * width));
-    u32_size("kv_scatter", "cache", cache.size());
-    if (tokens == 0 || width == 0) return;
-    queue.launch(kv_scatter_kernel<T>(), scatter_grid(tokens), x, slots, cache, tokens, width,
-                 std::uint32_t(cache.size() / width));
-}
+// ---- the recipes
 
-#define IKAT_INSTANTIATE(T)                                                                                           \
-    template const TransposeKernel<T>& transpose_kernel();                                                            \
-    template const RopeKernel<T>& rope_kernel(Rope);                                                                  \
-    template const ScatterKernel<T>& kv_scatter_kernel();                                                             \
-    template void transpose(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
-                            std::uint32_t, std::uint32_t);                                                            \
-    template void rope(const runtime::Queue&, Rope, runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&,       \
-                       std::uint32_t, std::uint32_t, std::uint32_t, float, bool);                                     \
-    template void kv_scatter(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<std::uint32_t>&, \
-                             runtime::Buffer<T>&, std::uint32_t);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
+IKAT_INSTANTIATE(transpose_kernel)
+IKAT_INSTANTIATE(rope_kernel, Rope)
+IKAT_INSTANTIATE(kv_scatter_kernel)
 
-namespace {
-
-constexpr std::string_view transpose_document =
-    "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after the other, "
-    "with\n"
-    "fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of 32 x 32.";
-constexpr std::string_view rope_document =
-    "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each token. Pair "
-    "i\n"
-    "of the first `rotary` elements of each head is turned by sign * position * base^(-2 i / rotary); sign is 1, or "
-    "-1\n"
-    "for the backward pass. head_dim and rotary are even, rotary <= head_dim. The angle is within 2^-23 + 2^-47 "
-    "position,\n"
-    "sine and cosine within 1 ulp of its own. A block to a token.";
-constexpr std::string_view scatter_document =
-    "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Slots from cache_rows on are passed over. x "
-    "and\n"
-    "cache begin at multiples of 16 bytes. One slot twice is a race.";
-
-constexpr Entry entries[] = {
-    IKAT_ENTRIES("transpose", "the transposes of matrices", transpose_document, transpose_kernel, (),
-                 transpose_grid_of(a)),
-    IKAT_ENTRIES("rope_interleaved", "rotary position embedding of neighbours", rope_document, rope_kernel,
-                 (Rope::Interleaved), rope_grid_of(a)),
-    IKAT_ENTRIES("rope_neox", "rotary position embedding of halves, as GPT-NeoX has it", rope_document, rope_kernel,
-                 (Rope::Neox), rope_grid_of(a)),
-    IKAT_ENTRIES("kv_scatter", "rows to given places of a cache", scatter_document, kv_scatter_kernel, (),
-                 scatter_grid_of(a)),
-};
-
-}  // namespace
-
-std::span<const Entry> layout_entries() { return entries; }
+constexpr Recipe transpose_recipe{
+    .call = "transpose(queue, x, y, batch, rows, columns)",
+    .kernels = {{"the transposes of matrices", IKAT_FLOATS(transpose_kernel<T>()),
+                 [](const Call& call) {  // blocks are numbered over batch, tiles of rows, tiles of columns
+                     const auto tiles = [&](const char* extent) {
+                         return (std::uint64_t(call[extent]) + tile - 1) / tile;
+                     };
+                     return Grid{{std::uint32_t(call["batch"] * tiles("rows") * tiles("columns"))}, {threads}};
+                 }}},
+    .document =
+        "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after the other, "
+        "with\n"
+        "fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of 32 x 32.",
+    .shapes = "x: rows columns batch, y: rows columns batch",
+    .reference = reference::transpose,
+    .traffic = "2 E s",
+    .note = "of each of `batch` matrices, through shared memory"};
+constexpr Recipe rope_recipe{
+    .call = "rope(queue, form, x, positions, heads, head_dim, rotary, base, backward)",
+    .kernels = {{"rotary position embedding of neighbours", IKAT_FLOATS(rope_kernel<T>(Rope::Interleaved)),
+                 tokens_grid},
+                {"rotary position embedding of halves, as GPT-NeoX has it", IKAT_FLOATS(rope_kernel<T>(Rope::Neox)),
+                 tokens_grid}},
+    .document =
+        "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each token. "
+        "Pair "
+        "i\n"
+        "of the first `rotary` elements of each head is turned by sign * position * base^(-2 i / rotary); sign is 1, "
+        "or "
+        "-1\n"
+        "for the backward pass. head_dim and rotary are even, rotary <= head_dim. The angle is within 2^-23 + 2^-47 "
+        "position,\n"
+        "sine and cosine within 1 ulp of its own. A block to a token.",
+    .shapes = "x: tokens heads head_dim, positions: tokens",
+    .check =
+        [](const Call& call) {
+            if (call["rotary"] > call["head_dim"])
+                call.fail("rope: 'rotary' is larger than 'head_dim'", "rotate at most as many elements as a head has");
+        },
+    .reference = reference::rope,
+    .traffic = "2 E s",
+    .note = "in place; a part of the head; angles position · base^(-2i/rotary), within 2^-23 + 2^-47 position"};
+constexpr Recipe kv_scatter_recipe{
+    .call = "kv_scatter(queue, x, slots, cache, width)",
+    .kernels = {{"rows to given places of a cache", IKAT_FLOATS(kv_scatter_kernel<T>()), tokens_grid}},
+    .document =
+        "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Slots from cache_rows on are passed over. x "
+        "and\n"
+        "cache begin at multiples of 16 bytes. One slot twice is a race.",
+    .shapes = "x: tokens width, slots: tokens, cache: cache_rows width",
+    .reference = reference::kv_scatter,
+    .traffic = "2 E s",
+    .note = "row t of x to row slots[t] of the cache"};
 
 }  // namespace ikat::stdlib

@@ -2,7 +2,7 @@
 // Kernels that move elements: transposition, rotary position embedding, writing rows to a cache. f32, f16 or bf16.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -38,15 +38,25 @@ template <class T>
 const ScatterKernel<T>& kv_scatter_kernel();
 
 // On buffers. Error where one is too small for the dimensions, or the dimensions do not fit together.
-template <class T>
-void transpose(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t batch,
-               std::uint32_t rows, std::uint32_t columns);
-template <class T>
-void rope(const runtime::Queue& queue, Rope form, runtime::Buffer<T>& x,
-          const runtime::Buffer<std::uint32_t>& positions, std::uint32_t heads, std::uint32_t head_dim,
-          std::uint32_t rotary, float base, bool backward = false);
-template <class T>
-void kv_scatter(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<std::uint32_t>& slots,
-                runtime::Buffer<T>& cache, std::uint32_t width);
+extern const Recipe transpose_recipe, rope_recipe, kv_scatter_recipe;
+template <Real T>
+void transpose(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t batch, std::uint32_t rows,
+               std::uint32_t columns) {
+    run<T>(queue, transpose_recipe, {x, y, batch, rows, columns});
+}
+template <Real T>
+void rope(const Queue& queue, Rope form, Buffer<T>& x, const Buffer<std::uint32_t>& positions, std::uint32_t heads,
+          std::uint32_t head_dim, std::uint32_t rotary, float base, bool backward = false) {
+    const std::uint32_t tokens = common_size(queue, rope_recipe, 2, {positions.size()});
+    run<T>(queue, rope_recipe, {x, positions, tokens, heads, head_dim, rotary, base, backward ? -1.0f : 1.0f},
+           {.kernel = std::size_t(form)});
+}
+template <Real T>
+void kv_scatter(const Queue& queue, const Buffer<T>& x, const Buffer<std::uint32_t>& slots, Buffer<T>& cache,
+                std::uint32_t width) {
+    const std::uint32_t tokens = common_size(queue, kv_scatter_recipe, 1, {slots.size()}),
+                        elements = common_size(queue, kv_scatter_recipe, 2, {cache.size()});
+    run<T>(queue, kv_scatter_recipe, {x, slots, cache, tokens, width, width ? elements / width : 0});
+}
 
 }  // namespace ikat::stdlib

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "stdlib/families.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
@@ -73,8 +72,7 @@ RmsnormKernel<T> make_rmsnorm(const char* name) {
 template <class T>
 const LayernormKernel<T>& layernorm() {
     static const auto made =
-        kernel(name_of<T>("layernorm", "layernorm_f16", "layernorm_bf16"),
-               params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
+        kernel(name_of<T>("layernorm"), params("x", "gamma", "beta", "y", "rows", "columns", "epsilon"),
                [](In<T> x, In<T> gamma, In<T> beta, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                        Moments of;
@@ -95,8 +93,7 @@ const LayernormKernel<T>& layernorm() {
 template <class T>
 const PlainNormKernel<T>& layernorm_plain() {
     static const auto made =
-        kernel(name_of<T>("layernorm_plain", "layernorm_plain_f16", "layernorm_plain_bf16"),
-               params("x", "y", "rows", "columns", "epsilon"),
+        kernel(name_of<T>("layernorm_plain"), params("x", "y", "rows", "columns", "epsilon"),
                [](In<T> x, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                        Moments of;
@@ -111,19 +108,18 @@ const PlainNormKernel<T>& layernorm_plain() {
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm() {
-    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm", "rmsnorm_f16", "rmsnorm_bf16"));
+    static const auto made = make_rmsnorm<T, Block>(name_of<T>("rmsnorm"));
     return made;
 }
 template <class T>
 const RmsnormKernel<T>& rmsnorm_per_head() {
-    static const auto made =
-        make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head", "rmsnorm_per_head_f16", "rmsnorm_per_head_bf16"));
+    static const auto made = make_rmsnorm<T, WarpGroup>(name_of<T>("rmsnorm_per_head"));
     return made;
 }
 template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
     static const auto made =
-        kernel(name_of<T>("fused_residual_rmsnorm", "fused_residual_rmsnorm_f16", "fused_residual_rmsnorm_bf16"),
+        kernel(name_of<T>("fused_residual_rmsnorm"),
                params("x", "residual", "gamma", "y", "rows", "columns", "epsilon"),
                [](In<T> x, InOut<T> residual, In<T> gamma, Out<T> y, u32 rows, u32 columns, f32 epsilon) {
                    with_sum_of_rows<Block, T, vectors_per_thread<T>>(x, residual, rows, columns, [&](const auto& row) {
@@ -139,79 +135,46 @@ const ResidualRmsnormKernel<T>& fused_residual_rmsnorm() {
     return made;
 }
 
-template <class T>
-void layernorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
-               const runtime::Buffer<T>& beta, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns,
-               float epsilon) {
-    const std::uint32_t n = u32_size("layernorm", "y", std::uint64_t(rows) * columns);
-    require_size("layernorm", "x", x.size(), n);
-    require_size("layernorm", "gamma", gamma.size(), columns);
-    require_size("layernorm", "beta", beta.size(), columns);
-    require_size("layernorm", "y", y.size(), n);
-    if (n != 0) queue.launch(layernorm<T>(), row_grid<Block>(rows), x, gamma, beta, y, rows, columns, epsilon);
-}
-template <class T>
-void rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
-             runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon) {
-    const std::uint32_t n = u32_size("rmsnorm", "y", std::uint64_t(rows) * columns);
-    require_size("rmsnorm", "x", x.size(), n);
-    require_size("rmsnorm", "gamma", gamma.size(), columns);
-    require_size("rmsnorm", "y", y.size(), n);
-    if (n == 0) return;
-    if (columns <= 256)
-        queue.launch(rmsnorm_per_head<T>(), row_grid<WarpGroup>(rows), x, gamma, y, rows, columns, epsilon);
-    else
-        queue.launch(rmsnorm<T>(), row_grid<Block>(rows), x, gamma, y, rows, columns, epsilon);
-}
-template <class T>
-void fused_residual_rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
-                            const runtime::Buffer<T>& gamma, runtime::Buffer<T>& y, std::uint32_t rows,
-                            std::uint32_t columns, float epsilon) {
-    const std::uint32_t n = u32_size("fused_residual_rmsnorm", "y", std::uint64_t(rows) * columns);
-    require_size("fused_residual_rmsnorm", "x", x.size(), n);
-    require_size("fused_residual_rmsnorm", "residual", residual.size(), n);
-    require_size("fused_residual_rmsnorm", "gamma", gamma.size(), columns);
-    require_size("fused_residual_rmsnorm", "y", y.size(), n);
-    if (n == 0) return;
-    queue.launch(fused_residual_rmsnorm<T>(), row_grid<Block>(rows), x, residual, gamma, y, rows, columns, epsilon);
-}
+// ---- the recipes
 
-#define IKAT_INSTANTIATE(T)                                                                                            \
-    template const LayernormKernel<T>& layernorm();                                                                    \
-    template const PlainNormKernel<T>& layernorm_plain();                                                              \
-    template const RmsnormKernel<T>& rmsnorm();                                                                        \
-    template const RmsnormKernel<T>& rmsnorm_per_head();                                                               \
-    template const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();                                                 \
-    template void layernorm(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,               \
-                            const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);      \
-    template void rmsnorm(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,                 \
-                          runtime::Buffer<T>&, std::uint32_t, std::uint32_t, float);                                   \
-    template void fused_residual_rmsnorm(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&,        \
-                                         const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, std::uint32_t, \
-                                         float);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
+IKAT_INSTANTIATE(layernorm)
+IKAT_INSTANTIATE(layernorm_plain)
+IKAT_INSTANTIATE(rmsnorm)
+IKAT_INSTANTIATE(rmsnorm_per_head)
+IKAT_INSTANTIATE(fused_residual_rmsnorm)
 
-namespace {
-
-constexpr std::string_view norm_document =
-    "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for each\n"
-    "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.";
-
-#define IKAT_ROW(id, Group, rows, text) \
-    IKAT_ENTRIES(#id, text, norm_document, id, (), row_grid<Group>(rows_of_matrix(a, rows, rows + 1)))
-constexpr Entry entries[] = {
-    IKAT_ROW(layernorm, Block, 4, "y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row"),
-    IKAT_ROW(layernorm_plain, Block, 2, "y = (x - mean) / sqrt(variance + epsilon), row by row"),
-    IKAT_ROW(rmsnorm, Block, 3, "y = x / sqrt(mean of x^2 + epsilon) gamma, row by row"),
-    IKAT_ROW(rmsnorm_per_head, WarpGroup, 3, "rmsnorm, a warp to a row: for heads of attention"),
-    IKAT_ROW(fused_residual_rmsnorm, Block, 4, "residual += x, y = rmsnorm of that"),
-};
-
-}  // namespace
-
-std::span<const Entry> norm_entries() { return entries; }
+constexpr Recipe layernorm_recipe{
+    .call = "layernorm(queue, x, gamma, beta, y, rows, columns, epsilon)",
+    .kernels = {{"y = (x - mean) / sqrt(variance + epsilon) gamma + beta, row by row", IKAT_FLOATS(layernorm<T>()),
+                 rows_to<Block>, ~0u, 2},
+                {"y = (x - mean) / sqrt(variance + epsilon), row by row", IKAT_FLOATS(layernorm_plain<T>()),
+                 rows_to<Block>, ~0u, 2}},
+    .document =
+        "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for "
+        "each\n"
+        "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.",
+    .shapes = "x: rows columns, residual: rows columns, gamma: columns, beta: columns, y: rows columns",
+    .reference = reference::layernorm,
+    .traffic = "2 E s",
+    .note = "gamma, beta: an element for each column; `layernorm_plain` is without them"};
+constexpr Recipe rmsnorm_recipe{.call = "rmsnorm(queue, x, gamma, y, rows, columns, epsilon)",
+                                .kernels = {{"rmsnorm, a warp to a row: for heads of attention",
+                                             IKAT_FLOATS(rmsnorm_per_head<T>()), rows_to<WarpGroup>, 256, 1.5},
+                                            {"y = x / sqrt(mean of x^2 + epsilon) gamma, row by row",
+                                             IKAT_FLOATS(rmsnorm<T>()), rows_to<Block>, ~0u, 1.5}},
+                                .document = layernorm_recipe.document,
+                                .shapes = layernorm_recipe.shapes,
+                                .reference = reference::rmsnorm,
+                                .traffic = "2 E s",
+                                .note = "by the number of columns"};
+constexpr Recipe fused_residual_rmsnorm_recipe{
+    .call = "fused_residual_rmsnorm(queue, x, residual, gamma, y, rows, columns, epsilon)",
+    .kernels = {{"residual += x, y = rmsnorm of that", IKAT_FLOATS(fused_residual_rmsnorm<T>()), rows_to<Block>, ~0u,
+                 1.5}},
+    .document = layernorm_recipe.document,
+    .shapes = layernorm_recipe.shapes,
+    .reference = reference::fused_residual_rmsnorm,
+    .traffic = "4 E s",
+    .note = "residual += x, y is the norm of that"};
 
 }  // namespace ikat::stdlib

@@ -9,7 +9,7 @@
 // overlap what is read.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -41,17 +41,22 @@ template <class T>
 const ResidualRmsnormKernel<T>& fused_residual_rmsnorm();
 
 // On buffers. Error where one is too small for rows and columns.
-template <class T>
-void layernorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
-               const runtime::Buffer<T>& beta, runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns,
-               float epsilon);
+extern const Recipe layernorm_recipe, rmsnorm_recipe, fused_residual_rmsnorm_recipe;
+template <Real T>
+void layernorm(const Queue& queue, const Buffer<T>& x, const Buffer<T>& gamma, const Buffer<T>& beta, Buffer<T>& y,
+               std::uint32_t rows, std::uint32_t columns, float epsilon) {
+    run<T>(queue, layernorm_recipe, {x, gamma, beta, y, rows, columns, epsilon});
+}
 /// By rmsnorm_per_head for up to 256 columns.
-template <class T>
-void rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& gamma,
-             runtime::Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon);
-template <class T>
-void fused_residual_rmsnorm(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& residual,
-                            const runtime::Buffer<T>& gamma, runtime::Buffer<T>& y, std::uint32_t rows,
-                            std::uint32_t columns, float epsilon);
+template <Real T>
+void rmsnorm(const Queue& queue, const Buffer<T>& x, const Buffer<T>& gamma, Buffer<T>& y, std::uint32_t rows,
+             std::uint32_t columns, float epsilon) {
+    run<T>(queue, rmsnorm_recipe, {x, gamma, y, rows, columns, epsilon}, {.columns = columns});
+}
+template <Real T>
+void fused_residual_rmsnorm(const Queue& queue, const Buffer<T>& x, Buffer<T>& residual, const Buffer<T>& gamma,
+                            Buffer<T>& y, std::uint32_t rows, std::uint32_t columns, float epsilon) {
+    run<T>(queue, fused_residual_rmsnorm_recipe, {x, residual, gamma, y, rows, columns, epsilon});
+}
 
 }  // namespace ikat::stdlib

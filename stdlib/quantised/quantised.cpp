@@ -6,7 +6,6 @@
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/families.hpp"
 #include "stdlib/quantised/blocks.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/stage.hpp"
 
 namespace ikat::stdlib {
@@ -142,11 +141,6 @@ Quantised8 quantised_q8_1(const Lanes<4>& v) {
     return {value(word), value(bit_cast<u32>(pack<f16x2>(d, sum)))};
 }
 
-runtime::Grid dequantise_grid(Quantised format, std::uint64_t n) {
-    return row_grid<WarpGroup>((n * weights_of(format) / 32 + 31) / 32);
-}
-runtime::Grid quantise_grid(std::uint64_t n) { return row_grid<WarpGroup>((n + 7) / 8); }
-
 }  // namespace
 
 const DequantiseKernel& dequantise_kernel(Quantised format) {
@@ -202,96 +196,105 @@ const PackedGemvKernel& gemv_q8_1_kernel(Quantised format) {
     return made[std::uint32_t(format)];
 }
 
-void dequantise(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-                runtime::Buffer<float>& y) {
-    const std::uint32_t n = u32_size("dequantise", "w", w.size()) / bytes_of(format);
-    require_size("dequantise", "y", y.size(), u32_size("dequantise", "y", std::uint64_t(n) * weights_of(format)));
-    if (n != 0) queue.launch(dequantise_kernel(format), dequantise_grid(format, n), w, y, n);
+// ---- the recipes
+
+void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y) {
+    const std::uint32_t n = common_size(queue, dequantise_recipe, 1, {w.size()}) / bytes_of(format);
+    run<float>(queue, dequantise_recipe, {w, y, n}, {.kernel = std::size_t(format)});
+}
+void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q) {
+    const std::uint32_t n = common_size(queue, quantise_q8_1_recipe, 0, {x.size()});
+    if (n % 32 != 0)
+        throw Error(
+            Diagnostic{.where = queue.where(),
+                       .message = fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", n),
+                       .hint = "pad it with zeros"});
+    run<float>(queue, quantise_q8_1_recipe, {x, q, n / 32});
 }
 
-namespace {
-
-/// Throws Error unless the dimensions of W fit its format and its buffer.
-void check_weights(Quantised format, const runtime::Buffer<std::uint8_t>& w, std::uint32_t rows,
-                   std::uint32_t columns) {
-    const std::uint32_t weights = weights_of(format);
+/// A row is whole blocks.
+static void check_blocks(const Call& call) {
+    const std::uint64_t columns = call["columns"], weights = call.multiple("columns");
     if (columns % weights != 0)
-        throw Error(fmt::format("gemv: 'columns' is {}, but rows are blocks of {} weights", columns, weights),
-                    "pad the rows with zeros to whole blocks");
-    const std::uint64_t blocks = std::uint64_t(rows) * (columns / weights);
-    u32_size("gemv", "w", blocks * weights);
-    require_size("gemv", "w", w.size(), u32_size("gemv", "w", blocks * bytes_of(format)));
+        call.fail(fmt::format("gemv: 'columns' is {}, but rows are blocks of {} weights", columns, weights),
+                  "pad the rows with zeros to whole blocks");
+}
+static void check_bytes(const Call& call) {
+    check_blocks(call);
+    if (call["columns"] >= 1u << 30)
+        call.fail(fmt::format("gemv: 'columns' is {}, but x has fewer than 2^32 bytes", call["columns"]),
+                  "multiply parts of the rows, and add what they give");
 }
 
-}  // namespace
+#define IKAT_FORMATS(row) \
+    row(Q4_0, 32, 18), row(Q8_0, 32, 34), row(Q4_K, 256, 144), row(Q5_K, 256, 176), row(Q6_K, 256, 210)
 
-void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-          const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
-    if (columns >= 1u << 30)
-        throw Error(fmt::format("gemv: 'columns' is {}, but x has fewer than 2^32 bytes", columns),
-                    "multiply parts of the rows, and add what they give");
-    check_weights(format, w, rows, columns);
-    require_size("gemv", "x", x.size(), columns);
-    require_size("gemv", "y", y.size(), rows);
-    if (rows != 0) queue.launch(gemv_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
-}
-void quantise_q8_1(const runtime::Queue& queue, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q) {
-    if (x.size() % 32 != 0)
-        throw Error(fmt::format("quantise_q8_1: 'x' has {} elements, which is no multiple of 32", x.size()),
-                    "pad it with zeros");
-    const std::uint32_t n = u32_size("quantise_q8_1", "x", x.size()) / 32;
-    require_size("quantise_q8_1", "q", q.size(), std::uint64_t(n) * 9);
-    if (n != 0) queue.launch(quantise_q8_1_kernel(), quantise_grid(n), x, q, n);
-}
-void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-          const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
-          std::uint32_t columns) {
-    check_weights(format, w, rows, columns);
-    require_size("gemv", "x", x.size(), std::uint64_t(columns) / 32 * 9);
-    require_size("gemv", "y", y.size(), rows);
-    if (rows != 0) queue.launch(gemv_q8_1_kernel(format), row_grid<WarpGroup>(rows), w, x, y, rows, columns);
-}
-
-namespace {
-
-constexpr std::string_view dequantise_document =
-    "w is n blocks of the format, y has as many f32 as they hold weights: the same bits as GGML's own decoder gives. "
-    "Both\n"
-    "have fewer than 2^32 elements and begin at multiples of 16 bytes. stdlib/quantised/quantised.hpp has the formats.";
-constexpr std::string_view gemv_document =
-    "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
-    "columns\n"
-    "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights and\n"
-    "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32.\n"
-    "stdlib/quantised/quantised.hpp has the formats.";
-constexpr std::string_view packed_document =
-    "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, as quantise_q8_1 makes them. Four\n"
-    "weights are multiplied at once, exactly; the sums over blocks are in f32. w and x begin at multiples of 16 bytes.";
-constexpr std::string_view quantise_document =
-    "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
-    "rounded\n"
-    "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp to\n"
-    "eight blocks.";
-
-#define IKAT_FORMAT(id, Format)                                                                                     \
-    IKAT_ENTRY("dequantise_" id, "the f32 values of " #Format " weights", dequantise_document,                      \
-               dequantise_kernel(Quantised::Format), dequantise_grid(Quantised::Format, number(a, 2))),             \
-        IKAT_ENTRY("gemv_" id, "y = W x, W of " #Format " weights", gemv_document, gemv_kernel(Quantised::Format),  \
-                   row_grid<WarpGroup>(rows_of_matrix(a, 3, 4))),                                                   \
-        IKAT_ENTRY("gemv_" id "_q8_1", "y = W x, W of " #Format " weights, x of Q8_1 activations", packed_document, \
-                   gemv_q8_1_kernel(Quantised::Format), row_grid<WarpGroup>(rows_of_matrix(a, 3, 4)))
-constexpr Entry entries[] = {
-    IKAT_FORMAT("q4_0", Q4_0),
-    IKAT_FORMAT("q8_0", Q8_0),
-    IKAT_FORMAT("q4_k", Q4_K),
-    IKAT_FORMAT("q5_k", Q5_K),
-    IKAT_FORMAT("q6_k", Q6_K),
-    IKAT_ENTRY("quantise_q8_1", "activations to blocks of 8-bit integers", quantise_document, quantise_q8_1_kernel(),
-               quantise_grid(number(a, 2))),
-};
-
-}  // namespace
-
-std::span<const Entry> quantised_entries() { return entries; }
+#define IKAT_ROW(format, weights, bytes)                                                                               \
+    {                                                                                                                  \
+        .summary = "the f32 values of " #format " weights",                                                            \
+        .instances = IKAT_KERNEL(dequantise_kernel(Quantised::format)),                                                \
+        .grid = [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) * (weights / 32) + 31) / 32); }, \
+        .shapes = "w: n " #bytes ", y: n " #weights                                                                    \
+    }
+constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
+                                   .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                   .document =
+                                       "w is n blocks of the format, y has as many f32 as they hold weights: the same "
+                                       "bits as GGML's own decoder gives. "
+                                       "Both\n"
+                                       "have fewer than 2^32 elements and begin at multiples of 16 bytes. "
+                                       "stdlib/quantised/quantised.hpp has the formats.",
+                                   .traffic = "b s + 4 s",
+                                   .note = "y in f32, the bits that GGML's decoder gives"};
+#undef IKAT_ROW
+#define IKAT_ROW(format, weights, bytes)                                                                          \
+    {                                                                                                             \
+        .summary = "y = W x, W of " #format " weights", .instances = IKAT_KERNEL(gemv_kernel(Quantised::format)), \
+        .grid = rows_to<WarpGroup>, .shapes = "w: rows columns /" #weights " " #bytes ", x: columns, y: rows"     \
+    }
+constexpr Recipe quantised_gemv_recipe{
+    .call = "gemv(queue, format, w, x, y, rows, columns)",
+    .kernels = {IKAT_FORMATS(IKAT_ROW)},
+    .document =
+        "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
+        "columns\n"
+        "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights "
+        "and\n"
+        "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32.\n"
+        "stdlib/quantised/quantised.hpp has the formats.",
+    .check = check_bytes,
+    .traffic = "b s",
+    .note = "y = W x, x and sums in f32, a warp to a row"};
+#undef IKAT_ROW
+#define IKAT_ROW(format, weights, bytes)                                                           \
+    {                                                                                              \
+        .summary = "y = W x, W of " #format " weights, x of Q8_1 activations",                     \
+        .instances = IKAT_KERNEL(gemv_q8_1_kernel(Quantised::format)), .grid = rows_to<WarpGroup>, \
+        .shapes = "w: rows columns /" #weights " " #bytes ", x: columns /32 9, y: rows"            \
+    }
+constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, format, w, q, y, rows, columns)",
+                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
+                                    .document =
+                                        "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, "
+                                        "as quantise_q8_1 makes them. Four\n"
+                                        "weights are multiplied at once, exactly; the sums over blocks are in f32. w "
+                                        "and x begin at multiples of 16 bytes.",
+                                    .check = check_blocks,
+                                    .traffic = "b s",
+                                    .note = "y = W x, x of Q8_1: four products by one dp4a"};
+#undef IKAT_ROW
+constexpr Recipe quantise_q8_1_recipe{
+    .call = "quantise_q8_1(queue, x, q)",
+    .kernels = {{"activations to blocks of 8-bit integers", IKAT_KERNEL(quantise_q8_1_kernel()),
+                 [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) + 7) / 8); }}},
+    .document =
+        "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
+        "rounded\n"
+        "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp "
+        "to\n"
+        "eight blocks.",
+    .shapes = "x: n 32, q: n 9",
+    .traffic = "5.125 s",
+    .note = "activations to Q8_1: 9 words for 32"};
 
 }  // namespace ikat::stdlib

@@ -15,7 +15,7 @@
 //     Q6_K     256      210    128 bytes of 4 bits, 64 of 2 bits, 16 signed scales, f16 d: d sc (q - 32)
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -48,15 +48,18 @@ const QuantiseKernel& quantise_q8_1_kernel();
 using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
+extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
 // On buffers. Error where one is too small, or columns is no multiple of weights_of(format).
-void dequantise(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-                runtime::Buffer<float>& y);
-void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-          const runtime::Buffer<float>& x, runtime::Buffer<float>& y, std::uint32_t rows, std::uint32_t columns);
+void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y);
+inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<float>& x,
+                 Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
+    run<float>(queue, quantised_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});
+}
 /// All of x, whose size is a multiple of 32, to Q8_1; q has 9 words for 32 elements.
-void quantise_q8_1(const runtime::Queue& queue, const runtime::Buffer<float>& x, runtime::Buffer<std::uint32_t>& q);
-void gemv(const runtime::Queue& queue, Quantised format, const runtime::Buffer<std::uint8_t>& w,
-          const runtime::Buffer<std::uint32_t>& x, runtime::Buffer<float>& y, std::uint32_t rows,
-          std::uint32_t columns);
+void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q);
+inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<std::uint32_t>& x,
+                 Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
+    run<float>(queue, packed_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});
+}
 
 }  // namespace ikat::stdlib

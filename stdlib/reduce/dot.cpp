@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stdlib/reduce/dot.hpp"
 
-#include "stdlib/families.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduce/reduction.hpp"
 #include "stdlib/reduce/shares.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
 namespace {
-
-constexpr std::uint32_t threads = 256;
 
 /// The sum over the block of f(i as lanes), stored by its first thread.
 template <class T>
@@ -76,7 +72,7 @@ void store_best(Best& best, const Out<float>& value, const Out<std::uint32_t>& i
 
 template <class T>
 const DotKernel<T>& dot_kernel() {
-    static const auto made = kernel(name_of<T>("dot", "dot_f16", "dot_bf16"), params("x", "y", "partial", "n"),
+    static const auto made = kernel(name_of<T>("dot"), params("x", "y", "partial", "n"),
                                     [](In<T> x, In<T> y, Out<float> partial, u32 n) {
                                         store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
                                             const auto a = load_lanes<N>(x, i), b = load_lanes<N>(y, i);
@@ -91,7 +87,7 @@ const DotKernel<T>& dot_kernel() {
 }
 template <class T>
 const SquaresKernel<T>& norm2_kernel() {
-    static const auto made = kernel(name_of<T>("norm2", "norm2_f16", "norm2_bf16"), params("x", "partial", "n"),
+    static const auto made = kernel(name_of<T>("norm2"), params("x", "partial", "n"),
                                     [](In<T> x, Out<float> partial, u32 n) {
                                         store_sum<T>(partial, n, [&]<int N>(Width<N>, const auto& i) {
                                             const auto a = load_lanes<N>(x, i);
@@ -106,19 +102,18 @@ const SquaresKernel<T>& norm2_kernel() {
 }
 template <class T>
 const ArgmaxKernel<T>& argmax_kernel() {
-    static const auto made =
-        kernel(name_of<T>("argmax", "argmax_f16", "argmax_bf16"), params("x", "value", "index", "n"),
-               [](In<T> x, Out<float> best_value, Out<std::uint32_t> best_index, u32 n) {
-                   Best best;
-                   for_each_vec<T>(n, [&]<int N>(Width<N>, const auto& i) {
-                       const auto lanes = load_lanes<N>(x, i);
-                       for (std::size_t k = 0; k < N; ++k)
-                           best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
-                   });
-                   store_best(best, best_value, best_index);
-               })
-            .require(aligned<16>("x"))
-            .launch_bounds(1024);
+    static const auto made = kernel(name_of<T>("argmax"), params("x", "value", "index", "n"),
+                                    [](In<T> x, Out<float> best_value, Out<std::uint32_t> best_index, u32 n) {
+                                        Best best;
+                                        for_each_vec<T>(n, [&]<int N>(Width<N>, const auto& i) {
+                                            const auto lanes = load_lanes<N>(x, i);
+                                            for (std::size_t k = 0; k < N; ++k)
+                                                best.consider(lanes[k], value(i * unsigned(N) + unsigned(k)));
+                                        });
+                                        store_best(best, best_value, best_index);
+                                    })
+                                 .require(aligned<16>("x"))
+                                 .launch_bounds(1024);
     return made;
 }
 const ArgmaxFinalKernel& argmax_final_kernel() {
@@ -134,78 +129,58 @@ const ArgmaxFinalKernel& argmax_final_kernel() {
     return made;
 }
 
-template <class T>
-void dot(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y,
-         const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace) {
-    require_equal_sizes("dot", "x", x.size(), "y", y.size());
-    const std::uint32_t n = u32_size("dot", "x", x.size());
-    const auto shares = [&](const runtime::Grid& grid, const auto& partial) {
-        queue.launch(dot_kernel<T>(), grid, x, y, partial, n);
-    };
-    detail::launch_shares(queue, "dot", n, total, workspace, shares, sum_kernel<float>());
-}
-template <class T>
-void norm2(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-           const WorkspaceSlice& workspace) {
-    const std::uint32_t n = u32_size("norm2", "x", x.size());
-    const auto shares = [&](const runtime::Grid& grid, const auto& partial) {
-        queue.launch(norm2_kernel<T>(), grid, x, partial, n);
-    };
-    detail::launch_shares(queue, "norm2", n, total, workspace, shares, sum_kernel<float>());
-}
-template <class T>
-void argmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& value,
-            const runtime::BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace) {
-    const std::uint32_t n = u32_size("argmax", "x", x.size());
-    require_size("argmax", "value", value.size(), 1);
-    require_size("argmax", "index", index.size(), 1);
-    const runtime::Grid grid = reduction_grid(n);
-    const std::uint32_t blocks = grid.blocks.x;
-    if (blocks == 1) return queue.launch(argmax_kernel<T>(), grid, x, value, index, n);
-    Workspace space(queue, "argmax", workspace, reduction_workspace(n));
-    const auto values = space.take<float>(blocks);
-    const auto indices = space.take<std::uint32_t>(blocks);
-    queue.launch(argmax_kernel<T>(), grid, x, values, indices, n);
-    queue.launch(argmax_final_kernel(), runtime::grid(1, threads), values, indices, value, index, blocks);
-}
+// ---- the recipes
 
-#define IKAT_INSTANTIATE(T)                                                                                    \
-    template const DotKernel<T>& dot_kernel();                                                                 \
-    template const SquaresKernel<T>& norm2_kernel();                                                           \
-    template const ArgmaxKernel<T>& argmax_kernel();                                                           \
-    template void dot(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::Buffer<T>&,             \
-                      const runtime::BufferSlice<float>&, const WorkspaceSlice&);                              \
-    template void norm2(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&,  \
-                        const WorkspaceSlice&);                                                                \
-    template void argmax(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
-                         const runtime::BufferSlice<std::uint32_t>&, const WorkspaceSlice&);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
+IKAT_INSTANTIATE(dot_kernel)
+IKAT_INSTANTIATE(norm2_kernel)
+IKAT_INSTANTIATE(argmax_kernel)
 
-namespace {
-
-constexpr std::string_view sum_document =
-    "partial[b] is the sum over the elements that block b visits, in f32; with one block, which is the default,\n"
-    "partial[0] is that over all n. The same in every run. Blocks are a multiple of 32 threads.";
-constexpr std::string_view argmax_document =
-    "value[b] and index[b] are the largest element that block b visits and where it is, of equal ones the first; with\n"
-    "one block, which is the default, of all n. NaNs are passed over; without any number, -infinity and 2^32 - 1.";
-
-runtime::Grid one_block(Arguments, std::uint32_t block) { return {{1}, {block ? block : threads}}; }
-
-constexpr Entry entries[] = {
-    IKAT_ENTRIES("dot", "the sum of x[i] y[i], in f32", sum_document, dot_kernel, (), one_block(a, block)),
-    IKAT_ENTRIES("norm2", "the sum of squares, in f32", sum_document, norm2_kernel, (), one_block(a, block)),
-    IKAT_ENTRIES("argmax", "the largest element and its index", argmax_document, argmax_kernel, (),
-                 one_block(a, block)),
-    IKAT_ENTRY("argmax_final", "the largest of the results of argmax", argmax_document, argmax_final_kernel(),
-               one_block(a, block)),
-};
-
-}  // namespace
-
-std::span<const Entry> dot_entries() { return entries; }
+constexpr Recipe dot_recipe{.call = "dot(queue, x, y, total, workspace)",
+                            .kernels = {{"the sum of x[i] y[i], in f32", IKAT_FLOATS(dot_kernel<T>()), one_block}},
+                            .document = reduction_document,
+                            .shapes = "x: n, y: n",
+                            .steps = sum_shares,
+                            .workspace = workspace_of_n,
+                            .reference = reference::dot,
+                            .traffic = "2 E s",
+                            .note = "the sum of products; as sum"};
+constexpr Recipe norm2_recipe{.call = "norm2(queue, x, total, workspace)",
+                              .kernels = {{"the sum of squares, in f32", IKAT_FLOATS(norm2_kernel<T>()), one_block}},
+                              .document = reduction_document,
+                              .shapes = "x: n",
+                              .steps = sum_shares,
+                              .workspace = workspace_of_n,
+                              .reference = reference::norm2,
+                              .traffic = "E s",
+                              .note = "the sum of squares; as sum"};
+constexpr Recipe argmax_recipe{
+    .call = "argmax(queue, x, value, index, workspace)",
+    .kernels = {{"the largest element and its index", IKAT_FLOATS(argmax_kernel<T>()), one_block}},
+    .document =
+        "value[b] and index[b] are the largest element that block b visits and where it is, of equal ones the first; "
+        "with\n"
+        "one block, which is the default, of all n. NaNs are passed over; without any number, -infinity and 2^32 - 1.",
+    .shapes = "x: n, value: 1, index: 1",
+    .steps =
+        [](Steps& steps) {
+            const Grid grid = reduction_grid(steps["n"]);
+            const std::uint32_t blocks = grid.blocks.x;
+            if (blocks == 1) return steps.launch(grid);
+            const auto values = steps.take<float>(blocks);
+            const auto indices = steps.take<std::uint32_t>(blocks);
+            steps.launch(grid, {{"value", values}, {"index", indices}});
+            steps.launch(argmax_final_kernel().handle(), {{1}, grid.threads},
+                         {values, indices, steps.floats("value"), steps.words("index"), blocks});
+        },
+    .workspace = workspace_of_n,
+    .reference = reference::argmax,
+    .traffic = "E s",
+    .note = "the largest element and its index, the first of equal ones"};
+constexpr Recipe argmax_final_recipe{
+    .kernels = {{"the largest of the results of argmax", IKAT_KERNEL(argmax_final_kernel()), one_block}},
+    .document = argmax_recipe.document,
+    .shapes = "values: n, indices: n, value: 1, index: 1",
+    .reference = reference::argmax_final,
+    .traffic = "8 s"};
 
 }  // namespace ikat::stdlib

@@ -4,7 +4,7 @@
 // run.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 #include "stdlib/reduce/reduction.hpp"
 
 namespace ikat::stdlib {
@@ -31,34 +31,43 @@ const ArgmaxKernel<T>& argmax_kernel();
 using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<std::uint32_t>, u32>;
 const ArgmaxFinalKernel& argmax_final_kernel();
 
+extern const Recipe dot_recipe, norm2_recipe, argmax_recipe, argmax_final_recipe;
 /// total[0] = the sum of x[i] y[i]; Error where they are not equally many. On a stream, workspace has
 /// reduction_workspace(n) bytes, which the functions take from a device by themselves.
-template <class T>
-void dot(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y,
-         const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace = {});
+template <Real T>
+void dot(const Queue& queue, const Buffer<T>& x, const Buffer<T>& y, const BufferSlice<float>& total,
+         const WorkspaceSlice& workspace = {}) {
+    const std::uint32_t n = common_size(queue, dot_recipe, 0, {x.size(), y.size()});
+    run<T>(queue, dot_recipe, {x, y, total, n}, {.workspace = workspace});
+}
 /// The sum of squares, which is the square of the Euclidean norm.
-template <class T>
-void norm2(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-           const WorkspaceSlice& workspace = {});
+template <Real T>
+void norm2(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
+           const WorkspaceSlice& workspace = {}) {
+    run<T>(queue, norm2_recipe, {x, total, common_size(queue, norm2_recipe, 0, {x.size()})}, {.workspace = workspace});
+}
 /// The largest element and its index, the first of equal ones; -infinity and 2^32 - 1 where there is none.
-template <class T>
-void argmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& value,
-            const runtime::BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace = {});
+template <Real T>
+void argmax(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& value,
+            const BufferSlice<std::uint32_t>& index, const WorkspaceSlice& workspace = {}) {
+    const std::uint32_t n = common_size(queue, argmax_recipe, 0, {x.size()});
+    run<T>(queue, argmax_recipe, {x, value, index, n}, {.workspace = workspace});
+}
 
 // The numbers themselves: of a device alone.
-template <class T>
-float dot(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y) {
-    return detail::result<float>(device, [&](auto& total) { dot(device, x, y, total); });
+template <Real T>
+float dot(const DeviceQueue& device, const Buffer<T>& x, const Buffer<T>& y) {
+    return result<float>(device, [&](auto& total) { dot(device, x, y, total); });
 }
-template <class T>
-float norm2(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
-    return detail::result<float>(device, [&](auto& total) { norm2(device, x, total); });
+template <Real T>
+float norm2(const DeviceQueue& device, const Buffer<T>& x) {
+    return result<float>(device, [&](auto& total) { norm2(device, x, total); });
 }
 /// The index.
-template <class T>
-std::uint32_t argmax(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
+template <Real T>
+std::uint32_t argmax(const DeviceQueue& device, const Buffer<T>& x) {
     auto value = device.device().template buffer<float>(1, "value");
-    return detail::result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
+    return result<std::uint32_t>(device, [&](auto& index) { argmax(device, x, value, index); });
 }
 
 }  // namespace ikat::stdlib

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
-#include "stdlib/families.hpp"
 #include "stdlib/reduce/reduce.hpp"
 #include "stdlib/reduce/shares.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
@@ -31,30 +29,29 @@ ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine)
         .launch_bounds(1024);
 }
 
-template <class T>
-void reduce(const runtime::Queue& queue, const ReductionKernel<T>& shares, const ReductionKernel<float>& rest,
-            const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace) {
-    const std::uint32_t n = u32_size(shares.name(), "x", x.size());
-    const auto first = [&](const runtime::Grid& grid, const auto& partial) {
-        queue.launch(shares, grid, x, partial, n);
-    };
-    detail::launch_shares(queue, shares.name(), n, total, workspace, first, rest);
+void launch_shares(Steps& steps, const ReductionKernel<float>& of_shares) {
+    steps.check().at_least("total", steps.argument("partial").elements(), 1);
+    const Grid grid = reduction_grid(steps["n"]);
+    if (grid.blocks.x == 1) return steps.launch(grid);
+    const auto shares = steps.take<float>(grid.blocks.x);
+    steps.launch(grid, {{"partial", shares}});
+    steps.launch(of_shares.handle(), {{1}, grid.threads}, {shares, steps.floats("partial"), grid.blocks.x});
 }
 
 }  // namespace
 
 template <class T>
 const ReductionKernel<T>& sum_kernel() {
-    static const auto made = make_reduction<T>(name_of<T>("sum_f32", "sum_f16", "sum_bf16"), 0, plus);
+    static const auto made = make_reduction<T>(name_of<T>("sum", "_f32"), 0, plus);
     return made;
 }
 template <class T>
 const ReductionKernel<T>& max_kernel() {
-    static const auto made = make_reduction<T>(name_of<T>("max_f32", "max_f16", "max_bf16"), lowest<float>(), maximum);
+    static const auto made = make_reduction<T>(name_of<T>("max", "_f32"), lowest<float>(), maximum);
     return made;
 }
 
-runtime::Grid reduction_grid(std::uint64_t n) {
+Grid reduction_grid(std::uint64_t n) {
     constexpr std::uint64_t per_block = 2048, most = 1024;
     const std::uint64_t blocks = std::clamp<std::uint64_t>((n + per_block - 1) / per_block, 1, most);
     return runtime::grid(blocks * threads, threads);
@@ -64,51 +61,30 @@ std::uint64_t reduction_workspace(std::uint64_t n) {
     return 2 * Workspace::rounded(reduction_grid(n).blocks.x * sizeof(float));  // argmax has values and indices
 }
 
-template <class T>
-void sum(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-         const WorkspaceSlice& workspace) {
-    reduce(queue, sum_kernel<T>(), sum_kernel<float>(), x, total, workspace);
-}
-template <class T>
-void max(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-         const WorkspaceSlice& workspace) {
-    reduce(queue, max_kernel<T>(), max_kernel<float>(), x, total, workspace);
-}
+// ---- the recipes
 
-#define IKAT_INSTANTIATE(T)                                                                                 \
-    template const ReductionKernel<T>& sum_kernel();                                                        \
-    template const ReductionKernel<T>& max_kernel();                                                        \
-    template void sum(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
-                      const WorkspaceSlice&);                                                               \
-    template void max(const runtime::Queue&, const runtime::Buffer<T>&, const runtime::BufferSlice<float>&, \
-                      const WorkspaceSlice&);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
+IKAT_INSTANTIATE(sum_kernel)
+IKAT_INSTANTIATE(max_kernel)
 
-namespace {
+void sum_shares(Steps& steps) { launch_shares(steps, sum_kernel<float>()); }
 
-constexpr std::string_view document =
-    "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
-    "partial[0] is the result over x[n]. The same in every run. Blocks have one dimension, a multiple of 32.\n"
-    "x begins at a multiple of 16 bytes.";
-
-/// A run is one launch: one block of it gives the whole result, in partial[0].
-runtime::Grid one_block(Arguments, std::uint32_t block) { return {{1}, {block ? block : threads}}; }
-
-#define IKAT_REDUCTIONS(type, T)                                                                  \
-    IKAT_ENTRY("sum_" type, "the sum of an array of " type ", in f32", document, sum_kernel<T>(), \
-               one_block(a, block)),                                                              \
-        IKAT_ENTRY("max_" type, "the maximum of an array of " type, document, max_kernel<T>(), one_block(a, block))
-constexpr Entry entries[] = {
-    IKAT_REDUCTIONS("f32", float),
-    IKAT_REDUCTIONS("f16", half),
-    IKAT_REDUCTIONS("bf16", bfloat16),
-};
-
-}  // namespace
-
-std::span<const Entry> reduction_entries() { return entries; }
+constexpr Recipe sum_recipe{.call = "sum(queue, x, total, workspace)",
+                            .kernels = {{"the sum of an array, in f32", IKAT_FLOATS(sum_kernel<T>()), one_block}},
+                            .document = reduction_document,
+                            .shapes = "x: n",
+                            .steps = sum_shares,
+                            .workspace = workspace_of_n,
+                            .reference = reference::sum,
+                            .traffic = "E s",
+                            .note = "of an array of any length; two launches, no atomics, the same in every run"};
+constexpr Recipe max_recipe{.call = "max(queue, x, total, workspace)",
+                            .kernels = {{"the maximum of an array", IKAT_FLOATS(max_kernel<T>()), one_block}},
+                            .document = reduction_document,
+                            .shapes = "x: n",
+                            .steps = [](Steps& steps) { launch_shares(steps, max_kernel<float>()); },
+                            .workspace = workspace_of_n,
+                            .reference = reference::max,
+                            .traffic = "E s",
+                            .note = "likewise; NaNs are passed over"};
 
 }  // namespace ikat::stdlib

@@ -6,8 +6,7 @@
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
-#include "runtime/device.hpp"
-#include "stdlib/workspace.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -24,39 +23,32 @@ const ReductionKernel<T>& sum_kernel();
 template <class T>
 const ReductionKernel<T>& max_kernel();
 
-namespace detail {
-
-/// What compute(buffer of one element) leaves there.
-template <class R>
-R result(const runtime::DeviceQueue& queue, auto&& compute) {
-    auto out = queue.device().template buffer<R>(1, "result");
-    compute(out);
-    return out.download()[0];
-}
-
-}  // namespace detail
-
 /// The launch for n elements: blocks of 256 threads, each for 2048 elements or more, at most 1024 blocks.
 runtime::Grid reduction_grid(std::uint64_t n);
 
 /// The bytes of workspace that sum, max, dot, norm2 and argmax of n elements need.
 std::uint64_t reduction_workspace(std::uint64_t n);
 
+extern const Recipe sum_recipe, max_recipe;
 /// total[0] = the sum or the maximum of all elements of x.
-template <class T>
-void sum(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-         const WorkspaceSlice& workspace = {});
-template <class T>
-void max(const runtime::Queue& queue, const runtime::Buffer<T>& x, const runtime::BufferSlice<float>& total,
-         const WorkspaceSlice& workspace = {});
-/// The number itself: of a device alone.
-template <class T>
-float sum(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
-    return detail::result<float>(device, [&](auto& total) { sum(device, x, total); });
+template <Real T>
+void sum(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
+         const WorkspaceSlice& workspace = {}) {
+    run<T>(queue, sum_recipe, {x, total, common_size(queue, sum_recipe, 0, {x.size()})}, {.workspace = workspace});
 }
-template <class T>
-float max(const runtime::DeviceQueue& device, const runtime::Buffer<T>& x) {
-    return detail::result<float>(device, [&](auto& total) { max(device, x, total); });
+template <Real T>
+void max(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total,
+         const WorkspaceSlice& workspace = {}) {
+    run<T>(queue, max_recipe, {x, total, common_size(queue, max_recipe, 0, {x.size()})}, {.workspace = workspace});
+}
+/// The number itself: of a device alone.
+template <Real T>
+float sum(const DeviceQueue& device, const Buffer<T>& x) {
+    return result<float>(device, [&](auto& total) { sum(device, x, total); });
+}
+template <Real T>
+float max(const DeviceQueue& device, const Buffer<T>& x) {
+    return result<float>(device, [&](auto& total) { max(device, x, total); });
 }
 
 }  // namespace ikat::stdlib

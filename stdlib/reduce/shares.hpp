@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two launches of a reduction: the shares of the blocks, and of those one result. For the families that reduce.
+// What the recipes of reductions share.
 #pragma once
+#include "stdlib/families.hpp"
 #include "stdlib/reduce/reduction.hpp"
-#include "stdlib/size.hpp"
 
-namespace ikat::stdlib::detail {
+namespace ikat::stdlib {
 
-/// shares(grid, partial) is the first launch, with an element of partial for each block; where there is one block, that
-/// is the result already, else rest(grid, partial, total, blocks) is the second.
-void launch_shares(const runtime::Queue& queue, std::string_view function, std::uint64_t n,
-                   const runtime::BufferSlice<float>& total, const WorkspaceSlice& workspace, auto&& shares,
-                   auto&& rest) {
-    require_size(function, "total", total.size(), 1);
-    const runtime::Grid grid = reduction_grid(n);
-    const std::uint32_t blocks = grid.blocks.x;
-    if (blocks == 1) return shares(grid, total);
-    Workspace space(queue, function, workspace, reduction_workspace(n));
-    const auto partial = space.take<float>(blocks);
-    shares(grid, partial);
-    queue.launch(rest, runtime::grid(1, grid.threads.x), partial, total, blocks);
-}
+/// The launches of a sum: the blocks' shares, and where there are several, the sum of these. The kernel has parameters
+/// n and, for the result or the shares, partial.
+void sum_shares(Steps& steps);
 
-}  // namespace ikat::stdlib::detail
+/// What a run of the kernel alone does: one block gives the whole result.
+inline Grid one_block(const Call& call) { return {{1}, {call.threads(256)}}; }
+
+inline std::uint64_t workspace_of_n(const Call& call) { return reduction_workspace(call["n"]); }
+
+inline constexpr std::string_view reduction_document =
+    "partial[b] is the result over the elements that block b visits, in f32; with one block, which is the default,\n"
+    "partial[0] is that over all n. The same in every run. Blocks have one dimension, a multiple of 32. Arrays begin\n"
+    "at multiples of 16 bytes.";
+
+}  // namespace ikat::stdlib

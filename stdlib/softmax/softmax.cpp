@@ -3,7 +3,6 @@
 
 #include "stdlib/families.hpp"
 #include "stdlib/math/math.hpp"
-#include "stdlib/size.hpp"
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
@@ -58,32 +57,21 @@ RowKernel<T> make_softmax(const char* name) {
         .launch_bounds(Group::block, min_blocks<Group>);
 }
 
-template <class T>
-void check_sizes(const char* name, const runtime::Buffer<T>& x, const runtime::Buffer<T>& y, std::uint32_t rows,
-                 std::uint32_t columns) {
-    const std::uint32_t n = u32_size(name, "y", std::uint64_t(rows) * columns);
-    require_size(name, "x", x.size(), n);
-    require_size(name, "y", y.size(), n);
-}
-
 }  // namespace
 
 template <class T>
 const RowKernel<T>& softmax_warp() {
-    static const auto made =
-        make_softmax<T, WarpGroup>(name_of<T>("softmax_warp", "softmax_warp_f16", "softmax_warp_bf16"));
+    static const auto made = make_softmax<T, WarpGroup>(name_of<T>("softmax_warp"));
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_block() {
-    static const auto made =
-        make_softmax<T, Block>(name_of<T>("softmax_block", "softmax_block_f16", "softmax_block_bf16"));
+    static const auto made = make_softmax<T, Block>(name_of<T>("softmax_block"));
     return made;
 }
 template <class T>
 const RowKernel<T>& softmax_online() {
-    static const auto made = kernel(name_of<T>("softmax_online", "softmax_online_f16", "softmax_online_bf16"),
-                                    params("x", "y", "rows", "columns"),
+    static const auto made = kernel(name_of<T>("softmax_online"), params("x", "y", "rows", "columns"),
                                     [](In<T> x, Out<T> y, u32 rows, u32 columns) {
                                         require_linear_grid();
                                         require_threads(Block::block);
@@ -100,7 +88,7 @@ const RowKernel<T>& softmax_online() {
 template <class T>
 const RowKernel<T>& log_softmax() {
     static const auto made =
-        kernel(name_of<T>("log_softmax", "log_softmax_f16", "log_softmax_bf16"), params("x", "y", "rows", "columns"),
+        kernel(name_of<T>("log_softmax"), params("x", "y", "rows", "columns"),
                [](In<T> x, Out<T> y, u32 rows, u32 columns) {
                    with_row<Block, T, vectors_per_thread<T>>(x, rows, columns, [&](const auto& row) {
                        const auto [most, sum] = sum_of_exponentials(row);
@@ -113,56 +101,37 @@ const RowKernel<T>& log_softmax() {
     return made;
 }
 
-template <class T>
-void softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
-             std::uint32_t columns) {
-    check_sizes("softmax", x, y, rows, columns);
-    if (rows == 0 || columns == 0) return;
-    if (columns <= 1024)
-        queue.launch(softmax_warp<T>(), row_grid<WarpGroup>(rows), x, y, rows, columns);
-    else if (columns <= 8192)
-        queue.launch(softmax_block<T>(), row_grid<Block>(rows), x, y, rows, columns);
-    else
-        queue.launch(softmax_online<T>(), row_grid<Block>(rows), x, y, rows, columns);
-}
-template <class T>
-void log_softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
-                 std::uint32_t columns) {
-    check_sizes("log_softmax", x, y, rows, columns);
-    if (rows != 0 && columns != 0) queue.launch(log_softmax<T>(), row_grid<Block>(rows), x, y, rows, columns);
-}
+// ---- the recipes
 
-#define IKAT_INSTANTIATE(T)                                                                                         \
-    template const RowKernel<T>& softmax_warp();                                                                    \
-    template const RowKernel<T>& softmax_block();                                                                   \
-    template const RowKernel<T>& softmax_online();                                                                  \
-    template const RowKernel<T>& log_softmax();                                                                     \
-    template void softmax(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t,     \
-                          std::uint32_t);                                                                           \
-    template void log_softmax(const runtime::Queue&, const runtime::Buffer<T>&, runtime::Buffer<T>&, std::uint32_t, \
-                              std::uint32_t);
-IKAT_INSTANTIATE(float)
-IKAT_INSTANTIATE(half)
-IKAT_INSTANTIATE(bfloat16)
-#undef IKAT_INSTANTIATE
+IKAT_INSTANTIATE(softmax_warp)
+IKAT_INSTANTIATE(softmax_block)
+IKAT_INSTANTIATE(softmax_online)
+IKAT_INSTANTIATE(log_softmax)
 
-namespace {
-
-constexpr std::string_view softmax_document =
-    "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. Any\n"
-    "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.";
-
-#define IKAT_ROW(id, Group, text) \
-    IKAT_ENTRIES(#id, text, softmax_document, id, (), row_grid<Group>(rows_of_matrix(a, 2, 3)))
-constexpr Entry entries[] = {
-    IKAT_ROW(softmax_warp, WarpGroup, "softmax of each row, a warp to a row: for up to 1024 columns"),
-    IKAT_ROW(softmax_block, Block, "softmax of each row, a block to a row: for up to 8192 columns"),
-    IKAT_ROW(softmax_online, Block, "softmax of each row, a block to a row in two passes: for long rows"),
-    IKAT_ROW(log_softmax, Block, "the logarithm of softmax of each row, a block to a row"),
-};
-
-}  // namespace
-
-std::span<const Entry> softmax_entries() { return entries; }
+constexpr Recipe softmax_recipe{
+    .call = "softmax(queue, x, y, rows, columns)",
+    .kernels = {{"softmax of each row, a warp to a row: for up to 1024 columns", IKAT_FLOATS(softmax_warp<T>()),
+                 rows_to<WarpGroup>, 1024, 2},
+                {"softmax of each row, a block to a row: for up to 8192 columns", IKAT_FLOATS(softmax_block<T>()),
+                 rows_to<Block>, 8192, 2},
+                {"softmax of each row, a block to a row in two passes: for long rows", IKAT_FLOATS(softmax_online<T>()),
+                 rows_to<Block>, ~0u, 1.5}},
+    .document =
+        "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. "
+        "Any\n"
+        "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.",
+    .shapes = "x: rows columns, y: rows columns",
+    .reference = reference::softmax,
+    .magnitude = 20,
+    .traffic = "2 E s",
+    .note = "by the number of columns"};
+constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y, rows, columns)",
+                                    .kernels = {{"the logarithm of softmax of each row, a block to a row",
+                                                 IKAT_FLOATS(log_softmax<T>()), rows_to<Block>, ~0u, 2}},
+                                    .document = softmax_recipe.document,
+                                    .shapes = softmax_recipe.shapes,
+                                    .reference = reference::log_softmax,
+                                    .magnitude = 20,
+                                    .traffic = "2 E s"};
 
 }  // namespace ikat::stdlib

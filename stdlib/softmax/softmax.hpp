@@ -9,7 +9,7 @@
 // or nothing but -infinity gives NaN.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
-#include "runtime/device.hpp"
+#include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
@@ -30,12 +30,15 @@ const RowKernel<T>& softmax_online();
 template <class T>
 const RowKernel<T>& log_softmax();
 
+extern const Recipe softmax_recipe, log_softmax_recipe;
 /// Softmax by the kernel that suits the columns. Error where a buffer is too small.
-template <class T>
-void softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
-             std::uint32_t columns);
-template <class T>
-void log_softmax(const runtime::Queue& queue, const runtime::Buffer<T>& x, runtime::Buffer<T>& y, std::uint32_t rows,
-                 std::uint32_t columns);
+template <Real T>
+void softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+    run<T>(queue, softmax_recipe, {x, y, rows, columns}, {.columns = columns});
+}
+template <Real T>
+void log_softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+    run<T>(queue, log_softmax_recipe, {x, y, rows, columns});
+}
 
 }  // namespace ikat::stdlib

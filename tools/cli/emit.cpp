@@ -131,14 +131,14 @@ std::string describe(const runtime::DeviceReport& report) {
 
 std::string names_of(const stdlib::Alias& alias) {
     std::string out;
-    for (const stdlib::Candidate& each : alias.kernels) out += (out.empty() ? "" : ", ") + std::string(each.kernel);
+    for (const std::string_view each : alias.kernels) out += (out.empty() ? "" : ", ") + std::string(each);
     return out;
 }
 
 const stdlib::Entry& find_kernel(const std::string& name) {
     if (const stdlib::Entry* entry = stdlib::find(name)) return *entry;
     if (const stdlib::Alias* alias = stdlib::find_alias(name)) {
-        if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0].kernel);
+        if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0]);
         throw Error(fmt::format("'{}' is one of {}", name, names_of(*alias)), "say which of them");
     }
     throw Error(fmt::format("there is no kernel '{}'", name), "`ikat kernels` lists them; a file's name ends in .ptx");

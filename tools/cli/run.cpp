@@ -255,14 +255,14 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
     const std::string& name = launch.options->what;
     const stdlib::Alias* alias = stdlib::find(name) ? nullptr : stdlib::find_alias(name);
     if (!alias || !alias->chooses) return find_kernel(name);
-    for (const stdlib::Candidate& candidate : alias->kernels)
+    for (const std::string_view candidate : alias->kernels)
         for (const stdlib::Entry* entry : stdlib::entries_of(candidate)) {
             if (!takes(*entry, launch)) continue;
             const std::vector<KernelParameter> parameters = parameters_of(entry->kernel());
             const auto columns = std::ranges::find(parameters, "columns", &KernelParameter::name);
             const bool fits =
                 columns == parameters.end() ||
-                argument(launch, std::size_t(columns - parameters.begin())).bits <= candidate.most_columns;
+                argument(launch, std::size_t(columns - parameters.begin())).bits <= entry->variant->most_columns;
             if (fits) return *entry;
         }
     throw Error(fmt::format("'{}' is one of {}, and none takes these arguments", name, names_of(*alias)),

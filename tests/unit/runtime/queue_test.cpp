@@ -71,7 +71,12 @@ TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a devi
     CHECK_THROWS_AS(stdlib::saxpy(device, 2, x, y), KernelError);
     // What is wrong with the arguments comes at once.
     auto small = device.buffer<float>(1);
-    CHECK_THAT(message_of([&] { stdlib::saxpy(stream, 2, x, small); }), contains("saxpy: 'x' has 5000 elements"));
+    const std::string message = message_of([&] { stdlib::saxpy(stream, 2, x, small); });
+    CHECK_THAT(message, contains("queue_test.cpp:"));
+    CHECK_THAT(message, contains("saxpy: 'x' has 5000 elements"));
+    const std::string of_launch = message_of([&] { stdlib::elementwise(stream, stdlib::Unary::relu, y, y); });
+    CHECK_THAT(of_launch, contains("queue_test.cpp:"));
+    CHECK_THAT(of_launch, contains("'x' (in f32[]) and 'y' (out f32[]) are the same memory"));
     fake.fail("cuStreamSynchronize", 0);
 }
 
@@ -86,7 +91,7 @@ TEST_CASE("a workspace is given on a stream, and large enough") {
     CHECK_THAT(message, contains("argmax: on a stream it needs a workspace of 32 bytes"));
     CHECK_THAT(message, contains("queue_test.cpp:"));
     CHECK_THAT(message_of([&] { stdlib::sum(stream, x, total, workspace.slice(0, 16)); }),
-               contains("sum_f32: 'workspace' has 16 elements, 32 are needed"));
+               contains("sum: 'workspace' has 16 elements, 32 are needed"));
     CHECK_THAT(message_of([&] { stdlib::dot(device, x, x, total.slice(0, 0)); }),
                contains("dot: 'total' has 0 elements, 1 are needed"));
     // One block needs none.

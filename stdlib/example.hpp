@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One launch on the host: what a recipe's reference takes its arguments from and leaves the expected outputs in.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "codegen/ir/type.hpp"
+
+namespace ikat::ast {
+struct Kernel;
+}
+
+namespace ikat::stdlib {
+
+class Example {
+public:
+    /// An argument of the kernel: a number, or what an array holds before the launch.
+    struct Argument {
+        ir::Type type{};
+        bool is_number = false;
+        std::uint64_t bits = 0;
+        std::vector<std::byte> bytes{};
+    };
+    /// What an array has to hold after it: each element within relative * |wanted| + absolute (one for all, or one
+    /// each) and a rounding to its type.
+    struct Expected {
+        std::size_t parameter;
+        std::vector<double> wanted;
+        double relative;
+        std::vector<double> absolute;
+
+        double bound(std::size_t i, ir::Type type) const;
+    };
+
+    Example(const ast::Kernel& kernel, std::vector<Argument> arguments)
+        : kernel_(kernel), arguments_(std::move(arguments)) {}
+
+    /// By the parameter's name. Elements of an array as f32, as numbers; none where the kernel has no such parameter.
+    std::vector<float> operator[](std::string_view name) const;
+    std::vector<std::uint32_t> words(std::string_view name) const;
+    std::size_t size(std::string_view name) const;
+    std::uint32_t number(std::string_view name) const;
+    float real(std::string_view name) const;
+    /// By their order: the arrays that are only read, the numbers of type f32; nothing, and 0, where there are fewer.
+    std::vector<float> input(std::size_t i) const;
+    float real(std::size_t i) const;
+
+    /// Of the kernel.
+    std::string_view name() const;
+
+    void expect(std::string_view name, std::vector<double> wanted, double relative = 0,
+                std::vector<double> absolute = {0});
+    /// The numbers rounded to the array's type, exactly; gives them.
+    std::vector<double> expect_rounded(std::string_view name, std::vector<double> wanted);
+
+    std::span<const Argument> arguments() const { return arguments_; }
+    std::span<const Expected> expected() const { return expected_; }
+
+private:
+    std::size_t position(std::string_view name) const;
+    std::vector<float> floats(std::size_t position) const;
+
+    const ast::Kernel& kernel_;
+    std::vector<Argument> arguments_;
+    std::vector<Expected> expected_{};
+};
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/recipe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "dsl/record/capture.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+/// Takes what stands before the separator off the text; the last part, all of it.
+std::string_view take_until(std::string_view& text, char separator) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    const std::string_view out = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    return out;
+}
+
+/// "rows columns" of "x: rows columns, y: 4" for x.
+std::optional<std::string_view> shape_of(std::string_view shapes, std::string_view array) {
+    while (!shapes.empty()) {
+        std::string_view shape = take_until(shapes, ',');
+        if (take_until(shape, ':') == array) return shape;
+    }
+    return {};
+}
+
+bool is_written(const ir::Parameter& parameter) {
+    return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
+}
+
+/// Whether the arrays that the kernel writes have elements, as far as the recipe says.
+bool writes_nothing(std::string_view shapes, const Call& call) {
+    bool any = false;
+    for (const ir::Parameter& parameter : call.kernel().parameters) {
+        if (!is_written(parameter)) continue;
+        const std::optional<std::uint32_t> elements = call.elements(shapes, parameter.name);
+        if (!elements || *elements != 0) return false;
+        any = true;
+    }
+    return any;
+}
+
+void check_sizes(std::string_view shapes, const Call& call) {
+    for (std::size_t i = 0; i < call.arguments().size(); ++i) {
+        const std::string& name = call.kernel().parameters[i].name;
+        if (const auto elements = call.elements(shapes, name))
+            call.check().at_least(name, call.arguments()[i].elements(), *elements);
+    }
+}
+
+}  // namespace
+
+std::size_t Call::position(std::string_view name) const {
+    const auto found = std::ranges::find(kernel_.parameters, name, &ir::Parameter::name);
+    IKAT_ASSERT(found != kernel_.parameters.end(), "a kernel of the library has no parameter of that name");
+    return std::size_t(found - kernel_.parameters.begin());
+}
+const runtime::Argument& Call::argument(std::string_view name) const { return arguments_[position(name)]; }
+std::uint64_t Call::multiple(std::string_view name) const { return kernel_.parameters[position(name)].multiple; }
+
+void Call::fail(std::string_view message, std::string_view hint) const {
+    throw Error(Diagnostic{.where = check_.where, .message = std::string(message), .hint = std::string(hint)});
+}
+
+std::size_t Call::widest() const {
+    std::size_t bytes = 1;
+    for (const runtime::Argument& argument : arguments_)
+        if (argument.is_buffer()) bytes = std::max<std::size_t>(bytes, info(argument.type).bytes);
+    return bytes;
+}
+
+std::optional<std::uint32_t> Call::elements(std::string_view shapes, std::string_view array) const {
+    std::optional<std::string_view> shape = shape_of(shapes, array);
+    if (!shape) return {};
+    std::uint64_t product = 1;
+    while (!shape->empty()) {
+        std::string_view factor = take_until(*shape, ' ');
+        const bool divides = factor.starts_with('/');
+        if (divides) factor.remove_prefix(1);
+        std::uint32_t number = 0;
+        const char* const end = factor.data() + factor.size();
+        if (std::from_chars(factor.data(), end, number).ptr != end) number = (*this)[factor];
+        product = check_.reached(array, divides ? product / number : product * number);
+    }
+    return std::uint32_t(product);
+}
+
+const Variant& Recipe::kernel_for(std::uint32_t columns) const {
+    return *std::ranges::find_if(variants(), [&](const Variant& kernel) { return columns <= kernel.most_columns; });
+}
+
+std::string_view Recipe::argument(std::size_t i) const {
+    std::string_view rest = call.substr(call.find('(') + 1), out;
+    rest.remove_suffix(1);
+    for (std::size_t at = 0; at <= i + 1; ++at) out = take_until(rest, ',');
+    return out;
+}
+
+void check(const Recipe& recipe, const Variant& kernel, const Call& call) {
+    if (recipe.check) recipe.check(call);
+    for (const ir::Parameter& parameter : call.kernel().parameters)
+        call.elements(recipe.shapes_of(kernel), parameter.name);
+}
+
+runtime::Argument Operand::as_argument(const ast::Kernel& kernel, std::size_t position, const Location& where) const {
+    if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
+    return {.type = type_, .bits = bits_};
+}
+
+template <class T>
+BufferSlice<T> Steps::slice(std::string_view name) const {
+    const runtime::Argument& given = argument(name);
+    runtime::BufferPart part = given.memory->whole();
+    part.offset = given.offset;
+    part.bytes = given.bytes();
+    return BufferSlice<T>(part);
+}
+template BufferSlice<float> Steps::slice(std::string_view) const;
+template BufferSlice<std::uint32_t> Steps::slice(std::string_view) const;
+
+Workspace& Steps::workspace() {
+    if (!workspace_) workspace_.emplace(queue_, recipe_.function(), given_, recipe_.workspace(*this));
+    return *workspace_;
+}
+
+void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments) {
+    queue_.launch(runtime::CapturedKernel{kernel.ast(), &kernel}, {grid, queue_.where()}, arguments);
+}
+
+void Steps::launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, Operand>> instead) {
+    std::vector<runtime::Argument> list(arguments().begin(), arguments().end());
+    for (const auto& [name, operand] : instead) {
+        const auto position = std::size_t(&argument(name) - arguments().data());
+        list[position] = operand.as_argument(kernel(), position, queue_.where());
+    }
+    launch(handle_, grid, list);
+}
+
+void Steps::launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<Operand> operands) {
+    std::vector<runtime::Argument> list;
+    for (const Operand& operand : operands)
+        list.push_back(operand.as_argument(kernel.ast(), list.size(), queue_.where()));
+    launch(kernel, grid, list);
+}
+
+void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<Operand> operands,
+         const RunOptions& options) {
+    const Variant& variant = options.columns ? recipe.kernel_for(options.columns) : recipe.kernels[options.kernel];
+    const trace::KernelHandle& handle = variant.instances[type]();
+    const Location where = queue.where();
+    std::vector<runtime::Argument> arguments;
+    for (const Operand& operand : operands)
+        arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
+    const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
+    runtime::check_arguments(call.kernel(), arguments, where);
+    check(recipe, variant, call);
+    check_sizes(recipe.shapes_of(variant), call);
+    if (writes_nothing(recipe.shapes_of(variant), call)) return;
+    Steps steps(queue, recipe, call, handle, options.workspace);
+    if (recipe.steps)
+        recipe.steps(steps);
+    else
+        steps.launch(variant.grid(call));
+}
+
+std::uint32_t common_size(const Queue& queue, const Recipe& recipe, std::size_t first,
+                          std::initializer_list<std::uint64_t> sizes) {
+    const SizeCheck check{recipe.function(), queue.where()};
+    const std::string_view last = recipe.argument(first + sizes.size() - 1);
+    const std::uint64_t size = *(sizes.end() - 1);
+    for (const std::uint64_t other : sizes) check.equal(recipe.argument(first++), other, last, size);
+    return check.reached(last, size);
+}
+
+}  // namespace ikat::stdlib

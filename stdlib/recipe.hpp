@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library knows of a family of kernels beside their code: the recipe. Its functions, the registry, the command
+// line, docs/library.md, the checks of sizes, the tests against references and those of memory traffic come from it.
+//
+//     constexpr Recipe softmax_recipe{
+//         .call = "softmax(queue, x, y, rows, columns)",
+//         .kernels = {{.summary = "softmax of each row, a warp to a row: for up to 1024 columns",
+//                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
+//                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
+//         .shapes = "x: rows columns, y: rows columns", ...};
+//
+//     template <Real T>                                                                  in the header
+//     void softmax(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows, std::uint32_t columns) {
+//         run<T>(queue, softmax_recipe, {x, y, rows, columns}, {.columns = columns});
+//     }
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "codegen/support/half.hpp"
+#include "runtime/device.hpp"
+#include "stdlib/size.hpp"
+#include "stdlib/workspace.hpp"
+
+namespace ikat::stdlib {
+
+using runtime::Buffer;
+using runtime::BufferSlice;
+using runtime::DeviceQueue;
+using runtime::Grid;
+using runtime::Queue;
+
+class Example;
+class Steps;
+
+/// The element types that most kernels come in.
+template <class T>
+concept Real = std::same_as<T, float> || std::same_as<T, half> || std::same_as<T, bfloat16>;
+/// Their numbers; kernels of other types have number 0.
+template <class T>
+inline constexpr std::size_t type_number = std::same_as<T, half>       ? 1
+                                           : std::same_as<T, bfloat16> ? 2
+                                                                       : 0;
+
+/// A kernel for each element type that it comes in, by type_number.
+using Instances = std::array<const trace::KernelHandle& (*)(), 3>;
+
+/// The arguments of a launch by the names of the kernel's parameters.
+class Call {
+public:
+    /// The kernel and the arguments must live as long as this; they fit each other. `threads` is how many a block is
+    /// asked to have, or 0.
+    Call(const ast::Kernel& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
+         const SizeCheck& check = {})
+        : kernel_(kernel), arguments_(arguments), threads_(threads), check_(check) {}
+
+    /// A number, or an extent of a matrix: "from_rows".
+    std::uint32_t operator[](std::string_view name) const { return std::uint32_t(argument(name).bits); }
+    const runtime::Argument& argument(std::string_view name) const;
+    /// What the kernel's contract says that a number is a multiple of.
+    std::uint64_t multiple(std::string_view name) const;
+    std::uint32_t threads(std::uint32_t otherwise) const { return threads_ ? threads_ : otherwise; }
+    /// The bytes of an element of the widest array.
+    std::size_t widest() const;
+
+    /// How many elements a shape gives an array: "x: rows columns /2, y: 4" gives x the product of rows and columns by
+    /// 2, and others nothing. Throws Error if a 32-bit index does not reach them all.
+    std::optional<std::uint32_t> elements(std::string_view shapes, std::string_view array) const;
+
+    /// Throws Error.
+    [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
+
+    const ast::Kernel& kernel() const { return kernel_; }
+    std::span<const runtime::Argument> arguments() const { return arguments_; }
+    const SizeCheck& check() const { return check_; }
+
+private:
+    std::size_t position(std::string_view name) const;
+
+    const ast::Kernel& kernel_;
+    std::span<const runtime::Argument> arguments_;
+    std::uint32_t threads_;
+    SizeCheck check_;
+};
+
+/// One kernel of a family.
+struct Variant {
+    std::string_view summary{};  // one line
+    Instances instances{};
+    /// The launch for these arguments.
+    Grid (*grid)(const Call& call) = nullptr;
+    /// The family's function takes the first kernel whose limit the rows keep.
+    std::uint32_t most_columns = ~0u;
+    /// How often it moves what it has to move where rows are longer than what is kept in registers; 0: no rows.
+    double passes = 0;
+    /// How many elements its arrays have at least, where the recipe does not say it for all kernels.
+    std::string_view shapes{};
+};
+
+struct Recipe {
+    /// The function that runs the family, as docs/library.md shows it.
+    std::string_view call{};
+    Variant kernels[5]{};
+    /// What the arguments mean: contracts, what is computed. Lines of at most 100 columns.
+    std::string_view document{};
+    /// How many elements the arrays have at least, see Call::elements.
+    std::string_view shapes{};
+    /// Throws Error for numbers that do not fit together.
+    void (*check)(const Call& call) = nullptr;
+    /// The launches, where they are not the kernel's alone; and the bytes of workspace that these take.
+    void (*steps)(Steps& steps) = nullptr;
+    std::uint64_t (*workspace)(const Call& call) = nullptr;
+    /// What the outputs have to be, computed on the host.
+    void (*reference)(Example& example) = nullptr;
+    /// The largest of the random numbers that it is tested with.
+    float magnitude = 1;
+    /// What it cannot avoid moving, in s elements of E bytes; or, where arithmetic bounds it, why.
+    std::string_view traffic{}, bound_by{};
+    /// What docs/library.md says of it beside the call and the kernels.
+    std::string_view note{};
+
+    std::string_view function() const { return call.substr(0, call.find('(')); }
+    /// The call's argument number i behind the queue: "x".
+    std::string_view argument(std::size_t i) const;
+    std::string_view shapes_of(const Variant& kernel) const { return kernel.shapes.empty() ? shapes : kernel.shapes; }
+    constexpr std::span<const Variant> variants() const {
+        std::size_t count = 0;
+        while (count < std::size(kernels) && kernels[count].grid) ++count;
+        return {kernels, count};
+    }
+    /// The first one for so many columns.
+    const Variant& kernel_for(std::uint32_t columns) const;
+};
+
+/// Throws Error for numbers that break what the recipe says of them.
+void check(const Recipe& recipe, const Variant& kernel, const Call& call);
+
+/// An argument of a function of the library.
+class Operand {
+public:
+    template <runtime::Element T>
+    Operand(const Buffer<T>& buffer) : type_(ir::type_of<T>), part_(buffer.memory().whole()) {}
+    template <runtime::Element T>
+    Operand(const BufferSlice<T>& slice) : type_(ir::type_of<T>), part_(slice.part()) {}
+    Operand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
+    Operand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
+
+    runtime::Argument as_argument(const ast::Kernel& kernel, std::size_t position, const Location& where) const;
+
+private:
+    ir::Type type_;
+    std::uint64_t bits_ = 0;
+    std::optional<runtime::BufferPart> part_{};
+};
+
+/// The launches of a function that has several.
+class Steps : public Call {
+public:
+    Steps(const Queue& queue, const Recipe& recipe, const Call& call, const trace::KernelHandle& handle,
+          const WorkspaceSlice& workspace)
+        : Call(call), queue_(queue), recipe_(recipe), handle_(handle), given_(workspace) {}
+
+    /// The function's own kernel, with its arguments or with others in their place.
+    void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, Operand>> instead = {});
+    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<Operand> operands);
+    /// An argument again.
+    BufferSlice<float> floats(std::string_view name) const { return slice<float>(name); }
+    BufferSlice<std::uint32_t> words(std::string_view name) const { return slice<std::uint32_t>(name); }
+    /// A part of the workspace.
+    template <runtime::Element T>
+    BufferSlice<T> take(std::uint64_t count) {
+        return workspace().take<T>(count);
+    }
+
+private:
+    template <class T>
+    BufferSlice<T> slice(std::string_view name) const;
+    Workspace& workspace();
+    void launch(const trace::KernelHandle& kernel, const Grid& grid, std::span<const runtime::Argument> arguments);
+
+    const Queue& queue_;
+    const Recipe& recipe_;
+    const trace::KernelHandle& handle_;
+    WorkspaceSlice given_;
+    std::optional<Workspace> workspace_{};
+};
+
+/// What a function says beside its arguments.
+struct RunOptions {
+    std::uint32_t columns = 0;  // of rows: chooses among the kernels
+    std::size_t kernel = 0;     // ... or the kernel itself
+    WorkspaceSlice workspace{};
+};
+
+/// Runs a function of the library. The operands are the arguments of its kernels.
+void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initializer_list<Operand> operands,
+         const RunOptions& options = {});
+template <class T>
+void run(const Queue& queue, const Recipe& recipe, std::initializer_list<Operand> operands,
+         const RunOptions& options = {}) {
+    run(queue, recipe, type_number<T>, operands, options);
+}
+
+/// The size that the arrays of a function have in common; they are its arguments from number `first` on.
+std::uint32_t common_size(const Queue& queue, const Recipe& recipe, std::size_t first,
+                          std::initializer_list<std::uint64_t> sizes);
+
+/// What compute(buffer of one element) leaves there.
+template <class R>
+R result(const DeviceQueue& queue, auto&& compute) {
+    auto out = queue.device().template buffer<R>(1, "result");
+    compute(out);
+    return out.download()[0];
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/reference/expected.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/conv/conv2d.hpp"
+#include "stdlib/reference/reference.hpp"
+
+namespace ikat::stdlib::reference {
+namespace {
+
+constexpr double epsilon = 0x1p-24;
+
+std::vector<float> magnitudes(std::vector<float> x) {
+    for (float& v : x) v = std::abs(v);
+    return x;
+}
+
+std::vector<double> times(double factor, std::vector<double> x) {
+    for (double& v : x) v *= factor;
+    return x;
+}
+
+/// The error of a sum over a row of at most `columns` terms, relative to the sum of their magnitudes: each thread adds
+/// its share, the tree above has 16 levels.
+double of_sum(std::uint32_t columns) { return (columns / 32.0 + 16) * epsilon; }
+
+/// A C = A B whose sums have k terms: k rounded additions of products.
+void expect_product(Example& e, std::string_view C, const std::vector<float>& A, const std::vector<float>& B,
+                    std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+    e.expect(C, gemm(A, B, m, n, k), 0, times((k + 1) * epsilon, gemm(magnitudes(A), magnitudes(B), m, n, k)));
+}
+
+std::vector<double> doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
+
+/// The sum of products, in threads of a block.
+void expect_dot(Example& e, const std::vector<float>& x, const std::vector<float>& y) {
+    double sum = 0, scale = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        sum += double(x[i]) * double(y[i]);
+        scale += std::abs(double(x[i]) * double(y[i]));
+    }
+    e.expect("partial", {sum}, 0, {(double(x.size()) / 32 + 32) * epsilon * scale});
+}
+
+/// Of a sum of exp(x - m): the difference is off by half an ulp, exp by one.
+double of_exponentials(const Example& e) {
+    double largest = 0;
+    for (const float x : e["x"]) largest = std::max(largest, double(std::abs(x)));
+    return of_sum(e.number("columns")) + (4 * largest + 4) * epsilon;
+}
+
+/// 1 / sqrt(variance + epsilon) is largest where few columns are all but equal, and what it is applied to is below 4.
+void expect_norm(Example& e, std::vector<double> wanted, double largest) {
+    const double error = 4 * of_sum(e.number("columns"));
+    e.expect("y", std::move(wanted), error, {error * largest});
+}
+
+struct Activation {
+    std::string_view name;
+    ElementFunction* function;
+};
+#define IKAT_UNARY(id, text, device, host) {#id, [](double x, double, double, double) { return double(host); }},
+constexpr Activation activations[] = {
+    {"none", [](double x, double, double, double) { return x; }},
+#include "stdlib/elementwise/elementwise.def"
+};
+
+}  // namespace
+
+void elementwise(Example& e, ElementFunction* f) {
+    const std::vector<float> x = e.input(0), second = e.input(1);
+    const double p = double(e.real(0)), q = double(e.real(1));
+    std::vector<double> wanted(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i)
+        wanted[i] = f(double(x[i]), second.empty() ? 0 : double(second[i]), p, q);
+    e.expect("y", std::move(wanted), 8 * epsilon);
+}
+
+void bias_activation(Example& e) {
+    const auto is_this = [&](const Activation& each) {
+        const std::string name = "bias_activation_" + std::string(each.name);
+        return e.name() == name || e.name() == name + "_f16" || e.name() == name + "_bf16";
+    };
+    ElementFunction* const f = std::ranges::find_if(activations, is_this)->function;
+    const std::vector<float> x = e["x"], bias = e["bias"];
+    std::vector<double> wanted(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) wanted[i] = f(double(x[i] + bias[i % bias.size()]), 0, 0, 0);
+    e.expect("y", std::move(wanted), 8 * epsilon);
+}
+
+void saxpy(Example& e) {
+    const std::vector<float> x = e["x"], y = e["y"];
+    std::vector<double> wanted(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) wanted[i] = double(std::fma(e.real("a"), x[i], y[i]));
+    e.expect("y", std::move(wanted));
+}
+
+void residual_add(Example& e) {
+    const std::vector<float> x = e["x"], y = e["y"];
+    std::vector<double> wanted(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) wanted[i] = double(x[i] + y[i]);
+    e.expect_rounded("y", std::move(wanted));
+}
+
+void cast(Example& e) { e.expect_rounded("y", doubles(e["x"])); }
+
+void sum(Example& e) {
+    const std::vector<float> x = e["x"];
+    double scale = 0;
+    for (const float v : x) scale += std::abs(double(v));
+    e.expect("partial", {sum(std::span(x))}, 0, {double(x.size()) * epsilon * scale});
+}
+void max(Example& e) { e.expect("partial", {max(std::span<const float>(e["x"]))}); }
+void dot(Example& e) { expect_dot(e, e["x"], e["y"]); }
+void norm2(Example& e) { expect_dot(e, e["x"], e["x"]); }
+
+void argmax(Example& e) {
+    const std::vector<float> x = e["x"];
+    const double most = max(std::span(x));
+    const auto found = std::ranges::find(x, most);
+    e.expect("value", {most});
+    e.expect("index", {found == x.end() ? double(~0u) : double(found - x.begin())});
+}
+void argmax_final(Example& e) {
+    const std::vector<float> values = e["values"];
+    const std::vector<std::uint32_t> indices = e.words("indices");
+    const double most = max(std::span(values));
+    std::uint32_t first = ~0u;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (double(values[i]) == most) first = std::min(first, indices[i]);
+    e.expect("value", {most});
+    e.expect("index", {double(first)});
+}
+
+void softmax(Example& e) { e.expect("y", softmax(e["x"], e.number("rows"), e.number("columns")), of_exponentials(e)); }
+void log_softmax(Example& e) {
+    const double error = of_exponentials(e);
+    e.expect("y", log_softmax(e["x"], e.number("rows"), e.number("columns")), error, {error});
+}
+
+void layernorm(Example& e) {
+    const std::uint32_t columns = e.number("columns");
+    expect_norm(e, layernorm(e["x"], e["gamma"], e["beta"], e.number("rows"), columns, double(e.real("epsilon"))),
+                columns > 4 ? 16 : 200);
+}
+void rmsnorm(Example& e) {
+    expect_norm(e, rmsnorm(e["x"], e["gamma"], e.number("rows"), e.number("columns"), double(e.real("epsilon"))), 0);
+}
+void fused_residual_rmsnorm(Example& e) {
+    std::vector<float> sum = e["x"];
+    const std::vector<float> residual = e["residual"];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += residual[i];
+    const std::vector<double> rounded = e.expect_rounded("residual", doubles(sum));
+    sum.assign(rounded.begin(), rounded.end());
+    expect_norm(e, rmsnorm(sum, e["gamma"], e.number("rows"), e.number("columns"), double(e.real("epsilon"))), 0);
+}
+
+void gemm(Example& e) { expect_product(e, "C", e["A"], e["B"], e.number("m"), e.number("n"), e.number("k")); }
+void gemv(Example& e) { expect_product(e, "y", e["A"], e["x"], e.number("rows"), 1, e.number("columns")); }
+void gemv_transposed(Example& e) { expect_product(e, "y", e["x"], e["A"], 1, e.number("columns"), e.number("rows")); }
+
+void conv2d(Example& e) {
+    const Convolution c = convolution_of([&](const char* name) { return e.number(name); });
+    const std::uint32_t terms = c.channels / c.groups * c.kernel_h * c.kernel_w;
+    e.expect("y", conv2d(e["x"], e["w"], c), 0,
+             times((terms + 1) * epsilon, conv2d(magnitudes(e["x"]), magnitudes(e["w"]), c)));
+}
+
+void transpose(Example& e) {
+    const std::vector<float> x = e["x"];
+    const std::size_t rows = e.number("rows"), columns = e.number("columns");
+    std::vector<double> wanted(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
+        wanted[(matrix * columns + column) * rows + row] = double(x[i]);
+    }
+    e.expect("y", std::move(wanted));
+}
+
+void rope(Example& e) {
+    const std::vector<std::uint32_t> positions = e.words("positions");
+    const std::uint32_t heads = e.number("heads"), head_dim = e.number("head_dim"), rotary = e.number("rotary");
+    std::vector<double> wanted = rope(e["x"], positions, heads, head_dim, rotary, double(e.real("base")),
+                                      double(e.real("sign")), e.name().starts_with("rope_neox"));
+    // What the contract says of the angle, twice, an ulp of sine and cosine, and three roundings, of |x| <= 1; what is
+    // not turned stays as it is.
+    std::vector<double> error(wanted.size());
+    for (std::size_t i = 0; i < error.size(); ++i)
+        if (i % head_dim < rotary)
+            error[i] = 2 * (positions[i / (std::size_t(heads) * head_dim)] * 0x1p-47 + 3 * epsilon) + 4 * epsilon;
+    e.expect("x", std::move(wanted), 0, std::move(error));
+}
+
+void kv_scatter(Example& e) {
+    const std::vector<float> x = e["x"];
+    const std::vector<std::uint32_t> slots = e.words("slots");
+    const std::size_t width = e.number("width");
+    std::vector<double> cache = doubles(e["cache"]);
+    for (std::size_t t = 0; t < slots.size(); ++t)
+        for (std::size_t c = 0; c < width && slots[t] < e.number("cache_rows"); ++c)
+            cache[slots[t] * width + c] = double(x[t * width + c]);
+    e.expect("cache", std::move(cache));
+}
+
+}  // namespace ikat::stdlib::reference

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The references of recipes: what a kernel's outputs have to be for the arguments of one launch, by the plain loops of
+// reference.hpp, and how far off they may be. Where the arrays are random, elements are between -1 and 1.
+#pragma once
+#include "stdlib/example.hpp"
+
+namespace ikat::stdlib::reference {
+
+void saxpy(Example& e);
+void bias_activation(Example& e);
+void residual_add(Example& e);
+void cast(Example& e);
+void sum(Example& e);
+void max(Example& e);
+void dot(Example& e);
+void norm2(Example& e);
+void argmax(Example& e);
+void argmax_final(Example& e);
+void softmax(Example& e);
+void log_softmax(Example& e);
+void layernorm(Example& e);
+void rmsnorm(Example& e);
+void fused_residual_rmsnorm(Example& e);
+void gemm(Example& e);
+void gemv(Example& e);
+void gemv_transposed(Example& e);
+void conv2d(Example& e);
+void transpose(Example& e);
+void rope(Example& e);
+void kv_scatter(Example& e);
+
+/// y = f(x, b, p, q) for each element, where b is a second array and p and q are numbers, if there are any.
+using ElementFunction = double(double x, double b, double p, double q);
+void elementwise(Example& e, ElementFunction* f);
+
+}  // namespace ikat::stdlib::reference

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the library, in each of its types, against the reference of its recipe, at all the sizes of
+// samples.cpp; and what recipes have to say.
+#include "stdlib/recipe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "codegen/ast/ast.hpp"
+#include "codegen/support/half.hpp"
+#include "dsl/record/capture.hpp"
+#include "stdlib/registry.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/differential/stdlib/samples.hpp"
+
+namespace ikat::test {
+namespace {
+
+double element(std::span<const std::uint8_t> bytes, std::size_t i, ir::Type type) {
+    const auto as = [&]<class T>(T x) {
+        std::memcpy(&x, &bytes[i * sizeof x], sizeof x);
+        return x;
+    };
+    if (type == ir::Type::F16) return double(float(as(half())));
+    if (type == ir::Type::BF16) return double(float(as(bfloat16())));
+    return type == ir::Type::F32 ? double(as(float())) : double(as(std::uint32_t()));
+}
+
+void compare(const stdlib::Example::Expected& expected, ir::Type type, std::span<const std::uint8_t> got) {
+    std::size_t wrong = 0, first = 0;
+    REQUIRE(expected.wanted.size() * info(type).bytes == got.size());
+    for (std::size_t i = 0; i < expected.wanted.size(); ++i) {
+        const double x = element(got, i, type), wanted = expected.wanted[i];
+        const bool right =
+            x == wanted || std::abs(x - wanted) <= expected.bound(i, type) || (std::isnan(wanted) && std::isnan(x));
+        if (!right && wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return;
+    FAIL_CHECK(wrong << " of " << expected.wanted.size() << " elements are wrong, the first is " << first << ": "
+                     << element(got, first, type) << " instead of " << expected.wanted[first] << " +- "
+                     << expected.bound(first, type));
+}
+
+void check_kernel(const runtime::Device& device, const stdlib::Entry& entry) {
+    for (const std::vector<std::uint32_t>& values : samples_of(entry.kernel())) {
+        std::string text;
+        for (const std::uint32_t value : values) text += " " + std::to_string(value);
+        INFO(entry.name << " of" << text);
+        stdlib::Example example(entry.kernel(), arguments_of(entry, values));
+        entry.recipe->reference(example);
+        std::vector<runtime::Buffer<std::uint8_t>> buffers;
+        buffers.reserve(example.arguments().size());
+        std::vector<runtime::Argument> arguments;
+        for (const auto& [type, is_number, bits, bytes] : example.arguments()) {
+            if (is_number) {
+                arguments.push_back({.type = type, .bits = bits});
+                continue;
+            }
+            buffers.push_back(device.buffer<std::uint8_t>(bytes.size()));
+            buffers.back().upload({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+            arguments.push_back({.type = type, .memory = &buffers.back().memory()});
+        }
+        device.launch(runtime::CapturedKernel{entry.kernel(), &entry.handle()}, entry.grid(arguments, 0), arguments);
+        for (const stdlib::Example::Expected& expected : example.expected()) {
+            const runtime::Argument& argument = arguments[expected.parameter];
+            std::vector<std::uint8_t> got(argument.memory->bytes());
+            argument.memory->read(std::as_writable_bytes(std::span(got)));
+            INFO("parameter " << entry.kernel().parameters[expected.parameter].name);
+            compare(expected, argument.type, got);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel gives what the reference of its recipe says") {
+    const runtime::Device device = open_device();
+    for (const stdlib::Entry& entry : stdlib::registry())
+        if (entry.recipe->reference) check_kernel(device, entry);
+}
+
+TEST_CASE("references expect all that a kernel writes") {
+    for (const stdlib::Entry& entry : stdlib::registry()) {
+        if (!entry.recipe->reference) continue;
+        INFO(entry.name);
+        stdlib::Example example(entry.kernel(), arguments_of(entry, samples_of(entry.kernel()).front()));
+        entry.recipe->reference(example);
+        const auto& parameters = entry.kernel().parameters;
+        const auto written = std::ranges::count_if(parameters, [](const ir::Parameter& parameter) {
+            return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
+        });
+        CHECK(example.expected().size() == std::size_t(written));
+    }
+}
+
+TEST_CASE("recipes without a reference have tests of their own") {
+    std::set<std::string> without;
+    for (const stdlib::Recipe* recipe : stdlib::recipes())
+        if (!recipe->reference) without.insert(std::string(recipe->call));
+    CHECK(without == std::set<std::string>{"copy_matrix(queue, from, to)",     // copy_test.cpp
+                                           "dequantise(queue, format, w, y)",  // quantised_test.cpp
+                                           "gemv(queue, format, w, x, y, rows, columns)",
+                                           "gemv(queue, format, w, q, y, rows, columns)",
+                                           "quantise_q8_1(queue, x, q)"});
+}
+
+TEST_CASE("shapes name parameters, and all arrays but results have one") {
+    for (const stdlib::Entry& entry : stdlib::registry()) {
+        if (entry.recipe->call.starts_with("copy_matrix")) continue;  // its matrices bring their extents
+        INFO(entry.name);
+        for (const ir::Parameter& parameter : entry.kernel().parameters) {
+            if (parameter.access == ir::Access::Value || parameter.name == "partial") continue;
+            const std::string shape = parameter.name + ": ";
+            const std::string shapes(entry.recipe->shapes_of(*entry.variant));
+            CHECK((shapes.starts_with(shape) || shapes.find(", " + shape) != shapes.npos));
+        }
+    }
+}
+
+}  // namespace ikat::test

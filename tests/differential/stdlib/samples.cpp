@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/differential/stdlib/samples.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+
+#include "codegen/ast/ast.hpp"
+
+namespace ikat::test {
+namespace {
+
+using Rows = std::vector<std::vector<std::uint32_t>>;
+struct Samples {
+    std::string_view names;
+    Rows values;
+};
+
+const Samples all_samples[] = {
+    {"n", {{0}, {1}, {3}, {4}, {31}, {32}, {33}, {1000}, {2049}, {10007}, {100003}}},
+    // The last of them are longer than what registers hold.
+    {"rows columns",
+     {{0, 8},
+      {3, 0},
+      {1, 1},
+      {5, 3},
+      {4, 4},
+      {7, 31},
+      {9, 32},
+      {6, 128},
+      {3, 1000},
+      {2, 1023},
+      {130, 64},
+      {33, 65},
+      {257, 2},
+      {5, 1028},
+      {100, 100},
+      {2, 8192},
+      {2, 8196},
+      {1, 10007}}},
+    {"batch rows columns",
+     {{1, 1, 1}, {0, 3, 4}, {2, 0, 5}, {1, 32, 32}, {1, 33, 31}, {3, 64, 40}, {2, 1, 100}, {2, 100, 1}, {5, 7, 9}}},
+    {"m n k",
+     {{1, 1, 1},
+      {64, 64, 16},
+      {64, 64, 64},
+      {65, 63, 17},
+      {1, 200, 33},
+      {130, 1, 40},
+      {128, 64, 0},
+      {0, 5, 3},
+      {5, 0, 3},
+      {100, 75, 50},
+      {7, 9, 300},
+      {2, 3, 1},
+      {63, 65, 15},
+      {128, 128, 32}}},
+    {"tokens heads head_dim rotary",
+     {{0, 2, 8, 8},
+      {1, 1, 2, 2},
+      {3, 2, 8, 8},
+      {5, 3, 6, 6},
+      {4, 2, 64, 32},
+      {2, 1, 10, 4},
+      {7, 4, 128, 128},
+      {3, 2, 8, 0},
+      {40, 8, 80, 80}}},
+    {"tokens width cache_rows",
+     {{0, 4, 3}, {1, 1, 1}, {3, 0, 4}, {2, 5, 7}, {5, 128, 9}, {9, 1030, 20}, {1, 3, 1}, {4, 64, 4}, {20, 31, 9}}},
+    {"batch channels height width filters kernel_h kernel_w stride_h stride_w pad_h pad_w dilation_h dilation_w groups "
+     "out_h out_w",
+     {{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1},
+      {2, 3, 7, 9, 4, 3, 3, 1, 1, 0, 0, 1, 1, 1, 5, 7},
+      {1, 2, 8, 8, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 8, 8},
+      {1, 4, 11, 10, 6, 3, 2, 2, 3, 1, 0, 1, 1, 2, 6, 3},
+      {1, 6, 9, 9, 6, 3, 3, 1, 1, 2, 2, 2, 2, 6, 9, 9},
+      {3, 1, 1, 30, 2, 1, 5, 1, 1, 0, 2, 1, 1, 1, 1, 30},
+      {1, 2, 4, 4, 3, 1, 1, 1, 1, 2, 1, 1, 1, 1, 8, 6},
+      {0, 2, 4, 4, 3, 1, 1, 1, 1, 0, 0, 1, 1, 1, 4, 4},
+      {1, 1, 2, 2, 1, 3, 3, 1, 1, 0, 0, 1, 1, 1, 0, 0},
+      {1, 3, 16, 20, 8, 5, 5, 4, 4, 2, 2, 1, 1, 1, 4, 5}}},
+};
+
+/// Of the numbers that are no sizes.
+float number_of(std::string_view name) {
+    if (name == "epsilon") return 1e-3f;
+    if (name == "base") return 10000;
+    if (name == "sign") return -1;
+    if (name == "high") return 1.5f;
+    return -0.75f;
+}
+
+template <class T>
+void fill(std::span<std::byte> bytes, float magnitude, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-magnitude, magnitude);
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+        const T x = T(uniform(random));
+        std::memcpy(&bytes[at], &x, sizeof x);
+    }
+}
+
+std::vector<std::byte> contents(const ir::Parameter& parameter, std::size_t elements, float magnitude,
+                                std::uint32_t seed) {
+    std::vector<std::byte> out(elements * info(parameter.element).bytes, std::byte{0xff});
+    if (parameter.access == ir::Access::Out) return out;
+    switch (parameter.element) {
+        case ir::Type::F32: fill<float>(out, magnitude, seed); break;
+        case ir::Type::F16: fill<half>(out, magnitude, seed); break;
+        case ir::Type::BF16: fill<bfloat16>(out, magnitude, seed); break;
+        default:
+            for (std::uint32_t i = 0; i < elements; ++i)
+                if (i % 4 != 3) std::memcpy(&out[4 * i], &i, 4);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel) {
+    std::string names;
+    for (const ir::Parameter& parameter : kernel.parameters)
+        if (parameter.type == ir::Type::U32) names += (names.empty() ? "" : " ") + parameter.name;
+    for (const Samples& samples : all_samples)
+        if (samples.names == names) return samples.values;
+    throw Error(fmt::format("'{}' has the numbers {}, and there are no samples of these", kernel.name, names),
+                "add them to tests/differential/stdlib/samples.cpp");
+}
+
+std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values) {
+    const ast::Kernel& kernel = entry.kernel();
+    std::vector<stdlib::Example::Argument> out;
+    std::vector<runtime::Argument> numbers;
+    for (const ir::Parameter& parameter : kernel.parameters) {
+        stdlib::Example::Argument argument{.type = parameter.type, .is_number = true};
+        if (parameter.access != ir::Access::Value)
+            argument = {.type = parameter.element};
+        else if (parameter.type == ir::Type::U32)
+            argument.bits = values[0], values = values.subspan(1);
+        else
+            argument.bits = std::bit_cast<std::uint32_t>(number_of(parameter.name));
+        numbers.push_back({.type = argument.type, .bits = argument.bits});
+        out.push_back(std::move(argument));
+    }
+    const stdlib::Call call(kernel, numbers);
+    for (std::uint32_t i = 0; i < out.size(); ++i) {
+        if (out[i].is_number) continue;
+        const auto elements = call.elements(entry.recipe->shapes_of(*entry.variant), kernel.parameters[i].name);
+        out[i].bytes = contents(kernel.parameters[i], elements.value_or(1), entry.recipe->magnitude, i + 1);
+    }
+    return out;
+}
+
+}  // namespace ikat::test

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches that every kernel of the library is tested with: numbers for its parameters by their names, and arrays
+// of the sizes that its recipe gives them.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "stdlib/example.hpp"
+#include "stdlib/registry.hpp"
+
+namespace ikat::test {
+
+/// Values for the integer parameters of a kernel in their order: sizes 0, 1, tails, whole tiles. Throws Error for a
+/// combination of parameters that there are no values for.
+std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel);
+
+/// The arguments for one row of values: arrays hold random numbers, those of integers 0, 1, 2 ... and now and then
+/// 2^32 - 1; outputs are poisoned, with NaN or -1.
+std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values);
+
+}  // namespace ikat::test
