@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed point: blocks are walked in reverse postorder until nothing more varies. A branch on a varying condition
-// marks, once, the blocks between it and the place where all its ways have met again (its immediate post-dominator).
+// A fixed point: blocks are walked in reverse postorder until nothing more differs. A branch on a condition that
+// differs marks, once for each extent, the blocks between it and the place where all its ways have met again (its
+// immediate post-dominator).
 #include "codegen/analysis/uniformity.hpp"
 
 #include <algorithm>
 
 #include "codegen/analysis/memory.hpp"
-#include "codegen/ir/cfg.hpp"
+#include "codegen/ir/text/print.hpp"
 #include "codegen/support/dominator_tree.hpp"
 
 namespace ikat::analysis {
-namespace {
 
 using namespace ir;
 
+namespace {
+
 /// The reversed graph with one node more, 0, that leads to every block that ends the kernel; block b is node b + 1.
+/// Where a thread traps, the kernel fails: nobody goes on to miss it.
 Graph backwards(const Function& fn, const Graph& predecessors) {
     Graph graph(fn.block_count() + 1);
     for (Block block : fn.blocks())
-        if (fn[block].terminator.targets.empty()) graph.add_edge(index(block) + 1);
+        if (fn[block].terminator.kind == Terminator::Kind::Return) graph.add_edge(index(block) + 1);
     graph.add_node();
     for (Block block : fn.blocks()) {
         for (std::uint32_t from : predecessors.successors(index(block))) graph.add_edge(from + 1);
@@ -27,20 +30,26 @@ Graph backwards(const Function& fn, const Graph& predecessors) {
     return graph;
 }
 
+std::optional<Word> members(const Function& fn, Inst inst) {
+    const auto operands = fn.operands(inst);
+    return operands.empty() ? std::nullopt : constant(fn, operands.back());
+}
+
+}  // namespace
+
 class Propagation {
 public:
-    Propagation(const Function& fn, const Dominators& dominators, std::vector<bool>& varies,
-                std::vector<bool>& divergent, std::vector<Block>& cause)
+    Propagation(const Function& fn, const Dominators& dominators, Doubt doubt, Uniformity& facts)
         : fn_(fn),
-          varies_(varies),
-          divergent_(divergent),
-          cause_(cause),
+          doubt_(doubt),
+          values_(facts.values_),
+          blocks_(facts.blocks_),
           dominators_(dominators),
           predecessors_(dominators.predecessors()),
           post_(backwards(fn, predecessors_)),
           position_(fn.block_count()),
-          spread_(fn.block_count()),
-          meets_(fn.block_count()) {}
+          parts_(fn.block_count(), Extent::Cluster),
+          meets_(fn.block_count(), Extent::Cluster) {}
 
     void run() {
         const auto order = dominators_.reverse_postorder();
@@ -52,49 +61,83 @@ public:
     }
 
 private:
-    void vary(Value value) {
-        if (varies_[index(value)]) return;
-        varies_[index(value)] = true;
-        changed_ = true;
+    Extent extent(Value value) const { return values_[index(value)].extent; }
+
+    /// What is known only ever becomes less.
+    void meet(Value value, const Spread& with, Extent parted = Extent::Cluster) {
+        Spread& known = values_[index(value)];
+        const Spread now = either(known, with, parted);
+        changed_ |= now != known;
+        known = now;
     }
-    bool varies(Value value) const { return value != no_value && varies_[index(value)]; }
 
     void visit(Block block) {
-        for (Inst inst : fn_[block].instructions)
-            if (results_vary(inst, block))
-                for (Value result : fn_.results(inst)) vary(result);
+        for (Inst inst : fn_[block].instructions) {
+            const auto results = fn_.results(inst);
+            if (results.empty() || extent(results[0]) == Extent::Thread) continue;
+            const Spread made = result(inst, block);
+            for (Value each : results) meet(each, made);
+        }
         const Terminator& terminator = fn_[block].terminator;
         for (const Jump& jump : terminator.targets)
             for (std::size_t i = 0; i < jump.arguments.size(); ++i)
-                if (varies(jump.arguments[i])) vary(fn_[jump.to].parameters[i]);
-        if (varies(terminator.condition) && !spread_[index(block)]) spread(block);
+                meet(fn_[jump.to].parameters[i], values_[index(jump.arguments[i])]);
+        if (terminator.condition != no_value && extent(terminator.condition) > parts_[index(block)])
+            part(block, extent(terminator.condition));
     }
 
-    bool results_vary(Inst inst, Block block) const {
+    Spread result(Inst inst, Block block) const {
         const Instruction& it = fn_[inst];
-        if (it.op == Op::Special) {
-            const auto reg = SpecialRegister(it.attribute);
-            return differs_in_warp(reg) || reg == SpecialRegister::WarpId;
+        const auto operands = fn_.operands(inst);
+        const Operation operation(
+            it.op, it.type, it.attribute, operands.size(), [&](std::size_t i) { return values_[index(operands[i])]; },
+            [&](std::size_t i) { return constant(fn_, operands[i]); },
+            [&](std::size_t i) { return is_whole_warps(operands[i]); }, doubt_);
+        Spread out;
+        if (it.op == Op::Load) {
+            const bool constant_memory = doubt_ == Doubt::Differs && reads_constant_memory(fn_, inst);
+            out = loaded(it.memory, constant_memory, operation.common(operands.size()), blocks_[index(block)].extent,
+                         doubt_);
+        } else if (it.op == Op::Param) {
+            out.extent = fn_.is_entry || doubt_ == Doubt::Agrees ? Extent::Cluster : Extent::Thread;
+        } else {
+            const Effects does = effects(it);
+            const bool computes = does.none() || does.convergent || info(it.op).attribute == Attribute::Special;
+            if (!computes) return {Extent::Thread};
+            out = operation.result(members(fn_, inst), blocks_[index(block)].extent);
         }
-        bool operand_varies = false;
-        fn_.each_use(inst, [&](Value value) { operand_varies |= varies(value); });
-        const Effects does = effects(it);
-        if (operand_varies || does.convergent) return true;
-        if (it.op == Op::Param) return !fn_.is_entry;
-        if (it.op != Op::Load) return !does.none();
-        if (it.memory.space == Space::Local || does.orders) return true;
-        return divergent_[index(block)] && !reads_constant_memory(fn_, inst);
+        return it.guard == no_value ? out : either(out, out, extent(it.guard));
     }
 
-    /// The ways of a varying branch are gone by some threads each, up to where they meet again for good. Where two of
+    /// Surely a multiple of 32: a constant, or what lowering makes of it and of a step to end a loop,
+    /// max(%end, %step) - %step.
+    bool is_whole_warps(Value value) const {
+        if (const auto bits = constant(fn_, value)) return *bits % 32 == 0;
+        const auto difference = operands_of(value, Op::Sub);
+        if (difference.empty()) return false;
+        const auto most = operands_of(difference[0], Op::Max);
+        if (most.empty() || !may_be_whole(difference[1])) return false;
+        return (is_whole_warps(most[0]) && may_be_whole(most[1])) || (is_whole_warps(most[1]) && may_be_whole(most[0]));
+    }
+    bool may_be_whole(Value value) const {
+        const auto bits = constant(fn_, value);
+        return bits ? *bits % 32 == 0 : extent(value) != Extent::Thread;
+    }
+    std::span<const Value> operands_of(Value value, Op op) const {
+        const Inst inst = fn_[value].instruction;
+        return inst != no_inst && fn_[inst].op == op ? fn_.operands(inst) : std::span<const Value>{};
+    }
+
+    /// The ways of such a branch are gone by some threads each, up to where they meet again for good. Where two of
     /// them meet on the way or there, parameters tell the ways apart.
-    void spread(Block branch) {
-        spread_[index(branch)] = changed_ = true;
+    void part(Block branch, Extent extent) {
+        parts_[index(branch)] = extent;
+        changed_ = true;
         std::uint32_t node = post_.parent(index(branch) + 1);
         // The beginning of a loop around the branch is no such place: who is there first begins the next round.
         while (node != DominatorTree::none && node != 0 && position_[node - 1] <= position_[index(branch)])
             node = post_.parent(node);
-        const Block end = node == DominatorTree::none || node == 0 ? no_id<Block> : Block(node - 1);
+        const Block end = node == DominatorTree::none || node == 0 ? no_block : Block(node - 1);
         std::vector<Block> work;
         for (const Jump& jump : fn_[branch].terminator.targets) work.push_back(jump.to);
         std::vector<bool> seen(fn_.block_count());
@@ -103,18 +146,17 @@ private:
             work.pop_back();
             if (seen[index(block)]) continue;
             seen[index(block)] = true;
-            if (predecessors_.successors(index(block)).size() > 1) meet(block);
+            if (predecessors_.successors(index(block)).size() > 1) ways_meet(block, extent);
             if (block == end) continue;
-            if (!divergent_[index(block)]) cause_[index(block)] = branch;
-            divergent_[index(block)] = true;
+            if (blocks_[index(block)].extent < extent) blocks_[index(block)] = {extent, branch};
             for (const Jump& jump : fn_[block].terminator.targets) work.push_back(jump.to);
         }
     }
 
-    /// Parameters vary, but for those that get one value from everywhere.
-    void meet(Block block) {
-        if (meets_[index(block)]) return;
-        meets_[index(block)] = true;
+    /// Parameters differ, but for those that get one value from everywhere.
+    void ways_meet(Block block, Extent parted) {
+        if (meets_[index(block)] >= parted) return;
+        meets_[index(block)] = parted;
         for (std::size_t i = 0; i < fn_[block].parameters.size(); ++i) {
             Value one = no_value;
             bool differ = false;
@@ -124,26 +166,61 @@ private:
                     differ |= one != no_value && one != jump.arguments[i];
                     one = jump.arguments[i];
                 }
-            if (differ) vary(fn_[block].parameters[i]);
+            const Value parameter = fn_[block].parameters[i];
+            if (differ) meet(parameter, values_[index(parameter)], parted);
         }
     }
 
     const Function& fn_;
-    std::vector<bool>&varies_, &divergent_;
-    std::vector<Block>& cause_;
+    const Doubt doubt_;
+    std::vector<Spread>& values_;
+    std::vector<Uniformity::Control>& blocks_;
     const Dominators& dominators_;
     const Graph& predecessors_;
     const DominatorTree post_;
     std::vector<std::size_t> position_;  // by block, in reverse postorder
-    std::vector<bool> spread_, meets_;   // by block: done once
+    std::vector<Extent> parts_, meets_;  // by block: done for this extent
     bool changed_ = false;
 };
 
-}  // namespace
+Uniformity::Uniformity(const Function& fn, const Dominators& dominators, Doubt doubt)
+    : values_(fn.value_count(), anything_yet), blocks_(fn.block_count()) {
+    const bool called_by_some = !fn.is_entry && doubt == Doubt::Differs;
+    if (called_by_some) std::ranges::fill(blocks_, Control{Extent::Thread, no_block});
+    Propagation(fn, dominators, doubt, *this).run();
+}
 
-Uniformity::Uniformity(const Function& fn, const Dominators& dominators)
-    : varies_(fn.value_count()), divergent_(fn.block_count(), !fn.is_entry), cause_(fn.block_count(), no_id<Block>) {
-    Propagation(fn, dominators, varies_, divergent_, cause_).run();
+std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominators& dominators) {
+    const auto needed = [&](Inst inst) {
+        return needed_by(fn[inst].op, fn[inst].attribute, members(fn, inst), fn.bounds.max_threads);
+    };
+    const auto any = [&](Block block) {
+        return std::ranges::any_of(fn[block].instructions, [&](Inst inst) { return needed(inst) != Extent::Thread; });
+    };
+    if (std::ranges::none_of(fn.blocks(), any)) return {};
+    const Uniformity facts(fn, dominators, Doubt::Agrees);
+    std::vector<Diagnostic> out;
+    for (Block block : fn.blocks())
+        for (Inst inst : fn[block].instructions) {
+            if (!dominators.reachable(block) || facts.extent(block) <= needed(inst)) continue;
+            const Block cause = facts.cause(block);
+            out.push_back(
+                {.where = fn[inst].where,
+                 .message = "@" + fn.name + ", ^" + std::to_string(index(block)) + ": only some threads of a " +
+                            std::string(extent_names[std::size_t(needed(inst))]) + " can come to " + print(fn, inst),
+                 .hint = "it is for all of them: it stands where all come, or behind a branch that they take "
+                         "together",
+                 .notes = {{fn[cause].terminator.where, "they part in ^" + std::to_string(index(cause)) + ": " +
+                                                            print(fn, fn[cause].terminator)}}});
+        }
+    return out;
+}
+
+void verify_convergence(std::span<const Function> functions) {
+    std::vector<Diagnostic> all;
+    for (const Function& fn : functions)
+        for (Diagnostic& finding : divergent_operations(fn, Dominators(fn))) all.push_back(std::move(finding));
+    if (!all.empty()) throw Error(std::move(all));
 }
 
 }  // namespace ikat::analysis

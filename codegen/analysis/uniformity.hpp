@@ -1,45 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all threads of a block (CTA) agree on.
+// What threads agree on, and which of them are in a block together.
 //
-// A value is uniform if every thread that computes it at the same moment computes the same; else it varies. A block is
-// divergent if it may be executed by some threads while others are elsewhere: there, barriers and full-mask operations
-// are wrong.
+// A value is the same in a cluster, a block (CTA), a warpgroup or a warp if all of its threads that compute it at the
+// same moment compute the same. Control of a block has the extent within which threads may be elsewhere meanwhile:
+// where it is warps, whole warps come or not; where it is threads, barriers and full-mask operations are wrong.
 //
-//     %0 = special.u32 tid.x          varies
-//     %1 = special.u32 ctaid.x        uniform
-//     %2 = lt.u32 %0, %1              varies
+//     %0 = special.u32 tid.x          of the thread
+//     %1 = special.u32 ctaid.x        of the block
+//     %2 = lt.u32 %0, %1              of the thread
 //     branch %2, ^1, ^2
-//   ^1:                               divergent
+//   ^1:                               divergent, by thread
 //     jump ^2(%1)
-//   ^2(%3: u32):                      not divergent (the ways have met); %3 varies: which way a thread came decides it
+//   ^2(%3: u32):                      not divergent (the ways have met); %3 of the thread: which way decides it
 //
-// Sources of variation: tid, laneid, shuffles, votes, atomics, carried PTX, local memory, loads at varying addresses;
-// what is computed from them; parameters of blocks in which ways of a varying branch meet; what is loaded in a
-// divergent block from memory that may change. A function that is called may be called by some threads, each with
-// arguments of its own: its parameters vary, and all of its blocks are divergent. Answers are conservative: "uniform"
-// is proved, "varies" is not.
+// What operations make of their operands is said in ir/op/uniformity.hpp, for the kernel as captured, too. Here is what
+// blocks add: parameters where ways of a branch meet that its threads have parted at; what is loaded meanwhile from
+// memory that may change. A function that is called may be called by some threads, each with arguments of its own: its
+// parameters differ, and all of its blocks are divergent.
+//
+// With Doubt::Differs, the usual one, answers are conservative: that threads agree is proved. With Doubt::Agrees it is
+// proved that they do not, as far as it holds for blocks of whole rows of warps: what divergent_operations asks.
 #pragma once
 #include <vector>
 
 #include "codegen/analysis/dominators.hpp"
+#include "codegen/ir/op/uniformity.hpp"
 
 namespace ikat::analysis {
 
 class Uniformity {
 public:
-    Uniformity(const ir::Function& fn, const Dominators& dominators);
+    Uniformity(const ir::Function& fn, const Dominators& dominators, ir::Doubt doubt = ir::Doubt::Differs);
 
-    bool is_uniform(ir::Value value) const { return !varies_[index(value)]; }
-    bool is_divergent(ir::Block block) const { return divergent_[index(block)]; }
-    /// The block whose varying branch made `block` divergent; for messages. no_id where none did.
-    ir::Block cause(ir::Block block) const { return cause_[index(block)]; }
+    ir::Extent extent(ir::Value value) const { return values_[index(value)].extent; }
+    /// ... of control.
+    ir::Extent extent(ir::Block block) const { return blocks_[index(block)].extent; }
+    /// In the threads of a block.
+    bool is_uniform(ir::Value value) const { return extent(value) <= ir::Extent::Block; }
+    bool is_divergent(ir::Block block) const { return extent(block) > ir::Extent::Block; }
+    /// The block whose branch has parted the threads of `block`; for messages. no_id where none did.
+    ir::Block cause(ir::Block block) const { return blocks_[index(block)].cause; }
 
     bool operator==(const Uniformity&) const = default;
 
 private:
-    std::vector<bool> varies_;      // by value
-    std::vector<bool> divergent_;   // by block
-    std::vector<ir::Block> cause_;  // by block
+    friend class Propagation;
+    struct Control {
+        ir::Extent extent = ir::Extent::Cluster;
+        ir::Block cause = no_block;
+        bool operator==(const Control&) const = default;
+    };
+    std::vector<ir::Spread> values_;
+    std::vector<Control> blocks_;
 };
+
+/// A finding for each operation that all threads of a block, or of a warp, have to come to together and that only some
+/// can reach. As a stage of the compiler sees it: what it cannot know it takes to be right.
+std::vector<Diagnostic> divergent_operations(const ir::Function& fn, const Dominators& dominators);
+/// Throws those of all functions as one Error: for IR that came as text, behind ir::verify.
+void verify_convergence(std::span<const ir::Function> functions);
 
 }  // namespace ikat::analysis

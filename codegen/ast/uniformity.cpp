@@ -9,41 +9,40 @@
 //         v = v + shuffle_down(v, 1);     fine
 //     });
 //
-// The walk carries the level of each variable (flow-sensitive: a variable has the level of what it was last assigned).
-// Where ways meet that different threads have gone, variables with different definitions differ. Loops run until
-// nothing rises. Blocks are taken to be multiples of 32 threads wide.
+// What each operation makes of its operands is said in ir/op/uniformity.hpp. The walk carries what is known of each
+// variable (flow-sensitive: what it was last assigned). Where ways meet that different threads have gone, variables
+// with different definitions differ. Loops run until nothing rises.
 #include "codegen/ast/uniformity.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "codegen/ir/op/uniformity.hpp"
 
 namespace ikat::ast {
 namespace {
 
-using ir::Op;
+using ir::Doubt, ir::Extent, ir::Op, ir::Spread;
 
-enum class Level : std::uint8_t { Block, Warp, Thread };  // within which a value may differ: not at all, warps, threads
-
-struct Shape {
-    Level level = Level::Block;
-    bool linear = false;           // thread_id().x plus something that is the same throughout a warp
-    bool combined = false;         // made of other lanes' values, as a reduction is: taken to be uniform
-    std::uint32_t definition = 0;  // of a variable: where it got this value; equal ones are equal values
-    bool operator==(const Shape&) const = default;
+struct Known {
+    Spread spread{};
+    std::uint32_t definition = 0;  // where the variable got this value; equal ones are equal values
+    bool operator==(const Known&) const = default;
 };
 
-/// Which threads are here: all, some warps, some threads; and which line has parted them.
+/// Which threads are here: all of a block, of some warps, some threads; and which line has parted them.
 struct Control {
-    Level level = Level::Block;
+    Extent extent = Extent::Block;
     Location parted{};
 };
-Control join(const Control& a, const Control& b) { return b.level > a.level ? b : a; }
+Control join(const Control& a, const Control& b) { return b.extent > a.extent ? b : a; }
 
-using Variables = std::vector<Shape>;
+using Variables = std::vector<Known>;
 
 class UniformityWalk {
 public:
-    explicit UniformityWalk(const Kernel& kernel) : kernel_(kernel), shapes_(kernel.nodes.size()) {
+    explicit UniformityWalk(const Kernel& kernel) : kernel_(kernel), spreads_(kernel.nodes.size()) {
         variables_.resize(kernel.variables.size());
     }
 
@@ -61,90 +60,31 @@ private:
 
     // ---- values
 
-    const Shape& shape(Node node) const { return shapes_[index(node)]; }
+    const Spread& spread(Node node) const { return spreads_[index(node)]; }
+    Extent extent(Node node) const { return spread(node).extent; }
 
-    const NodeInfo* constant(Node node) const {
+    std::optional<ir::Word> constant(Node node) const {
         const NodeInfo& info = kernel_[node];
-        return info.kind == Kind::Operation && info.op == Op::Const ? &info : nullptr;
+        const bool is = info.kind == Kind::Operation && info.op == Op::Const;
+        return is ? std::optional(info.attribute) : std::nullopt;
     }
-    bool is_constant(Node node, auto&& test) const {
-        const NodeInfo* info = constant(node);
-        return info && test(info->attribute);
-    }
-    static bool whole_warps(ir::Word n) { return n % 32 == 0; }
-
-    bool any_combined(std::span<const Node> nodes) const {
-        return std::ranges::any_of(nodes, [&](Node node) { return shape(node).combined; });
+    bool is_whole_warps(Node node) const {
+        const auto bits = constant(node);
+        return bits && *bits % 32 == 0;
     }
 
-    Level highest(std::span<const Node> nodes) const {
-        Level out = Level::Block;
-        for (Node node : nodes) out = std::max(out, shape(node).level);
-        return any_combined(nodes) ? Level::Block : out;
+    /// The node's arguments as those of an operation.
+    auto as_operation(const NodeInfo& node, std::span<const Node> of) const {
+        return ir::Operation(
+            node.op, node.type, node.attribute, of.size(), [this, of](std::size_t i) { return spread(of[i]); },
+            [this, of](std::size_t i) { return constant(of[i]); },
+            [this, of](std::size_t i) { return is_whole_warps(of[i]); }, Doubt::Agrees);
     }
-
-    /// Whether adding this to a linear value leaves it linear.
-    bool is_offset(Node node) const {
-        return shape(node).level != Level::Thread && (!constant(node) || is_constant(node, whole_warps));
+    Extent common(const NodeInfo& node, std::span<const Node> of) const {
+        return as_operation(node, of).common(of.size());
     }
-
-    bool is_linear(const NodeInfo& node) const {
-        const auto& a = node.arguments;
-        const auto linear = [&](std::size_t i) { return shape(a[i]).linear; };
-        switch (node.op) {
-            case Op::Special:
-                return ir::SpecialRegister(node.attribute) == ir::SpecialRegister::TidX ||
-                       ir::SpecialRegister(node.attribute) == ir::SpecialRegister::LaneId;
-            case Op::Add: return (linear(0) && is_offset(a[1])) || (linear(1) && is_offset(a[0]));
-            case Op::Sub: return linear(0) && is_offset(a[1]);
-            case Op::Fma: return linear(2) && highest(std::span(a).first(2)) != Level::Thread;
-            case Op::Convert: return linear(0) && ir::contains(ir::Int, node.type);
-            default: return false;
-        }
-    }
-
-    /// Whether an operation on a linear value gives the same for all threads of a warp.
-    bool is_whole_warps(const NodeInfo& node) const {
-        if (node.arguments.size() != 2 || !shape(node.arguments[0]).linear) return false;
-        const Node right = node.arguments[1];
-        switch (node.op) {
-            case Op::Div:
-            case Op::Lt:
-            case Op::Ge: return is_constant(right, whole_warps);
-            case Op::Le:
-            case Op::Gt: return is_constant(right, [](ir::Word n) { return n % 32 == 31; });
-            case Op::Shr: return is_constant(right, [](ir::Word n) { return n >= 5; });
-            case Op::And: return is_constant(right, [](ir::Word n) { return n % 32 == 0; });
-            default: return false;
-        }
-    }
-
-    static Level level_of(ir::SpecialRegister which) {
-        switch (which) {
-            case ir::SpecialRegister::TidY:
-            case ir::SpecialRegister::TidZ:
-            case ir::SpecialRegister::WarpId: return Level::Warp;
-            default: return ir::differs_in_warp(which) ? Level::Thread : Level::Block;
-        }
-    }
-
-    /// Whether a convergent operation gives each lane something of its own.
-    static bool differs_by_lane(const NodeInfo& node) {
-        const auto mode = ir::ShuffleMode(node.attribute);
-        const bool moves = node.op == Op::Shuffle && (mode == ir::ShuffleMode::Up || mode == ir::ShuffleMode::Down);
-        return moves || node.op == Op::MatchAny || node.op == Op::Elect || node.op == Op::ActiveMask ||
-               !ir::is_collective(node.op);
-    }
-
-    Shape operation(const NodeInfo& node) const {
-        const Level arguments = highest(node.arguments);
-        if (ir::info(node.op).attribute == ir::Attribute::Special)
-            return {level_of(ir::SpecialRegister(node.attribute)), is_linear(node)};
-        // A reduction ends with the same value everywhere. Only moving values up or down never does that.
-        if (ir::effects(node.op).convergent)
-            return differs_by_lane(node) ? Shape{Level::Thread} : Shape{.level = Level::Block, .combined = true};
-        if (is_whole_warps(node)) return {Level::Warp};
-        return {arguments, is_linear(node), any_combined(node.arguments)};
+    std::optional<ir::Word> members(const NodeInfo& node) const {
+        return node.arguments.empty() ? std::nullopt : constant(node.arguments.back());
     }
 
     // ---- the walk
@@ -160,23 +100,18 @@ private:
     }
 
     void visit(Node id, const NodeInfo& node, const Control& control) {
-        Shape& own = shapes_[index(id)];
+        Spread& own = spreads_[index(id)];
         switch (node.kind) {
             case Kind::Operation:
                 if (ir::effects(node.op).convergent) expect_together(node, here(control));
-                own = operation(node);
+                own = as_operation(node, node.arguments).result(members(node), Extent::Block);
                 break;
-            case Kind::Read: own = variables_[index(node.variable)]; break;
+            case Kind::Read: own = variables_[index(node.variable)].spread; break;
             case Kind::Load: own = load(node); break;
-            case Kind::Extract: own = {shape(node.arguments[0]).level}; break;
-            case Kind::Atomic: own = {Level::Thread}; break;
+            case Kind::Extract: own = {extent(node.arguments[0])}; break;
+            case Kind::Atomic: own = {Extent::Thread}; break;
             case Kind::Declare: variables_[index(node.variable)] = {}; break;
-            case Kind::Assign: {
-                Shape& variable = variables_[index(node.variable)];
-                variable = shape(node.arguments[0]);
-                variable.definition = index(id) + 1;
-                break;
-            }
+            case Kind::Assign: variables_[index(node.variable)] = {spread(node.arguments[0]), index(id) + 1}; break;
             case Kind::Store: break;
             case Kind::If: visit_if(id, node, control); break;
             case Kind::For: visit_for(id, node, control); break;
@@ -198,31 +133,29 @@ private:
         }
     }
 
-    Shape load(const NodeInfo& node) const {
-        Level level = std::max(highest(node.arguments), highest(node.other));
+    Spread load(const NodeInfo& node) const {
+        Extent agree = std::max(common(node, node.arguments), common(node, node.other));
         for (Node other : {node.guard, node.place.offset})
-            if (other != no_node) level = std::max(level, shape(other).level);
-        return {level};
+            if (other != no_node) agree = std::max(agree, extent(other));
+        return ir::loaded(node.memory, false, agree, Extent::Block, Doubt::Agrees);
     }
 
-    /// Ways meet that threads have taken differently at `level`; `id` is where.
-    static void meet(Variables& into, const Variables& other, Level level, Node id) {
+    /// Ways meet that `parted` threads; `id` is where.
+    static void meet(Variables& into, const Variables& other, Extent parted, Node id) {
         for (std::size_t v = 0; v < into.size(); ++v) {
-            Shape& a = into[v];
-            const Shape& b = other[v];
-            if (a.definition == b.definition && a.level == b.level) continue;
-            const bool alike = level != Level::Thread;
-            a = {std::max({a.level, b.level, level}), a.linear && b.linear && alike, a.combined && b.combined && alike,
-                 index(id) + 1};
+            Known& a = into[v];
+            const Known& b = other[v];
+            if (a.definition == b.definition && a.spread.extent == b.spread.extent) continue;
+            a = {either(a.spread, b.spread, parted), index(id) + 1};
         }
     }
 
-    static Control inside(const Control& control, Level condition, const NodeInfo& node) {
+    static Control inside(const Control& control, Extent condition, const NodeInfo& node) {
         return join(control, {condition, node.where});
     }
 
     void visit_if(Node id, const NodeInfo& node, const Control& control) {
-        const Level condition = shape(node.arguments[0]).level;
+        const Extent condition = extent(node.arguments[0]);
         const Control arms = inside(control, condition, node);
         const Variables before = variables_;
         walk(node.regions[0], arms);
@@ -237,7 +170,7 @@ private:
         std::vector<Variables>* const outer = std::exchange(leaves_, &leaves);
         const Control left_before = left_;
         walk(node.regions[0], control);
-        for (const Variables& at : leaves) meet(variables_, at, left_.level, id);
+        for (const Variables& at : leaves) meet(variables_, at, left_.extent, id);
         left_ = left_before;
         leaves_ = outer;
     }
@@ -257,34 +190,33 @@ private:
             loop.continued = {};
             diagnostics_.resize(reported);
             control = round();
-            for (const Variables& latch : loop.latches) meet(variables_, latch, loop.continued.level, id);
+            for (const Variables& latch : loop.latches) meet(variables_, latch, loop.continued.extent, id);
             Variables next = head;
-            meet(next, variables_, Level::Block, id);
-            again = next != head || broken.level != loop.broken.level || returned.level != returned_.level ||
-                    left.level != left_.level;
+            meet(next, variables_, Extent::Cluster, id);
+            again = next != head || broken.extent != loop.broken.extent || returned.extent != returned_.extent ||
+                    left.extent != left_.extent;
             variables_ = std::move(next);
         }
-        const Level level = join(control, loop.broken).level;
-        for (const Variables& exit : loop.exits) meet(variables_, exit, level, id);
+        const Extent parted = join(control, loop.broken).extent;
+        for (const Variables& exit : loop.exits) meet(variables_, exit, parted, id);
         Variables after = before;
-        meet(after, variables_, level, id);
+        meet(after, variables_, parted, id);
         variables_ = std::move(after);
         loop_ = outer;
     }
 
-    Level trips(const NodeInfo& node) const {
+    Extent trips(const NodeInfo& node) const {
         const auto& a = node.arguments;
-        const bool whole = shape(a[0]).linear && is_constant(a[1], whole_warps) && is_offset(a[2]);
-        return whole ? Level::Warp : highest(a);
+        const bool whole = spread(a[0]).linear && is_whole_warps(a[1]) && as_operation(node, a).is_offset(2);
+        return whole ? Extent::Warp : common(node, a);
     }
 
     void visit_for(Node id, const NodeInfo& node, const Control& control) {
         const auto& a = node.arguments;
         const Control body = inside(control, trips(node), node);
         rounds(id, [&] {
-            const bool linear = shape(a[0]).linear && is_offset(a[2]);
-            variables_[index(node.variable)] = {
-                .level = std::max(shape(a[0]).level, shape(a[2]).level), .linear = linear, .definition = index(id) + 1};
+            const bool linear = spread(a[0]).linear && as_operation(node, a).is_offset(2);
+            variables_[index(node.variable)] = {{std::max(extent(a[0]), extent(a[2])), linear}, index(id) + 1};
             walk(node.regions[0], body);
             return Control{trips(node), node.where};
         });
@@ -294,21 +226,20 @@ private:
         const Node condition = node.arguments[0];
         rounds(id, [&] {
             // From the second round on, only those threads come to the condition for which it held.
-            walk(node.regions[0], inside(control, shape(condition).level, node));
-            walk(node.regions[1], inside(control, shape(condition).level, node));
-            return Control{shape(condition).level, node.where};
+            walk(node.regions[0], inside(control, extent(condition), node));
+            walk(node.regions[1], inside(control, extent(condition), node));
+            return Control{extent(condition), node.where};
         });
     }
 
     // ---- what has to be reached together
 
     void expect_together(const NodeInfo& node, const Control& control) {
-        if (node.op == Op::ActiveMask || !ir::is_collective(node.op)) return;
-        const bool barrier = is_barrier(node, true);
-        const bool one_warp = kernel_.bounds.max_threads > 0 && kernel_.bounds.max_threads <= 32;
-        if (control.level < (barrier && !one_warp ? Level::Warp : Level::Thread)) return;
-        if (is_barrier(node, false)) return report_named_barrier(node, control);
-        if (!barrier && !is_constant(node.arguments.back(), [](ir::Word lanes) { return lanes == 0xffffffff; })) return;
+        const Extent needed = ir::needed_by(node.op, node.attribute, members(node), kernel_.bounds.max_threads);
+        if (control.extent <= needed) return;
+        const bool barrier = node.op == Op::Barrier;
+        if (barrier && !ir::unpack<ir::BarrierForm>(node.attribute).gathers_block())
+            return report_named_barrier(node, control);
         Diagnostic out{
             .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};
         if (barrier) {
@@ -324,10 +255,6 @@ private:
         diagnostics_.push_back(std::move(out));
     }
 
-    static bool is_barrier(const NodeInfo& node, bool of_block) {
-        return node.op == Op::Barrier && ir::unpack<ir::BarrierForm>(node.attribute).gathers_block() == of_block;
-    }
-
     /// Warps may part before a barrier of some of them; the threads of a warp may not.
     void report_named_barrier(const NodeInfo& node, const Control& control) {
         diagnostics_.push_back({.where = node.where,
@@ -338,7 +265,7 @@ private:
     }
 
     const Kernel& kernel_;
-    std::vector<Shape> shapes_;  // by node
+    std::vector<Spread> spreads_;  // by node
     Variables variables_;
     Control returned_, left_;                   // threads that have ended, or have left the innermost Scope
     std::vector<Variables>* leaves_ = nullptr;  // at that Scope's Leaves

@@ -153,6 +153,7 @@ Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
 Compiled compile(ir::Module module, const CompileOptions& options) {
     Compiled out;
     ir::verify(module);
+    analysis::verify_convergence(module.functions);
     const auto kernels = std::ranges::count_if(module.functions, &ir::Function::is_entry);
     if (kernels != 1) throw Error("a module has one kernel, not " + std::to_string(kernels), "compile each by itself");
     if (!module.functions.back().is_entry)

@@ -134,15 +134,25 @@ Changed run_one(const Stage& stage, ir::Function& fn, analysis::Context& context
     return changed;
 }
 
+/// What a stage has moved to where only some of those threads come that have to come together; "" if there is nothing.
+std::string divergent_operation(const ir::Function& fn) {
+    const auto findings = analysis::divergent_operations(fn, analysis::Dominators(fn));
+    return findings.empty() ? "" : to_string(findings[0]);
+}
+
 /// The same with everything known of the function, which then must still hold as far as the stage left it standing.
+/// What was convergent still is.
 Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
     context.fill();
+    const bool converges = divergent_operation(fn).empty();
     const ir::Function before = fn;
     const Changed changed = run_one(stage, fn, context, target);
     const bool silent = changed == Changed::Nothing && fn != before;
     const std::string_view stale = silent ? "the function" : context.stale();
     IKAT_ASSERT(stale.empty(), std::string(stage.name) + " has not said that it changed " + std::string(stale) + ":\n" +
                                    ir::print(fn));
+    const std::string parted = converges ? divergent_operation(fn) : "";
+    IKAT_ASSERT(parted.empty(), "after " + std::string(stage.name) + ": " + parted + '\n' + ir::print(fn));
     return changed;
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("a sum, product or difference that is exact does not wrap") {
 }
 
 /// What lanes do together (a vote, a shuffle) gives each thread something else here: in a loop that some have left it
-/// may.
+/// may. A barrier gives all of them the same.
 TEST_CASE("two threads agree on what is uniform") {
     std::uint64_t checked = 0;
     for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {
@@ -95,8 +95,10 @@ TEST_CASE("two threads agree on what is uniform") {
         std::vector<std::pair<Value, Word>> seen[2];
         for (Word t : {0, 1}) {
             test::Thread thread = thread_of(seed, 2 + 3 * t);
-            thread.others = [&, meetings = Word(0)](const Instruction&, std::span<const Word>) mutable {
-                return (++meetings + t) * 0x9e3779b97f4a7c15u ^ t;
+            thread.others = [&, meetings = Word(0)](const Instruction& inst, std::span<const Word>) mutable {
+                ++meetings;
+                if (inst.op == Op::Barrier) return (inst.attribute + 3) * 0x9e3779b97f4a7c15u;
+                return (meetings + t) * 0x9e3779b97f4a7c15u ^ t;
             };
             thread.observe = [&](Block block, Value value, Word bits) {
                 if (!uniformity.is_divergent(block) && uniformity.is_uniform(value)) seen[t].emplace_back(value, bits);

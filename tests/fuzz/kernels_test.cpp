@@ -4,6 +4,7 @@
 // fails is shrunk, and the pass at fault named.
 #include <cstring>
 
+#include "codegen/analysis/uniformity.hpp"
 #include "codegen/lower/lower.hpp"
 #include "runtime/device.hpp"
 #include "tests/catch.hpp"
@@ -67,6 +68,19 @@ TEST_CASE("a compiled kernel does what its AST says") {
                              << guilty(lower::ast_to_ssa(small), right) << "\n"
                              << print(small));
             }
+}
+
+TEST_CASE("where threads come together as captured, they do in the IR") {
+    std::uint64_t meetings = 0;
+    for (std::uint32_t seed = first_seed(), end = seed + seed_count(200); seed < end; ++seed) {
+        const ast::Kernel kernel = RandomAst(seed, {.type = ir::Type::U32, .together = true})();
+        const ir::Function fn = lower::ast_to_ssa(kernel);
+        const auto findings = analysis::divergent_operations(fn, analysis::Dominators(fn));
+        if (!findings.empty()) FAIL("seed " << seed << ": " << to_string(findings[0]) << "\n" << print(kernel));
+        for (const ast::NodeInfo& node : kernel.nodes)
+            meetings += node.kind == ast::Kind::Operation && ir::is_collective(node.op);
+    }
+    CHECK(meetings > 1000);  // or the test says nothing
 }
 
 }  // namespace ikat::test

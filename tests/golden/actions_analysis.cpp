@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an analysis says about each line, as comments: `analyse uniformity|loops|ranges|memory`.
+// What an analysis says about each line, as comments: `analyse uniformity|extents|divergence|loops|ranges|memory`.
 #include <functional>
 #include <map>
 
@@ -36,6 +36,32 @@ std::string uniformity(const Function& fn) {
                               return (known ? "divergent by ^" + std::to_string(index(cause)) : "divergent") +
                                      (out.empty() ? "" : ", ") + out;
                           }});
+}
+
+/// Of each value that is not the same in a whole cluster, and of control.
+std::string extents(const Function& fn, Doubt doubt) {
+    const Uniformity facts(fn, Dominators(fn), doubt);
+    const auto named = [&](auto values) {
+        std::string out;
+        for (Value value : values)
+            if (facts.extent(value) != Extent::Cluster)
+                (out += out.empty() ? "" : " ") += extent_names[std::size_t(facts.extent(value))];
+        return out;
+    };
+    return print(fn, {.note = [&](Inst inst) { return named(fn.results(inst)); },
+                      .remark =
+                          [&](Block block) {
+                              const std::string parameters = named(fn[block].parameters);
+                              if (facts.extent(block) == Extent::Cluster) return parameters;
+                              return "parted by " + std::string(extent_names[std::size_t(facts.extent(block))]) +
+                                     (parameters.empty() ? "" : "; " + parameters);
+                          }});
+}
+
+/// The findings, one behind the other, as an error.
+std::string divergence(const Function& fn) {
+    verify_convergence({&fn, 1});
+    return "none\n";
 }
 
 std::string loops(const Function& fn) {
@@ -108,7 +134,13 @@ std::string memory(const Function& fn) {
 
 std::string analyse(const golden::Case& test) {
     static const std::map<std::string, std::function<std::string(const Function&)>, std::less<>> all{
-        {"uniformity", uniformity}, {"loops", loops}, {"ranges", ranges}, {"memory", memory}};
+        {"uniformity", uniformity},
+        {"loops", loops},
+        {"ranges", ranges},
+        {"memory", memory},
+        {"divergence", divergence},
+        {"extents", [](const Function& fn) { return extents(fn, Doubt::Differs); }},
+        {"extents suspected", [](const Function& fn) { return extents(fn, Doubt::Agrees); }}};
     const auto found = all.find(test.args);
     if (found == all.end()) throw Error("there is no analysis " + test.args, "see actions_analysis.cpp");
     const Function fn = renumbered(parse_function(test.input, test.file));

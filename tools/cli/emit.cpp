@@ -78,10 +78,14 @@ void emit(const EmitOptions& options) {
 void optimise(const std::string& input, const std::string& passes, const std::string& output) {
     check_output_file(output);
     const std::string text = read_text(input);
+    const auto verify = [](const ir::Module& module) {
+        ir::verify(module);
+        analysis::verify_convergence(module.functions);
+    };
     ir::Module module = ir::parse(text, input);
     try {
-        ir::verify(module);
-    } catch (const Error&) { ir::verify(ir::parse(text, input, ir::Lines::Own)); }
+        verify(module);
+    } catch (const Error&) { verify(ir::parse(text, input, ir::Lines::Own)); }
     pipeline::run_passes(module.functions, {.passes = passes, .verify_each = true});
     write_text(output, print(module));
 }

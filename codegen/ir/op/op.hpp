@@ -108,12 +108,6 @@ constexpr Type type_of_register(SpecialRegister which) {
     return which == GridId || which == Clock64 || which == Globaltimer ? Type::U64 : Type::U32;
 }
 constexpr bool changes(SpecialRegister which) { return which >= SpecialRegister::Clock; }
-/// Whether the threads of a warp, and whether its warps, see different numbers.
-constexpr bool differs_in_warp(SpecialRegister which) {
-    using enum SpecialRegister;
-    return which <= TidZ || (which >= LaneId && which <= LanemaskGt) || changes(which);
-}
-
 enum class ShuffleMode : std::uint8_t { Up, Down, Xor, Idx };
 inline constexpr std::string_view shuffle_mode_names[] = {"up", "down", "bfly", "idx"};
 

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which threads agree on what an operation gives, and which have to come to it together: one table and one rule for how
+// agreement goes from operands to results. ast/uniformity walks the kernel as captured with it, analysis/uniformity the
+// IR.
+//
+//     special.u32 ctaid.x          Block: the same in all threads of a block
+//     special.u32 tid.x            Thread: nothing in common
+//     vote_all %p, 0xffffffff      Warp
+//     add.u32 %a, %b               as far as both operands
+//     barrier 0                    all threads of a block have to come to it together, or none
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "codegen/ir/op/effects.hpp"
+#include "codegen/ir/op/families.hpp"
+
+namespace ikat::ir {
+
+/// All threads of one of these have the same value, or are in the same place. Those of a cluster are it in each of its
+/// blocks, too, and so on.
+enum class Extent : std::uint8_t { Cluster, Block, Warpgroup, Warp, Thread };
+inline constexpr std::string_view extent_names[] = {"cluster", "block", "warpgroup", "warp", "thread"};
+
+/// What is taken of a value of which this cannot be known: loaded by all threads from one address, handed on by a
+/// shuffle, tid.y in blocks of any shape.
+enum class Doubt : std::uint8_t {
+    Differs,  // to prove that threads agree
+    Agrees,   // to find threads that do not, on any grid but odd ones: blocks are multiples of 32 threads wide
+};
+
+/// What is known of a value.
+struct Spread {
+    Extent extent = Extent::Cluster;
+    // With Doubt::Agrees:
+    bool linear = false;    // tid.x or the lane, plus something that is the same throughout a warp
+    bool combined = false;  // made of other lanes' values, as a reduction is: taken to be the same in the block
+    bool operator==(const Spread&) const = default;
+};
+/// Below every other, where a walk begins that lets values differ as it finds out.
+inline constexpr Spread anything_yet{Extent::Cluster, true, true};
+
+/// A value that is one or the other, by the way that a thread has come; the ways have parted `parted`.
+constexpr Spread either(const Spread& a, const Spread& b, Extent parted) {
+    const bool alike = parted != Extent::Thread;
+    return {std::max({a.extent, b.extent, parted}), a.linear && b.linear && alike, a.combined && b.combined && alike};
+}
+
+// ---- the table
+
+constexpr Extent extent_of(SpecialRegister which, Doubt doubt) {
+    using enum SpecialRegister;
+    switch (which) {
+        case TidX:
+        case LaneId:
+        case LanemaskEq:
+        case LanemaskLe:
+        case LanemaskLt:
+        case LanemaskGe:
+        case LanemaskGt: return Extent::Thread;
+        case TidY:
+        case TidZ: return doubt == Doubt::Agrees ? Extent::Warp : Extent::Thread;
+        case WarpId: return Extent::Warp;
+        case CtaidX:
+        case CtaidY:
+        case CtaidZ:
+        case SmId:
+        case ClusterCtaidX:
+        case ClusterCtaidY:
+        case ClusterCtaidZ:
+        case ClusterCtarank: return Extent::Block;
+        default: return changes(which) ? Extent::Thread : Extent::Cluster;
+    }
+}
+
+/// Who gets the same from an operation to which threads come together.
+constexpr Extent given_by(Op op, Word attribute, Doubt doubt) {
+    switch (op) {
+        case Op::Barrier: return Extent::Block;
+        case Op::VoteAny:
+        case Op::VoteAll:
+        case Op::Ballot:
+        case Op::WarpReduce:
+        case Op::WarpReduceBits:
+        case Op::MatchAll:
+        case Op::AllMatch: return Extent::Warp;
+        case Op::Shuffle: {  // a reduction ends with the same value everywhere; moving values up or down never does
+                             // that
+            const auto mode = ShuffleMode(attribute);
+            const bool moves = mode == ShuffleMode::Up || mode == ShuffleMode::Down;
+            return moves || doubt == Doubt::Differs ? Extent::Thread : Extent::Warp;
+        }
+        default: return Extent::Thread;
+    }
+}
+
+/// Who has to come to an operation together, or not at all. `members`: its last operand, where that is constant; in a
+/// block of one warp the one is the other.
+constexpr Extent needed_by(Op op, Word attribute, std::optional<Word> members, std::uint32_t max_threads) {
+    if (!is_collective(op) || op == Op::ActiveMask) return Extent::Thread;
+    if (op == Op::Barrier) {
+        const bool one_warp = max_threads > 0 && max_threads <= 32;
+        return unpack<BarrierForm>(attribute).gathers_block() && !one_warp ? Extent::Block : Extent::Warp;
+    }
+    return members == Word{0xffffffff} ? Extent::Warp : Extent::Thread;  // by its mask
+}
+
+// ---- from operands to results
+
+/// An operation as this sees it. Operands: spread(i); constant(i), the bits of one that is a constant; whole_warps(i),
+/// whether it is surely a multiple of 32.
+template <class Spreads, class Constants, class Wholes>
+struct Operation {
+    Op op{};
+    Type type{};
+    Word attribute = 0;
+    std::size_t operands = 0;
+    Spreads spread;
+    Constants constant;
+    Wholes whole_warps;
+    Doubt doubt = Doubt::Differs;
+
+    /// Which threads agree on all of these operands.
+    constexpr Extent common(std::size_t count) const {
+        Extent out = Extent::Cluster;
+        for (std::size_t i = 0; i < count; ++i) out = std::max(out, spread(i).extent);
+        return any_combined() ? std::min(out, Extent::Block) : out;
+    }
+    constexpr bool any_combined() const {
+        if (doubt == Doubt::Differs) return false;
+        for (std::size_t i = 0; i < operands; ++i)
+            if (spread(i).combined) return true;
+        return false;
+    }
+
+    /// Whether adding it to a linear value leaves that linear.
+    constexpr bool is_offset(std::size_t i) const {
+        return spread(i).extent != Extent::Thread && (!constant(i) || whole_warps(i));
+    }
+    constexpr bool is_linear() const {
+        const auto linear = [&](std::size_t i) { return spread(i).linear; };
+        switch (op) {
+            case Op::Add: return (linear(0) && is_offset(1)) || (linear(1) && is_offset(0));
+            case Op::Sub: return linear(0) && is_offset(1);
+            case Op::Fma: return linear(2) && common(2) != Extent::Thread;
+            case Op::Convert: return linear(0) && contains(Int, type);
+            default: return false;
+        }
+    }
+    /// Whether an operation on a linear value gives the same for all threads of a warp.
+    constexpr bool divides_by_warps() const {
+        if (operands < 2 || !spread(0).linear) return false;
+        switch (op) {
+            case Op::Div:
+            case Op::Lt:
+            case Op::Ge:
+            case Op::And: return whole_warps(1);
+            case Op::Le:
+            case Op::Gt: return constant(1) && *constant(1) % 32 == 31;
+            case Op::Shr:
+            case Op::ExtractBits: return constant(1) && *constant(1) >= 5;
+            default: return false;
+        }
+    }
+
+    /// What it gives, if it depends on its operands and on other threads alone, in a place that is reached by the
+    /// threads `here`. `members` as in needed_by.
+    constexpr Spread result(std::optional<Word> members, Extent here) const {
+        if (info(op).attribute == Attribute::Special) {
+            const auto which = SpecialRegister(attribute);
+            const bool counts_threads = which == SpecialRegister::TidX || which == SpecialRegister::LaneId;
+            return {extent_of(which, doubt), counts_threads && doubt == Doubt::Agrees};
+        }
+        if (effects(op).convergent) {
+            const Extent given = given_by(op, attribute, doubt);
+            if (given == Extent::Thread) return {Extent::Thread};
+            if (doubt == Doubt::Agrees) return {.extent = Extent::Block, .combined = true};
+            return {given == Extent::Block || members == Word{0xffffffff} ? std::max(given, here) : Extent::Thread};
+        }
+        if (doubt == Doubt::Differs) return {common(operands)};
+        if (divides_by_warps()) return {std::min(common(operands), Extent::Warp)};
+        return {common(operands), is_linear(), any_combined()};
+    }
+};
+template <class S, class C, class W>
+Operation(Op, Type, Word, std::size_t, S, C, W, Doubt) -> Operation<S, C, W>;
+
+/// What a load gives: at addresses that threads `agree` on, in a place that is reached by the threads `here`.
+constexpr Spread loaded(const MemoryInfo& memory, bool constant_memory, Extent agree, Extent here, Doubt doubt) {
+    if (doubt == Doubt::Agrees) return {agree};
+    if (memory.space == Space::Local || !is_weak(memory)) return {Extent::Thread};
+    return {constant_memory ? agree : std::max(agree, here)};
+}
+
+}  // namespace ikat::ir
