@@ -48,7 +48,7 @@ public:
         for (std::size_t i = 0; i < order_.size(); ++i)
             emit_block(order_[i], i + 1 < order_.size() ? order_[i + 1] : nowhere);
         resolve_targets();
-        if (!kernel_.is_checked()) join_runs();
+        if (!kernel_.is_checked()) join_runs(), join_products_and_sums();
     }
 
 private:
@@ -315,6 +315,13 @@ private:
             const Handler run = end - i > 1 ? select_run(code[i].run) : nullptr;
             if (run) code[i].run = run, code[i].y = std::uint32_t(end - i);
         }
+    }
+
+    /// The same of the two that make an address.
+    void join_products_and_sums() {
+        std::vector<MicroOp>& code = kernel_.code;
+        for (std::size_t i = 0; i + 1 < code.size(); ++i)
+            if (const Handler both = select_product_and_sum(code[i], code[i + 1])) code[i].run = both;
     }
 
     /// The number of operands, then place and size of each.

@@ -84,6 +84,9 @@ Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding
 /// One that does the work of y ops of this one that follow each other, none of which writes the a of a later one, or
 /// nullptr. If lanes are missing it does its own alone.
 Handler select_run(Handler of);
+/// One that does the work of a wide product of 32 bits and of the 64-bit sum behind it, if that adds the product to
+/// something else; or nullptr. If lanes are missing it does the product alone.
+Handler select_product_and_sum(const MicroOp& product, const MicroOp& sum);
 
 enum class Comparison : std::uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan };
 /// Predicate d = a ? b.

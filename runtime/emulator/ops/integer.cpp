@@ -45,6 +45,27 @@ struct MadWide {
         return Double<T>(sem::wrap(Double<T>(a)) * sem::wrap(Double<T>(b)) + sem::wrap(c));
     }
 };
+/// A wide product and the sum behind it that takes it in, as addresses are made of.
+template <class T>
+IKAT_HANDLER(product_and_sum) {
+    if (HWY_UNLIKELY(mask != all_lanes)) return map2<MulWide<T>, Double<T>, T, T>(op, w, frame, mask);
+    const MicroOp* const sum = op + 1;
+    const T* const a = lanes_at<T>(frame, op->a);
+    const T* const b = lanes_at<T>(frame, op->b);
+    const u64* const c = lanes_at<u64>(frame, sum->a == op->d ? sum->b : sum->a);
+    u64* const product = lanes_at<u64>(frame, op->d);
+    u64* const total = lanes_at<u64>(frame, sum->d);
+    if (product == total) {
+        IKAT_EACH_LANE(i) total[i] = sem::wrap(MulWide<T>::apply(a[i], b[i])) + c[i];
+    } else {
+        IKAT_EACH_LANE(i) {
+            product[i] = sem::wrap(MulWide<T>::apply(a[i], b[i]));
+            total[i] = product[i] + c[i];
+        }
+    }
+    IKAT_CONTINUE(2);
+}
+
 template <class T, bool High>
 struct Mul24 {
     static HWY_INLINE T apply(T a, T b) { return sem::multiply24(a, b, High); }
@@ -214,6 +235,13 @@ Handler choose_integer(Operation operation, Type type) {
     }
 }
 
+Handler choose_product_and_sum(const MicroOp& product, const MicroOp& sum) {
+    if (sum.run != line2<sem::Add, u64> || (sum.a == product.d) == (sum.b == product.d)) return nullptr;
+    if (product.run == map2<MulWide<u32>, u64, u32, u32>) return product_and_sum<u32>;
+    if (product.run == map2<MulWide<s32>, s64, s32, s32>) return product_and_sum<s32>;
+    return nullptr;
+}
+
 Handler choose_permute(u32 mode) {
     constexpr Handler by_mode[] = {map3<Permute<0>, u32, u32, u32, u32>, map3<Permute<1>, u32, u32, u32, u32>,
                                    map3<Permute<2>, u32, u32, u32, u32>, map3<Permute<3>, u32, u32, u32, u32>,
@@ -231,9 +259,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ikat::emulator {
 HWY_EXPORT(choose_integer);
+HWY_EXPORT(choose_product_and_sum);
 HWY_EXPORT(choose_permute);
 HWY_EXPORT(name_of_target);
 Handler select_integer(Operation operation, Type type) { return HWY_DYNAMIC_DISPATCH(choose_integer)(operation, type); }
+Handler select_product_and_sum(const MicroOp& product, const MicroOp& sum) {
+    return HWY_DYNAMIC_DISPATCH(choose_product_and_sum)(product, sum);
+}
 Handler select_permute(std::uint32_t mode) { return HWY_DYNAMIC_DISPATCH(choose_permute)(mode); }
 std::string_view target_name() { return HWY_DYNAMIC_DISPATCH(name_of_target)(); }
 }  // namespace ikat::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What handlers do for a whole warp at once: addresses in rows, and ops of one kind that follow each other.
+// What handlers do for a whole warp at once: addresses in rows, and ops that follow each other.
 #include <cmath>
 
 #include "tests/unit/emulator/evaluate.hpp"
@@ -163,5 +163,43 @@ TEST_CASE("products that follow each other, with factors that one of them writes
                 CHECK(results[i] == (lanes >> i & 1 ? F(fma(r6, r7, r4)) : 0x5555));
             }
         }
+    }
+}
+
+TEST_CASE("a wide product and the sum behind it, whatever else wants the product") {
+    struct Form {
+        const char* code;
+        std::uint64_t (*meaning)(std::uint32_t a, std::uint32_t b, std::uint64_t c);
+    };
+    using U64 = std::uint64_t;
+    const std::vector<Form> forms = {
+        {"mul.wide.u32 %d4, %r1, %r2; add.s64 %d0, %d4, %d3;", [](auto a, auto b, U64 c) { return U64{a} * b + c; }},
+        {"mul.wide.u32 %d0, %r1, %r2; add.u64 %d0, %d3, %d0;", [](auto a, auto b, U64 c) { return U64{a} * b + c; }},
+        {"mul.wide.u32 %d4, %r1, 12; add.s64 %d5, %d4, %d3; xor.b64 %d0, %d5, %d4;",
+         [](auto a, auto, U64 c) { return (U64{a} * 12 + c) ^ U64 { a } * 12; }},
+        {"mul.wide.u32 %d4, %r1, %r1; add.s64 %d0, %d4, %d4;", [](auto a, auto, U64) { return U64{a} * a * 2; }},
+        {"mul.wide.u32 %d4, %r1, %r2; add.s64 %d0, %d3, %d3;", [](auto, auto, U64 c) { return 2 * c; }},
+        {"mul.wide.s32 %d4, %r1, -8; add.s64 %d3, %d3, %d4; mov.b64 %d0, %d3;",
+         [](auto a, auto, U64 c) { return U64(std::int64_t(std::int32_t(a)) * -8) + c; }},
+        {"setp.lt.u32 %p1, %r1, 1000; mov.b64 %d4, 5; @%p1 bra $sum; mul.wide.u32 %d4, %r1, %r2;\n$sum:\n"
+         " add.s64 %d0, %d4, %d3;",
+         [](auto a, auto b, U64 c) { return (a < 1000 ? 5 : U64{a} * b) + c; }},
+        {"setp.lt.u32 %p1, %r1, 1000; mov.b64 %d4, 5; @%p1 mul.wide.u32 %d4, %r1, %r2; add.s64 %d0, %d4, %d3;",
+         [](auto a, auto b, U64 c) { return (a < 1000 ? U64{a} * b : 5) + c; }},
+    };
+    std::vector<Row> rows;
+    for (std::uint64_t i = 0; i < 32; ++i) rows.push_back({i % 3 * 0x77777777 + i, i * 0x08421085, i << 60 | (i * i)});
+    for (const std::int64_t target : tests::targets()) {
+        const tests::OnTarget chosen(target);
+        for (const auto& [code, meaning] : forms)
+            for (const std::uint32_t lanes : {~0u, 0x0f0ff00fu}) {
+                const auto results = evaluate(code, rows, lanes);
+                for (unsigned i = 0; i < 32; ++i) {
+                    const std::uint64_t expected =
+                        meaning(std::uint32_t(rows[i][0]), std::uint32_t(rows[i][1]), rows[i][2]);
+                    INFO(code << ", lane " << i);
+                    CHECK(results[i] == (lanes >> i & 1 ? expected : 0x5555));
+                }
+            }
     }
 }
