@@ -43,13 +43,13 @@ enum class Kind : std::uint8_t {
     // Values
     Operation,  // op of the op table (no memory access) at type, from, fp, attribute on arguments
     Read,       // the value of `variable` now
-    Load,       // memory.count elements at place[arguments[0]]
+    Load,       // memory.count elements at place[memory.count * arguments[0]]
     Extract,    // result `attribute` of arguments[0], a load of several elements or an operation with several results
     Atomic,     // op (atomic_*) on place[arguments[0]] with arguments[1...]; its value, if any, is the old element
     // Effects
     Declare,  // `variable` begins to exist, unassigned
     Assign,   // variable = arguments[0]
-    Store,    // memory.count elements arguments[1...] to place[arguments[0]]
+    Store,    // memory.count elements arguments[1...] to place[memory.count * arguments[0]]
     // Control flow
     If,        // arguments[0] (pred): regions[0], else regions[1] (which may be no_region)
     For,       // variable from arguments[0] while below arguments[1] by arguments[2] > 0, read once: regions[0]
@@ -85,7 +85,7 @@ struct NodeInfo {
     ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
     Place place{};
     Variable variable{};
-    Nodes arguments{};  // a Load's or Store's first argument is the element index, u32 or u64
+    Nodes arguments{};  // a Load's or Store's first argument is the index of the element, or of the vector, u32 or u64
     // Load and Store under a condition (load_if): where it is false, nothing is accessed and a load gives `other`.
     Node guard = no_node;
     Nodes other{};

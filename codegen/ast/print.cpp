@@ -194,7 +194,8 @@ private:
         const std::string& array = node.place.base == Place::Base::Parameter ? kernel_.parameters[node.place.index].name
                                                                              : kernel_.symbols[node.place.index].name;
         const std::string offset = node.place.offset == no_node ? "" : value(node.place.offset) + " + ";
-        return array + '[' + offset + value(node.arguments[0]) + ']';
+        const std::string factor = node.memory.count == 1 ? "" : std::to_string(node.memory.count) + " * ";
+        return array + '[' + offset + factor + value(node.arguments[0]) + ']';
     }
 
     std::string guard(const NodeInfo& node) const {

@@ -84,19 +84,20 @@ private:
         ir::Space space;
     };
 
-    /// base + offset * size + index * size, in the width of the address space; of the elements that are accessed.
-    /// Shared and local addresses are 32 bits.
+    /// base + offset * size + index * size of what is accessed: an element, or a vector of them, whose index times its
+    /// elements may be more than the index's type holds. Shared and local addresses are 32 bits.
     Address address(const ast::NodeInfo& node) {
         const bool global = node.place.base == ast::Place::Base::Parameter;
         const Type type = global ? Type::U64 : Type::U32;
-        const auto further = [&](Value base, Value elements) {
-            if (fn_.type(elements) != type) elements = build_.convert(type, elements);
-            const Value size = build_.constant(type, ir::info(node.type).bytes);
-            return build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {elements, size})});
+        const std::uint32_t size = ir::info(node.type).bytes;
+        const auto further = [&](Value base, Value index, std::uint32_t bytes) {
+            if (fn_.type(index) != type) index = build_.convert(type, index);
+            const Value scale = build_.constant(type, bytes);
+            return build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {index, scale})});
         };
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
-        if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset));
-        return {further(base, value(node.arguments[0])),
+        if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset), size);
+        return {further(base, value(node.arguments[0]), size * node.memory.count),
                 global ? ir::Space::Global : fn_.symbols[node.place.index].space};
     }
 

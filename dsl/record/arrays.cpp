@@ -40,13 +40,6 @@ Recorded binary(Op op, Type type, Recorded a, Recorded b) {
 
 Type type_of(const Position& position) { return position.wide ? Type::U64 : Type::U32; }
 
-/// Element number of the first element of vector `position`.
-Position scaled(const Position& position, std::uint8_t count) {
-    if (count == 1) return position;
-    const Recorded factor = literal(type_of(position), std::uint64_t{count});
-    return {binary(Op::Mul, type_of(position), position.value, factor), position.wide, position.where};
-}
-
 /// The committed index of a slot, with what has happened in its expression. Of a slice, the beginning comes first.
 Recorded committed_index(Recorder& recorder, Array& array, const Position& position) {
     recorder.at(position.where);
@@ -179,7 +172,7 @@ Slot subscript(const Array& array, const Position& index, std::uint8_t count) {
     Recorder& recorder = Recorder::active();
     Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
     recorder.owns(array.capture);
-    slot.index = committed_index(recorder, slot.array, scaled(index, count));
+    slot.index = committed_index(recorder, slot.array, index);
     if (array.direction != Direction::Write && array.capture == recorder.capture())
         unpack(recorder, slot, recorder.append(load_node(recorder, slot.array, recorder.commit(slot.index), count)),
                slot.index, true);
@@ -315,16 +308,15 @@ Slot load_if(const Array& array, Recorded condition, const Position& index, Reco
     const auto count = std::uint8_t(other.count);
     Slot slot{.array = array, .index = {}, .count = count, .where = index.where};
     if (!recorder.owns(array.capture)) return slot;
-    const Position position = scaled(index, count);
     recorder.at(index.where);
     Operands operands;
     operands.add(condition);
-    operands.add(array, position.value);
+    operands.add(array, index.value);
     for (const Recorded& value : other) operands.add(value);
     const Recorded history = operands.arrange(recorder);
     const Node guard = recorder.commit(condition);
     slot.array.first = settled(array.first);
-    slot.index = committed_index(recorder, slot.array, {settled(position.value), position.wide, position.where});
+    slot.index = committed_index(recorder, slot.array, {settled(index.value), index.wide, index.where});
     NodeInfo node = load_node(recorder, slot.array, recorder.commit(slot.index), count);
     node.guard = guard;
     for (std::uint8_t lane = 0; lane < count; ++lane) node.other.push_back(recorder.commit(other[lane]));
@@ -385,7 +377,7 @@ void store_if(const Array& array, Recorded condition, const Position& index, Rec
               const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    store(recorder, array, scaled(index, std::uint8_t(values.count)).value, &condition, values);
+    store(recorder, array, index.value, &condition, values);
 }
 
 namespace {

@@ -100,12 +100,8 @@ public:
     static constexpr std::uint32_t capacity = Group::threads * K * N;
 
     KeptRow(const In<E>& x, const auto& row, const auto& active, const u32& columns)
-        : first_(value(row * (columns / std::uint32_t(N)))),
-          length_(value(select(active, value(columns / std::uint32_t(N)), 0u))),
-          begin_(value(Group::thread() - before(first_, length_))) {
-        for (int k = 0; k < K; ++k)
-            values_[k] = load_lanes_if<N>(column(k) < length_, x, value(first_ + column(k)), 0.0f);
-    }
+        : KeptRow(x, value(row * (columns / std::uint32_t(N))),
+                  value(select(active, value(columns / std::uint32_t(N)), 0u))) {}
 
     Group group;
 
@@ -114,26 +110,36 @@ public:
     }
     void map(const auto& y, auto&& f, const auto&... more) const {
         walk([&](int k, const auto& column) {
-            detail::store_mapped<N>(y, value(values_[k]), value(first_ + column), column, f, more...);
+            detail::store_mapped<N>(of_group(y), value(values_[k]), place(k), column, f, more...);
         });
     }
 
     /// The row becomes x + total, rounded, and total[i] too.
     void add_to(const InOut<E>& total) {
-        walk([&](int k, const auto& column) {
-            const auto i = value(first_ + column);
-            values_[k] = cast<f32>(cast<E>(values_[k] + load_lanes<N>(total, i)));
-            store_lanes(total, i, values_[k]);
+        walk([&](int k, const auto&) {
+            const auto sums = of_group(total);
+            values_[k] = cast<f32>(cast<E>(values_[k] + load_lanes<N>(sums, place(k))));
+            store_lanes(sums, place(k), values_[k]);
         });
     }
 
 private:
+    KeptRow(const In<E>& x, const auto& first, const auto& length) : KeptRow(x, first, length, before(first, length)) {}
+    KeptRow(const In<E>& x, const auto& first, const auto& length, const auto& before)
+        : start_(value(first - before)), length_(length), begin_(value(Group::thread() - before)) {
+        for (int k = 0; k < K; ++k) values_[k] = load_lanes_if<N>(column(k) < length_, of_group(x), place(k), 0.0f);
+    }
+
     /// By how much the threads begin before the row, so that a warp's accesses are whole lines.
     static auto before(const auto& first, const auto& length) {
         const auto place = place_in_line<N, E>(first);
         return value(select(length + place <= Group::threads * std::uint32_t(K), place, 0u));
     }
-    /// Beyond the row, by far, where it is before its first.
+    /// The array from the vector of the group's first thread on, and where vector k of this thread is in there: a
+    /// number known to be small, so that all k have one address.
+    auto of_group(const auto& array) const { return array.slice(cast<u64>(start_) * std::uint64_t(N)); }
+    auto place(int k) const { return value(Group::thread() + std::uint32_t(k) * Group::threads); }
+    /// Its number in the row: beyond it, by far, where it is before its first.
     auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
     void walk(auto&& body) const {
         for (int k = 0; k < K; ++k) {
@@ -142,7 +148,7 @@ private:
         }
     }
 
-    Leaf<std::uint32_t> first_, length_, begin_;  // in vectors
+    Leaf<std::uint32_t> start_, length_, begin_;  // in vectors
     Regs<Regs<f32, N>, K> values_;
 };
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of instructions that PTX has in one. A product is taken into a sum only where both stand in one block and
-// nothing else needs the product, so that no work is repeated. Wide products are taken in even if others need them: one
-// mad.wide costs less than the two instructions of a 64-bit sum, and addresses with a common index are independent. So
-// are products of floats: an fma costs what a sum does.
+// nothing else needs the product, so that no work is repeated. Products of floats are taken in even if others need
+// them: an fma costs what a sum does. Sums of 64 bits are left alone: ptxas makes one instruction, IMAD.WIDE, of
+// mul.wide and the sum behind it, and more of mad.wide.
 //
 //     convert.u64.u32 %i * 4              ==>  mul.wide.u32 %i, 4
-//     mul.wide.u32 %i, 4 + %base          ==>  mad.wide.u32 %i, 4, %base
-//     convert.u64.u32 %i + %base          ==>  mad.wide.u32 %i, 1, %base
 //     %a * %b + %c, %a << 2 + %c          ==>  mad.lo %a, %b, %c; mad.lo %a, 4, %c
 //     %a * %b + %c of contractible floats ==>  fma %a, %b, %c
 //     %a * %b - %c, %c - %a * %b          ==>  fma %a, %b, -%c; fma -%a, %b, %c     the same; ptxas takes signs in
@@ -132,15 +130,7 @@ std::optional<Fusion::Product> Fusion::wide_product(Inst inst) {
 
 /// The value as a product that the sum can take in.
 std::optional<Fusion::Product> Fusion::product(Value value, const Instruction& sum) {
-    if (!is_at_hand(value)) return {};
-    const bool is_wide = bits(sum.type) == 64 && !is_float(sum.type);
-    if (is_wide) {
-        if (const auto wide = widened(value))
-            return Product{wide->narrow, walk_.constant(wide->type, 1, sum.where), wide->type};
-        const Instruction* wide = walk_.defined_by(value, Op::MulWide);
-        if (wide) return Product{walk_.operand(value, 0), walk_.operand(value, 1), wide->type};
-        return {};
-    }
+    if (!is_at_hand(value) || (bits(sum.type) == 64 && !is_float(sum.type))) return {};
     if (is_float(sum.type)) {
         const Instruction* times = walk_.defined_by(value, Op::Mul);
         if (!times || !contractible(times->fp, sum.fp)) return {};
@@ -163,8 +153,7 @@ void Fusion::rewrite_sum(Inst inst) {
         const Value other = fn_.operands(inst)[1 - first];
         const auto factors = product(fn_.operands(inst)[first], sum);
         if (!factors) continue;
-        const bool is_wide = factors->type != sum.type;
-        become(inst, is_wide ? Op::MadWide : Op::Fma, factors->type, {factors->a, factors->b, other});
+        become(inst, Op::Fma, sum.type, {factors->a, factors->b, other});
         return;
     }
 }

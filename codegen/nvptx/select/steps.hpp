@@ -7,7 +7,7 @@
 //       u32, extended as their type says (see allocation.hpp).
 //     - A Const or a Symbol is not an instruction but what stands in the instructions that use it; where a register is
 //       needed, a Bitcast (mov) makes one.
-//     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mad.wide.
+//     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mul.wide and add.
 //     - A check is a branch to a block that prints and traps; the text of a print is vprintf's format.
 //     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
 //       leaves a block with one successor or enters one with one predecessor.

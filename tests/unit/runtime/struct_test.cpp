@@ -208,7 +208,7 @@ TEST_CASE("an element's address is computed in 64 bits, once for its fields") {
         b[i][&Body::inner] = Inner{1, 2};
     });
     const std::string ptx = compile(k.ast(), {}).ptx;
-    CHECK_THAT(ptx, contains("mad.wide.u32 %d0, %r0, 40, %d0;\n    st.global.u8 [%d0+8], 1;\n"
+    CHECK_THAT(ptx, contains("mul.wide.u32 %d1, %r0, 40;\n    add.u64 %d0, %d0, %d1;\n    st.global.u8 [%d0+8], 1;\n"
                              "    st.global.f64 [%d0+16], 0d4000000000000000;\n"));
     static_assert(sizeof(Body) == 40);
 }
