@@ -43,17 +43,8 @@ constexpr Stage mark(std::string_view name, ir::Level leaves) { return {name, Ki
 constexpr auto typed = ir::Level::Typed, selected = ir::Level::Selected;
 
 constexpr Stage table[] = {
-    pass<passes::unroll>("unroll", "makes several rounds of a loop one trip where the kernel asks for it"),
-    pass<passes::clean_up_control_flow>("cfg", "removes branches that decide nothing, unreachable and empty blocks"),
-    pass<passes::fold_constants>("fold", "computes constants, also through loops and branches"),
-    pass<passes::simplify>("simplify", "rewrites instructions by algebra"),
-    pass<passes::use_ranges>("ranges", "decides what the sizes of integers decide"),
-    pass<passes::common_subexpressions>("cse", "computes equal expressions once"),
-    pass<passes::forward_stores>("forward", "takes values where memory would only give them back"),
-    pass<passes::loop_invariants>("licm", "computes before a loop what it computes the same each time"),
-    pass<passes::dead_code>("dce", "removes what nothing uses"),
-    pass<passes::uniform_branches>("uniform", "marks branches that all threads take together"),
-    pass<passes::inline_calls>("inline", "puts functions where they are called; runs only where it is asked for"),
+#define PASS(function, name, does) pass<passes::function>(name, does),
+#include "codegen/passes/passes.def"
     mark("opt", typed),
     step<nvptx::expand_atomics>("atomics", typed),
     step<legalise::lay_out>("blocks", typed),
