@@ -16,36 +16,7 @@ namespace {
 using Buffers = std::vector<runtime::Buffer<std::uint8_t>>;
 using Contents = std::vector<std::vector<std::uint8_t>>;
 
-constexpr double some = 2053;  // elements: no multiple of any vector or block
-
-/// The table of traffic_test.cpp with fewer elements where a kernel takes any number, and what is not in it.
-const TrafficRow* row_of(std::string_view kernel) {
-    static const std::vector<TrafficRow> rows = [] {
-        std::vector<TrafficRow> out{
-            {"conv2d",
-             {streamed(3 * 8 * 9), small(4 * 3 * 3 * 3), streamed(4 * 8 * 9), number(1), number(3), number(8),
-              number(9), number(4), number(3), number(3), number(1), number(1), number(1), number(1), number(1),
-              number(1), number(1), number(8), number(9)},
-             ""},
-            {"gemm_naive",
-             {streamed(30 * 20), streamed(20 * 70), streamed(30 * 70), number(30), number(70), number(20)},
-             ""},
-            {"gemm_tiled",
-             {streamed(30 * 20), streamed(20 * 70), streamed(30 * 70), number(30), number(70), number(20)},
-             ""}};
-        for (TrafficRow row : traffic_rows()) {
-            Given& last = row.arguments.back();
-            if (last.kind == Given::Kind::Number && last.value == 32 * 1024) last.value = some;
-            out.push_back(std::move(row));
-        }
-        return out;
-    }();
-    for (const std::string_view suffix : {"", "_f16", "_bf16"})
-        if (kernel.ends_with(suffix))
-            for (const TrafficRow& row : rows)
-                if (row.kernel == kernel.substr(0, kernel.size() - suffix.size())) return &row;
-    return nullptr;
-}
+const Numbers some{{"elements", 2053}};  // no multiple of any vector or block
 
 /// 0, 1, 2, 3, 0, ... as the type has them; indices are 0, 1, 2 ...
 std::vector<std::uint8_t> contents(ir::Type type, std::size_t elements) {
@@ -74,17 +45,16 @@ std::uint64_t bits_of(ir::Type type, double value) {
 Contents run(const runtime::Device& device, const stdlib::Entry& entry, const TrafficRow& row, runtime::Dim3 block,
              runtime::Dim3 times = {1}) {
     const auto& parameters = entry.kernel().parameters;
-    REQUIRE(parameters.size() == row.arguments.size());
+    REQUIRE(parameters.size() == row.size());
     Buffers buffers;
     buffers.reserve(parameters.size());
     std::vector<runtime::Argument> arguments;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (parameters[i].access == ir::Access::Value) {
-            arguments.push_back(
-                {.type = parameters[i].type, .bits = bits_of(parameters[i].type, row.arguments[i].value)});
+            arguments.push_back({.type = parameters[i].type, .bits = bits_of(parameters[i].type, row[i].value)});
             continue;
         }
-        auto bytes = contents(parameters[i].element, std::size_t(row.arguments[i].value));
+        auto bytes = contents(parameters[i].element, std::size_t(row[i].value));
         if (parameters[i].access == ir::Access::Out) std::ranges::fill(bytes, std::uint8_t{0xa5});
         buffers.push_back(device.upload(bytes, parameters[i].name));
         arguments.push_back({.type = parameters[i].element, .memory = &buffers.back().memory()});
@@ -109,20 +79,19 @@ TEST_CASE("in odd blocks and grids every kernel of the registry is right or refu
     std::size_t right = 0, refused = 0;
     for (const stdlib::Entry& entry : stdlib::registry()) {
         INFO(entry.name);
-        const TrafficRow* row = row_of(entry.name);
-        REQUIRE(row != nullptr);
-        const Contents want = run(device, entry, *row, {0});
+        const TrafficRow row = traffic_row(entry, some);
+        const Contents want = run(device, entry, row, {0});
         REQUIRE_FALSE(want.empty());
         for (const runtime::Dim3 times : {runtime::Dim3{1, 2}, {1, 1, 3}}) {
             INFO("a grid " << times.y << " and " << times.z << " times as large along y and z");
-            const Contents got = run(device, entry, *row, {0}, times);
+            const Contents got = run(device, entry, row, {0}, times);
             got.empty() ? ++refused : ++right;
             if (!got.empty()) CHECK(got == want);
         }
         for (const runtime::Dim3 block :
              {runtime::Dim3{1}, {33}, {64}, {100}, {128}, {256}, {1024}, {16, 16}, {8, 4, 2}}) {
             INFO("block " << block.x << " x " << block.y << " x " << block.z);
-            const Contents got = run(device, entry, *row, block);
+            const Contents got = run(device, entry, row, block);
             got.empty() ? ++refused : ++right;
             if (!got.empty()) CHECK(got == want);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and the norms against their host references, over shapes that are kept in registers, streamed in vectors and
-// streamed by elements.
+// Softmax and the norms of special values, over shapes that are kept in registers, streamed in vectors and streamed by
+// elements; their functions on buffers.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -32,25 +32,6 @@ const Shape shapes[] = {{0, 8},   {3, 0},    {1, 1},    {5, 3},    {4, 4},    {7
 /// its share, the tree above has 16 levels.
 double of_sum(std::uint32_t columns) { return (columns / 32.0 + 16) * epsilon; }
 
-template <class T>
-void check_softmax(const char* kernel, bool logarithm) {
-    const runtime::Device device = test::open_device();
-    for (const auto& [rows, columns] : shapes) {
-        INFO("rows, columns = " << rows << ", " << columns);
-        const auto x = test::random_elements<T>(std::size_t(rows) * columns, rows + columns, -20, 20);
-        const auto want =
-            logarithm ? reference::log_softmax(floats(x), rows, columns) : reference::softmax(floats(x), rows, columns);
-        std::vector<double> bound(want.size());
-        for (std::size_t i = 0; i < want.size(); ++i) {
-            // exp(x - m): the difference is off by half an ulp of up to 40, exp by one ulp.
-            const double relative = of_sum(columns) + 2 * 40 * epsilon + 4 * epsilon;
-            const double size = logarithm ? 1 + std::abs(want[i]) : want[i];
-            bound[i] = relative * size + test::rounding<T> * std::abs(want[i]) + test::tiny<T>;
-        }
-        Case().in(x).template out<T>(want, bound).number(rows).number(columns).run(device, test::name_of<T>(kernel));
-    }
-}
-
 /// What a norm may be off: `factor` and a mean that are, times what they are applied to.
 template <class T>
 std::vector<double> bounds(const std::vector<double>& want, const std::vector<float>& beta, double largest,
@@ -62,68 +43,6 @@ std::vector<double> bounds(const std::vector<double>& want, const std::vector<fl
                    test::tiny<T>;
     }
     return bound;
-}
-
-template <class T>
-void check_layernorm(bool affine) {
-    const runtime::Device device = test::open_device();
-    for (const auto& [rows, columns] : shapes) {
-        INFO("rows, columns = " << rows << ", " << columns);
-        const auto x = test::random_elements<T>(std::size_t(rows) * columns, rows + columns, -1, 3);
-        const auto gamma = test::random_elements<T>(columns, 1), beta = test::random_elements<T>(columns, 2);
-        const std::vector<float> no;
-        const auto want = reference::layernorm(floats(x), affine ? floats(gamma) : no, affine ? floats(beta) : no, rows,
-                                               columns, double(1e-3f));
-        // |x - mean| <= 4; 1 / sqrt(variance + epsilon) is largest where the columns are equal, then below 32.
-        const auto bound = bounds<T>(want, floats(beta), columns > 4 ? 16 : 200, columns);
-        Case c;
-        c.in(x);
-        if (affine) c.in(gamma).in(beta);
-        c.template out<T>(want, bound).number(rows).number(columns).number(1e-3f);
-        c.run(device, test::name_of<T>(affine ? "layernorm" : "layernorm_plain"));
-    }
-}
-
-template <class T>
-void check_rmsnorm(const char* kernel) {
-    const runtime::Device device = test::open_device();
-    for (const auto& [rows, columns] : shapes) {
-        INFO("rows, columns = " << rows << ", " << columns);
-        const auto x = test::random_elements<T>(std::size_t(rows) * columns, rows + columns, -2, 2);
-        const auto gamma = test::random_elements<T>(columns, 1);
-        const auto want = reference::rmsnorm(floats(x), floats(gamma), rows, columns, double(1e-5f));
-        Case()
-            .in(x)
-            .in(gamma)
-            .template out<T>(want, bounds<T>(want, {}, 0, columns))
-            .number(rows)
-            .number(columns)
-            .number(1e-5f)
-            .run(device, test::name_of<T>(kernel));
-    }
-}
-
-template <class T>
-void check_residual() {
-    const runtime::Device device = test::open_device();
-    for (const auto& [rows, columns] : shapes) {
-        INFO("rows, columns = " << rows << ", " << columns);
-        const auto x = test::random_elements<T>(std::size_t(rows) * columns, rows + columns, -2, 2),
-                   residual = test::random_elements<T>(x.size(), 9, -2, 2);
-        const auto gamma = test::random_elements<T>(columns, 1);
-        std::vector<float> sum(x.size());
-        for (std::size_t i = 0; i < x.size(); ++i) sum[i] = float(T(float(x[i]) + float(residual[i])));
-        const auto want = reference::rmsnorm(sum, floats(gamma), rows, columns, double(1e-5f));
-        Case()
-            .in(x)
-            .inout(residual, {sum.begin(), sum.end()}, {0})
-            .in(gamma)
-            .template out<T>(want, bounds<T>(want, {}, 0, columns))
-            .number(rows)
-            .number(columns)
-            .number(1e-5f)
-            .run(device, test::name_of<T>("fused_residual_rmsnorm"));
-    }
 }
 
 /// Elements whose squares f32 cannot hold, and whose sums it cannot hold either.
@@ -220,20 +139,6 @@ TEST_CASE("softmax of x + c is that of x") {
         IKAT_EACH_TYPE(check_shifted, kernel);
     }
 }
-
-TEST_CASE("softmax of any shape") {
-    for (const char* kernel : {"softmax_warp", "softmax_block", "softmax_online"}) {
-        IKAT_EACH_TYPE(check_softmax, kernel, false);
-    }
-}
-TEST_CASE("log_softmax of any shape") { IKAT_EACH_TYPE(check_softmax, "log_softmax", true); }
-TEST_CASE("layernorm of any shape") {
-    for (const bool affine : {true, false}) { IKAT_EACH_TYPE(check_layernorm, affine); }
-}
-TEST_CASE("rmsnorm of any shape") {
-    for (const char* kernel : {"rmsnorm", "rmsnorm_per_head"}) { IKAT_EACH_TYPE(check_rmsnorm, kernel); }
-}
-TEST_CASE("fused_residual_rmsnorm of any shape") { IKAT_EACH_TYPE(check_residual); }
 
 TEST_CASE("softmax of masked rows") {
     const runtime::Device device = test::open_device();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -83,33 +84,47 @@ const Samples all_samples[] = {
       {1, 3, 16, 20, 8, 5, 5, 4, 4, 2, 2, 1, 1, 1, 4, 5}}},
 };
 
-/// Of the numbers that are no sizes.
-float number_of(std::string_view name) {
+/// Of the numbers that are no sizes; `odd` is the first size.
+float number_of(std::string_view name, bool odd) {
     if (name == "epsilon") return 1e-3f;
     if (name == "base") return 10000;
-    if (name == "sign") return -1;
+    if (name == "sign") return odd ? 1 : -1;
     if (name == "high") return 1.5f;
     return -0.75f;
 }
 
 template <class T>
-void fill(std::span<std::byte> bytes, float magnitude, std::uint32_t seed) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<float> uniform(-magnitude, magnitude);
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(T)) {
-        const T x = T(uniform(random));
-        std::memcpy(&bytes[at], &x, sizeof x);
-    }
+void put(std::span<std::byte> bytes, std::size_t i, float x) {
+    const T element = T(x);
+    std::memcpy(&bytes[i * sizeof(T)], &element, sizeof element);
 }
 
-std::vector<std::byte> contents(const ir::Parameter& parameter, std::size_t elements, float magnitude,
+/// Random numbers; with `special`, small ones, an infinity and a NaN among them.
+template <class T>
+void fill(std::span<std::byte> bytes, float magnitude, bool special, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-magnitude / 2, magnitude);  // their mean is not 0
+    const std::size_t count = bytes.size() / sizeof(T);
+    for (std::size_t i = 0; i < count; ++i) put<T>(bytes, i, uniform(random) * (special && i % 11 == 0 ? 1e-3f : 1));
+    if (special && count > 900) put<T>(bytes, 7, HUGE_VALF), put<T>(bytes, 70, NAN);
+}
+
+/// Whether each element is treated by itself.
+bool by_element(const stdlib::Recipe& recipe) {
+    const std::string_view function = recipe.function();
+    return function == "elementwise" || function == "cast" || function == "residual_add";
+}
+
+std::vector<std::byte> contents(const ir::Parameter& parameter, std::size_t elements, const stdlib::Recipe& recipe,
                                 std::uint32_t seed) {
+    const float magnitude = recipe.magnitude;
+    const bool special = by_element(recipe);
     std::vector<std::byte> out(elements * info(parameter.element).bytes, std::byte{0xff});
     if (parameter.access == ir::Access::Out) return out;
     switch (parameter.element) {
-        case ir::Type::F32: fill<float>(out, magnitude, seed); break;
-        case ir::Type::F16: fill<half>(out, magnitude, seed); break;
-        case ir::Type::BF16: fill<bfloat16>(out, magnitude, seed); break;
+        case ir::Type::F32: fill<float>(out, magnitude, special, seed); break;
+        case ir::Type::F16: fill<half>(out, magnitude, special, seed); break;
+        case ir::Type::BF16: fill<bfloat16>(out, magnitude, special, seed); break;
         default:
             for (std::uint32_t i = 0; i < elements; ++i)
                 if (i % 4 != 3) std::memcpy(&out[4 * i], &i, 4);
@@ -131,6 +146,7 @@ std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel
 
 std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values) {
     const ast::Kernel& kernel = entry.kernel();
+    const bool odd = values.front() % 2 == 1;
     std::vector<stdlib::Example::Argument> out;
     std::vector<runtime::Argument> numbers;
     for (const ir::Parameter& parameter : kernel.parameters) {
@@ -140,7 +156,7 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
         else if (parameter.type == ir::Type::U32)
             argument.bits = values[0], values = values.subspan(1);
         else
-            argument.bits = std::bit_cast<std::uint32_t>(number_of(parameter.name));
+            argument.bits = std::bit_cast<std::uint32_t>(number_of(parameter.name, odd));
         numbers.push_back({.type = argument.type, .bits = argument.bits});
         out.push_back(std::move(argument));
     }
@@ -148,7 +164,7 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
     for (std::uint32_t i = 0; i < out.size(); ++i) {
         if (out[i].is_number) continue;
         const auto elements = call.elements(entry.recipe->shapes_of(*entry.variant), kernel.parameters[i].name);
-        out[i].bytes = contents(kernel.parameters[i], elements.value_or(1), entry.recipe->magnitude, i + 1);
+        out[i].bytes = contents(kernel.parameters[i], elements.value_or(1), *entry.recipe, i + 1);
     }
     return out;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kernel of the library on a device against its host reference in double: sizes 0, 1, tails and whole tiles,
-// random inputs, outputs poisoned before each run. Tolerances follow from the operation: 0 where one rounding is made
-// or none, k * eps * sum |a b| for sums of k terms.
+// Sums and maxima of buffers against their host references; the building blocks of reductions and vectors.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,38 +43,7 @@ void check_reductions() {
     }
 }
 
-void check_gemm(const runtime::Device& device, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
-    INFO("m, n, k = " << m << ", " << n << ", " << k);
-    const auto A = random_elements<float>(std::size_t(m) * k, m + 1),
-               B = random_elements<float>(std::size_t(k) * n, n + 2);
-    std::vector<float> absolute_A = A, absolute_B = B;
-    for (float& a : absolute_A) a = std::abs(a);
-    for (float& b : absolute_B) b = std::abs(b);
-    auto C = device.upload(std::vector<float>(std::size_t(m) * n, std::numeric_limits<float>::quiet_NaN()), "C");
-    stdlib::gemm(device, device.upload(A, "A"), device.upload(B, "B"), C, m, n, k);
-    const auto got = C.download();
-    const auto want = stdlib::reference::gemm(A, B, m, n, k);
-    const auto scale = stdlib::reference::gemm(absolute_A, absolute_B, m, n, k);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) wrong += !(std::abs(got[i] - want[i]) <= k * epsilon * scale[i]);
-    CHECK(wrong == 0);
-}
-
 }  // namespace
-
-TEST_CASE("saxpy is one fused multiply-add per element") {
-    const runtime::Device device = test::open_device();
-    for (std::size_t n : lengths) {
-        INFO("n = " << n);
-        const auto x = random_elements<float>(n, 1), y = random_elements<float>(n, 2);
-        auto result = device.upload(y, "y");
-        stdlib::saxpy(device, 1.7f, device.upload(x, "x"), result);
-        const auto got = result.download();
-        std::size_t wrong = 0;
-        for (std::size_t i = 0; i < n; ++i) wrong += got[i] != std::fma(1.7f, x[i], y[i]);
-        CHECK(wrong == 0);
-    }
-}
 
 TEST_CASE("gemm of more rows than a grid has blocks in y") {
     const std::uint32_t rows = 65535 * 64 + 65;
@@ -184,14 +151,6 @@ TEST_CASE("reductions refuse blocks that they are not right in") {
                       Catch::Contains("a block of 33 threads, but the kernel needs whole warps"));
     CHECK_THROWS_WITH(device.launch(sums_in_a_loop, runtime::Grid{{1}, {16, 4}}, y),
                       Catch::Contains("the kernel needs blocks of one dimension"));
-}
-
-TEST_CASE("tiled GEMM of any shape") {
-    const runtime::Device device = test::open_device();
-    const std::uint32_t shapes[][3] = {{1, 1, 1},    {64, 64, 16}, {64, 64, 64}, {65, 63, 17},  {1, 200, 33},
-                                       {130, 1, 40}, {128, 64, 0}, {0, 5, 3},    {5, 0, 3},     {100, 75, 50},
-                                       {7, 9, 300},  {2, 3, 1},    {63, 65, 15}, {128, 128, 32}};
-    for (const auto& [m, n, k] : shapes) check_gemm(device, m, n, k);
 }
 
 TEST_CASE("launch helpers refuse sizes that do not fit together") {

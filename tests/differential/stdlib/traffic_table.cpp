@@ -1,134 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/differential/stdlib/traffic_table.hpp"
 
+#include <algorithm>
+
+#include "codegen/ast/ast.hpp"
+
 namespace ikat::test {
 namespace {
 
-constexpr double rows = 32, columns = 1024, n = rows * columns;
-const Given matrix = streamed(n), row = small(columns), per_row = small(rows), R = number(rows), C = number(columns),
-            N = number(n), epsilon = number(1e-5);
+const Numbers usual{{"rows", 32},      {"columns", 1024}, {"batch", 1},     {"tokens", 32},     {"heads", 8},
+                    {"head_dim", 128}, {"rotary", 128},   {"width", 1024},  {"cache_rows", 32}, {"base", 10000},
+                    {"sign", 1},       {"high", 1},       {"epsilon", 1e-5}};
+const Numbers of_gemm{{"m", 30}, {"n", 70}, {"k", 20}};
+const Numbers of_convolution{{"batch", 1},      {"channels", 3}, {"height", 8},   {"width", 9},
+                             {"filters", 4},    {"kernel_h", 3}, {"kernel_w", 3}, {"stride_h", 1},
+                             {"stride_w", 1},   {"pad_h", 1},    {"pad_w", 1},    {"dilation_h", 1},
+                             {"dilation_w", 1}, {"groups", 1},   {"out_h", 8},    {"out_w", 9}};
+constexpr double elements_of_arrays = 32 * 1024;
 
-std::vector<TrafficRow> make_rows() {
-    return {
-#define IKAT_UNARY(id, ...) {#id, {matrix, matrix, N}, "2 E s"},
-#define IKAT_UNARY_1(id, ...) {#id, {matrix, matrix, number(0.5), N}, "2 E s"},
-#define IKAT_UNARY_2(id, ...) {#id, {matrix, matrix, number(0.5), number(1), N}, "2 E s"},
-#define IKAT_BINARY(id, ...) {#id, {matrix, matrix, matrix, N}, "3 E s"},
-#include "stdlib/elementwise/elementwise.def"
-        {"residual_add", {matrix, matrix, N}, "3 E s"},
-        {"saxpy", {number(2), matrix, matrix, N}, "3 E s"},
-        {"bias_activation_none", {matrix, row, matrix, R, C}, "2 E s"},
-        {"bias_activation_relu", {matrix, row, matrix, R, C}, "2 E s"},
-        {"bias_activation_gelu", {matrix, row, matrix, R, C}, "2 E s"},
-        {"bias_activation_gelu_tanh", {matrix, row, matrix, R, C}, "2 E s"},
-        {"bias_activation_silu", {matrix, row, matrix, R, C}, "2 E s"},
+bool is_array(const ir::Parameter& parameter) { return parameter.access != ir::Access::Value; }
 
-        {"sum_f32", {matrix, small(1), N}, "E s"},
-        {"sum_f16", {matrix, small(1), N}, "E s"},
-        {"sum_bf16", {matrix, small(1), N}, "E s"},
-        {"max_f32", {matrix, small(1), N}, "E s"},
-        {"max_f16", {matrix, small(1), N}, "E s"},
-        {"max_bf16", {matrix, small(1), N}, "E s"},
-        {"norm2", {matrix, small(1), N}, "E s"},
-        {"dot", {matrix, matrix, small(1), N}, "2 E s"},
-        {"argmax", {matrix, small(1), small(1), N}, "E s"},
-        {"argmax_final", {matrix, matrix, small(1), small(1), N}, "8 s"},
-
-        {"softmax_warp", {matrix, matrix, R, C}, "2 E s"},
-        {"softmax_block", {matrix, matrix, R, C}, "2 E s"},
-        {"softmax_online", {matrix, matrix, R, C}, "2 E s"},
-        {"log_softmax", {matrix, matrix, R, C}, "2 E s"},
-        {"layernorm", {matrix, row, row, matrix, R, C, epsilon}, "2 E s"},
-        {"layernorm_plain", {matrix, matrix, R, C, epsilon}, "2 E s"},
-        {"rmsnorm", {matrix, row, matrix, R, C, epsilon}, "2 E s"},
-        {"rmsnorm_per_head", {matrix, row, matrix, R, C, epsilon}, "2 E s"},
-        {"fused_residual_rmsnorm", {matrix, matrix, row, matrix, R, C, epsilon}, "4 E s"},
-
-        {"copy_matrix", {matrix, R, C, C, matrix, R, C, C}, "2 E s"},
-        {"transpose", {matrix, matrix, number(2), R, number(columns / 2)}, "2 E s"},
-        {"cast_f16_f32", {matrix, matrix, N}, "6 s"},
-        {"cast_f32_f16", {matrix, matrix, N}, "6 s"},
-        {"cast_bf16_f32", {matrix, matrix, N}, "6 s"},
-        {"cast_f32_bf16", {matrix, matrix, N}, "6 s"},
-        {"rope_interleaved",
-         {matrix, per_row, R, number(8), number(128), number(128), number(10000), number(1)},
-         "2 E s"},
-        {"rope_neox", {matrix, per_row, R, number(8), number(128), number(128), number(10000), number(1)}, "2 E s"},
-        {"kv_scatter", {matrix, per_row, matrix, R, C, R}, "2 E s"},
-
-        {"gemv_warp_reduce", {matrix, row, per_row, R, C}, "E s, s the weights"},
-        {"gemv_coalesced", {matrix, per_row, row, R, C}, "E s, s the weights"},
-
-#define IKAT_FORMAT(id, blocks, weights)                                    \
-    {"dequantise_" id, {blocks, matrix, number(n / weights)}, "b s + 4 s"}, \
-        {"gemv_" id, {blocks, row, per_row, R, C}, "b s"},                  \
-        {"gemv_" id "_q8_1", {blocks, small(columns / 32 * 9), per_row, R, C}, "b s"},
-        IKAT_FORMAT("q4_0", streamed(n / 32 * 18), 32) IKAT_FORMAT("q8_0", streamed(n / 32 * 34), 32)
-            IKAT_FORMAT("q4_k", streamed(n / 256 * 144), 256) IKAT_FORMAT("q5_k", streamed(n / 256 * 176), 256)
-                IKAT_FORMAT("q6_k", streamed(n / 256 * 210), 256)
-#undef IKAT_FORMAT
-                    {"quantise_q8_1", {matrix, streamed(n / 32 * 9), number(n / 32)}, "5.125 s"},
-    };
+/// A parameter that is part of a matrix is called from_extent0, from_extent1 or from_pitch.
+std::string role(const std::string& name) {
+    return name.ends_with("_extent0")                               ? "rows"
+           : name.ends_with("_extent1") || name.ends_with("_pitch") ? "columns"
+                                                                    : name;
 }
 
-std::vector<TrafficRow> make_multi_pass_rows() {
-    constexpr double few = 2, long_row = 65536;
-    const Given x = streamed(few * long_row), weights = small(long_row), rows = number(few), columns = number(long_row);
-    return {
-        {"softmax_warp", {x, x, rows, columns}, "2 E s", 2},
-        {"softmax_block", {x, x, rows, columns}, "2 E s", 2},
-        {"softmax_online", {x, x, rows, columns}, "2 E s", 1.5},
-        {"log_softmax", {x, x, rows, columns}, "2 E s", 2},
-        {"layernorm", {x, weights, weights, x, rows, columns, epsilon}, "2 E s", 2},
-        {"layernorm_plain", {x, x, rows, columns, epsilon}, "2 E s", 2},
-        {"rmsnorm", {x, weights, x, rows, columns, epsilon}, "2 E s", 1.5},
-        {"rmsnorm_per_head", {x, weights, x, rows, columns, epsilon}, "2 E s", 1.5},
-        {"fused_residual_rmsnorm", {x, x, weights, x, rows, columns, epsilon}, "4 E s", 1.5},
-    };
+/// The elements of each array, by its parameter; 0 of a number.
+std::vector<double> sizes(const stdlib::Entry& entry, const Numbers& numbers) {
+    const ast::Kernel& kernel = entry.kernel();
+    std::vector<runtime::Argument> arguments;
+    for (const ir::Parameter& parameter : kernel.parameters)
+        arguments.push_back(
+            {.type = parameter.type, .bits = is_array(parameter) ? 0 : std::uint64_t(numbers.at(parameter.name))});
+    const stdlib::Call call(kernel, arguments);
+    std::vector<double> out;
+    for (std::uint32_t i = 0; i < kernel.parameters.size(); ++i) {
+        const std::string& name = kernel.parameters[i].name;
+        if (!is_array(kernel.parameters[i]))
+            out.push_back(0);
+        else if (kernel.view_at(i))
+            out.push_back(double(call[name + "_extent0"]) * call[name + "_pitch"]);
+        else
+            out.push_back(call.elements(entry.recipe->shapes_of(*entry.variant), name).value_or(1));
+    }
+    return out;
 }
 
-std::vector<TrafficRow> make_uneven_rows() {
-    constexpr double many = 64, length = 1001, head = 333;
-    const Given x = streamed(many * length), weights = small(length), of_row = small(many), rows = number(many),
-                columns = number(length), heads = streamed(many * head), of_head = small(head), C = number(head);
-    return {
-        {"bias_activation_relu", {x, weights, x, rows, columns}, "2 E s"},
-        {"softmax_warp", {heads, heads, rows, C}, "2 E s"},
-        {"softmax_block", {x, x, rows, columns}, "2 E s"},
-        {"softmax_online", {x, x, rows, columns}, "2 E s"},
-        {"log_softmax", {x, x, rows, columns}, "2 E s"},
-        {"layernorm", {x, weights, weights, x, rows, columns, epsilon}, "2 E s"},
-        {"layernorm_plain", {x, x, rows, columns, epsilon}, "2 E s"},
-        {"rmsnorm", {x, weights, x, rows, columns, epsilon}, "2 E s"},
-        {"rmsnorm_per_head", {heads, of_head, heads, rows, C, epsilon}, "2 E s"},
-        {"fused_residual_rmsnorm", {x, x, weights, x, rows, columns, epsilon}, "4 E s"},
-        {"copy_matrix", {x, rows, columns, columns, x, rows, columns, columns}, "2 E s"},
-        {"kv_scatter", {x, of_row, x, rows, columns, rows}, "2 E s"},
-        {"gemv_warp_reduce", {x, weights, of_row, rows, columns}, "E s, s the weights"},
-    };
+Numbers numbers_of(const stdlib::Entry& entry, const Numbers& instead) {
+    const auto& parameters = entry.kernel().parameters;
+    const auto has = [&](const char* name) { return std::ranges::count(parameters, name, &ir::Parameter::name) != 0; };
+    Numbers of = has("m") ? of_gemm : has("filters") ? of_convolution : usual, out;
+    for (const auto& [name, number] : instead)
+        if (!has("m")) of[name] = number;
+    for (const ir::Parameter& parameter : parameters) {
+        if (is_array(parameter)) continue;
+        const auto found = of.find(role(parameter.name));
+        out[parameter.name] = found != of.end() ? found->second : parameter.type == ir::Type::U32 ? 1 : 0.5;
+    }
+    // n is what is left: the blocks or the elements of the largest array.
+    if (has("n") && !of.contains("n")) {
+        const double most = instead.contains("elements") ? instead.at("elements") : elements_of_arrays;
+        out["n"] = double(std::uint64_t(most / std::ranges::max(sizes(entry, out))));
+    }
+    return out;
 }
 
-constexpr TrafficException exceptions[] = {
-    {"conv2d",
-     "each element of x is read for many of y: bound by arithmetic, and by what the second-level cache holds"},
-    {"gemm_naive", "each element is read for many of C: bound by arithmetic, a check for better kernels"},
-    {"gemm_tiled", "each element is read for many of C: bound by arithmetic"},
-};
+/// With how many of its numbers the size of each array grows.
+std::vector<int> dimensions(const stdlib::Entry& entry, const Numbers& numbers) {
+    const std::vector<double> now = sizes(entry, numbers);
+    std::vector<int> out(now.size());
+    for (const auto& [name, number] : numbers) {
+        Numbers twice = numbers;
+        twice[name] = 2 * number;
+        const std::vector<double> then = sizes(entry, twice);
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] += then[i] > now[i];
+    }
+    return out;
+}
 
 }  // namespace
 
-std::span<const TrafficRow> traffic_rows() {
-    static const std::vector<TrafficRow> made = make_rows();
-    return made;
+TrafficRow traffic_row(const stdlib::Entry& entry, const Numbers& instead) {
+    const auto& parameters = entry.kernel().parameters;
+    const Numbers numbers = numbers_of(entry, instead);
+    const std::vector<double> elements = sizes(entry, numbers);
+    const std::vector<int> grows = dimensions(entry, numbers);
+    const int most = std::ranges::max(grows);
+    TrafficRow out;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (is_array(parameters[i]))
+            out.push_back({grows[i] == most ? Given::Kind::Streamed : Given::Kind::Small, elements[i]});
+        else
+            out.push_back({Given::Kind::Number, numbers.at(parameters[i].name)});
+    return out;
 }
-std::span<const TrafficRow> multi_pass_rows() {
-    static const std::vector<TrafficRow> made = make_multi_pass_rows();
-    return made;
-}
-std::span<const TrafficRow> uneven_rows() {
-    static const std::vector<TrafficRow> made = make_uneven_rows();
-    return made;
-}
-std::span<const TrafficException> traffic_exceptions() { return exceptions; }
 
 }  // namespace ikat::test
