@@ -78,10 +78,6 @@ std::vector<std::uint32_t> Example::words(std::string_view name) const {
     return numbers<std::uint32_t, std::uint32_t>(arguments_[position(name)].bytes);
 }
 
-std::size_t Example::size(std::string_view name) const {
-    const auto& [type, is_number, bits, bytes] = arguments_[position(name)];
-    return bytes.size() / info(type).bytes;
-}
 std::string_view Example::name() const { return kernel_.name; }
 
 std::uint32_t Example::number(std::string_view name) const { return std::uint32_t(arguments_[position(name)].bits); }

@@ -35,24 +35,32 @@ bool is_written(const ir::Parameter& parameter) {
     return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
 }
 
-/// Whether the arrays that the kernel writes have elements, as far as the recipe says.
-bool writes_nothing(std::string_view shapes, const Call& call) {
+/// What the recipe says of each argument: how many elements an array has at least.
+using Sizes = std::vector<std::optional<std::uint32_t>>;
+
+Sizes checked_sizes(const Recipe& recipe, const Variant& kernel, const Call& call) {
+    if (recipe.check) recipe.check(call);
+    Sizes out;
+    for (const ir::Parameter& parameter : call.kernel().parameters)
+        out.push_back(call.elements(recipe.shapes_of(kernel), parameter.name));
+    return out;
+}
+
+void check_buffers(const Call& call, const Sizes& sizes) {
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        if (sizes[i])
+            call.check().at_least(call.kernel().parameters[i].name, call.arguments()[i].elements(), *sizes[i]);
+}
+
+/// Whether the kernel writes arrays, and the recipe says of all that they have no elements.
+bool writes_nothing(const Call& call, const Sizes& sizes) {
     bool any = false;
-    for (const ir::Parameter& parameter : call.kernel().parameters) {
-        if (!is_written(parameter)) continue;
-        const std::optional<std::uint32_t> elements = call.elements(shapes, parameter.name);
-        if (!elements || *elements != 0) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (!is_written(call.kernel().parameters[i])) continue;
+        if (sizes[i] != 0) return false;
         any = true;
     }
     return any;
-}
-
-void check_sizes(std::string_view shapes, const Call& call) {
-    for (std::size_t i = 0; i < call.arguments().size(); ++i) {
-        const std::string& name = call.kernel().parameters[i].name;
-        if (const auto elements = call.elements(shapes, name))
-            call.check().at_least(name, call.arguments()[i].elements(), *elements);
-    }
 }
 
 }  // namespace
@@ -103,11 +111,7 @@ std::string_view Recipe::argument(std::size_t i) const {
     return out;
 }
 
-void check(const Recipe& recipe, const Variant& kernel, const Call& call) {
-    if (recipe.check) recipe.check(call);
-    for (const ir::Parameter& parameter : call.kernel().parameters)
-        call.elements(recipe.shapes_of(kernel), parameter.name);
-}
+void check(const Recipe& recipe, const Variant& kernel, const Call& call) { checked_sizes(recipe, kernel, call); }
 
 runtime::Argument Operand::as_argument(const ast::Kernel& kernel, std::size_t position, const Location& where) const {
     if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
@@ -160,9 +164,9 @@ void run(const Queue& queue, const Recipe& recipe, std::size_t type, std::initia
         arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where));
     const Call call(handle.ast(), arguments, 0, {recipe.function(), where});
     runtime::check_arguments(call.kernel(), arguments, where);
-    check(recipe, variant, call);
-    check_sizes(recipe.shapes_of(variant), call);
-    if (writes_nothing(recipe.shapes_of(variant), call)) return;
+    const Sizes sizes = checked_sizes(recipe, variant, call);
+    check_buffers(call, sizes);
+    if (writes_nothing(call, sizes)) return;
     Steps steps(queue, recipe, call, handle, options.workspace);
     if (recipe.steps)
         recipe.steps(steps);

@@ -62,7 +62,7 @@ public:
          const SizeCheck& check = {})
         : kernel_(kernel), arguments_(arguments), threads_(threads), check_(check) {}
 
-    /// A number, or an extent of a matrix: "from_rows".
+    /// A number, or an extent of a matrix: "from_extent0".
     std::uint32_t operator[](std::string_view name) const { return std::uint32_t(argument(name).bits); }
     const runtime::Argument& argument(std::string_view name) const;
     /// What the kernel's contract says that a number is a multiple of.
@@ -71,8 +71,8 @@ public:
     /// The bytes of an element of the widest array.
     std::size_t widest() const;
 
-    /// How many elements a shape gives an array: "x: rows columns /2, y: 4" gives x the product of rows and columns by
-    /// 2, and others nothing. Throws Error if a 32-bit index does not reach them all.
+    /// How many elements shapes give an array: by "x: rows columns /2, y: 4", x has rows times columns, half of that,
+    /// and y has 4; others have nothing. Throws Error if a 32-bit index does not reach them all.
     std::optional<std::uint32_t> elements(std::string_view shapes, std::string_view array) const;
 
     /// Throws Error.

@@ -79,7 +79,7 @@ constexpr Recipe conv2d_recipe{
         "out_w\n"
         "alike. groups divides channels and filters. A thread to an element, summed in f32 and rounded once.",
     .shapes =
-        "x: batch channels height width, w: filters channels /groups kernel_h kernel_w, "
+        "x: batch channels height width, w: channels /groups filters kernel_h kernel_w, "
         "y: batch filters out_h out_w",
     .check = check_convolution,
     .reference = reference::conv2d,

@@ -116,8 +116,15 @@ void list_kernels() {
 
 void show_kernel(const std::string& name) {
     const stdlib::Entry& entry = find_kernel(name);
-    write_text({}, signature(entry.kernel()) + "\n" + std::string(entry.summary) + "\n\n" +
-                       std::string(entry.document) + "\n");
+    const stdlib::Recipe& recipe = *entry.recipe;
+    std::string out =
+        signature(entry.kernel()) + "\n" + std::string(entry.summary) + "\n\n" + std::string(entry.document) + "\n";
+    if (!recipe.call.empty()) out += fmt::format("In programs: stdlib::{}.\n", recipe.call);
+    out += recipe.bound_by.empty()
+               ? fmt::format("What it moves at least, of s elements of E bytes or weights of b bytes: {}.\n",
+                             recipe.traffic)
+               : fmt::format("What it moves: {}.\n", recipe.bound_by);
+    write_text({}, out);
 }
 
 std::string describe(const runtime::DeviceReport& report) {
