@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/analysis/memory.hpp"
 
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/op/shape.hpp"
 
 namespace ikat::analysis {
@@ -31,7 +32,8 @@ Object object_of(const Function& fn, Value value, int depth = 0) {
             if (left.kind != Object::Unknown && right.kind != Object::Unknown) return {};
             return left.kind != Object::Unknown ? left : right;
         }
-        case Op::Sub: return object_of(fn, operand(0), depth + 1);
+        case Op::Sub:
+        case Op::At: return object_of(fn, operand(0), depth + 1);
         case Op::Fma:
         case Op::MadWide: return object_of(fn, operand(2), depth + 1);
         default: return {};
@@ -88,6 +90,13 @@ Address address_of(const Function& fn, Inst inst) {
     out.offset = fn[inst].memory.offset;
     out.object = object_of(fn, out.base);
     strip(fn, out.base, out.offset);
+    if (const Instruction* at = defined_by(fn, out.base); at && at->op == Op::At) {
+        const auto form = unpack<AddressForm>(at->attribute);
+        const auto operands = fn.operands(fn[out.base].instruction);
+        out.base = operands[0], out.index = operands[1], out.scale = form.scale;
+        out.offset += form.constant;
+        strip(fn, out.base, out.offset);
+    }
     return out;
 }
 
@@ -97,7 +106,7 @@ Alias alias(const Function& fn, Inst a, const Address& left, Inst b, const Addre
     const Instruction &first = fn[a], &second = fn[b];
     if (disjoint_spaces(first.memory.space, second.memory.space)) return Alias::No;
     if (disjoint_objects(fn, left.object, right.object)) return Alias::No;
-    if (left.base != right.base || first.memory.space != second.memory.space) return Alias::May;
+    if (!left.has_same_base(right) || first.memory.space != second.memory.space) return Alias::May;
     return at_offsets(first, second, right.offset - left.offset, fn.type(left.base));
 }
 

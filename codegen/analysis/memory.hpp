@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory an access touches, and whether two may touch the same.
 //
-// An address is split into the object it points into (a parameter's buffer, a symbol), a value that varies and a
-// constant number of bytes:
+// An address is split into the object it points into (a parameter's buffer, a symbol), a base, an index and a constant
+// number of bytes:
 //
-//     %3 = mad_wide.u32 %i, %four, %x        (%x: param.u64 %x)
-//     %4 = add.u64 %3, %sixteen
-//     load.f32 global [%4+8]                 object %x, base %3, offset 24
+//     %3 = at.u64.u32 4+16, %x, %i           (%x: param.u64 %x)
+//     load.f32 global [%3+8]                 object %x, base %x, index %i times 4, offset 24
 //
 // What is promised: an `in` parameter's buffer overlaps no other parameter's (the launch checks it), symbols overlap
 // nothing, spaces other than generic are disjoint.
@@ -23,8 +22,15 @@ struct Object {
 
 struct Address {
     Object object;
-    ir::Value base = ir::no_value;  // what varies
-    std::int64_t offset = 0;        // bytes
+    ir::Value base = ir::no_value;   // any number
+    ir::Value index = ir::no_value;  // … and what is added to it: so many times `scale` bytes, if not no_value
+    std::uint32_t scale = 0;
+    std::int64_t offset = 0;  // bytes
+
+    /// Whether they are apart by their offsets.
+    bool has_same_base(const Address& other) const {
+        return base == other.base && index == other.index && scale == other.scale;
+    }
 };
 
 /// Of an instruction with an address operand.

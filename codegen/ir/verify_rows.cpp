@@ -72,6 +72,7 @@ private:
             case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
+            case Attribute::Scale: return require(std::uint32_t(value) != 0, "its elements have no bytes");
             case Attribute::Text:
             case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
         }

@@ -16,9 +16,11 @@
 // once. Needs: a kernel that passed ast::check. Leaves: dead parameters and repeated constants, which the passes
 // remove.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "codegen/ir/op/families.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/lower/paths.hpp"
 #include "codegen/support/inline_vector.hpp"
@@ -84,21 +86,23 @@ private:
         ir::Space space;
     };
 
-    /// base + offset * size + index * size of what is accessed: an element, or a vector of them, whose index times its
-    /// elements may be more than the index's type holds. Shared and local addresses are 32 bits.
+    /// Of what is accessed: an element, or a vector of them, whose index times its elements may be more than the
+    /// index's type holds. Shared and local addresses are 32 bits.
     Address address(const ast::NodeInfo& node) {
         const bool global = node.place.base == ast::Place::Base::Parameter;
-        const Type type = global ? Type::U64 : Type::U32;
         const std::uint32_t size = ir::info(node.type).bytes;
-        const auto further = [&](Value base, Value index, std::uint32_t bytes) {
-            if (fn_.type(index) != type) index = build_.convert(type, index);
-            const Value scale = build_.constant(type, bytes);
-            return build_.make(Op::Add, type, {base, build_.make(Op::Mul, type, {index, scale})});
-        };
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
         if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset), size);
         return {further(base, value(node.arguments[0]), size * node.memory.count),
                 global ? ir::Space::Global : fn_.symbols[node.place.index].space};
+    }
+    Value further(Value base, Value index, std::uint32_t bytes) {
+        if (!contains(ir::Int, fn_.type(index))) index = build_.convert(fn_.type(base), index);
+        return build_.make({.op = Op::At,
+                            .type = fn_.type(base),
+                            .from = fn_.type(index),
+                            .attribute = ir::pack(ir::AddressForm{.scale = bytes})},
+                           std::array{base, index});
     }
 
     ir::Instruction access(Op op, const ast::NodeInfo& node, ir::Space space) const {

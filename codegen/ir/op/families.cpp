@@ -45,6 +45,20 @@ std::optional<Word> barrier_named(std::string_view text) {
     return id ? std::optional(pack(BarrierForm{.id = std::uint8_t(*id)})) : std::nullopt;
 }
 
+/// "4", "4+16", "4-8"
+std::string text(AddressForm form) {
+    const std::string constant = form.constant ? std::to_string(form.constant) : "";
+    return std::to_string(form.scale) + (form.constant > 0 ? "+" : "") + constant;
+}
+std::optional<Word> address_named(std::string_view text) {
+    const std::size_t sign = std::min(text.find_first_of("+-"), text.size());
+    const auto scale = number(text.substr(0, sign), ~std::uint32_t{0});
+    const auto constant = sign == text.size() ? Word{0} : number(text.substr(sign + 1), 0x7fffffff);
+    if (!scale || !constant) return {};
+    const auto bytes = std::int32_t(*constant);
+    return pack(AddressForm{std::uint32_t(*scale), sign < text.size() && text[sign] == '-' ? -bytes : bytes});
+}
+
 }  // namespace
 
 std::string attribute_text(Op op, Word attribute) {
@@ -53,6 +67,7 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Shuffle: return name_in(shuffle_mode_names, attribute);
         case Attribute::Mode: return std::string(mode_name(op, attribute));
         case Attribute::Table: return std::to_string(attribute);
+        case Attribute::Scale: return text(unpack<AddressForm>(attribute));
         case Attribute::Fence: return attribute >> 16 ? "" : text(unpack<FenceForm>(attribute));
         case Attribute::Barrier: return attribute >> 16 ? "" : text(unpack<BarrierForm>(attribute));
         default: return {};
@@ -65,6 +80,7 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Shuffle: return find_name(shuffle_mode_names, text);
         case Attribute::Mode: return mode_named(op, text);
         case Attribute::Table: return number(text, ~std::uint32_t{0});
+        case Attribute::Scale: return address_named(text);
         case Attribute::Fence: return fence_named(text);
         case Attribute::Barrier: return barrier_named(text);
         default: return {};
@@ -81,6 +97,7 @@ AttributeChoice attribute_choice(Op op) {
             return {"mode", "modes are " + modes};
         }
         case Attribute::Table: return {"table", "it is a number, such as 202"};
+        case Attribute::Scale: return {"scale", "it is a number of bytes, such as 4, and a constant, such as 4+16"};
         case Attribute::Fence:
             return {"fence",
                     "an order, " + list_names(fence_order_names) + ", and a scope, " + list_names(scope_names)};

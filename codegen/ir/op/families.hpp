@@ -65,6 +65,12 @@ struct BarrierForm {
 inline constexpr std::string_view barrier_kind_names[] = {"", "sync", "arrive", "and", "or", "count"};
 inline constexpr int most_barriers = 16;  // of a block
 
+/// How far op At goes, in bytes: for each element, and besides.
+struct AddressForm {
+    std::uint32_t scale = 1;
+    std::int32_t constant = 0;
+};
+
 /// The shape of an instruction of this op and attribute: the row's, or the form's.
 constexpr Shape shape_of(Op op, Word attribute) {
     if (info(op).attribute != Attribute::Barrier) return info(op).shape;

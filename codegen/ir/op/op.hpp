@@ -48,6 +48,7 @@ enum class Attribute : std::uint8_t {
     Callee,     // the same: the name of a function
     Mode,       // index into the row's modes
     Table,      // the truth table of three bits: 0 … 255
+    Scale,      // an AddressForm
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -154,10 +155,10 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
-    Combine{Slot::T, {Slot::T, Slot::U32}}, MatchShape{Slot::U32, {Slot::T, Slot::U32}},
-    Agreement{Slot::Pred, {Slot::T, Slot::U32}}, Choice{Slot::Pred, {Slot::U32}},
-    Vote{Slot::Pred, {Slot::Pred, Slot::U32}}, BallotShape{Slot::U32, {Slot::Pred, Slot::U32}},
-    Variadic{Slot::None, {}, false, true};
+    Combine{Slot::T, {Slot::T, Slot::U32}}, Indexed{Slot::T, {Slot::T, Slot::From}},
+    MatchShape{Slot::U32, {Slot::T, Slot::U32}}, Agreement{Slot::Pred, {Slot::T, Slot::U32}},
+    Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
+    BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;

@@ -257,6 +257,7 @@ SEM(AddSat, T a, T b)   { return clamped<T>(std::int64_t(a) + b); };
 SEM(SubSat, T a, T b)   { return clamped<T>(std::int64_t(a) - b); };
 SEM2(Dp4a, T a, From b, Sum<T, From> c) { return Sum<T, From>(dot4<T, From>(std::uint32_t(a), std::uint32_t(b), std::uint32_t(c))); };
 SEM2(Dp2a, T a, From b, Sum<T, From> c, std::uint32_t mode) { return Sum<T, From>(dot2<T, From>(std::uint32_t(a), std::uint32_t(b), std::uint32_t(c), mode)); };
+SEM2(At, T base, From index, std::uint64_t form) { return T(base + T(index) * T(std::uint32_t(form)) + T(std::int32_t(form >> 32))); };
 SEM(CopySign, T a, T b) { return copy_sign(a, b); };
 SEM(TestFloat, T a, std::uint32_t mode) { return test_float(a, mode); };
 

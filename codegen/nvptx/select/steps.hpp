@@ -28,6 +28,9 @@ inline constexpr unsigned most_elements = 4;  // of a vector in memory
 /// atomics.cpp. Atomics that the target does not have become loops.
 void expand_atomics(ir::Function& fn, const Target& target);
 
+/// indices.cpp. Addresses become sums and products.
+void expand_addresses(ir::Function& fn);
+
 /// print.cpp. Prints become vprintf's: format and promoted values.
 void expand_prints(ir::Function& fn);
 

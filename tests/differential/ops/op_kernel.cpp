@@ -2,6 +2,7 @@
 #include "tests/differential/ops/op_kernel.hpp"
 
 #include "codegen/ir/builder.hpp"
+#include "codegen/ir/op/families.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "tests/differential/ops/edge_values.hpp"
@@ -73,7 +74,9 @@ std::string OpCase::name() const {
     std::string out = std::string(ir::name(instruction.op)) + "." + std::string(ir::info(instruction.type).name);
     if (instruction.from != Type::Void) out += "." + std::string(ir::info(instruction.from).name);
     if (const auto mode = ir::mode_name(instruction.op, instruction.attribute); !mode.empty()) (out += ' ') += mode;
-    if (ir::info(instruction.op).attribute == ir::Attribute::Table) out += ' ' + std::to_string(instruction.attribute);
+    const auto kind = ir::info(instruction.op).attribute;
+    if (kind == ir::Attribute::Table || kind == ir::Attribute::Scale)
+        out += ' ' + ir::attribute_text(instruction.op, instruction.attribute);
     if (result != 0) out += " result " + std::to_string(result);
     return out + ir::print(instruction.fp);
 }
@@ -161,6 +164,8 @@ std::vector<Type> second_types(Op op) {
 
 /// All modes; some truth tables, not all of them symmetric.
 std::vector<Word> attributes(Op op) {
+    if (ir::info(op).attribute == ir::Attribute::Scale)
+        return {ir::pack(ir::AddressForm{1, 0}), ir::pack(ir::AddressForm{4, 16}), ir::pack(ir::AddressForm{12, -8})};
     if (ir::info(op).attribute == ir::Attribute::Table) return {0x00, 0x01, 0xca, 0xe8, 0x96, 0xea, 0xff};
     std::vector<Word> out{0};
     while (!ir::mode_name(op, out.size()).empty()) out.push_back(out.size());

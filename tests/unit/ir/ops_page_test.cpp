@@ -88,9 +88,9 @@ std::string in_words(Slot slot) {
 
 /// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {"",       "constant", "parameter", "special register",
-                                               "symbol", "barrier",  "fence",     "mode",
-                                               "text",   "function", "mode",      "table"};
+    constexpr std::string_view attributes[] = {
+        "",     "constant", "parameter", "special register", "symbol", "barrier", "fence", "mode", "text", "function",
+        "mode", "table",    "scale"};
     const Shape& shape = row.shape;
     if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence)
         return "[" + attribute_choice(Op(&row - op_table)).choices + "]";
