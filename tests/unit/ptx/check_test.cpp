@@ -279,7 +279,6 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
         INFO(opcode);
         CHECK_FALSE(nvptx::forms_of(nvptx::find_opcode(opcode)).empty());
     }
-    CHECK(nvptx::opcode_count == std::size(opcodes) + 1);
     CHECK(nvptx::find_opcode("abc") == nvptx::Opcode::Unknown);
     CHECK(nvptx::find_opcode("") == nvptx::Opcode::Unknown);
     CHECK(nvptx::forms_of(nvptx::Opcode::Unknown).empty());
