@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/environment.hpp"
 #include "codegen/support/write_file.hpp"
 
 namespace ikat::ptxas {
@@ -23,7 +24,7 @@ bool is_program(const fs::path& path) { return fs::is_regular_file(path) && acce
 
 std::vector<fs::path> candidates() {
     std::vector<fs::path> paths;
-    std::stringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+    std::stringstream folders{std::string(environment("PATH"))};
     for (std::string folder; std::getline(folders, folder, ':');) paths.push_back(fs::path(folder) / "ptxas");
     paths.emplace_back("/usr/local/cuda/bin/ptxas");
     return paths;
@@ -85,8 +86,8 @@ std::string quoted_after(std::string_view line, std::string_view words) {
 }  // namespace
 
 std::optional<std::string> find() {
-    if (const char* named = std::getenv("IKAT_PTXAS"); named && *named)
-        return is_program(named) ? std::optional<std::string>(named) : std::nullopt;
+    if (const std::string named(environment("IKAT_PTXAS")); !named.empty())
+        return is_program(named) ? std::optional(named) : std::nullopt;
     for (const fs::path& path : candidates())
         if (is_program(path)) return path.string();
     return std::nullopt;

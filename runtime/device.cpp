@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <random>
@@ -12,6 +11,8 @@
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/pipeline/compile.hpp"
+#include "codegen/support/environment.hpp"
+#include "codegen/support/notes.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"
@@ -25,11 +26,6 @@ struct Device::State : Counted {
 };
 
 namespace {
-
-std::string_view environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-}
 
 unsigned threads_from_environment() {
     const std::string_view text = environment("IKAT_THREADS");
@@ -77,7 +73,7 @@ bool set_schedule(emulator::Options& options, std::string_view asked) {
             fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
             "a schedule is 0 (warps in turn), a number that gives their order, or random; with ,lanes behind it "
             "also an order of the lanes of a warp that have parted");
-    if (random) fmt::print(stderr, "schedule {}{}\n", options.seed, options.lanes ? suffix : "");
+    if (random) note(fmt::format("schedule {}{}\n", options.seed, options.lanes ? suffix : ""));
     return true;
 }
 

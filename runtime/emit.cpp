@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emit.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "codegen/report/report.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/environment.hpp"
 #include "codegen/support/write_file.hpp"
 
 namespace ikat::runtime {
@@ -25,8 +25,8 @@ std::string stem(const std::string& name) {
 }  // namespace
 
 std::optional<std::string> emit_folder() {
-    const char* folder = std::getenv("IKAT_EMIT");
-    return folder && *folder ? std::optional<std::string>(folder) : std::nullopt;
+    const std::string_view folder = environment("IKAT_EMIT");
+    return folder.empty() ? std::nullopt : std::optional<std::string>(folder);
 }
 
 void emit_files(const std::string& folder, const Compiled& compiled) {

@@ -2,8 +2,6 @@
 #include "codegen/pipeline/compile.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include "codegen/ir/text/print.hpp"
@@ -11,6 +9,8 @@
 #include "codegen/lower/lower.hpp"
 #include "codegen/nvptx/emit/emit.hpp"
 #include "codegen/pipeline/stages.hpp"
+#include "codegen/support/environment.hpp"
+#include "codegen/support/notes.hpp"
 
 namespace ikat {
 namespace {
@@ -39,8 +39,8 @@ public:
         names_.push_back(name);
         out_.push_back({std::string(name) + (times ? '.' + std::to_string(times + 1) : ""), {}, time});
         if (options_.keep_stages) out_.back().text = text();
-        if (dumps_ && pipeline::dump_wanted(name, kernel_, changed))
-            std::fprintf(stderr, "// after %s\n%s\n", std::string(name).c_str(), text().c_str());
+        if (pipeline::dump_wanted(dump_, name, kernel_, changed))
+            note("// after " + std::string(name) + '\n' + text() + '\n');
         start_ = Clock::now();
     }
     void done(std::string_view name, std::span<const ir::Function> functions, ir::Level level, bool changed = true) {
@@ -58,7 +58,7 @@ private:
     const CompileOptions& options_;
     std::vector<Compiled::Stage>& out_;
     std::vector<std::string_view> names_;
-    const bool dumps_ = std::getenv("IKAT_DUMP") != nullptr;
+    const std::string dump_{options_.dump.empty() ? environment("IKAT_DUMP") : options_.dump};
     Clock::time_point start_ = Clock::now();
 };
 

@@ -24,6 +24,7 @@ struct CompileOptions {
     bool line_info = false;    // .loc and .file in the PTX
     bool keep_stages = false;  // fill Compiled::stages
     bool pressure = false;     // fill Compiled::pressure
+    std::string dump{};        // "cse", "cse:saxpy", "all": stages that are noted, as IR; empty: IKAT_DUMP
 };
 
 struct RegisterUse {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <type_traits>
 
 #include "codegen/ir/text/print.hpp"
@@ -198,13 +197,10 @@ void run(std::span<const Stage* const> list, std::span<ir::Function> functions, 
     }
 }
 
-bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed) {
-    const char* wish = std::getenv("IKAT_DUMP");
-    if (!wish) return false;
-    const std::string_view text = wish;
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    const std::string_view name = text.substr(0, colon);
-    return (name == stage || (name == "all" && changed)) && (colon == text.size() || text.substr(colon + 1) == kernel);
+bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed) {
+    const std::size_t colon = std::min(wish.find(':'), wish.size());
+    const std::string_view name = wish.substr(0, colon);
+    return (name == stage || (name == "all" && changed)) && (colon == wish.size() || wish.substr(colon + 1) == kernel);
 }
 
 void run_passes(std::span<ir::Function> functions, const PassOptions& options) {

@@ -48,8 +48,9 @@ using After = std::function<void(const Stage&, std::span<const ir::Function>, bo
 void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
          const After& after, bool verify = false);
 
-/// Whether IKAT_DUMP asks for the kernel as it is after a stage; a stage of the table, or another one.
-bool dump_wanted(std::string_view stage, std::string_view kernel, bool changed = false);
+/// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel as it is after a stage; a stage of the table, or
+/// another one.
+bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed = false);
 
 // ---- for tests and tools
 

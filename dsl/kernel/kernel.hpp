@@ -302,12 +302,18 @@ private:
     };
 };
 
+template <class F>
+struct Lambda final : Counted {
+    explicit Lambda(F&& f) : body(std::move(f)) {}
+    F body;
+};
+
 template <class... P, class F>
 trace::Code code_of(F body) {
-    return {.object = new F(std::move(body)),
-            .run = [](void* object,
-                      const trace::Argument* arguments) { Call<P...>::run(*static_cast<F*>(object), arguments); },
-            .destroy = [](void* object) { delete static_cast<F*>(object); }};
+    return {.lambda = make_reference<Lambda<F>>(std::move(body)),
+            .run = [](Counted& lambda, const trace::Argument* arguments) {
+                Call<P...>::run(static_cast<Lambda<F>&>(lambda).body, arguments);
+            }};
 }
 
 template <class... P, class F>

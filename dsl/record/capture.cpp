@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <map>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "codegen/ir/verify.hpp"
+#include "codegen/support/environment.hpp"
 #include "dsl/record/recorder.hpp"
 
 namespace ikat::trace {
@@ -98,17 +98,14 @@ namespace {
 std::atomic<std::uint32_t> captures = 0;
 
 std::atomic<bool>& compares() {
-    static std::atomic<bool> on = [] {
-        const char* wish = std::getenv("IKAT_CHECK_CAPTURE");
-        return !wish || std::string_view(wish) != "0";
-    }();
+    static std::atomic<bool> on = environment("IKAT_CHECK_CAPTURE") != "0";
     return on;
 }
 
 /// Runs the user's lambda. A function of its own, so that the recorder's frame is above what it watches.
 __attribute__((noinline)) void run_code(Recorder& recorder, const Code& code, const Argument* arguments) {
     recorder.watch_host(__builtin_dwarf_cfa());
-    code.run(code.object, arguments);
+    code.run(*code.lambda, arguments);
     recorder.watch_host(nullptr);
 }
 
@@ -128,8 +125,7 @@ bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] 
 
 }  // namespace
 
-struct KernelHandle::State {
-    std::atomic<std::uint32_t> references = 1;
+struct KernelHandle::State : Counted {
     std::string name;
     std::vector<std::string> names;        // of the entry's parameters
     std::vector<ParameterType> types;      // ... their types
@@ -146,8 +142,6 @@ struct KernelHandle::State {
     std::optional<ast::Kernel> kernel;
     std::vector<Diagnostic> diagnostics;
     std::exception_ptr thrown;  // something of the user's own
-
-    ~State() { code.destroy(code.object); }
 
     bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
     void capture_once();
@@ -359,7 +353,7 @@ void KernelHandle::make_function() { state_->is_function = true; }
 
 KernelHandle::KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
                            Code code, const Where& where)
-    : state_(new State) {
+    : state_(make_reference<State>()) {
     state_->name = name;
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::string given = names ? names[i] : "p" + std::to_string(i);
@@ -369,15 +363,13 @@ KernelHandle::KernelHandle(const char* name, const char* const* names, const Par
             state_->types.push_back(type);
         }
     }
-    state_->code = code;
+    state_->code = std::move(code);
     state_->where = Location::of(where);
 }
 
-KernelHandle::KernelHandle(const KernelHandle& other) noexcept : state_(other.state_) { ++state_->references; }
-
-KernelHandle::~KernelHandle() {
-    if (--state_->references == 0) delete state_;
-}
+KernelHandle::KernelHandle(const KernelHandle& other) = default;
+KernelHandle& KernelHandle::operator=(const KernelHandle& other) = default;
+KernelHandle::~KernelHandle() = default;
 
 const char* KernelHandle::name() const { return state_->name.c_str(); }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "codegen/support/reference.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::ast {
@@ -36,11 +37,10 @@ struct Argument {
     Array array;        // of a pointer, or of raw bytes
 };
 
-/// The user's lambda, owned by whoever holds the Code last.
+/// The user's lambda.
 struct Code {
-    void* object = nullptr;
-    void (*run)(void* object, const Argument* arguments) = nullptr;
-    void (*destroy)(void* object) = nullptr;
+    Reference<Counted> lambda;
+    void (*run)(Counted& lambda, const Argument* arguments) = nullptr;
 };
 
 /// A promise about an argument, named by parameter or by position.
@@ -57,11 +57,8 @@ class KernelHandle {
 public:
     KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
                  Code code, const Where& where);
-    KernelHandle(const KernelHandle& other) noexcept;  // moving is copying: a kernel is never without its state
-    KernelHandle& operator=(KernelHandle other) noexcept {
-        std::swap(state_, other.state_);
-        return *this;
-    }
+    KernelHandle(const KernelHandle& other);  // moving is copying: a kernel is never without its state
+    KernelHandle& operator=(const KernelHandle& other);
     ~KernelHandle();
 
     const char* name() const;
@@ -78,7 +75,7 @@ public:
 private:
     friend Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where);
     struct State;
-    State* state_;
+    Reference<State> state_;
 };
 
 /// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of

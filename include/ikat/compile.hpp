@@ -3,3 +3,4 @@
 #pragma once
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/report/report.hpp"
+#include "codegen/support/notes.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language and the runtime: write a kernel, open a device, launch.
 #pragma once
+#include "codegen/support/notes.hpp"
 #include "ikat/dsl.hpp"
 #include "runtime/device.hpp"
 

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include "codegen/support/environment.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {
@@ -60,8 +60,8 @@ void Driver::check(Result result, std::string_view doing) const {
 }
 
 std::string driver_path() {
-    const char* path = std::getenv("IKAT_CUDA_DRIVER");
-    return path && *path ? path : "libcuda.so.1";
+    const std::string_view path = environment("IKAT_CUDA_DRIVER");
+    return std::string(path.empty() ? "libcuda.so.1" : path);
 }
 
 std::shared_ptr<const Driver> load_driver(const std::string& path) {

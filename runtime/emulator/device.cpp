@@ -14,6 +14,7 @@
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/text/module.hpp"
+#include "codegen/support/notes.hpp"
 
 namespace ikat::runtime {
 namespace {
@@ -33,8 +34,8 @@ const nvptx::Target* target_of(const nvptx::Module& module) {
 
 /// A line on a terminal, now and then, for launches that take long.
 void tell_terminal(const emulator::Progress& at) {
-    fmt::print(stderr, "kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
-               at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions));
+    note(fmt::format("kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
+                     at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
 }
 
 std::string repeat_with(const emulator::Options& options) {

@@ -152,6 +152,23 @@ void check_effects(std::string_view path, std::string_view text, std::vector<std
                 broken.push_back(place(path, i + 1) + "effects() says what an operation does, not its traits");
 }
 
+/// The library reads the environment in one place, and writes to standard error in two: a note, and an assertion.
+void check_host(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
+    const std::string_view layer = layer_of(path);
+    for (const std::string_view outside : {"tests", "tools", "bench", "examples"})
+        if (layer == outside) return;
+    const std::vector<std::string_view> lines = split_lines(text);
+    const auto refuse = [&](std::string_view what, std::initializer_list<std::string_view> homes, const char* hint) {
+        if (std::ranges::find(homes, path) != homes.end()) return;
+        for (std::size_t i = 0; i < lines.size(); ++i)
+            if (lines[i].find(what) != lines[i].npos) broken.push_back(place(path, i + 1) + hint);
+    };
+    refuse("getenv(", {"codegen/support/environment.cpp"}, "environment() reads the environment");
+    for (const std::string_view stream : {" stderr", "std::cerr"})
+        refuse(stream, {"codegen/support/diagnostic.cpp", "codegen/support/notes.cpp"},
+               "the library throws Error, or says it with note()");
+}
+
 void check_target(const Tree& tree, std::string_view path, const Include& include, std::vector<std::string>& broken) {
     const std::string target = resolve(tree, include);
     if (target.empty()) {
@@ -214,6 +231,7 @@ std::vector<std::string> broken_rules(const Tree& tree) {
     for (const auto& [path, text] : tree) {
         check_beginning(path, text, broken);
         check_effects(path, text, broken);
+        check_host(path, text, broken);
         if (layer_of(path).empty()) broken.push_back(place(path, 1) + "this folder is in no layer");
         for (const Include& include : includes_of(text)) {
             check_library(path, include, broken);

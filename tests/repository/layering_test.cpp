@@ -99,6 +99,14 @@ TEST_CASE("a file begins with its licence, and a header is read once") {
     CHECK(broken_rules(tree_with("dsl/a.hpp", spdx)) == Lines{"dsl/a.hpp:1: a header needs #pragma once"});
 }
 
+TEST_CASE("the library does not read the environment or write to standard error on its own") {
+    CHECK(broken_rules(tree_with("runtime/a.cpp", spdx + "auto home = std::getenv(\"HOME\");\n")) ==
+          Lines{"runtime/a.cpp:2: environment() reads the environment"});
+    CHECK(broken_rules(tree_with("codegen/passes/a.cpp", spdx + "std::fputs(text, stderr);\n")) ==
+          Lines{"codegen/passes/a.cpp:2: the library throws Error, or says it with note()"});
+    CHECK(broken_rules(tree_with("tools/cli/a.cpp", spdx + "std::cerr << std::getenv(\"HOME\");\n")) == Lines{});
+}
+
 TEST_CASE("what an operation does is asked of effects() alone") {
     const std::string asks = spdx + "bool b = has(inst.op, ir::Convergent) && !reads;\n";
     CHECK(broken_rules(tree_with("codegen/passes/a.cpp", asks)) ==

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <vector>
 
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/environment.hpp"
 
 namespace ikat::emulator {
 namespace {
@@ -30,15 +30,14 @@ std::int64_t detect() {
 
 /// What IKAT_INSTRUCTION_SET leaves of them: one, by its name; "baseline" is the one that every machine has.
 std::int64_t chosen(std::int64_t all) {
-    const char* const name = std::getenv("IKAT_INSTRUCTION_SET");
-    if (!name || !*name) return all;
+    const std::string_view name = environment("IKAT_INSTRUCTION_SET");
+    if (name.empty()) return all;
     std::vector<std::string_view> names;
     for (const std::int64_t target :
          {std::int64_t(HWY_AVX3), std::int64_t(HWY_AVX2), std::int64_t(HWY_STATIC_TARGET)}) {
         if (target != HWY_STATIC_TARGET && !(all & target)) continue;
         names.push_back(hwy::TargetName(target));
-        if (names.back() == name || (target == HWY_STATIC_TARGET && name == std::string_view("baseline")))
-            return all & target;
+        if (names.back() == name || (target == HWY_STATIC_TARGET && name == "baseline")) return all & target;
     }
     throw Error(fmt::format("IKAT_INSTRUCTION_SET is '{}'", name),
                 fmt::format("the emulator has on this machine: {}", fmt::join(names, ", ")));
