@@ -19,4 +19,7 @@ analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);
 /// vectors.cpp. Vectors of more than `most` small elements become vectors of words.
 void split_vectors(ir::Function& fn, unsigned most);
 
+/// bytes.cpp. Values of 8 bits live in registers of 32.
+void widen_bytes(ir::Function& fn);
+
 }  // namespace ikat::legalise

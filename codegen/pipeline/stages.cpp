@@ -50,6 +50,7 @@ constexpr Stage table[] = {
     step<legalise::lay_out>("blocks", typed),
     step<nvptx::expand_prints>("print", typed),
     step<split_vectors>("vectors", selected),
+    step<legalise::widen_bytes>("bytes", selected),
     step<nvptx::legalise>("legal", selected),
     step<nvptx::sweep>("sweep", selected),
     step<nvptx::chain_carries>("carries", selected),
@@ -62,10 +63,10 @@ constexpr Stage table[] = {
 };
 
 constexpr std::string_view default_order[] = {
-    "unroll",  "cfg",    "fold",    "simplify", "ranges",  "cse",        "forward", "licm",
-    "dce",     "cfg",    "uniform", "opt",      "indices", "cse",        "licm",    "dce",
-    "atomics", "blocks", "print",   "vectors",  "legal",   "sweep",      "carries", "narrow",
-    "address", "sweep",  "clamps",  "fuse",     "sweep",   "immediates", "select"};
+    "unroll",  "cfg",     "fold",    "simplify", "ranges",  "cse",   "forward",    "licm",
+    "dce",     "cfg",     "uniform", "opt",      "indices", "cse",   "licm",       "dce",
+    "atomics", "blocks",  "print",   "vectors",  "bytes",   "legal", "sweep",      "carries",
+    "narrow",  "address", "sweep",   "clamps",   "fuse",    "sweep", "immediates", "select"};
 
 // Why they stand in this order: behind the one comes the other. The build checks it; nothing else reads it.
 struct Order {
@@ -90,8 +91,9 @@ constexpr Order order[] = {
     {"indices", "licm", "a sum may change in a loop, and its product not"},
     {"indices", "dce", "some indices are used in addresses alone"},
     {"atomics", "blocks", "loops of compare and swap bring blocks"},
-    {"print", "legal", "a print's values are converted as others are"},
-    {"vectors", "legal", "taking a vector apart makes instructions at any type"},
+    {"print", "bytes", "a print's values are converted as others are"},
+    {"vectors", "bytes", "taking a vector apart makes instructions at any type"},
+    {"bytes", "legal", "a conversion is told by the widths of registers"},
     {"legal", "sweep", "legal leaves the operands of what it replaced"},
     {"legal", "narrow", "narrow looks for the conversions that legal makes"},
     {"carries", "fuse", "a chain that comes apart leaves sums"},

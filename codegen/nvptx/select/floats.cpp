@@ -15,8 +15,6 @@ namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value;
 
-constexpr Type in_register(Type type) { return type == Type::I8 ? Type::I32 : type == Type::U8 ? Type::U32 : type; }
-
 /// What an operation of f16 or bf16 needs of the target.
 Feature needed(Op op, Type type) {
     const bool chooses = op == Op::Min || op == Op::Max;
@@ -139,7 +137,7 @@ std::optional<Value> FloatForms::converted(const ir::Instruction& it, Type resul
     }
     if (it.type != Type::BF16) return {};
     if (it.from != Type::F32 && supports(target_, Feature::Bfloat16Math)) return {};
-    return to_bfloat(it.from == Type::F32 ? x : odd_float(x, in_register(it.from)), it.fp.rounding);
+    return to_bfloat(it.from == Type::F32 ? x : odd_float(x, it.from), it.fp.rounding);
 }
 
 Value FloatForms::to_bfloat(Value single, Rounding rounding) {
