@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/ptx/table/target.hpp"
+#include "codegen/ptx/text/copy.hpp"
 #include "codegen/support/diagnostic.hpp"
 
 namespace ikat::nvptx {
@@ -76,32 +77,9 @@ private:
     void add_variable(const Variable& from);
     std::vector<Name> linkage(const Function& of);
 
-    Name word(Name name) { return name == no_name ? no_name : out_.intern(module().text(name)); }
-    /// The name of a symbol.
-    Name symbol(Name name) {
-        const auto renamed = own_[from_].find(name);
-        return renamed == own_[from_].end() ? word(name) : renamed->second;
-    }
-    std::vector<Name> words(const std::vector<Name>& names) {
-        std::vector<Name> made;
-        for (const Name name : names) made.push_back(word(name));
-        return made;
-    }
-    Span operands(Span span);
-    Variable variable(const Variable& from);
-    Instruction instruction(const Instruction& from);
-    Directive directive(const Directive& from);
+    /// Copies from the module at hand.
+    Copier copier() { return {module(), out_, &own_[from_]}; }
     Function function(const Function& from);
-    std::vector<Variable> variables(const std::vector<Variable>& from) {
-        std::vector<Variable> made;
-        for (const Variable& each : from) made.push_back(variable(each));
-        return made;
-    }
-    std::vector<Directive> directives(const std::vector<Directive>& from) {
-        std::vector<Directive> made;
-        for (const Directive& each : from) made.push_back(directive(each));
-        return made;
-    }
 
     const std::vector<Module>& modules_;
     Module out_;
@@ -170,69 +148,38 @@ void Linker::rename_own() {
 /// A declaration of what is defined in another module has that definition's linkage.
 std::vector<Name> Linker::linkage(const Function& of) {
     const auto found = definitions_.find(module().text(of.name));
-    if (linkage_of(module(), of.linkage).empty() || found == definitions_.end()) return words(of.linkage);
+    if (linkage_of(module(), of.linkage).empty() || found == definitions_.end()) return copier().words(of.linkage);
     return {out_.intern(found->second.global.linkage)};
 }
 
-Span Linker::operands(Span span) {
-    std::vector<Operand> made;
-    for (Operand each : module().operands(span)) {
-        each.name = each.kind == Operand::Kind::Symbol ? symbol(each.name) : word(each.name);
-        each.suffix = word(each.suffix);
-        if (each.children.count) each.children = operands(each.children);
-        made.push_back(each);
-    }
-    return out_.add_operands(made);
-}
-
-Variable Linker::variable(const Variable& from) {
-    Variable made = from;
-    made.linkage = words(from.linkage);
-    made.space = word(from.space), made.attribute = word(from.attribute);
-    made.vector = word(from.vector), made.type = word(from.type);
-    made.pointer = words(from.pointer);
-    for (Variable::Declarator& each : made.declarators) {
-        each.name = symbol(each.name);
-        if (each.initialiser.count) each.initialiser = operands(each.initialiser);
-    }
-    return made;
-}
-
-Instruction Linker::instruction(const Instruction& from) {
-    Instruction made = from;
-    made.spelling = word(from.spelling);
-    std::vector<Name> modifiers;
-    for (const Name each : module().modifiers(from.modifiers)) modifiers.push_back(word(each));
-    made.modifiers = out_.add_modifiers(modifiers);
-    made.operands = operands(from.operands);
-    if (from.guard != no_name) made.guard = symbol(from.guard);
-    return made;
-}
-
-Directive Linker::directive(const Directive& from) {
-    Directive made = from;
-    made.name = word(from.name);
-    made.operands = operands(from.operands);
-    return made;
-}
-
 Function Linker::function(const Function& from) {
+    const Copier copy = copier();
+    const auto each_of = [](const auto& list, auto&& copied) {
+        auto made = list;
+        for (auto& each : made) each = copied(each);
+        return made;
+    };
+    const auto variables = [&](const std::vector<Variable>& list) {
+        return each_of(list, [&](const Variable& each) { return copy.variable(each); });
+    };
+    const auto directives = [&](const std::vector<Directive>& list) {
+        return each_of(list, [&](const Directive& each) { return copy.directive(each); });
+    };
     Function made = from;
     made.linkage = linkage(from);
-    made.attribute = word(from.attribute);
-    made.name = symbol(from.name);
+    made.attribute = copy.word(from.attribute);
+    made.name = copy.symbol(from.name);
     made.results = variables(from.results), made.parameters = variables(from.parameters);
     made.directives = directives(from.directives);
     made.variables = variables(from.variables);
     made.body_directives = directives(from.body_directives);
-    made.instructions.clear();
-    for (const Instruction& each : from.instructions) made.instructions.push_back(instruction(each));
+    made.instructions = each_of(from.instructions, [&](const Instruction& each) { return copy.instruction(each); });
     made.body.clear();
     for (Statement each : from.body) {
         const bool is_location =
             each.kind == Statement::Kind::Directive && module().text(from.body_directives[each.index].name) == ".loc";
         if (is_location && from_ > 0) continue;  // it counts files of its own module
-        if (each.kind == Statement::Kind::Label) each.index = std::uint32_t(symbol(Name(each.index)));
+        if (each.kind == Statement::Kind::Label) each.index = std::uint32_t(copy.symbol(Name(each.index)));
         made.body.push_back(each);
     }
     return made;
@@ -268,7 +215,7 @@ void Linker::add_variable(const Variable& from) {
         source = &*definition;
     }
     out_.items.push_back({Module::Item::Kind::Variable, std::uint32_t(out_.variables.size())});
-    out_.variables.push_back(variable(*source));
+    out_.variables.push_back(copier().variable(*source));
     from_ = here;
 }
 
@@ -280,7 +227,7 @@ void Linker::add() {
             case Module::Item::Kind::Directive:
                 if (from_ > 0) break;
                 out_.items.push_back({item.kind, std::uint32_t(out_.directives.size())});
-                out_.directives.push_back(directive(module().directives[item.index]));
+                out_.directives.push_back(copier().directive(module().directives[item.index]));
         }
     }
 }
