@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/from-cuda.md: a kernel as it would be in CUDA C++, word for word in ikat. Each block adds up its part of an
-// array.
+// docs/from-cuda.md: a CUDA C++ kernel translated literally to ikat. Each block sums its part of an array.
 #include <ikat/ikat.hpp>
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel moves, counted by the emulator: a transposition that writes a column with each warp, and the library's,
-// which goes through shared memory. docs/emulator.md explains the numbers.
+// Memory traffic counted by the emulator: a transposition in which each warp writes a column, and the library's, which
+// uses shared memory. docs/emulator.md explains the numbers.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 

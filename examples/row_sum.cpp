@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that README.md shows: a kernel of one's own, the sum of each row of a matrix, a block to a row.
+// The program in README.md: a user's own kernel that sums each row of a matrix, one block per row.
 // clang-format off
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three kernels from C++ to checked results: each is compiled to PTX, of which a part is shown, its registers are
-// reported, it runs on the device at hand, and what it computed is compared with a reference in double.
+// reported, it runs on the available device, and its results are compared with a reference in double.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
@@ -32,7 +32,7 @@ std::vector<float> random_numbers(std::size_t count, unsigned seed) {
     return out;
 }
 
-/// The lines of the text from `first` on, `count` of them.
+/// `count` lines of the text, from line `first` on.
 void show_lines(const std::string& text, std::size_t first, std::size_t count) {
     std::size_t begin = 0;
     for (std::size_t line = 0; line < first + count && begin < text.size(); ++line) {
@@ -53,7 +53,7 @@ void show_compilation(const char* title, const auto& kernel) {
     std::printf("; shared memory: %u bytes\n", compiled.static_shared_bytes);
 }
 
-/// What came out against what should have, and how far off it may be.
+/// Reports the error of a result and the allowed error.
 bool report(const char* what, double milliseconds, double error, double bound) {
     const bool right = error <= bound;
     std::printf("  %s in %.2f ms; error %.2g, allowed %.2g: %s\n", what, milliseconds, error, bound,
@@ -83,7 +83,7 @@ bool show_sum(const runtime::Device& device) {
     const auto start = Clock::now();
     const float got = stdlib::sum(device, on_device);
     const double time = milliseconds_since(start), want = stdlib::reference::sum(std::span(x));
-    // A thread adds fewer than 64 numbers below 1, then 10 butterfly steps twice.
+    // A thread adds fewer than 64 numbers below 1, followed twice by 10 butterfly steps.
     return report("1000000 elements", time, std::abs(got - want), 84 * 0x1p-24 * double(x.size()));
 }
 

@@ -123,7 +123,7 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
         return {};
     } else if constexpr (is_floating<Given> && std::is_integral_v<T>) {
         static_assert(!std::is_integral_v<T>,
-                      "launch: a floating number does not become an integer parameter: convert it");
+                      "launch: a floating-point number does not become an integer parameter: convert it");
         return {};
     } else {
         return adapt(host_scalar<Given>(given), ir::type_of<T>, kernel, position, where);

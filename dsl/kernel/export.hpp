@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that a program can go over without knowing their names: ikat_add_kernels() compiles them when the program is
-// built, and a test may hold the PTX of each against a golden file.
+// Kernels that a program can list without knowing their names: ikat_add_kernels() compiles them at build time, and a
+// test may compare the PTX of each with a golden file.
 //
 //     const auto saxpy = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<float> x, ...) { ... });
 //     IKAT_EXPORT_KERNEL(saxpy)
@@ -15,10 +15,10 @@ namespace ikat {
 
 struct ExportedKernel {
     const char* name;             // of the C++ variable
-    const ast::Kernel& (*ast)();  // captured at the first call; throws Error with everything that is wrong with it
+    const ast::Kernel& (*ast)();  // captured at the first call; throws Error with all mistakes in it
 };
 
-/// Those of all files of the program, by name.
+/// The exported kernels of all files of the program, sorted by name.
 std::vector<ExportedKernel> exported_kernels();
 
 namespace detail {
@@ -29,7 +29,7 @@ struct Export {
 
 }  // namespace ikat
 
-/// Behind a kernel at namespace scope.
+/// Exports a kernel; goes after its definition at namespace scope.
 #define IKAT_EXPORT_KERNEL(kernel)                                             \
     [[maybe_unused]] static const ::ikat::detail::Export ikat_export_##kernel( \
         #kernel, []() -> const ::ikat::ast::Kernel& { return kernel.ast(); });

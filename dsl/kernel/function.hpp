@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the device that are called and not inlined:
+// Device functions that are called and not inlined:
 //
 //     const auto horner = device_fn("horner", params("x", "y"), [](f32 x, f32 y) { return fma(x, y, 1); });
 //     y[i] = horner(x[i], 2) * horner(x[i], 3);
@@ -12,9 +12,8 @@
 //         if_(n > 1, [&] { product = n * factorial(n - 1); });
 //         return product;
 //     });
-//
-// return_value(v) leaves it earlier. C++ functions, which are inlined, can do more and are the usual choice; this is
-// for code that is long and called from several places.
+// return_value(v) returns early. C++ functions, which are inlined, can do more and are the usual choice; this is for
+// long code that is called from several places.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/control.hpp"

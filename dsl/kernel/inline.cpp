@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ptx(): the user's text is read by the PTX grammar here, so that what is wrong with it is said here. In the AST it is
-// an operation whose results come first:
+// ptx(): the user's text is parsed with the PTX grammar here, so that mistakes in it are reported here. In the AST it
+// is an operation whose results come first:
 //
 //     ptx("add.u32 {1}, {0}, 1;", in(a), out(b))          %5, … = opaque_value "add.u32 {0}, {1}, 1;", %4
-//
-// A variable that is read and written is two operands, and a mov in front of the text.
+// A variable that is read and written becomes two operands, with a mov before the text.
 #include "codegen/ptx/check/inline.hpp"
 #include "dsl/record/recorder.hpp"
 
@@ -16,7 +15,7 @@ using ast::NodeInfo;
 
 constexpr std::size_t most_results = 16;
 
-/// The node of a text, pending, and its results as nodes.
+/// Appends the node of a text to the window; returns its results as nodes.
 std::vector<ast::Node> append_text(Recorder& recorder, bool pure, std::string_view text,
                                    std::span<const Recorded> arguments, std::span<const ir::Type> types) {
     NodeInfo node{.kind = Kind::Operation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of PTX's own, as text.
+// PTX instructions as text.
 //
 //     u32 d;
 //     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(c));
@@ -10,20 +10,21 @@ namespace ikat {
 
 namespace detail {
 
-/// What a register holds for a T: PTX has none of 8 bits.
+/// The register type for a T: PTX has no 8-bit registers.
 template <class T>
 using InRegister = std::conditional_t<(!std::is_integral_v<T> || sizeof(T) > 1 || std::is_same_v<T, bool>), T,
                                       std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
 
 template <class T>
 constexpr void check_text_operand() {
-    static_assert(ir::contains(ir::Any, ir::type_of<T>) && !ir::contains(ir::Float8, ir::type_of<T>),
-                  "an operand of ptx() is a value that a register holds: of 8-bit floats the bits, bit_cast<u8>()");
+    static_assert(
+        ir::contains(ir::Any, ir::type_of<T>) && !ir::contains(ir::Float8, ir::type_of<T>),
+        "an operand of ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()");
 }
 
 }  // namespace detail
 
-/// {k} of a text that it reads. 16 bits are a register of 16, 8 bits one of 32.
+/// An operand {k} that the text reads. A 16-bit value is in a 16-bit register, an 8-bit value in a 32-bit one.
 template <Operand V>
 trace::TextOperand in(V&& v) {
     using T = DeviceTypeOf<V>;
@@ -32,7 +33,7 @@ trace::TextOperand in(V&& v) {
     const auto value = cast<Register>(Leaf<T>(detail::operand<T>(std::forward<V>(v))));
     return {.type = ir::type_of<Register>, .reads = true, .value = value.recorded()};
 }
-/// {k} of a text that it writes.
+/// An operand {k} that the text writes.
 template <class V>
 trace::TextOperand out(V&& variable) {
     if constexpr (requires { variable.handle(); } && !std::is_const_v<std::remove_reference_t<V>>) {
@@ -45,7 +46,7 @@ trace::TextOperand out(V&& variable) {
     } else
         static_assert(always_false<V>, "out() takes a device variable: f32, u32, i32 ...");
 }
-/// {k} of a text that it reads and then writes.
+/// An operand {k} that the text reads and then writes.
 template <class V>
 trace::TextOperand inout(V&& variable) {
     trace::TextOperand operand = out(variable);
@@ -54,8 +55,8 @@ trace::TextOperand inout(V&& variable) {
     return operand;
 }
 
-/// Instructions as PTX has them, {0}, {1} ... for the operands in their order. What is wrong with the text is said when
-/// the kernel is captured. A text that only computes may be moved, merged and left out, as other expressions are.
+/// PTX instructions, with {0}, {1} ... for the operands in order. Mistakes in the text are reported when the kernel is
+/// captured. A text that only computes may be moved, merged and removed, like other expressions.
 class PtxText {
 public:
     PtxText(const char* text, const trace::Where& where = trace::Where::current()) : text_(text), where_(where) {}

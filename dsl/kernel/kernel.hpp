@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel("name", params("a", "b"), [](f32 a, In<float> b) { ... }): a lambda and the typed list of its parameters.
-//
 // Nothing runs until the kernel is used for the first time (a launch, .ast(), .check()): then the lambda is called
-// once, and what it records is kept. Kernels may stand at namespace scope.
-//
-// A struct of the host is a parameter, too, as Struct<S> (dsl/memory/structs.hpp): in PTX it is one parameter for each
-// field, in their order: p_scale, p_n. Fields may be structs: p_inner_x.
+// once, and what it records is kept. Kernels may be defined at namespace scope.
+// A host struct can be a parameter, too, as Struct<S> (dsl/memory/structs.hpp): in PTX it is one parameter per field,
+// in order: p_scale, p_n. Fields may be structs: p_inner_x.
 #pragma once
 #include <array>
 #include <boost/hana/accessors.hpp>
@@ -31,7 +29,7 @@ constexpr std::size_t length_of(const char* text) {
     while (text[out]) ++out;
     return out;
 }
-/// "inner_x": the names of a field and of the fields that it is in, joined.
+/// "inner_x": the name of a field, prefixed with those of the fields that contain it.
 template <class... Name>
 struct FieldPath {
     static constexpr auto text = [] {
@@ -57,7 +55,7 @@ constexpr auto joined(const std::array<trace::ParameterType, count>&... parts) {
     return out;
 }
 
-/// The parameters of the PTX entry that a struct, or a field with that name, is; none for a struct whose fields Hana
+/// The parameters of the PTX entry for a struct, or for a field with that name; none for a struct whose fields Hana
 /// does not know.
 template <class S, class... Path>
 constexpr auto field_types() {
@@ -88,8 +86,8 @@ constexpr bool are_fields(std::span<const trace::ParameterType> types) {
 
 }  // namespace detail
 
-/// What a type means as a kernel's parameter: what launches pass for it (`host_type`: the scalar, or the elements), and
-/// the parameters of the PTX entry that it is made of.
+/// A type as a kernel parameter: what launches pass for it (`host_type`: the scalar, or the elements), and its
+/// parameters of the PTX entry.
 template <class P>
 struct ParameterTraits {
     static constexpr bool valid = false;
@@ -124,7 +122,7 @@ struct ParameterTraits<Struct<S>> {
     static constexpr auto types = detail::field_types<S>();
     static constexpr bool valid = detail::are_fields(types);
     static Struct<S> make(const trace::Argument* arguments) { return Struct<S>(arguments); }
-    /// Calls f(field) for each field of a struct, in their order; numbers are of the type of their parameter.
+    /// Calls f(field) for each field of a struct, in order; numbers have the type of their parameter.
     static void each_field(const S& given, auto&& f) {
         detail::each_number(given, [&]<class F>(const F& field) {
             if constexpr (BufferHandle<F>)
@@ -135,8 +133,8 @@ struct ParameterTraits<Struct<S>> {
     }
 };
 
-/// A parameter of raw bytes at an alignment: what the host passes as it is, such as a tensor map of 128 bytes at 64. A
-/// launch takes any trivially copyable object of that size.
+/// A parameter of raw bytes with an alignment, such as a tensor map of 128 bytes aligned to 64. A launch takes any
+/// trivially copyable object of that size, unchanged.
 template <std::uint32_t bytes, std::uint32_t alignment = 16>
 class Bytes {
     static_assert(bytes >= 1 && bytes <= 4096, "a parameter has 1 to 4096 bytes");
@@ -147,11 +145,11 @@ public:
     static constexpr std::uint32_t size = bytes;
     explicit Bytes(const trace::Array& parameter) : parameter_(parameter) {}
 
-    /// The number that begins `offset` bytes from the first on: a multiple of its own size, which the host knows.
+    /// The number at a byte offset, a host number that must be a multiple of the number's size.
     template <class T>
     auto read(std::int64_t offset, const trace::Where& where = trace::Where::current()) const {
         using R = typename detail::Named<T>::type;
-        static_assert(ir::contains(ir::Storable, ir::type_of<R>), "read<T>() is of integers and floats");
+        static_assert(ir::contains(ir::Storable, ir::type_of<R>), "read<T>() reads integers and floats");
         static_assert(sizeof(R) <= alignment, "read<T>(): the parameter's alignment is less than that of its numbers");
         return Leaf<R>(trace::raw_number(parameter_, ir::type_of<R>, offset, where));
     }
@@ -179,8 +177,8 @@ ParameterNames<sizeof...(Name)> params(const Name&... names) {
     return {{names...}};
 }
 
-// Contracts: promises about arguments that every launch checks and the optimiser may use. A parameter is named as
-// params() does, or by its position, from 0.
+// Contracts: promises about arguments that every launch checks and the optimiser may use. A parameter is given by its
+// name in params(), or by its position, from 0.
 template <std::uint64_t n>
 trace::Contract multiple_of(const char* name) {
     static_assert(n > 0, "a divisor is at least 1");
@@ -206,21 +204,21 @@ trace::Contract aligned(Position position) {
 template <class... P>
 class Kernel {
 public:
-    /// The parameters' types as the lambda has them: decltype(hana::tuple_t<f32, In<float>, ...>).
+    /// The types of the lambda's parameters: decltype(hana::tuple_t<f32, In<float>, ...>).
     using parameters = decltype(boost::hana::tuple_t<P...>);
     static constexpr std::size_t arity = sizeof...(P);
 
     explicit Kernel(trace::KernelHandle handle) : handle_(std::move(handle)) {}
 
     const char* name() const { return handle_.name(); }
-    /// The captured kernel. Throws Error with everything that is wrong with it.
+    /// The captured kernel. Throws Error with all mistakes in it.
     const ast::Kernel& ast() const { return handle_.ast(); }
-    /// Captures the kernel if that has not happened yet. Throws Error with everything that is wrong with it.
+    /// Captures the kernel if that has not happened yet. Throws Error with all mistakes in it.
     void check() const { handle_.ast(); }
-    /// What keeps ast() alive.
+    /// The handle that keeps ast() alive.
     const trace::KernelHandle& handle() const { return handle_; }
 
-    // Said when the kernel is made, before its first use. (`requires` is a keyword.)
+    // To be called when the kernel is defined, before its first use. (`requires` is a keyword.)
 
     /// Promises about the arguments: require(multiple_of<8>("k"), aligned<16>("x")).
     template <class... Contract>
@@ -237,8 +235,8 @@ public:
         handle_.max_registers(count);
         return std::move(*this);
     }
-    /// A product of floats and the sum that it goes into may become one fma, with one rounding instead of two, as nvcc
-    /// does it. contract() in dsl/threads/control.hpp is for a part of a kernel.
+    /// A product of floats and the sum that uses it may become one fma, with one rounding instead of two, as with nvcc.
+    /// contract() in dsl/threads/control.hpp does this for a part of a kernel.
     Kernel&& contract() && {
         handle_.contract();
         return std::move(*this);
@@ -286,7 +284,7 @@ constexpr auto signature_of() {
         return Signature<F>{};
 }
 
-/// Calls the body with its parameters, each made of the next arguments. Braces evaluate left to right.
+/// Calls the body with its parameters, each made from the next arguments. Braces evaluate left to right.
 template <class... P>
 struct Call {
     template <class F>
@@ -328,14 +326,13 @@ auto make_kernel(const char* name, const char* const* names, F body, const trace
                       "a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else if constexpr ((is_struct<P> || ...)) {
-        static_assert(
-            always_false<F>,
-            "Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers, floats, "
-            "bool, and structs of these");
+        static_assert(always_false<F>,
+                      "Struct<Params> is a parameter if BOOST_HANA_DEFINE_STRUCT defines Params, with integers, "
+                      "floats, bool, and structs of these");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     } else {
         static_assert(always_false<F>,
-                      "a kernel's parameters are variables but no pred (f32, u32 ...), In<T>, Out<T> and InOut<T>");
+                      "a kernel's parameters are f32, u32 ... (any variable but pred), In<T>, Out<T> and InOut<T>");
         return Kernel<>(trace::KernelHandle(name, nullptr, nullptr, 0, {}, where));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators and functions of scalars for what has lanes: Vec, Regs and trees over them, with single values beside
-// them. Each is the scalar one on each lane; what the lanes are evaluated from, and when, is dsl/lanes/lanes.hpp's.
+// The scalar operators and functions for values with lanes: Vec, Regs and trees over them, mixed with single values.
+// Each applies the scalar one to each lane; dsl/lanes/lanes.hpp defines how and when the lanes are evaluated.
 //
 //     Regs<f32, 4> sums(0);
 //     sums = fma(p, row.vec<4>(i), sums);
@@ -154,7 +154,7 @@ IKAT_APPROXIMATION(tanh)
 }  // namespace approx
 #undef IKAT_FUNCTION
 
-// Those that are given a type or a table: cast<f16>(v), lop3<0xe8>(a, b, c).
+// Functions with a type or a table as template argument: cast<f16>(v), lop3<0xe8>(a, b, c).
 
 #define IKAT_FUNCTION(Given, name)                           \
     namespace detail {                                       \

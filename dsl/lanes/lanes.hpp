@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes: several values under one name. A Vec, Regs and a tree over them take part in expressions as scalars do; the
-// operators and functions are dsl/lanes/algebra.hpp's.
+// Lanes: several values under one name. A Vec, Regs and a tree over them are used in expressions like scalars; the
+// operators and functions are in dsl/lanes/algebra.hpp.
 //
 //     y.vec<4>(i) = a * x.vec<4>(i) + y.vec<4>(i);
 //
 //     LaneExpr<Add, LaneShape<4>, {LaneExpr<Mul, LaneShape<4>, {OneForAll<float>, LaneValues<float, LaneShape<4>>}>,
 //                                  LaneValues<float, LaneShape<4>>}>
-//
-// A tree holds its leaves, by value: what variables held and memory gave at the place where each was written. So it is
-// safe to keep, and is the same wherever it is used. Where it is stored or assigned, it is asked for one lane after
-// the other; an operation of the tree is then the scalar one, on that lane of its operands, and says what that one
-// says of types.
-//
-// Whatever has a lane_shape (how many lanes there are, and how they lie), an element_type, lanes() (its tree) and
-// lane(k) takes part. Operands of one shape go together, and one value goes with all lanes of any.
+// A tree holds its leaves by value: the variables and loads as they were where each was written. So it is safe to keep,
+// and has the same value wherever it is used. When it is stored or assigned, it is evaluated lane by lane; each
+// operation is then the scalar one on that lane of its operands, with the same type errors.
+// Anything with a lane_shape (the number and arrangement of lanes), an element_type, lanes() (its tree) and lane(k) can
+// be an operand. Operands must have the same shape; a single value is broadcast to all lanes.
 #pragma once
 #include <cstddef>
 #include <type_traits>
@@ -23,7 +20,7 @@
 
 namespace ikat {
 
-/// LaneShape<4>: four lanes. LaneShape<2, 4>: two times four, the last extent running fastest.
+/// LaneShape<4>: four lanes. LaneShape<2, 4>: two times four, the last extent varying fastest.
 template <std::size_t... extents>
 struct LaneShape {
     static constexpr std::size_t rank = sizeof...(extents), lanes = (extents * ... * 1);
@@ -36,7 +33,7 @@ class LaneValues;
 
 namespace detail {
 
-/// Of a shape of several extents, what one step of the first is made of.
+/// The shape without its first extent.
 template <class Shape>
 struct InnerShape;
 template <std::size_t first, std::size_t... rest>
@@ -49,7 +46,7 @@ template <class Shape, class V>
 inline constexpr bool has_shape = std::is_same_v<Shape, typename std::remove_cvref_t<V>::lane_shape>;
 
 // auto v = a * x.vec<4>(i); v = w
-#define IKAT_NAMED_LANES "this name stands for values and is no variable: declare it as Regs<f32, N> to change it"
+#define IKAT_NAMED_LANES "this name refers to values, not variables: declare it as Regs<f32, N> to change it"
 
 struct LaneGuard : HostGuard {
 #define IKAT_COMPOUND(symbol) IKAT_REFUSED(IKAT_NAMED_LANES) void operator symbol(Anything)&;
@@ -76,14 +73,14 @@ struct LaneIterator {
     bool operator!=(const LaneIterator& other) const { return k != other.k; }
 };
 
-/// What all that has lanes can do: v[k], v.reversed(). Tree has lane(k) and lanes().
+/// The interface of all values with lanes: v[k], v.reversed(). Tree has lane(k) and lanes().
 template <class Tree, class T, class Shape>
 class LaneTree : public LaneGuard {
 public:
     using lane_shape = Shape;
     using element_type = T;
 
-    /// Lane k, which the host knows; of lanes in rows, row k.
+    /// Lane k, a host number; row k if the lanes are in rows.
     auto operator[](int k) const {
         using Inner = InnerShape<Shape>;
         const std::size_t first = trace::checked_lane(k, Inner::count) * Inner::type::lanes;
@@ -92,13 +89,13 @@ public:
         else
             return part<typename Inner::type>(first, false);
     }
-    /// for (const auto& x : v) goes through the lanes, or rows, on the host.
+    /// for (const auto& x : v) visits the lanes, or rows, on the host.
     LaneIterator<LaneTree> begin() const { return {this, 0}; }
     LaneIterator<LaneTree> end() const { return {this, int(InnerShape<Shape>::count)}; }
-    /// The last lane first.
+    /// The lanes in reverse order.
     auto reversed() const {
         static_assert(Shape::rank == 1,
-                      "reversed() is of lanes in one row: of Regs<Vec<float, 4>, 2>, r[k].reversed()");
+                      "reversed() is for lanes in one row: for Regs<Vec<float, 4>, 2>, r[k].reversed()");
         return part<Shape>(Shape::lanes - 1, true);
     }
 
@@ -113,7 +110,7 @@ private:
 
 // ---- leaves
 
-/// One value for all lanes. What has happened in its expression is said once, with lane 0.
+/// One value for all lanes. The effects of its expression are counted once, with lane 0.
 template <class T>
 class OneForAll {
 public:
@@ -126,7 +123,7 @@ private:
     trace::Recorded value_;
 };
 
-/// What the function is given as it is: numbers of the host's, modes.
+/// An argument that is passed to the function unchanged: host numbers, modes.
 template <class H>
 struct OfTheHost {
     static constexpr std::size_t leaves = 0;
@@ -137,12 +134,12 @@ struct OfTheHost {
 
 }  // namespace detail
 
-/// The values of all lanes, as they were at one place.
+/// The values of all lanes at one point.
 template <class T, class Shape>
 class LaneValues : public detail::LaneTree<LaneValues<T, Shape>, T, Shape> {
 public:
     static constexpr std::size_t leaves = Shape::lanes;
-    /// To be set.
+    /// Not set yet.
     LaneValues() = default;
     LaneValues(const LaneValues&) = default;
     IKAT_REFUSED(IKAT_NAMED_LANES) LaneValues& operator=(const LaneValues&);
@@ -164,8 +161,8 @@ private:
 
 namespace detail {
 
-/// An operand as a part of a tree. One that has a name may be a part of several trees: it becomes a leaf, so that what
-/// it stands for is written out once, and what has happened in it was done in an earlier full expression.
+/// An operand as a part of a tree. A named operand may be part of several trees: it becomes a leaf, so that it is
+/// recorded only once, and its effects belong to an earlier full expression.
 template <class V>
 auto lanes_of(V&& v) {
     using Plain = std::remove_cvref_t<V>;
@@ -197,17 +194,17 @@ inline constexpr bool goes_with = true;
 template <class Shape, Lanewise V>
 inline constexpr bool goes_with<Shape, V> = has_shape<Shape, V>;
 
-/// The shape that operands have in common.
+/// The common shape of operands.
 template <class... V>
 constexpr auto common_shape() {
     using Shape = typename FirstShape<V...>::type;
     static_assert((goes_with<Shape, V> && ...),
-                  "these differ in how many lanes they have: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with "
+                  "these have different numbers of lanes: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with "
                   "one value for all lanes");
     return Shape();
 }
 
-/// One of the operands of a tree. Its number tells two of one type apart.
+/// One of the operands of a tree. The number distinguishes operands of the same type.
 template <std::size_t number, class Operand>
 struct LaneOperandAt {
     Operand it;
@@ -227,7 +224,7 @@ struct LaneOperands<std::index_sequence<number...>, Operands...> : LaneOperandAt
     void append_leaves(trace::Recorded*& next) const {
         (static_cast<const LaneOperandAt<number, Operands>&>(*this).it.append_leaves(next), ...);
     }
-    /// f of lane k of each.
+    /// f applied to lane k of each operand.
     template <class F>
     auto apply(const F& f, std::size_t k) const {
         return f(static_cast<const LaneOperandAt<number, Operands>&>(*this).it.lane(k)...);
@@ -240,7 +237,7 @@ auto lane_operands(V&&... v) {
         {lanes_of(std::forward<V>(v))}...};
 }
 
-/// What f gives of one lane.
+/// The element type of f's result.
 template <class F, class Operands>
 using LaneResult = DeviceTypeOf<decltype(std::declval<const Operands&>().apply(std::declval<const F&>(), 0))>;
 
@@ -271,7 +268,7 @@ private:
     bool contracted_;
 };
 
-/// Lanes of another tree that lie in a row, forwards or backwards.
+/// Consecutive lanes of another tree, forwards or backwards.
 template <class Tree, class Shape>
 class SomeLanes : public detail::LaneTree<SomeLanes<Tree, Shape>, typename Tree::element_type, Shape> {
 public:
@@ -306,7 +303,7 @@ auto lanewise(F f, V&&... v) {
 
 // ---- statements
 
-/// Lanes on their way into a statement, evaluated, and its place in the source; one value goes into all of them.
+/// Evaluated lanes passed to a statement, with its location in the source; a single value is broadcast.
 template <class T, class Shape>
 class IncomingLanes {
 public:
@@ -315,7 +312,7 @@ public:
         : where_(where) {
         if constexpr (Lanewise<V>) {
             static_assert(detail::has_shape<Shape, V>,
-                          "these are more lanes or fewer than what they are assigned to has: Vec<T, 4> goes into "
+                          "the number of lanes differs from that of the left side: Vec<T, 4> goes into "
                           "x.vec<4>(i), Vec<T, 4> and Regs<T, 4>");
             (void)detail::TypesMatch<T, typename std::remove_cvref_t<V>::element_type>::match;
             const auto& tree = v.lanes();
@@ -345,7 +342,7 @@ private:
     trace::Where where_;
 };
 
-/// Records all lanes here and now; the result is a leaf.
+/// Records all lanes immediately; the result is a leaf.
 template <Lanewise V>
 auto value(V&& v) {
     using Plain = std::remove_cvref_t<V>;
@@ -356,7 +353,7 @@ auto value(V&& v) {
     return out;
 }
 
-/// f of each lane, recorded here and now. It may record statements, too:
+/// f applied to each lane, recorded immediately. It may record statements, too:
 /// each_lane([](const auto& x, const auto& y) { ... }, v, w).
 template <class F, class... V>
 requires(Lanewise<V> || ...) auto each_lane(F&& f, V&&... v) {
@@ -377,7 +374,7 @@ template <int N>
 inline constexpr bool is_vector_size = N == 2 || N == 4 || N == 8 || N == trace::most_lanes;
 }  // namespace detail
 
-/// N values that were loaded together, or are to be stored together.
+/// N values that are loaded or stored together.
 template <class T, int N>
 class Vec : public detail::LaneTree<Vec<T, N>, T, LaneShape<std::size_t(N)>> {
     static_assert(detail::is_vector_size<N>, "vectors have 2, 4, 8 or 16 elements");

@@ -19,7 +19,7 @@ Number size_of(const Mode& mode) {
     return out;
 }
 
-/// The place of one coordinate of a mode.
+/// The offset of one coordinate of a mode.
 Number place_in(const Mode& mode, Number coordinate) {
     Number out = 0;
     for (const Layout::Step& step : mode) {
@@ -29,7 +29,7 @@ Number place_in(const Mode& mode, Number coordinate) {
     return out;
 }
 
-/// Two steps are one where the second goes on where the first ends; those of extent 1 are none.
+/// Merges two steps where the second continues where the first ends; drops those of extent 1.
 Mode coalesced_steps(const std::vector<Mode>& modes) {
     Mode out;
     for (const Mode& mode : modes)
@@ -45,11 +45,11 @@ Mode coalesced_steps(const std::vector<Mode>& modes) {
 }
 
 /// outer o step, for outer steps that are coalesced: every step.stride-th element of the outer layout, step.extent of
-/// them. Nothing where they lie at no constant distances.
+/// them. Nothing if their distances are not constant.
 std::optional<Mode> composed(const Mode& outer, const Layout::Step& step) {
     if (step.extent == 1 || step.stride == 0) return Mode{{step.extent, 0}};
     Mode out;
-    Number stride = step.stride, rest = step.extent;  // in elements of what is left of the outer layout
+    Number stride = step.stride, rest = step.extent;  // in elements of the rest of the outer layout
     for (std::size_t i = 0; i < outer.size() && rest > 1; ++i) {
         const auto [extent, distance] = outer[i];
         if (i + 1 == outer.size()) {
@@ -89,7 +89,7 @@ std::string listed(const std::vector<Mode>& modes, Number Layout::Step::*number)
 /// A table with a row for each index of the first mode, and a column for each of the second.
 std::string drawn_places(const Layout& layout, const std::function<Number(Number)>& place) {
     if (layout.rank() > 2)
-        throw Error("a layout of rank " + std::to_string(layout.rank()) + " is no table",
+        throw Error("a layout of rank " + std::to_string(layout.rank()) + " cannot be drawn as a table",
                     "drawn() is for ranks 1 and 2: compose it with a layout of fewer modes");
     const Number rows = layout.extent(0), columns = layout.rank() == 2 ? layout.extent(1) : 1;
     std::vector<std::string> cells;
@@ -120,7 +120,7 @@ Layout::Layout(std::vector<Number> extents, std::vector<Number> strides) {
 }
 Layout::Layout(std::vector<Mode> modes) : modes_(std::move(modes)) {
     if (modes_.empty() || std::ranges::any_of(modes_, &Mode::empty))
-        throw Error("a layout of no extents", "a layout of one element is Layout(1)");
+        throw Error("a layout without extents", "a layout of one element is Layout(1)");
     for (const Mode& mode : modes_)
         for (const Step& step : mode)
             if (step.extent == 0) throw Error("an extent of a layout is 0", "extents are at least 1");
@@ -155,7 +155,7 @@ Number Layout::at(const std::vector<Number>& coordinate) const {
     }
     if (coordinate.size() != rank())
         throw Error(std::to_string(coordinate.size()) + " coordinates of " + text(),
-                    "write one, or one for each of its " + std::to_string(rank()) + " modes");
+                    "write one coordinate, or one for each of its " + std::to_string(rank()) + " modes");
     Number out = 0;
     for (std::size_t i = 0; i < rank(); ++i) {
         inside(coordinate[i], extent(i));
@@ -175,8 +175,9 @@ Layout compose(const Layout& outer, const Layout& inner) {
                     "the inner layout picks elements of the outer one");
     const Mode steps = coalesced_steps(outer.modes());
     const auto none = [&]() -> Layout {
-        throw Error("what " + inner.text() + " picks of " + outer.text() + " does not lie at constant distances",
-                    "extents and strides of the inner layout divide those of the outer one, or are multiples of them");
+        throw Error(
+            "the elements of " + outer.text() + " that " + inner.text() + " picks do not have constant strides",
+            "extents and strides of the inner layout must divide those of the outer one, or be multiples of them");
     };
     std::vector<Mode> out;
     for (const Mode& mode : inner.modes()) {
@@ -188,7 +189,8 @@ Layout compose(const Layout& outer, const Layout& inner) {
         }
         out.push_back(std::move(of_mode));
     }
-    // Sums of two modes of the inner layout may carry from one step of the outer one to the next. Then this is none.
+    // Sums of two modes of the inner layout may carry from one step of the outer one to the next. Then the result is no
+    // layout.
     Layout result(std::move(out));
     for (Number c = 0; c < inner.size(); ++c)
         if (result(c) != outer(inner(c))) return none();
@@ -198,8 +200,9 @@ Layout compose(const Layout& outer, const Layout& inner) {
 Swizzle::Swizzle(unsigned bits, unsigned base, int shift) : bits_(bits), base_(base), shift_(shift) {
     const unsigned distance = unsigned(std::abs(shift));
     if (distance < bits || bits + base + distance > 64)
-        throw Error("the swizzle " + text() + " is none",
-                    distance < bits ? "the shift is at least as large as the number of bits" : "a place has 64 bits");
+        throw Error(
+            "the swizzle " + text() + " is invalid",
+            distance < bits ? "the shift must be at least as large as the number of bits" : "a place has 64 bits");
 }
 
 std::uint64_t Swizzle::operator()(std::uint64_t place) const {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts: how the elements of a tile lie in memory, computed on the host. The definitions are those of CuTe.
+// Layouts: how the elements of a tile are arranged in memory, computed on the host. The definitions are CuTe's.
 //
 //     Layout rows({4, 8}, {8, 1});       (4,8):(8,1)      element (i, j) is at 8 i + j
-//     rows(2, 3) == 19                   rows(14) == 19   one coordinate counts the first extent fastest: 14 = 2 + 4 *
+// rows(2, 3) == 19 rows(14) == 19 a single coordinate counts the first extent fastest: 14 = 2 + 4 *
 //     3 compose(rows, Layout(8, 4))        (8):(1)          the elements 0, 4, 8 ... : row 0
-//
-// A mode of a layout is one extent with its stride, or several of them that are counted as one: ((2,2),3):((24,2),8)
-// has rank 2. A swizzle permutes places by their bits, so that what stands in a column is in different banks.
+// A mode of a layout is one extent with its stride, or several of them counted as one: ((2,2),3):((24,2),8) has rank 2.
+// A swizzle permutes offsets by XOR of their bits, so that the elements of a column are in different banks.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -19,37 +18,37 @@ namespace ikat {
 class Layout {
 public:
     using Number = std::uint64_t;
-    /// One extent and how far it is from one index to the next.
+    /// One extent and its stride.
     struct Step {
         Number extent = 1, stride = 0;
         bool operator==(const Step&) const = default;
     };
     using Mode = std::vector<Step>;  // the first counts fastest
 
-    /// Of one mode: extent : stride.
+    /// A layout of one mode, extent : stride.
     explicit Layout(Number extent, Number stride = 1);
-    /// (4,8):(8,1). Throws Error if there are not as many of both, or an extent is 0.
+    /// (4,8):(8,1). Throws Error if their numbers differ, or an extent is 0.
     Layout(std::vector<Number> extents, std::vector<Number> strides);
     explicit Layout(std::vector<Mode> modes);
 
     const std::vector<Mode>& modes() const { return modes_; }
     std::size_t rank() const { return modes_.size(); }
-    /// Of a mode.
+    /// The number of elements of a mode.
     Number extent(std::size_t mode) const;
-    /// How many coordinates there are.
+    /// The number of elements.
     Number size() const;
-    /// One more than the last place.
+    /// One more than the largest offset.
     Number places() const;
 
-    /// The place of a coordinate: one number below size(), or one for each mode. Throws Error beyond them.
+    /// The offset of a coordinate: one number below size(), or one for each mode. Throws Error if out of range.
     Number at(const std::vector<Number>& coordinate) const;
     Number operator()(std::integral auto... coordinate) const { return at({Number(coordinate)...}); }
 
-    /// The same function of one number with as few steps as there can be, in one mode.
+    /// The same function of one number in a single mode, with as few steps as possible.
     Layout coalesced() const;
     /// (4,8):(8,1)
     std::string text() const;
-    /// Of rank 1 or 2: a table of the places, rows by the first mode.
+    /// For rank 1 or 2: a table of the offsets, with a row for each index of the first mode.
     std::string drawn() const;
 
     bool operator==(const Layout&) const = default;
@@ -58,13 +57,13 @@ private:
     std::vector<Mode> modes_;
 };
 
-/// The layout c -> outer(inner(c)), with the modes of the inner one. Throws Error if it is none, or reaches beyond the
-/// outer one.
+/// The layout c -> outer(inner(c)), with the modes of the inner one. Throws Error if that is not a layout, or reaches
+/// beyond the outer one.
 Layout compose(const Layout& outer, const Layout& inner);
 
-/// Swizzle(bits, base, shift): of a place, `bits` bits from bit base + shift on are added, without carry, to those from
-/// bit `base` on (with a negative shift the other way round). It is its own inverse. Throws Error unless |shift| is at
-/// least `bits`: the two would overlap.
+/// Swizzle(bits, base, shift): `bits` bits of an offset, from bit base + shift on, are XORed into those from bit `base`
+/// on (with a negative shift the other way round). It is its own inverse. Throws Error unless |shift| is at least
+/// `bits`, because the two would overlap.
 class Swizzle {
 public:
     Swizzle(unsigned bits, unsigned base, int shift);
@@ -78,7 +77,7 @@ private:
     int shift_;
 };
 
-/// A layout whose places are swizzled.
+/// A layout whose offsets are swizzled.
 struct SwizzledLayout {
     Swizzle swizzle;
     Layout layout;

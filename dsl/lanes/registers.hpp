@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of device variables. Those of numbers, and of vectors, have lanes: they are assigned as a whole.
+// Arrays of device variables. Arrays of numbers and of vectors have lanes: they are assigned as a whole.
 //
 //     Regs<f32, 4> sums(0);                       Regs<Vec<float, 4>, 2> rows;
 //     sums = fma(p, x.vec<4>(i), sums);           rows[1] = x.vec<4>(i);
@@ -16,7 +16,7 @@ class Regs;
 
 namespace detail {
 
-/// What Regs<T, N> are: device variables, or structs of them. (Structs that Hana knows: dsl/memory/structs.hpp.)
+/// The elements of Regs<T, N>: device variables, or structs of them. (Structs that Hana knows: dsl/memory/structs.hpp.)
 template <class T>
 struct RegisterOf {
     using type = T;
@@ -37,7 +37,7 @@ struct OuterShape<N, LaneShape<extents...>> {
     using type = LaneShape<N, extents...>;
 };
 
-/// The lanes of N registers: none of structs.
+/// The lanes of N registers; structs have none.
 template <class Register, std::size_t N>
 struct LanesOfRegs {
     struct Incoming {};
@@ -58,7 +58,7 @@ struct LanesOfRegs<Register, N> {
     using IncomingAmounts = IncomingLanes<std::uint32_t, lane_shape>;
 };
 
-/// What the Regs are of that have the lanes of a shape.
+/// The element type of the Regs that have the lanes of a shape.
 template <class T, class Shape>
 struct PartOfRegs;
 template <class T, std::size_t N>
@@ -77,7 +77,7 @@ using PartOf = PartOfRegs<typename std::remove_cvref_t<V>::element_type, typenam
 
 }  // namespace detail
 
-/// N device variables, or structs of them, with numbers that the host knows: r[k] in a host loop.
+/// N device variables, or structs of them, indexed by host numbers: r[k] in a host loop.
 template <class T, std::size_t N>
 class Regs : public detail::LanesOfRegs<typename detail::RegisterOf<T>::type, N> {
     using Register = typename detail::RegisterOf<T>::type;
@@ -88,7 +88,7 @@ public:
     static constexpr std::size_t size = N;
     /// Declared, not assigned.
     explicit Regs(const trace::Where& where = trace::Where::current()) : Regs(std::make_index_sequence<N>{}, where) {}
-    /// All assigned the same value.
+    /// All are assigned the same value.
     template <Operand V>
     requires has_lanes explicit Regs(V&& v, const trace::Where& where = trace::Where::current())
         : Regs(std::make_index_sequence<N>{}, where) {
@@ -111,8 +111,8 @@ public:
     Regs(const Regs&) = default;
     Regs(Regs&&) = default;
 
-    /// Assigns all lanes, of values from before. All ways go through Incoming, as those of Var do, but for p = q of a
-    /// struct that has Regs as members.
+    /// Assigns all lanes, after reading all values. Assignments go through Incoming, as for Var, except p = q of
+    /// structs that have Regs as members.
     Regs& operator=(const typename Base::Incoming& v) requires has_lanes {
         assign(v);
         return *this;
@@ -140,7 +140,7 @@ public:
     IKAT_COMPOUND(>>, IncomingAmounts)
 #undef IKAT_COMPOUND
 
-    /// What all of them hold at this place.
+    /// The values of all of them at this point.
     auto lanes() const requires has_lanes {
         LaneValues<typename Base::element_type, typename Base::lane_shape> out;
         for (std::size_t k = 0; k < Base::lane_shape::lanes; ++k) out.set(k, variable(k).recorded());

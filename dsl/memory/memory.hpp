@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, and what a subscript is. Parameters of rank
-// 2 and 3 are dsl/memory/view.hpp's, arrays in registers dsl/lanes/registers.hpp's.
-//
-// x[i] fixes address and moment: if it is read, then with the value of this place, wherever the name is used later.
+// Memory: In, Out and InOut parameters of rank 1, shared and local arrays, and subscripts. For parameters of rank 2 and
+// 3 see dsl/memory/view.hpp, for arrays in registers dsl/lanes/registers.hpp.
+// x[i] fixes the address and the time of access: reading it gives the value at this point, wherever the name is used
+// later.
 //
 //     auto t = s[i];  s[i] = s[j];  s[j] = t;      swaps
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace ikat {
 
-/// An index of type u32 or u64, and where it is written. Host integers become u32 where they fit.
+/// An index of type u32 or u64, with its location in the source. Host integers become u32 if they fit.
 class Index {
 public:
     template <class V>
@@ -35,7 +35,7 @@ private:
             if (v > 0 && std::uint64_t(v) >> 32 != 0) return {detail::literal<std::uint64_t>(v), true, where};
             return {detail::literal<std::uint32_t>(v), false, where};
         } else {
-            static_assert(always_false<V>, "an index is a whole number");
+            static_assert(always_false<V>, "an index is an integer");
             return {};
         }
     }
@@ -43,7 +43,7 @@ private:
     trace::Position position_;
 };
 
-/// x[i]. A value to read; x[i] = v stores. Which of both an array allows is its direction.
+/// x[i]. Reading it is a value; x[i] = v stores. The array's direction says which of them is allowed.
 template <class E, trace::Direction direction>
 class Subscript : public HostGuard {
 public:
@@ -56,19 +56,19 @@ public:
         return slot_.lanes[0];
     }
     const trace::Slot& slot() const { return slot_; }
-    /// Of a packed element, lane 0 or 1.
+    /// Lane 0 or 1 of a packed element.
     auto operator[](int number) const requires is_pair<E> { return detail::lane<E>(recorded(), number); }
 
     Subscript& operator=(const Subscript&) requires(false);
     void operator=(const Incoming<device_type>& v) && { store(v); }
     /// t = v, where auto t = x[i].
     IKAT_REFUSED(
-        "this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to change it, or "
+        "this name refers to a value that was read from memory: declare it as f32, u32, i32 ... to change it, or "
         "write "
         "x[i] = ... to store")
     void operator=(detail::Anything) &;
 
-    // x[i] += v loads at the subscript, which C++ evaluates behind v.
+    // x[i] += v loads at the subscript, which C++ evaluates after v.
 #define IKAT_COMPOUND(symbol, Right)                                                \
     void operator symbol##=(const Incoming<Right>& v)&& {                           \
         const Leaf<device_type> old(trace::settled(recorded()));                    \
@@ -127,11 +127,11 @@ public:
     }
     /// v = w, where auto v = x.vec<4>(i).
     IKAT_REFUSED(
-        "this name stands for values that were read from memory: declare it as Regs<f32, N> to change it, or write "
+        "this name refers to values that were read from memory: declare it as Regs<f32, N> to change it, or write "
         "x.vec<N>(i) = ... to store")
     void operator=(detail::Anything) &;
 
-    // The elements are loaded at the subscript, which C++ evaluates behind v.
+    // The elements are loaded at the subscript, which C++ evaluates after v.
 #define IKAT_COMPOUND(symbol, Right)                                                                      \
     void operator symbol##=(const IncomingLanes<Right, Shape>& v)&& {                                     \
         std::move(*this) = IncomingLanes<E, Shape>(detail::lanes_of(*this) symbol v.values(), v.where()); \
@@ -162,10 +162,10 @@ private:
     trace::Slot slot_;
 };
 
-/// What all arrays and pointer parameters have in common: they are no pointers of C++, and say so.
+/// The base of all arrays and pointer parameters: using one as a C++ pointer is an error.
 struct ArrayGuard {
 #define IKAT_NO_POINTER \
-    IKAT_REFUSED("an array of the device is no pointer: x[i] is an element, x.slice(n) the array from element n on")
+    IKAT_REFUSED("a device array is not a pointer: x[i] is an element, x.slice(n) the array from element n on")
     IKAT_NO_POINTER const ArrayGuard& operator+(detail::Anything) const;
     IKAT_NO_POINTER const ArrayGuard& operator-(detail::Anything) const;
     IKAT_NO_POINTER const ArrayGuard& operator+=(detail::Anything) const;
@@ -178,11 +178,11 @@ struct ArrayGuard {
 #undef IKAT_NO_POINTER
 };
 
-/// A one-dimensional array that the kernel can index: what pointers and arrays have in common.
+/// A one-dimensional array that the kernel can index: the common part of pointers and arrays.
 template <class E, trace::Direction direction>
 class Indexable : public ArrayGuard {
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
-                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
+                  "memory holds integers and floats, named by their host types: In<float>, not In<f32>");
     using T = E;
 
 public:
@@ -216,7 +216,7 @@ public:
         return Indexable<To, direction>(trace::viewed(array_, ir::type_of<To>));
     }
 
-    /// The element, or `other` where the condition is false: there, nothing is accessed.
+    /// The element, or `other` if the condition is false: then nothing is accessed.
     template <class Condition, class V>
     Leaf<T> load_if(Condition&& condition, const Index& i, V&& other) const {
         check_readable();
@@ -240,7 +240,7 @@ public:
         }
         return Vec<T, N>(trace::load_if(array_, guard, i.position(), {instead, N}));
     }
-    /// Stores where the condition is true: one value, or, of what has lanes, those of vec<N>(i).
+    /// Stores if the condition is true: one value, or the lanes of vec<N>(i).
     template <class Condition, class V>
     void store_if(Condition&& condition, const Index& i, V&& v,
                   const trace::Where& where = trace::Where::current()) const {
@@ -280,15 +280,16 @@ private:
     trace::Array array_;
 };
 
-/// A pointer parameter. In must not overlap what the same launch writes, so that its loads may take the read-only path.
-/// Of rank 2 or 3 it knows its extents (dsl/memory/view.hpp).
+/// A pointer parameter. In must not overlap anything that the same launch writes, so that its loads may use the
+/// read-only path. With rank 2 or 3 it knows its extents (dsl/memory/view.hpp).
 template <class E, trace::Direction direction, int rank = 1>
 class Pointer;
 template <class E, trace::Direction direction>
 class Pointer<E, direction, 1> : public Indexable<E, direction> {
 public:
     using Indexable<E, direction>::Indexable;
-    /// An InOut is an In where nothing is written to it: its loads stay ordinary ones, in their place among its stores.
+    /// An InOut can be passed as an In to code that does not write to it: its loads stay ordinary loads, ordered with
+    /// its stores.
     template <trace::Direction other_direction>
     requires(direction == trace::Direction::Read && other_direction == trace::Direction::ReadWrite)
         Pointer(const Pointer<E, other_direction>& other)
@@ -310,7 +311,7 @@ class Array : public ArrayGuard {
     static_assert(sizeof...(N) >= 1 && sizeof...(N) <= 4, "an array has one to four extents");
     static_assert(((N > 0) && ...), "an extent is at least 1");
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
-                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
+                  "memory holds integers and floats, named by their host types: In<float>, not In<f32>");
 
 public:
     using element_type = E;
@@ -327,7 +328,8 @@ public:
     auto operator[](const Index& i, const Index& j, const Index& k, const Index& l) const requires(rank == 4) {
         return at(i, j, k, l);
     }
-    /// All elements in a row, the last extent running fastest: vec<4>(i), load_if, passing on to a function.
+    /// All elements as a one-dimensional array, the last extent varying fastest: for vec<4>(i), load_if, or as an
+    /// argument of a function.
     Indexable<E, direction> flat() const { return Indexable<E, direction>(array_); }
 
 private:
@@ -341,7 +343,7 @@ private:
 
 }  // namespace detail
 
-/// Memory that the threads of a block share. Each declaration that is executed is an array of its own.
+/// Memory that the threads of a block share. Each executed declaration is a separate array.
 template <class E, std::size_t... N>
 class Shared : public detail::Array<trace::Direction::ReadWrite, E, N...> {
 public:
@@ -349,7 +351,7 @@ public:
         : detail::Array<trace::Direction::ReadWrite, E, N...>(
               trace::declare_array(ir::Space::Shared, ir::type_of<E>, (N * ...), where)) {}
 };
-/// Memory of one thread, for indices that only the device knows. Where the host knows them, Regs is the faster one.
+/// Memory of one thread, for indices that only the device knows. If the host knows them, Regs is faster.
 template <class E, std::size_t... N>
 class Local : public detail::Array<trace::Direction::ReadWrite, E, N...> {
 public:
@@ -357,8 +359,8 @@ public:
         : detail::Array<trace::Direction::ReadWrite, E, N...>(
               trace::declare_array(ir::Space::Local, ir::type_of<E>, (N * ...), where)) {}
 };
-/// Constant memory: a table of the host's as it is when the kernel is captured. It is fastest where all threads of a
-/// warp read the same element. All tables of a kernel together have at most 64 KiB.
+/// Constant memory: a host table, copied when the kernel is captured. It is fastest where all threads of a warp read
+/// the same element. All tables of a kernel together have at most 64 KiB.
 template <class E, std::size_t... N>
 class Constant : public detail::Array<trace::Direction::Read, E, N...> {
     static_assert((N * ... * sizeof(E)) <= ir::most_constant_bytes,
@@ -366,7 +368,7 @@ class Constant : public detail::Array<trace::Direction::Read, E, N...> {
     using Base = detail::Array<trace::Direction::Read, E, N...>;
 
 public:
-    /// Of as many values as it has elements, the last extent running fastest.
+    /// Takes one value per element, the last extent varying fastest.
     Constant(std::initializer_list<E> values, const trace::Where& where = trace::Where::current())
         : Base(trace::declare_constant(ir::type_of<E>, (N * ...), values.begin(), values.size(), where)) {}
     template <class R>
@@ -381,12 +383,11 @@ class DynamicShared : public Indexable<E, trace::Direction::ReadWrite> {
 public:
     using Indexable<E, trace::Direction::ReadWrite>::Indexable;
 };
-/// `count` elements of dynamic shared memory, behind those of earlier calls; each part begins at a multiple of 16
-/// bytes.
+/// `count` elements of dynamic shared memory, after those of earlier calls; each part starts at a multiple of 16 bytes.
 template <class E>
 DynamicShared<E> dynamic_shared(const Index& count) {
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
-                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
+                  "memory holds integers and floats, named by their host types: In<float>, not In<f32>");
     return DynamicShared<E>(trace::declare_dynamic(ir::type_of<E>, count.position()));
 }
 

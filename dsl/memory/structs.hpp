@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs of the host's in a kernel, if Hana knows their fields: as parameters, as variables, and in memory.
+// Host structs in a kernel, if Hana knows their fields: as parameters, as variables, and in memory.
 //
 //     struct Body {
 //         BOOST_HANA_DEFINE_STRUCT(Body, (float, x), (float, speed), (std::uint32_t, hits));
@@ -9,10 +9,9 @@
 //         Var<Body> mine = bodies[i];                              // three variables
 //         mine[&Body::x] += mine[&Body::speed] * p[&Params::step];
 //         bodies[i] = mine;                                        // three stores
-//
-// A field is named by its pointer to member. What it is, depends on what the struct is: a value of a parameter, a
-// variable, a place in memory; a field that is a struct itself is that for its own fields. In memory a field stands
-// where the host's compiler puts it, so that a buffer of structs is what the host uploads.
+// A field is named by its pointer to member. It is what the struct is: a value of a parameter, a variable, or an
+// element in memory; the same holds for the fields of a field that is a struct. In memory a struct has the host
+// compiler's layout, so a buffer of structs is what the host uploads.
 //
 //     bodies[i][&Body::hits]      bodies + i * sizeof(Body) + offsetof(Body, hits)
 #pragma once
@@ -39,8 +38,8 @@ namespace ikat {
 template <class S>
 concept HostStruct = boost::hana::Struct<S>::value;
 
-/// A handle of the host's to device memory, such as BufferSlice<const float>, which says what it holds. As a field of a
-/// struct parameter it is an In<float>, or an InOut<float> if its elements are not const.
+/// A host handle of device memory, such as BufferSlice<const float>, with its element type. As a field of a struct
+/// parameter it is an In<float>, or an InOut<float> if its elements are not const.
 template <class B>
 concept BufferHandle = requires {
     typename B::buffer_element;
@@ -62,7 +61,7 @@ namespace hana = boost::hana;
 template <class... F>
 struct TypeList {};
 
-/// The types of a struct's fields, in their order; none if Hana does not know them.
+/// The types of a struct's fields, in order; none if Hana does not know them.
 template <class S>
 struct FieldsFound {
     using type = TypeList<>;
@@ -80,7 +79,7 @@ constexpr auto numbers_of(TypeList<F...>) {
     return std::index_sequence_for<F...>{};
 }
 
-/// How many numbers a struct holds; what is no number or bool makes it none that a variable or memory can hold.
+/// How many numbers a struct holds, and whether it holds only numbers and bools, as variables and memory require.
 template <class F>
 struct Numbers {
     static constexpr std::size_t count = 1;
@@ -95,11 +94,11 @@ struct Numbers<TypeList<F...>> {
 template <HostStruct S>
 struct Numbers<S> : Numbers<FieldsOf<S>> {};
 
-/// How a field is passed, and stands in memory: a bool as a byte.
+/// The type of a field in parameters and in memory: a bool is a byte.
 template <class T>
 using PassedAs = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
-/// Calls f with each number that a struct of the host's holds, in the order of its fields.
+/// Calls f with each number in a host struct, in the order of its fields.
 template <HostStruct S>
 void each_number(const S& given, auto&& f) {
     hana::for_each(hana::accessors<S>(), [&](auto field) {
@@ -111,13 +110,13 @@ void each_number(const S& given, auto&& f) {
     });
 }
 
-/// One of the things that stand for fields. Its number tells two of one type apart.
+/// The representation of one field. The number distinguishes fields of the same type.
 template <std::size_t number, class T>
 struct Held {
     T it;
 };
 
-/// For each field F of a struct an Of::type<F>: what a struct is, depends on Of.
+/// An Of::type<F> for each field F of a struct: Of determines how the struct is represented.
 template <class S, class Of, class List = FieldsOf<S>, class = decltype(numbers_of(List{}))>
 class Fields;
 template <class S, class Of, class... F, std::size_t... number>
@@ -125,7 +124,7 @@ class Fields<S, Of, TypeList<F...>, std::index_sequence<number...>> : Held<numbe
 public:
     using struct_type = S;
 
-    /// Each made by make(std::type_identity<F>, std::integral_constant<std::size_t, number>), in their order.
+    /// Makes each by make(std::type_identity<F>, std::integral_constant<std::size_t, number>), in order.
     template <class Make>
     explicit Fields(std::in_place_t, Make&& make)
         : Held<number, typename Of::template type<F>>{
@@ -139,7 +138,7 @@ public:
     const auto& at() const {
         return held<n>(*this);
     }
-    /// Calls f(field, field of the other) for each.
+    /// Calls f(field, other's field) for each.
     template <class Other>
     void each_with(const Other& other, auto&& f) {
         (f(at<number>(), other.template at<number>()), ...);
@@ -165,7 +164,7 @@ private:
         return held.it;
     }
 
-    /// Null for a member that Hana has not been told of.
+    /// Null for a member that Hana does not know.
     template <class Wanted, class Self, class T>
     static Wanted* find_in(Self& self, T S::*member) {
         static const S probe{};
@@ -179,15 +178,15 @@ private:
     }
 };
 
-/// What find() has found; an Error if it has found nothing.
+/// The result of find(); throws Error if it is null.
 auto& found(auto* field) {
     if (!field) trace::refuse_member();
     return *field;
 }
 
-// ---- what stands for a field
+// ---- the representation of a field
 
-/// ... of a value: that of a number, the buffer of a handle.
+/// ... in a value: the value of a number, the buffer of a handle.
 template <class F>
 struct FieldValue {
     using type = Field<DeviceTypeOf<F>>;
@@ -208,7 +207,7 @@ struct Values {
 };
 
 struct Variables {
-    template <class F>  // what is no number, Var<S> refuses
+    template <class F>  // Var<S> rejects anything but numbers
     using type = Var<std::conditional_t<Numbers<F>::only, DeviceTypeOf<F>, float>>;
 };
 
@@ -246,7 +245,7 @@ struct Places {
     using type = typename PlaceOf<F, direction>::type;
 };
 
-/// What is assigned to a variable or a place V.
+/// The type that can be assigned to a variable or element V.
 template <class V>
 struct AssignedTo {
     using type = Incoming<typename V::device_type>;
@@ -261,7 +260,7 @@ struct AssignedTo<V> {
 
 // ---- values
 
-/// A field of a struct that is a value.
+/// A field of a struct value.
 template <class T>
 class Field : public Leaf<T> {
 public:
@@ -273,17 +272,17 @@ public:
     void operator=(detail::Anything) const;
 };
 
-/// A struct of the host's as a value: a kernel's parameter, or what is assigned. p[&S::field] is the field's value; of
-/// a field that is a struct itself, p[&S::inner][&Inner::field].
+/// A host struct as a value: a kernel's parameter, or the right side of an assignment. p[&S::field] is the field's
+/// value; for a nested struct, p[&S::inner][&Inner::field].
 template <class S>
 class Struct : public detail::Fields<S, detail::Values> {
     using Base = detail::Fields<S, detail::Values>;
 
 public:
-    /// Of the next parameters of the PTX entry.
+    /// Made from the next parameters of the PTX entry.
     explicit Struct(const trace::Argument*& next)
         : Base(std::in_place, [&]<class F>(std::type_identity<F>, auto) { return of_parameter<F>(next); }) {}
-    /// What a variable or an element holds here and now.
+    /// The current value of a variable or an element.
     template <class Of>
     explicit Struct(const detail::Fields<S, Of>& fields)
         : Base(std::in_place, [&]<class F, class Number>(std::type_identity<F>, Number) {
@@ -331,7 +330,7 @@ private:
     }
 };
 
-/// A struct on its way into a variable or into memory.
+/// A struct that is assigned to a variable or stored.
 template <HostStruct S>
 class Incoming<S> {
 public:
@@ -348,8 +347,8 @@ private:
     static const auto& take(const V& v) {
         constexpr bool fits = std::is_same_v<V, S> || requires { requires std::same_as<typename V::struct_type, S>; };
         static_assert(fits,
-                      "a struct is assigned a struct of the same type: a variable, an element, a parameter, or one of "
-                      "the host's");
+                      "a struct is assigned from a struct of the same type: a variable, an element, a parameter, or a "
+                      "host struct");
         static_assert(detail::Numbers<S>::only,
                       "a struct in a variable or in memory has fields that are numbers, bool, or structs of these");
         if constexpr (fits) {
@@ -425,13 +424,13 @@ struct detail::RegisterOf<S> {
 
 // ---- memory
 
-/// bodies[i]: bodies[i][&Body::x] is a subscript as any other, bodies[i] = v stores all fields.
+/// bodies[i]: bodies[i][&Body::x] is a subscript like any other, bodies[i] = v stores all fields.
 template <HostStruct S, trace::Direction direction>
 class StructPlace : public detail::Fields<S, detail::Places<direction>> {
     using Base = detail::Fields<S, detail::Places<direction>>;
 
 public:
-    /// Of the next slots, one for each number.
+    /// Made from the next slots, one per number.
     explicit StructPlace(const trace::Slot*& next)
         : Base(std::in_place, [&]<class F>(std::type_identity<F>, auto) {
               if constexpr (HostStruct<F>)
@@ -449,7 +448,7 @@ public:
     }
     /// t = v, where auto t = bodies[i].
     IKAT_REFUSED(
-        "this name stands for a struct that was read from memory: declare it as Var<Body> to change it, or write "
+        "this name refers to a struct that was read from memory: declare it as Var<Body> to change it, or write "
         "bodies[i] = ... to store")
     void operator=(detail::Anything) &;
 
@@ -470,7 +469,7 @@ public:
 
 namespace detail {
 
-/// What the elements of a buffer or an array are to the recorder; of structs, integers as wide as their alignment.
+/// The recorder's type for the elements of a buffer or an array; for structs, integers as wide as their alignment.
 template <class E>
 inline constexpr ir::Type element_type = ir::type_of<E>;
 template <HostStruct S>
@@ -555,7 +554,7 @@ public:
     Pointer slice(const Index& first) const { return Pointer(trace::slice(array_, first.position())); }
 
 private:
-    trace::Array array_;  // counts in structs
+    trace::Array array_;  // indices count structs
 };
 
 template <HostStruct S, std::size_t... N>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of rank 2 and 3: memory that knows its extents, and how far apart its rows are.
+// Parameters of rank 2 and 3: memory that knows its extents and pitches.
 //
 //     [](In<float, 2> A, Out<float> y) {
 //         f32 sum = 0;
@@ -15,7 +15,7 @@
 //
 // and one of rank 3 is six: A, A_extent0 (planes), A_extent1 (rows), A_extent2 (columns), A_pitch0 (elements from one
 // plane to the next), A_pitch1 (from one row to the next). An element's address is computed in 64 bits from the first
-// product on, so that no view is too large for indices of 32 bits: A + (u64(i) * pitch + j) * size.
+// product on, so that 32-bit indices work for views of any size: A + (u64(i) * pitch + j) * size.
 #pragma once
 #include <array>
 
@@ -31,7 +31,7 @@ struct ViewShape {
     trace::Recorded pitches[rank - 1];
 };
 
-/// The parameters of the PTX entry that a parameter of a rank is.
+/// The parameters of the PTX entry for a parameter of a rank.
 template <int rank>
 constexpr auto view_types(const trace::ParameterType& pointer) {
     const auto part = [](const char* name) { return trace::ParameterType{.type = ir::Type::U32, .part = name}; };
@@ -43,7 +43,7 @@ constexpr auto view_types(const trace::ParameterType& pointer) {
         return std::array{pointer};
 }
 
-/// What stands behind the pointer.
+/// The extents and pitches that follow the pointer.
 template <int rank>
 ViewShape<rank> view_shape(const trace::Argument* arguments) {
     ViewShape<rank> out;
@@ -58,7 +58,7 @@ template <class E, trace::Direction direction, int rank>
 class Pointer : public ArrayGuard {
     static_assert(rank == 2 || rank == 3, "a parameter has rank 1, 2 or 3: In<float>, In<float, 2>, In<float, 3>");
     static_assert(ir::contains(ir::Storable, ir::type_of<E>),
-                  "memory holds integers and floats, by the names of the host: In<float>, not In<f32>");
+                  "memory holds integers and floats, named by their host types: In<float>, not In<f32>");
     using Row = Pointer<E, direction>;
     using T = E;
 
@@ -73,13 +73,13 @@ public:
     const trace::Array& array() const { return array_; }
     const detail::ViewShape<rank>& shape() const { return shape_; }
 
-    /// A u32; of dimension 0, the outermost, to rank - 1.
+    /// The extent of a dimension, 0 (the outermost) to rank - 1: a u32.
     Leaf<std::uint32_t> extent(std::int64_t dimension) const {
         return Leaf<std::uint32_t>(shape_.extents[trace::checked_dimension(dimension, rank, "extent")]);
     }
-    /// Elements from one row to the next, a u32.
+    /// The number of elements from one row to the next, a u32.
     Leaf<std::uint32_t> pitch() const { return pitch(rank - 2); }
-    /// Elements from one index of a dimension to the next, a u32; of dimension 0 to rank - 2.
+    /// The number of elements from one index of a dimension to the next, a u32; for dimensions 0 to rank - 2.
     Leaf<std::uint32_t> pitch(std::int64_t dimension) const {
         return Leaf<std::uint32_t>(shape_.pitches[trace::checked_dimension(dimension, rank - 1, "pitch")]);
     }
@@ -104,7 +104,7 @@ public:
     auto vec(const Index& p, const Index& i, const Index& j) const requires(rank == 3) {
         return elements(p, i).template vec<N>(j);
     }
-    /// The element, or `other` where the condition is false: there, nothing is accessed.
+    /// The element, or `other` if the condition is false: then nothing is accessed.
     template <class Condition, class V>
     auto load_if(Condition&& condition, const Index& i, const Index& j, V&& other) const requires(rank == 2) {
         return elements(i).load_if(std::forward<Condition>(condition), j, std::forward<V>(other));
@@ -124,7 +124,7 @@ public:
         requires(rank == 3) {
         return elements(p, i).template load_if<N>(std::forward<Condition>(condition), j, std::forward<V>(other));
     }
-    /// Stores where the condition is true.
+    /// Stores if the condition is true.
     template <class Condition, class V>
     void store_if(Condition&& condition, const Index& i, const Index& j, V&& v,
                   const trace::Where& where = trace::Where::current()) const requires(rank == 2) {
@@ -146,7 +146,7 @@ public:
         elements(p, i).template store_if<N>(std::forward<Condition>(condition), j, v, where);
     }
 
-    // ---- parts: where they begin is computed once, where they are made
+    // ---- parts: their start is computed once, where they are made
 
     /// Row i, of rank 1.
     Row row(const Index& i) const requires(rank == 2) { return Row(trace::fixed(elements(i).array())); }
@@ -161,7 +161,7 @@ public:
         return Pointer<E, direction, 2>(trace::fixed(elements(p).array()), shape);
     }
     auto operator[](const Index& p) const requires(rank == 3) { return plane(p); }
-    /// rows x columns elements from [i, j] on, with the pitch of the whole. Nothing checks that they are inside of it.
+    /// rows x columns elements from [i, j] on, with the same pitch. Nothing checks that they are inside the view.
     Pointer window(const Index& i, const Index& j, const Incoming<std::uint32_t>& rows,
                    const Incoming<std::uint32_t>& columns) const requires(rank == 2) {
         const detail::ViewShape<2> shape{

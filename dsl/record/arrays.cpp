@@ -17,7 +17,7 @@ using ir::Type;
 
 namespace {
 
-/// Of an array whose beginning is committed.
+/// An array as a place in the AST; commits the start of a slice.
 ast::Place place(Recorder& recorder, const Array& array) {
     return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index,
             array.sliced ? recorder.commit(array.first) : ast::no_node};
@@ -27,7 +27,7 @@ ir::Space space(const Recorder& recorder, const Array& array) {
     return array.symbol ? recorder.kernel.symbols[array.index].space : ir::Space::Global;
 }
 
-/// To a type of any width.
+/// Converts a value to a type of any width.
 Recorded resized(Type to, Type from, Recorded value) {
     if (to == from) return value;
     return operation({.op = Op::Convert, .type = to, .operand_type = to, .from = from}, {&value, 1});
@@ -40,7 +40,7 @@ Recorded binary(Op op, Type type, Recorded a, Recorded b) {
 
 Type type_of(const Position& position) { return position.wide ? Type::U64 : Type::U32; }
 
-/// The committed index of a slot, with what has happened in its expression. Of a slice, the beginning comes first.
+/// The committed index of a slot, with the effects of its expression. The start of a slice is committed first.
 Recorded committed_index(Recorder& recorder, Array& array, const Position& position) {
     recorder.at(position.where);
     if (!array.sliced) return committed(position.value);
@@ -110,7 +110,7 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     if (space == ir::Space::Shared && bytes > most_shared)
         recorder.complain(
             "the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
-            "a block has 49152 bytes of them: what is beyond is dynamic_shared<T>(n), whose size the launch gives",
+            "a block has at most 49152 bytes: use dynamic_shared<T>(n), whose size the launch gives, for more",
             recorder.here());
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
@@ -201,7 +201,7 @@ namespace {
 
 Type address_type(const Array& array) { return array.symbol ? Type::U32 : Type::U64; }
 
-/// `elements` (of the address's type) further.
+/// The array that starts `elements` later; they have the address's type.
 Array further(const Array& array, Recorded elements) {
     Array out = array;
     out.first = array.sliced ? binary(Op::Add, address_type(array), array.first, elements) : elements;
@@ -278,7 +278,7 @@ std::uint32_t checked_dimension(std::int64_t dimension, std::uint32_t count, con
 
 namespace {
 
-/// What a statement on memory needs, in the order in which it is to be computed.
+/// The operands of a memory statement, in the order in which they must be computed.
 class Operands {
 public:
     void add(const Recorded& value) { values_[count_++] = value; }
@@ -286,7 +286,7 @@ public:
         if (array.sliced) add(array.first);
         add(index);
     }
-    /// Puts it in order; gives what has happened in it.
+    /// Arranges their nodes in this order; returns their combined effects.
     Recorded arrange(Recorder& recorder) const {
         std::uint32_t roots[most_operands];
         for (std::uint32_t i = 0; i < count_; ++i) roots[i] = recorder.adopt(values_[i]);
@@ -296,7 +296,7 @@ public:
     }
 
 private:
-    static constexpr int most_operands = most_lanes + 3;  // a condition, a slice's beginning, the index, the lanes
+    static constexpr int most_operands = most_lanes + 3;  // a condition, a slice's start, the index, the lanes
     Recorded values_[most_operands];
     std::uint32_t count_ = 0;
 };
@@ -328,7 +328,7 @@ Slot load_if(const Array& array, Recorded condition, const Position& index, Reco
 
 namespace {
 
-/// Puts what a statement on memory needs in order: the index, the values, the guard if there is one.
+/// Puts the operands of a memory statement in order: the index, the values, the guard if there is one.
 void arrange(Recorder& recorder, const Array& array, Recorded index, RecordedValues values, const Recorded* guard) {
     // The right side of an assignment comes before its left side: loads and atomics are in a defined order.
     const auto without_loads = [](Recorded value) {
@@ -344,7 +344,7 @@ void arrange(Recorder& recorder, const Array& array, Recorded index, RecordedVal
     operands.arrange(recorder);
 }
 
-/// The index and the values.
+/// Commits the index and the values.
 ast::Nodes commit_all(Recorder& recorder, Recorded index, RecordedValues values) {
     ast::Nodes out{ast::no_node};
     for (const Recorded& value : values) out.push_back(recorder.commit(value));
@@ -382,7 +382,7 @@ void store_if(const Array& array, Recorded condition, const Position& index, Rec
 
 namespace {
 
-/// An access that other threads can rely on. Weak stands for volatile, which has no scope.
+/// An access that other threads can rely on. Weak means volatile, which has no scope.
 NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, RecordedValues arguments, ir::Order order,
                       ir::Scope scope) {
     const Type type = slot.array.element;
@@ -418,8 +418,7 @@ Recorded atomic(Op op, const Slot& slot, RecordedValues arguments, ir::Order ord
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return literal(slot.array.element, std::uint64_t{0});
     if (order == ir::Order::Weak) {
-        recorder.complain("an atomic without an order", "write Order::Relaxed, which is what it has unless you say so",
-                          recorder.here());
+        recorder.complain("an atomic without an order", "write Order::Relaxed, which is the default", recorder.here());
         order = ir::Order::Relaxed;
     }
     return changed(recorder, ordered_node(recorder, Kind::Atomic, op, slot, arguments, order, scope));
@@ -451,7 +450,7 @@ void vector_reduce(ir::Word mode, const Slot& slot, RecordedValues values, ir::O
     recorder.at(where);
     if (!recorder.owns(slot.array.capture)) return;
     if (order != ir::Order::Relaxed && order != ir::Order::Release) {
-        recorder.complain("a reduction is relaxed or releases", "it gives nothing that could be acquired",
+        recorder.complain("a reduction is relaxed or releases", "it has no result that could be acquired",
                           recorder.here());
         order = ir::Order::Relaxed;
     }

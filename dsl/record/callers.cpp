@@ -7,7 +7,7 @@
 namespace ikat::trace {
 namespace {
 
-/// Of the standard library, which no user reads.
+/// Whether a location is in the C++ standard library or in a system header.
 bool is_system(const Location& where) {
     const std::string_view file = where.file;
     return file.find("/include/c++/") != file.npos || file.starts_with("/usr/include/");
@@ -22,13 +22,13 @@ bool Callers::is_inside(const Location& where) const {
 void Callers::at(const Location& where) {
     const bool again = where.line == last_.line && where.column == last_.column && where.file == last_.file;
     if (again && open_ == calls_.size()) return;
-    if (where == kernel_) return;  // what its parameters and its end have
+    if (where == kernel_) return;  // the location of parameters and of the end of the body
     if (is_inside(where)) {
         for (; open_ < calls_.size(); ++open_) calls_[open_].behind = where;
         last_ = where;
         return;
     }
-    constexpr std::size_t most = 1 << 16;  // of a kernel whose text is nowhere to be seen
+    constexpr std::size_t most = 1 << 16;  // in case no statement of the kernel's own text ever follows
     if (calls_.size() == most || (calls_.size() > open_ && calls_.back().place == where)) return;
     calls_.push_back({where, last_, {}});
 }
@@ -37,7 +37,7 @@ void Callers::explain(std::vector<Diagnostic>& diagnostics) const {
     std::vector<Diagnostic> out;
     for (Diagnostic& diagnostic : diagnostics) {
         if (diagnostic.where.known() && !is_inside(diagnostic.where)) explain(diagnostic);
-        // A function that is called twice makes its mistakes twice.
+        // A function that is called twice reports its mistakes twice.
         const bool is_new = std::ranges::none_of(out, [&](const Diagnostic& other) {
             return other.where == diagnostic.where && other.message == diagnostic.message;
         });

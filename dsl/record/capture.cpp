@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a user's lambda to an ast::Kernel: parameters, the run of the body, contracts, and what is left out at the end.
+// From a user's lambda to an ast::Kernel: parameters, running the body, contracts, and removing unused nodes at the
+// end.
 #include "dsl/record/capture.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using ast::Kind;
 using ast::Node;
 using ast::Region;
 
-// ---- the end: nodes that nothing uses are dropped
+// ---- the end: unused nodes are dropped
 
 namespace {
 
@@ -37,7 +38,8 @@ public:
         for (std::size_t i = 0; i < used_.size(); ++i)
             if (!used_[i]) from_.nodes[i] = {};
         for (auto& region : from_.regions) std::erase_if(region, [&](Node node) { return !used_[index(node)]; });
-        // The kernel gets nodes of its own, and the next capture the room that these were recorded in.
+        // The kernel gets its own copy of the nodes, and the next capture reuses the memory that these were recorded
+        // in.
         std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),
                                          std::move_iterator(from_.nodes.end()));
         std::swap(nodes, from_.nodes);
@@ -62,7 +64,7 @@ private:
         if (node != ast::no_node) used_[index(node)] = true;
     }
 
-    /// Uses come behind definitions: one walk backwards finds all that is used.
+    /// Uses come after definitions: one backward walk finds everything that is used.
     void mark(Region region) {
         if (region == ast::no_region) return;
         const auto& nodes = from_.regions[index(region)];
@@ -102,14 +104,14 @@ std::atomic<bool>& compares() {
     return on;
 }
 
-/// Runs the user's lambda. A function of its own, so that the recorder's frame is above what it watches.
+/// Runs the user's lambda. A separate function, so that the recorder's frame is above the frames it watches.
 __attribute__((noinline)) void run_code(Recorder& recorder, const Code& code, const Argument* arguments) {
     recorder.watch_host(__builtin_dwarf_cfa());
     code.run(*code.lambda, arguments);
     recorder.watch_host(nullptr);
 }
 
-/// Makes a recorder the thread's own for the time of a capture; captures may nest.
+/// Makes a recorder the thread's active one during a capture; captures may nest.
 class Active {
 public:
     explicit Active(Recorder& recorder) : outer_(Recorder::exchange(&recorder)) {}
@@ -120,7 +122,7 @@ private:
     Recorder* outer_;
 };
 
-/// Names that begin with $ are the compiler's, and _ is where PTX puts what nobody wants.
+/// Names that begin with $ belong to the compiler, and _ is PTX's placeholder for an unused result.
 bool is_name(std::string_view name) { return ir::is_identifier(name) && name[0] != '$' && name != "_"; }
 
 }  // namespace
@@ -129,7 +131,7 @@ struct KernelHandle::State : Counted {
     std::string name;
     std::vector<std::string> names;        // of the entry's parameters
     std::vector<ParameterType> types;      // ... their types
-    std::vector<std::uint32_t> positions;  // of the lambda's parameters: their first one of the entry
+    std::vector<std::uint32_t> positions;  // for each of the lambda's parameters, its first one in the entry
     std::vector<Contract> contracts;
     ir::LaunchBounds bounds;
     bool is_function = false;
@@ -138,10 +140,10 @@ struct KernelHandle::State : Counted {
     Location where;
 
     std::atomic<bool> captured = false;
-    std::atomic<std::thread::id> capturing;  // the thread that is at it
+    std::atomic<std::thread::id> capturing;  // the thread that captures it
     std::optional<ast::Kernel> kernel;
     std::vector<Diagnostic> diagnostics;
-    std::exception_ptr thrown;  // something of the user's own
+    std::exception_ptr thrown;  // an exception of the user's
 
     bool is_captured_here() const { return capturing == std::this_thread::get_id(); }
     void capture_once();
@@ -161,11 +163,11 @@ void KernelHandle::State::check_names(Recorder& recorder) const {
     if (!is_name(name)) bad(is_function ? "device function" : "kernel", name);
     constexpr std::string_view system[] = {"vprintf", "__assertfail", "malloc", "free"};
     if (std::ranges::find(system, name) != std::end(system))
-        recorder.complain("`" + name + "` is a function of CUDA's own", "give yours another name", where);
+        recorder.complain("`" + name + "` is a built-in function of CUDA", "give yours another name", where);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (!is_name(names[i])) bad("parameter", names[i]);
         if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
-            recorder.complain("two parameters are called `" + names[i] + "`", "give each a name of its own", where);
+            recorder.complain("two parameters are called `" + names[i] + "`", "give each its own name", where);
     }
 }
 
@@ -209,7 +211,7 @@ ir::Parameter* KernelHandle::State::promised(Recorder& recorder, const Contract&
             if (parameter.name == contract.name) return &parameter;
     const std::string which =
         contract.name ? "`" + std::string(contract.name) + "`" : "number " + std::to_string(contract.position);
-    recorder.complain("a contract is about parameter " + which + ", which the kernel does not have",
+    recorder.complain("a contract names parameter " + which + ", which the kernel does not have",
                       "contracts name parameters as params(...) does, or by position, from 0", where);
     return nullptr;
 }
@@ -226,8 +228,8 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
             parameter->multiple = std::lcm(parameter->multiple, contract.value);
         else
             recorder.complain(contract.kind == Contract::Kind::Aligned
-                                  ? "aligned<> is about `" + parameter->name + "`, which is no pointer"
-                                  : "multiple_of<> is about `" + parameter->name + "`, which is no integer",
+                                  ? "aligned<> is for pointers, and `" + parameter->name + "` is not one"
+                                  : "multiple_of<> is for integers, and `" + parameter->name + "` is not one",
                               "aligned<N> is for In, Out and InOut; multiple_of<N> for i32, u32, i64 and u64", where);
     }
     recorder.kernel.bounds = bounds;
@@ -236,7 +238,7 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
                           "a block has 1 to 1024 threads", where);
 }
 
-/// What stands in kernels alone.
+/// Finds what is allowed in kernels only.
 std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
     std::vector<Diagnostic> out;
     const auto complain = [&](const Location& where, const char* message, const char* hint) {
@@ -245,13 +247,13 @@ std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
     for (const ast::NodeInfo& node : function.nodes) {
         if (node.kind == Kind::Return && node.arguments.empty())
             complain(node.where, "return_() in a device function",
-                     "a function gives a value on all ways: leave it with return_value(v)");
+                     "a function returns a value on every path: leave it with return_value(v)");
         if (node.kind == Kind::Operation && (node.op == ir::Op::Print || node.op == ir::Op::Check))
             complain(node.where, "print() or check() in a device function",
-                     "they stand in kernels, and in C++ functions that kernels call");
+                     "use them in kernels, and in C++ functions that kernels call");
         if (node.kind == Kind::Operation && ir::is_collective(node.op))
             complain(node.where, "a barrier or an operation of several lanes in a device function",
-                     "its callers cannot be checked for coming together: use a C++ function, which is inlined");
+                     "it cannot be checked that all threads call it together: use a C++ function, which is inlined");
     }
     for (const ir::Symbol& symbol : function.symbols)
         if (symbol.space != ir::Space::Local)
@@ -274,7 +276,7 @@ void KernelHandle::State::capture() {
         run_code(recorder, code, arguments.data());
     } catch (const Error& error) { diagnostics = error.diagnostics(); } catch (const std::bad_alloc&) {
         diagnostics = {{.where = recorder.here(),
-                        .message = "the host's memory is used up while the kernel is captured",
+                        .message = "the host's memory is exhausted while the kernel is captured",
                         .hint = std::string(endless_hint)}};
     } catch (...) {
         thrown = std::current_exception();
@@ -283,7 +285,7 @@ void KernelHandle::State::capture() {
     apply_contracts(recorder);
     kernel = recorder.finish();
     diagnostics.insert(diagnostics.begin(), recorder.diagnostics.begin(), recorder.diagnostics.end());
-    // What is wrong with the recording makes the checks of the whole say more than is true.
+    // After a recording mistake, the checks of the whole kernel would report false errors.
     if (diagnostics.empty()) diagnostics = ast::check(*kernel);
     kernel->checked = diagnostics.empty();
     if (diagnostics.empty() && is_function) diagnostics = unfit_for_functions(*kernel);
@@ -292,7 +294,7 @@ void KernelHandle::State::capture() {
 
 namespace {
 
-/// Whether a function computes from its arguments alone: all threads get the same from the same.
+/// Whether a function's result depends only on its arguments, so threads with equal arguments get equal results.
 bool is_pure(const ast::Kernel& function) {
     return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
         if (node.kind == Kind::Operation) return ir::effects(node.op).none() && node.op != ir::Op::Special;
@@ -301,7 +303,7 @@ bool is_pure(const ast::Kernel& function) {
     });
 }
 
-/// Adds a function, and before it those that it calls; a diagnostic if another has its name.
+/// Adds a function after those that it calls; a diagnostic if another has its name.
 void add_function(Recorder& recorder, const ast::Kernel& function) {
     for (const ast::Kernel& called : function.functions) add_function(recorder, called);
     auto& functions = recorder.kernel.functions;
@@ -310,7 +312,7 @@ void add_function(Recorder& recorder, const ast::Kernel& function) {
         functions.push_back(function);
         functions.back().functions.clear();
     } else if (found == functions.end() || !(found->where == function.where)) {
-        recorder.complain("two functions are called `" + function.name + "`", "give each a name of its own");
+        recorder.complain("two functions are called `" + function.name + "`", "give each its own name");
     }
 }
 
@@ -375,13 +377,14 @@ const char* KernelHandle::name() const { return state_->name.c_str(); }
 
 namespace {
 
-/// Who waits for whose capture. Two functions that call each other, used by two threads at once, would wait for ever.
+/// Which thread waits for which capture. Two functions that call each other, used by two threads at once, would
+/// deadlock.
 struct Captures {
     std::mutex mutex;
     std::condition_variable ended;
-    std::map<std::thread::id, const std::atomic<std::thread::id>*> waiting;  // for what that thread captures
+    std::map<std::thread::id, const std::atomic<std::thread::id>*> waiting;  // waits for the capture by that thread
 
-    /// Whether the thread that `capturing` names waits, through others perhaps, for this one.
+    /// Whether the thread that `capturing` names waits for this one, directly or through others.
     bool closes_circle(const std::atomic<std::thread::id>& capturing) const {
         std::thread::id thread = capturing;
         for (auto next = waiting.find(thread); next != waiting.end(); next = waiting.find(thread))
@@ -399,7 +402,7 @@ Captures& all_captures() {
 void KernelHandle::State::refuse_circle() const {
     if (is_function)
         throw Error("the device function `" + name + "` is called by a function that it calls",
-                    "a function may call itself, and no other that calls it: make them one, or write a loop");
+                    "a function may call itself, but not another one that calls it: merge them, or write a loop");
     throw Error("the kernel `" + name + "` is used while it is being captured",
                 "its own body cannot launch or check it");
 }

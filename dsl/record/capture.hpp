@@ -13,24 +13,24 @@ struct Kernel;
 
 namespace ikat::trace {
 
-/// One parameter of the PTX entry. A view or a struct of the lambda's is several: the pointer and its extents, the
-/// fields.
+/// One parameter of the PTX entry. A view or a struct in the lambda becomes several: the pointer and its extents, or
+/// the fields.
 struct ParameterType {
     ir::Type type = ir::Type::Void;  // of a scalar, or of a pointer's elements
     bool pointer = false;
     Direction direction = Direction::ReadWrite;
     std::uint32_t rank = 1;                  // of a pointer
-    const char* part = nullptr;              // "pitch", in a parameter `A_pitch` of its own, which nobody can assign
+    const char* part = nullptr;              // "pitch" of a separate parameter `A_pitch`, which cannot be assigned
     std::uint32_t bytes = 0, alignment = 0;  // of raw bytes
 };
 
-/// What a parameter of the lambda is made of.
+/// The values that a parameter of the lambda is made of.
 struct ParameterTypes {
     const ParameterType* first = nullptr;
     std::uint32_t count = 0;
 };
 
-/// What a parameter of the PTX entry is inside the kernel.
+/// A parameter of the PTX entry as seen inside the kernel.
 struct Argument {
     Variable variable;  // of a scalar
     Recorded value;     // of a part
@@ -52,7 +52,7 @@ struct Contract {
     std::uint32_t position = 0;
 };
 
-/// Shares one kernel: its body, its contracts and, from the first use on, its captured form.
+/// A shared handle of one kernel: its body, its contracts and, from the first use on, its captured form.
 class KernelHandle {
 public:
     KernelHandle(const char* name, const char* const* names, const ParameterTypes* types, std::uint32_t count,
@@ -62,8 +62,8 @@ public:
     ~KernelHandle();
 
     const char* name() const;
-    /// Captures and checks the kernel at the first call, in whichever thread that is. Throws Error with all that is
-    /// wrong with it; the reference is valid as long as a handle is.
+    /// Captures and checks the kernel at the first call, in any thread. Throws Error with all mistakes in it; the
+    /// reference is valid as long as a handle exists.
     const ast::Kernel& ast() const;
 
     void require(const Contract& contract);
@@ -81,16 +81,16 @@ private:
 /// Records a call of a function in the kernel, or in that function itself, that is being captured. The result is of
 /// type `result`.
 Recorded call(const KernelHandle& function, ir::Type result, RecordedValues arguments, const Where& where);
-/// Records what a function gives.
+/// Records a function's result.
 void give(Recorded value, const Where& where);
 
 }  // namespace ikat::trace
 
 namespace ikat {
 
-/// Whether kernels that are captured from now on are searched for variables of the host that change inside a region:
-/// each outermost region is recorded twice and compared, so that its body runs twice. On, unless the environment
-/// variable IKAT_CHECK_CAPTURE is 0.
+/// Whether kernels that are captured from now on are checked for host variables that change inside a region: each
+/// outermost region is recorded twice and compared, so its body runs twice. On, unless the environment variable
+/// IKAT_CHECK_CAPTURE is 0.
 void check_capture(bool on);
 
 }  // namespace ikat

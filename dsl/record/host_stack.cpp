@@ -4,11 +4,11 @@
 namespace ikat::trace {
 namespace {
 
-/// More than kernels have between two regions: a frame on another stack, perhaps.
+/// More than kernels have between two regions; a larger distance probably means a frame on another stack.
 constexpr std::size_t most_words = 1 << 15;
 
-// A sanitizer takes reading another function's frame for a mistake. The words are read one at a time, because a call of
-// memcpy would be looked at as well.
+// A sanitizer would report reading another function's frame. The words are read one at a time, because a call of memcpy
+// would be checked, too.
 
 __attribute__((no_sanitize("address", "thread"))) void copy(const volatile std::uintptr_t* from, std::uintptr_t* to,
                                                             std::size_t count) {

@@ -4,13 +4,12 @@
 //
 //     int k = 0;
 //     if_(c, [&] { y[k++] = 1; });     first time y[0], second time y[1]: k runs on the host, once, at capture
-//
-// Each outermost region is recorded twice. The second round makes nothing: each node, variable, region and symbol is
-// held against the one that the first round made at that point. Where they differ, the rest of the first round is
-// dropped and the recording goes on, so that all that is wrong is said together. Trees are made anew.
+// Each outermost region is recorded twice. The second round creates nothing: each node, variable, region and symbol is
+// compared with the one that the first round recorded at that point. Where they differ, the rest of the first round is
+// dropped and recording continues, so that all mistakes are reported together. Trees are made anew.
 //
 //     int k = 0;
-//     if_(c, [&] { k = 5; y[0] = 1; });    both rounds are the same; but k is another one behind the region
+//     if_(c, [&] { k = 5; y[0] = 1; });    both rounds are the same; but k has changed after the region
 //
 // That is found by looking at the host's stack (host_stack.hpp).
 #include <algorithm>
@@ -116,7 +115,7 @@ void Recorder::end_replay() {
 
 namespace {
 
-/// What a node was when it was recorded: the else of an If and the condition of a While come later.
+/// Compares nodes as they were first recorded: the else of an If and the condition of a While are set later.
 bool same(const ast::NodeInfo& a, const ast::NodeInfo& b) {
     return a.kind == b.kind && a.op == b.op && a.type == b.type && a.operand_type == b.operand_type &&
            a.from == b.from && a.fp == b.fp && a.memory == b.memory && a.attribute == b.attribute &&
@@ -160,19 +159,18 @@ void Recorder::diverge(const Location& where) {
             node.regions[1] = ast::no_region;
         if (node.kind == Kind::While && !node.arguments.empty() && dropped(node.arguments[0])) node.arguments = {};
     }
-    complain("host state changes inside a device region: recorded a second time, the region is another one",
-             "a region is recorded once, not once per thread or round: keep what changes in a device variable (u32, "
-             "f32 ...), and host counters outside of regions",
+    complain("host state changes inside a device region: recording it a second time gave a different result",
+             "a region is recorded once, not once per thread or iteration: keep what changes in a device variable "
+             "(u32, f32 ...), and host counters outside of regions",
              where);
 }
 
 void Recorder::expect_unchanged(const HostStack::Mark& mark, const Location& where) {
     if (!host_.changed(mark)) return;
-    complain(
-        "a variable of the host is assigned inside a device region, which happens once, when the kernel is captured",
-        "declare it as u32, f32 ... if it differs between threads or rounds; a host variable that only the region "
-        "uses belongs inside of it",
-        where);
+    complain("a host variable is assigned inside a device region, which happens only once, when the kernel is captured",
+             "declare it as u32, f32 ... if it differs between threads or iterations; move a host variable that only "
+             "the region uses inside it",
+             where);
 }
 
 bool Recorder::decide(bool now) {
@@ -210,7 +208,7 @@ Node record_if(Recorder& recorder, Recorded condition, Body body, std::string_vi
     return node;
 }
 
-/// Opens what is around an If, if it was made by else_if, for the time of its life.
+/// Reopens the regions around an If that else_if made, for the lifetime of this object.
 class Around {
 public:
     Around(Recorder& recorder, Node node) : recorder_(recorder), outside_(recorder.region()) {
@@ -224,7 +222,7 @@ private:
     Region outside_;
 };
 
-/// Whether the If is what was recorded last and has no else yet.
+/// Whether the If is the last thing recorded and has no else yet.
 bool continues(Recorder& recorder, If open, std::string_view what) {
     if (!recorder.owns(open.capture)) return false;
     const Region home = recorder.region_of(Node(open.node));
@@ -235,8 +233,8 @@ bool continues(Recorder& recorder, If open, std::string_view what) {
                           recorder.here());
     const bool taken = recorder.decide(recorder.kernel[Node(open.node)].regions[1] != ast::no_region);
     if (last && taken)
-        recorder.complain(std::string(what) + " of an if_ that has its else already",
-                          "continue what the last else_if gives: if_(...).else_if(...).else_(...) in one expression",
+        recorder.complain(std::string(what) + " of an if_ that already has an else",
+                          "continue the result of the last else_if: if_(...).else_if(...).else_(...) in one expression",
                           recorder.here());
     return last && !taken;
 }
@@ -280,7 +278,7 @@ void else_(If open, Body body, const Where& where) {
 
 namespace {
 
-/// Whether something in the region may differ from round to round.
+/// Whether something in the region may differ between iterations.
 bool may_change(const ast::Kernel& kernel, Region region) {
     return std::ranges::any_of(kernel[region], [&](Node id) {
         const ast::NodeInfo& node = kernel[id];
@@ -355,7 +353,7 @@ bool RangeLoop::close() {
     if (recorder.close()) return false;
     --recorder.loops;
     state_ = State::Done;
-    // The read of the loop's variable is always there.
+    // Even an empty body contains the read of the loop variable.
     if (recorder.kernel[body].size() <= 1) {
         recorder.kernel.regions[index(body)].clear();
         recorder.expect_content(body, "the body of a range loop", where);
@@ -395,7 +393,7 @@ void leave(Kind kind, std::string_view name, const Where& where) {
     recorder.at(where);
     if (kind != Kind::Return && recorder.loops == 0)
         return recorder.complain(std::string(name) + "() outside of a loop",
-                                 "it belongs into the body of a range loop or of while_", recorder.here());
+                                 "it belongs in the body of a range loop or of while_", recorder.here());
     recorder.statement({.kind = kind, .where = recorder.here()});
 }
 
@@ -429,7 +427,7 @@ void Inlined::close() {
     open_ = false;
 }
 
-/// Left by an exception, which ends the capture.
+/// Still open only if an exception ends the capture.
 Inlined::~Inlined() {
     if (Recorder* recorder = Recorder::current(); open_ && recorder) recorder->functions.pop_back();
 }
@@ -453,16 +451,17 @@ ir::Type returned_type(const Where& where) {
 void return_value(ir::Type given, Recorded value, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);
-    // A way that ends here is less of a puzzle than a region that records nothing.
+    // A recorded return gives fewer follow-up errors than a region that records nothing.
     if (recorder.functions.empty()) return void(recorder.statement({.kind = Kind::Return, .where = recorder.here()}));
     const auto [type, result, loops] = recorder.functions.back();
     const auto name = [](ir::Type type) {
         return type == ir::Type::Void ? std::string("nothing") : std::string(ir::info(type).name);
     };
     if (given != type)
-        recorder.complain("return_value() of " + name(given) + " in a function that returns " + name(type),
-                          "all values of a function have the type of the one that its lambda returns at its end",
-                          recorder.here());
+        recorder.complain(
+            "return_value() of " + name(given) + " in a function that returns " + name(type),
+            "all values that a function returns have the type of the value that its lambda returns at its end",
+            recorder.here());
     else if (type != ir::Type::Void)
         assign(result, value, where);
     recorder.statement({.kind = Kind::Leave, .where = recorder.here()});

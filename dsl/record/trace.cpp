@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values: literals, trees and how they are committed; variables.
+// Values: literals, trees and committing them; variables.
 #include "dsl/record/trace.hpp"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ std::optional<ir::Word> bits_of_integer(Type type, I number) {
     });
 }
 
-/// A number rounded into a floating type; nothing if only infinity or the largest number would be left of it.
+/// A number rounded to a floating type; nothing if it overflows to infinity or saturates.
 std::optional<ir::Word> bits_of_float(Type type, double number) {
     return ir::with_type(type, [&]<class T>() -> std::optional<ir::Word> {
         if constexpr (ir::sem::is_float<T>) {
@@ -74,7 +74,7 @@ std::optional<ir::Word> bits_of_float(Type type, double number) {
     });
 }
 
-/// A number of one lane as a value; in both lanes of a packed type.
+/// A number as a value; for a packed type, in both lanes.
 Recorded filled(Type type, std::optional<ir::Word> bits, const std::string& number) {
     if (!bits) return unfit(type, number);
     return constant(type, is_packed(type) ? *bits << ir::bits(lane(type)) | *bits : *bits);
@@ -117,7 +117,7 @@ Recorded choice(const Operation& what, RecordedValues arguments) {
     Recorder& recorder = Recorder::active();
     const bool selects = what.op == ir::Op::Select;
     for (const Recorded& argument : arguments) {
-        if (!argument.unguarded || (selects && &argument == &arguments[2])) continue;  // a condition is always asked
+        if (!argument.unguarded || (selects && &argument == &arguments[2])) continue;  // always computed
         const ast::Node load = recorder.find_load(recorder.adopt(argument));
         if (load == ast::no_node) continue;
         const ast::NodeInfo& node = recorder.kernel[load];
@@ -129,7 +129,7 @@ Recorded choice(const Operation& what, RecordedValues arguments) {
                 (selects                  ? "select()"
                  : what.op == ir::Op::And ? "&"
                                           : "|") +
-                " happens whatever the condition says",
+                " happens whatever the condition is",
             "load under the condition with .load_if(condition, index, other) or inside if_(); or name the "
             "load first (auto v = ...), if it is always in bounds",
             node.where);
@@ -177,9 +177,8 @@ ast::Variable id(Variable variable) { return ast::Variable(variable.index); }
 
 bool usable(Recorder& recorder, Variable variable) {
     if (variable.index == moved_from) {
-        recorder.complain(
-            "a device variable is used after it was moved from",
-            "std::move hands a device variable over: copy it instead; two are exchanged by swap(a, b), not std::swap");
+        recorder.complain("a device variable is used after it was moved from",
+                          "copy a device variable instead of moving it; exchange two with swap(a, b), not std::swap");
         return false;
     }
     return recorder.owns(variable.capture);
@@ -210,7 +209,7 @@ void assign(Variable variable, Recorded value, const Where& where) {
 Recorded read(Variable variable) {
     Recorder& recorder = Recorder::active();
     if (!usable(recorder, variable)) return constant(Type::U32, 0);
-    // Its place is that of the statement or subscript that follows: a read has no other.
+    // A read has no location of its own; it gets that of the next statement or subscript.
     return recorder.leaf(
         recorder.append({.kind = Kind::Read, .type = recorder.kernel[id(variable)].type, .variable = id(variable)}));
 }
@@ -223,7 +222,7 @@ std::uint64_t checked_index(std::int64_t index, std::uint64_t size) {
 }
 
 namespace {
-constexpr std::string_view no_member = "this member of the struct is no field that a kernel can read",
+constexpr std::string_view no_member = "this member of the struct is not a field that a kernel can read",
                            no_member_hint = "list it in BOOST_HANA_DEFINE_STRUCT(Params, (float, scale), ...)";
 }
 
@@ -271,9 +270,9 @@ Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, 
     const ir::Parameter& of = recorder.kernel.parameters[parameter.index];
     const std::int64_t width = ir::info(type).bytes;
     if (offset < 0 || offset + width > std::int64_t(of.bytes) || offset % width != 0) {
-        recorder.complain("byte " + std::to_string(offset) + " of `" + of.name + "`, which has " +
-                              std::to_string(of.bytes) + ", begins no " + name_of(type),
-                          "offsets count from 0, in bytes, and are multiples of what is read", recorder.here());
+        recorder.complain("no " + name_of(type) + " starts at byte " + std::to_string(offset) + " of `" + of.name +
+                              "`, which has " + std::to_string(of.bytes),
+                          "an offset is in bytes, from 0, and a multiple of the size that is read", recorder.here());
         return constant(type, 0);
     }
     return recorder.leaf(
@@ -289,7 +288,7 @@ Variable Recorder::define_parameter(std::uint32_t parameter) {
     return define(kernel.parameters[parameter].type, kernel.parameters[parameter].name, value);
 }
 
-// ---- the recorder: whose values these are
+// ---- the recorder: checks that values belong to it
 
 namespace {
 thread_local Recorder* current_recorder = nullptr;
@@ -306,8 +305,7 @@ Recorder& Recorder::active() {
 
 namespace {
 
-/// The end of this thread's stack, which is kept for the report that the rest is used up; nothing where it is not
-/// known.
+/// The last part of this thread's stack, reserved for reporting that the rest is exhausted; empty if it is unknown.
 Reserve reserve_of_stack() {
     static thread_local const Reserve reserve = [] {
         constexpr std::size_t most = 256 * 1024;
@@ -324,17 +322,17 @@ Reserve reserve_of_stack() {
 
 }  // namespace
 
-/// A C++ function that calls itself under a condition of the device is recorded for ever.
+/// A C++ function that calls itself under a device condition is recorded forever.
 void Recorder::check_stack() const {
     if (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - reserve_.end >= reserve_.bytes) return;
     throw Error(Diagnostic{.where = here_,
-                           .message = "the host's stack is used up while the kernel is captured",
-                           .hint = "a C++ function that calls itself is recorded without end, whatever if_ it stands "
+                           .message = "the host's stack is exhausted while the kernel is captured",
+                           .hint = "a C++ function that calls itself is recorded without end, whatever if_ it is it is "
                                    "in: write a loop, or a device_fn, which may call itself"});
 }
 
 namespace {
-/// Of this thread, while nothing is captured in it.
+/// This thread's arena while it captures nothing.
 Arena& spare_arena() {
     static thread_local Arena arena;
     return arena;
@@ -357,16 +355,16 @@ Recorder::Recorder(std::uint32_t capture, bool compare_regions)
 }
 
 Recorder::~Recorder() {
-    constexpr std::size_t most = 1 << 13;  // nodes of a kernel: more than that is given back
+    constexpr std::size_t most = 1 << 13;  // nodes of a kernel; larger arenas are freed
     std::swap(kernel.nodes, arena_.nodes);
     arena_.clear();
     if (arena_.nodes.capacity() <= most) std::swap(arena_, spare_arena());
 }
 
 void Recorder::complain(std::string message, std::string hint, Location where) {
-    // What is wrong with each lane alike is said once.
+    // A mistake that is the same for each lane is reported once.
     if (!where.known() && std::exchange(unlocated_complaint_, message) == message) return;
-    if (replaying_ && now_.diagnostics++ < diagnostics.size()) return;  // said in the first round
+    if (replaying_ && now_.diagnostics++ < diagnostics.size()) return;  // reported in the first round
     diagnostics.push_back({.where = where, .message = std::move(message), .hint = std::move(hint)});
 }
 
@@ -413,22 +411,22 @@ Recorded Recorder::together(RecordedValues operands) {
         if (operand.loads) load = &operand;
         out.loads |= operand.loads, out.unguarded |= operand.unguarded, out.atomic |= operand.atomic;
     }
-    // The load may be another operand than the last one found.
+    // If the last load found is the atomic itself, look for another one.
     if (atomic && load == atomic)
         for (const Recorded& operand : operands)
             if (operand.loads && &operand != atomic) load = &operand;
     if (effects > 1)
-        complain("two atomics, shuffles, votes or calls in one expression: C++ leaves open which one comes first",
-                 "name the first (auto a = ...;) and use the name");
+        complain("two atomics, shuffles, votes or calls in one expression: C++ does not specify which comes first",
+                 "give the first a name (auto a = ...;) and use the name");
     else if (atomic && load && load != atomic)
-        complain("an atomic and a load in one expression: C++ leaves open which one comes first",
-                 "name the first (auto a = ...;) and use the name");
+        complain("an atomic and a load in one expression: C++ does not specify which comes first",
+                 "give the first a name (auto a = ...;) and use the name");
     out.effects = effects ? 1 : 0;
     return out;
 }
 
 namespace {
-/// Whether the operation is a part of an fma.
+/// Whether the operation may become part of an fma.
 bool is_contractible(const Operation& what) {
     return ir::is_float(what.type) && (what.op == ir::Op::Mul || what.op == ir::Op::Add || what.op == ir::Op::Sub);
 }

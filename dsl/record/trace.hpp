@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the language's templates call to record a kernel. Nothing here is a template, so that a kernel file compiles
-// only what is its own; trace.cpp and its neighbours do the work.
-//
-// While a kernel is captured, one recorder per thread builds its ast::Kernel. Expressions are trees that the recorder
-// keeps; a Value names one. An operation becomes a node of the AST when its tree is committed: assigned, stored, used
-// as an index or handed to another thread. Reads of variables and loads are nodes at once, because they belong to the
-// place where they are written.
+// The functions that the language's templates call to record a kernel. Nothing here is a template, so that a file with
+// a kernel compiles little; trace.cpp and its neighbours do the work.
+// While a kernel is captured, one recorder per thread builds its ast::Kernel. Expressions are trees owned by the
+// recorder; a Value refers to one. An operation becomes a node of the AST when its tree is committed: assigned, stored,
+// used as an index or passed to another thread. Reads of variables and loads become nodes immediately, because they
+// belong to the place where they are written.
 //
 //     a * x[i] + y[i]          trees            nodes so far
 //     x[i]                     load             read i, load x
@@ -26,21 +25,21 @@ namespace ikat::trace {
 
 using Where = std::source_location;
 
-/// A tree of the capture that is going on. What has happened in the full expression that it is part of is counted in
-/// `effects` and `loads` (atomics and shuffles; loads): C++ leaves open in which order operands are evaluated.
+/// A tree of the current capture. `effects` (atomics and shuffles) and `loads` count what its full expression has done
+/// so far, because C++ does not specify the order in which operands are evaluated.
 struct Recorded {
     std::uint32_t tree = 0;
     std::uint32_t capture = 0;
     std::uint8_t effects = 0;
-    bool atomic = false;  // one of the effects is a change of memory
+    bool atomic = false;  // one of the effects changes memory
     bool loads = false;
     bool unguarded = false;  // one of the loads is not a load_if
 };
 
-/// The same value, named: what it has done was done in an earlier full expression.
+/// The same value once it is named: its effects belong to an earlier full expression.
 inline Recorded settled(Recorded value) { return {.tree = value.tree, .capture = value.capture}; }
 
-/// The same value without its side effects, which in_order() has looked at.
+/// The same value without its side effects, which in_order() has already checked.
 inline Recorded pure(Recorded value) {
     value.effects = 0, value.atomic = false;
     return value;
@@ -49,7 +48,7 @@ inline Recorded pure(Recorded value) {
 struct Operation {
     ir::Op op{};
     ir::Type type = ir::Type::Void;          // of the result
-    ir::Type operand_type = ir::Type::Void;  // which the operation is written at
+    ir::Type operand_type = ir::Type::Void;  // that the operation works on
     ir::Type from = ir::Type::Void;          // conversions
     ir::FloatInfo fp{};
     ir::Word attribute = 0;
@@ -70,25 +69,25 @@ Recorded literal(ir::Type type, std::int64_t number);
 Recorded literal(ir::Type type, std::uint64_t number);
 Recorded literal(ir::Type type, double number);
 Recorded literal(ir::Type type, bool truth);
-Recorded special(ir::SpecialRegister which);  // one that does not change
-/// Where an operation with several results puts them; their types.
+Recorded special(ir::SpecialRegister which);  // one that is constant
+/// The types of an operation's several results, and where to store them.
 struct Results {
     const ir::Type* types = nullptr;
     Recorded* values = nullptr;
     std::uint32_t count = 0;
 };
 
-/// A pure operation; one with several results is a node at once.
+/// A pure operation; one with several results becomes a node immediately.
 Recorded operation(const Operation& what, RecordedValues arguments);
 void operation(const Operation& what, RecordedValues arguments, const Results& results, const Where& where);
-/// select(condition, then, otherwise), and pred & pred, pred | pred: as operation, but a load in the same expression is
-/// a diagnostic that names it, because it would be made whatever the condition says.
+/// select(condition, then, otherwise), and pred & pred, pred | pred: like operation(), but a load in the same
+/// expression is a diagnostic, because it would happen regardless of the condition.
 Recorded choice(const Operation& what, RecordedValues arguments);
 Recorded convert(ir::Type to, ir::Type from, Recorded value, ir::FloatInfo fp);
 /// The value as one node, recorded here.
 Recorded committed(Recorded value);
-/// Puts what the leaves of an expression of several lanes read in the order of the text, if it has `several` operands.
-/// A side effect among them is a diagnostic.
+/// Puts the reads of the leaves of an expression with several lanes in source order, if it has `several` operands. A
+/// side effect among them is a diagnostic.
 void in_order(RecordedValues leaves, bool several);
 
 // ---- variables
@@ -106,22 +105,22 @@ void assign(Variable variable, Recorded value, const Where& where);
 Recorded read(Variable variable);
 /// A host index into `size` registers; a diagnostic and 0 if it is out of bounds.
 std::uint64_t checked_index(std::int64_t index, std::uint64_t size);
-/// A member of a struct is no field that Hana knows: a diagnostic, and something in its place.
+/// For a member of a struct that is not a field known to Hana: a diagnostic, and a dummy value.
 Recorded no_field();
-/// The same where nothing can take its place: throws Error.
+/// The same where no dummy is possible: throws Error.
 [[noreturn]] void refuse_member();
-/// Lanes of a group of a shuffle: a power of two up to 32; a diagnostic and 32 if it is none.
+/// The width of a shuffle group: a power of two up to 32; otherwise a diagnostic, and 32.
 int checked_width(int width, const Where& where);
-/// A host number of a lane of a packed value, 0 or 1; a diagnostic and 0 if it is neither.
+/// The number of a lane of a packed value, 0 or 1; otherwise a diagnostic, and 0.
 int checked_lane(int number);
-/// The same of something with so many lanes.
+/// The same for a value with that many lanes.
 std::size_t checked_lane(std::int64_t number, std::size_t lanes);
 
 // ---- memory
 
 enum class Direction : std::uint8_t { Read, Write, ReadWrite };
 
-/// What subscripts are relative to: a pointer parameter, a shared or local array, or a slice of one.
+/// The base of a subscript: a pointer parameter, a shared or local array, or a slice of one.
 struct Array {
     std::uint32_t index = 0;
     std::uint32_t capture = 0;
@@ -129,14 +128,14 @@ struct Array {
     bool sliced = false;
     Direction direction = Direction::ReadWrite;
     ir::Type element = ir::Type::Void;
-    Recorded first{};  // of a slice: elements in front of it; a u64 in a parameter, a u32 in a symbol
+    Recorded first{};  // of a slice: elements before it; a u64 in a parameter, a u32 in a symbol
 };
 
-/// A number of type `type` in a parameter of raw bytes, at an offset in bytes; a diagnostic and the first bytes if it
-/// has none there.
+/// A number of type `type` in a parameter of raw bytes, at an offset in bytes; if none can be there, a diagnostic, and
+/// the first bytes.
 Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where);
 
-/// A u32 or u64 index and the place where it is written.
+/// A u32 or u64 index and its location in the source.
 struct Position {
     Recorded value;
     bool wide = false;  // u64
@@ -146,7 +145,7 @@ struct Position {
 /// A vector has 2, 4, 8 or 16 elements.
 inline constexpr int most_lanes = 16;
 
-/// `count` elements of an array, at a fixed index; for arrays that may be read, their values at the moment of the
+/// `count` elements of an array, at a fixed index; for arrays that may be read, their values at the time of the
 /// subscript.
 struct Slot {
     Array array;
@@ -157,10 +156,10 @@ struct Slot {
 };
 
 Array declare_array(ir::Space space, ir::Type element, std::uint64_t count, const Where& where);
-/// An array in constant memory with the elements that stand at `first`. Equal ones are one.
+/// An array in constant memory with a copy of the elements at `first`. Equal arrays are shared.
 Array declare_constant(ir::Type element, std::uint64_t count, const void* first, std::uint64_t given,
                        const Where& where);
-/// Dynamic shared memory for `count` elements behind what has been asked for before.
+/// Dynamic shared memory for `count` elements, after what earlier calls have asked for.
 Array declare_dynamic(ir::Type element, Position count);
 
 /// A number in a struct in memory, by its offset in bytes.
@@ -180,14 +179,14 @@ Slot subscript(const Array& array, const Position& index, std::uint8_t count = 1
 Slot subscript(const Array& array, const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
 /// [i, j, ...] as one index.
 Position flattened(const Position* indices, const std::uint64_t* extents, std::uint8_t rank);
-/// The fields of array[index], where the array, and what it is a slice of, count in structs.
+/// The fields of array[index], where indices, also those of slices, count structs.
 void subscript(const Array& array, const Position& index, const StructLayout& layout, Slot* fields);
 /// The array from element `first` on.
 Array slice(const Array& array, const Position& first);
-/// The same memory as elements of another type. A slice begins at a whole number of them.
+/// The same memory as elements of another type. A slice must begin at a whole number of them.
 Array viewed(const Array& array, ir::Type element);
 /// The array from steps[0] * pitches[0] + steps[1] * pitches[1] + ... on. The pitches are u32; the products and the sum
-/// are 64 bits wide, so that they do not wrap. It belongs to the expression that it is part of, unless it is `fixed`.
+/// are 64 bits wide, so that they do not wrap. It is part of the current expression, unless it is `fixed`.
 Array advanced(const Array& array, const Position* steps, const Recorded* pitches, std::uint32_t count);
 Array fixed(const Array& array);
 /// The number of one of a view's extents or pitches (`what`); a diagnostic and 0 if there are only `count`.
@@ -198,10 +197,10 @@ void store_if(const Array& array, Recorded condition, const Position& index, Rec
 /// Gives the old element.
 Recorded atomic(ir::Op op, const Slot& slot, RecordedValues arguments, ir::Order order, ir::Scope scope,
                 const Where& where);
-/// A load and a store that other threads can rely on: with an order, or volatile where the order is Weak.
+/// A load and a store that other threads can rely on: with an order, or volatile if the order is Weak.
 Recorded ordered_load(const Slot& slot, ir::Order order, ir::Scope scope, const Where& where);
 void ordered_store(const Slot& slot, Recorded value, ir::Order order, ir::Scope scope, const Where& where);
-/// Changes the elements of a vector, each in one step, as the mode of op VectorReduce says.
+/// Updates the elements of a vector, each atomically, according to the mode of op VectorReduce.
 void vector_reduce(ir::Word mode, const Slot& slot, RecordedValues values, ir::Order order, ir::Scope scope,
                    const Where& where);
 
@@ -216,7 +215,7 @@ void barrier(const Where& where);
 void effect(const Operation& what, RecordedValues arguments, const Where& where);  // an operation without a value
 void sync_warp(Recorded members, const Where& where);
 void print(const char* text, RecordedValues arguments, const Where& where);
-/// With values the text has a {} for each, as print()'s; without it is as it stands.
+/// With values the text has a {} for each, as in print(); without values it is literal.
 void check(Recorded condition, const char* text, RecordedValues arguments, const Where& where);
 
 /// An operand of ptx(): a value that its text reads, or a variable that it writes, or both. The text sees a register of
@@ -232,7 +231,7 @@ void ptx(const char* text, const TextOperand* operands, std::uint32_t count, con
 
 // ---- control flow
 
-/// A lambda of the user's that records a region.
+/// A user's lambda that records a region.
 struct Body {
     void (*call)(void* object) = nullptr;
     void* object = nullptr;
@@ -247,7 +246,7 @@ struct If {
     std::uint32_t capture = 0;
 };
 If if_(Recorded condition, Body body, const Where& where);
-/// Both return the If whose else is still open.
+/// Both return the If that can still get an else.
 If else_if(If open, Condition condition, Body body, const Where& where);
 void else_(If open, Body body, const Where& where);
 void while_(Condition condition, Body body, const Where& where);
@@ -255,29 +254,29 @@ void break_(const Where& where);
 void continue_(const Where& where);
 void return_(const Where& where);
 
-/// The body of a function of the device, in a scope of its own that return_value() leaves.
+/// The body of an inlined device function, the scope that return_value() leaves.
 class Inlined {
 public:
-    /// Begins it. A function that gives nothing has the type Void.
+    /// Begins it. The type of a function without a result is Void.
     Inlined(ir::Type result, const Where& where);
     Inlined(const Inlined&) = delete;
     ~Inlined();
-    /// Ends it with what it gives at its end; gives what it gives on all ways.
+    /// Ends it with the value at its end; returns the result over all paths.
     Recorded end(Recorded value, const Where& where);
     void end();
 
 private:
     void close();
     Variable result_;
-    std::uint32_t region_ = 0;  // that it stands in
+    std::uint32_t region_ = 0;  // the region around it
     bool open_ = true;
 };
-/// What return_value() gives at this place; Void where there is no function, which is a diagnostic.
+/// The type that return_value() must have here; Void, with a diagnostic, outside a function.
 ir::Type returned_type(const Where& where);
-/// Leaves the innermost function, with a value of type `given`; with Void without one.
+/// Leaves the innermost function with a value of type `given`, or without one if that is Void.
 void return_value(ir::Type given, Recorded value, const Where& where);
 
-/// Whether products and sums of floats that are recorded from now on, as long as it lives, may become one fma.
+/// Sets whether products and sums of floats recorded during its lifetime may become one fma.
 class Contraction {
 public:
     explicit Contraction(bool allowed);
@@ -287,21 +286,21 @@ public:
 private:
     bool before_;
 };
-/// Whether they may.
+/// The current setting.
 bool contracted();
 
-/// The step of a range, where the host knows it, is not 0. Whether it counts downwards.
+/// Checks that the host's step of a range is not 0; returns whether it counts downwards.
 bool counts_down(double step, const Where& where);
 
-/// A device loop around the body of a host range-for: begin() opens it, the end of a round closes it.
+/// A device loop around the body of a host range-for: begin() opens it, the end of the host iteration closes it.
 class RangeLoop {
 public:
     RangeLoop(ir::Type type, Recorded begin, Recorded end, Recorded step, std::uint32_t unroll, const Where& where);
     RangeLoop(const RangeLoop&) = delete;
     ~RangeLoop();
-    /// Begins the body; gives the loop's variable.
+    /// Begins the body; returns the loop variable.
     Recorded open();
-    /// Ends the body. False if it is to run once more, to be compared with the first time.
+    /// Ends the body. False if it must run once more, to be compared with the first time.
     bool close();
 
 private:

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window: nodes that wait for the next statement, and the order in which they will stand.
+// The window: nodes that wait for the next statement, and how they are ordered.
 //
 //     x[i] + y[i]      g++ evaluates right to left     in the window         arranged
 //                                                      read i, load y        read i, load x
 //                                                      read i, load x        read i, load y
-//
-// The nodes that a tree needs, left to right, take the places that they have in the window together; the other nodes
-// stay. What must not change then decides: a node comes behind what it uses, operations of several lanes keep their
+// The nodes that a tree needs are put from left to right into the positions that they occupy in the window; the other
+// nodes stay. Then constraints are restored: a node comes after what it uses, operations of several lanes keep their
 // order, and loads stay on their side of an atomic.
 #include <algorithm>
 
@@ -29,7 +28,7 @@ Node Recorder::append(ast::NodeInfo node) {
     if (replaying_ && repeats(node)) return Node(now_.nodes++);
     if (kernel.nodes.size() >= most_nodes)
         throw Error(Diagnostic{.where = here_,
-                               .message = "the kernel is recorded without end: it has two million operations by now",
+                               .message = "the kernel is recorded without end: it already has two million operations",
                                .hint = std::string(endless_hint)});
     const auto id = Node(kernel.nodes.size());
     window_effects_ += is_effect(node);
@@ -70,7 +69,7 @@ Variable Recorder::define(ir::Type type, std::string name, Node value) {
     return {index(variable), capture_};
 }
 
-/// Calls f with the nodes that a node comes behind in any order.
+/// Calls f with the nodes that must precede a node in any order.
 template <class F>
 void Recorder::each_earlier(Node node, F&& f) const {
     const ast::NodeInfo& info = kernel[node];
@@ -131,8 +130,7 @@ void Recorder::collect_node(Node node) {
     order_.push_back(node);
 }
 
-/// Takes the window as a wish and gives the legal order nearest to it; `before` is the order of recording, which is
-/// legal.
+/// Turns the wished order in the window into the nearest legal one; `before` is the order of recording, which is legal.
 void Recorder::legalise(std::span<const Node> before) {
     std::swap(wished_, window_);
     window_.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing memory together: atomics, reductions of vectors, accesses that have an order, fences.
+// Memory shared with other threads: atomics, vector reductions, accesses with a memory order, fences.
 //
 // Where PTX or the target lacks an atomic, the compiler makes a loop of atomic_cas (codegen/legalise/atomics.cpp).
 #pragma once
@@ -11,7 +11,7 @@ using ir::FenceOrder;
 using ir::Order;
 using ir::Scope;
 
-/// Memory accesses of this thread before the fence are seen, in the scope, before those behind it.
+/// Within the scope, memory accesses of this thread before the fence become visible before those after it.
 inline void fence(Scope scope = Scope::Gpu, FenceOrder order = FenceOrder::AcquireRelease,
                   const trace::Where& where = trace::Where::current()) {
     if (scope == Scope::None) scope = Scope::Gpu;
@@ -37,21 +37,21 @@ Leaf<E> atomic(const Subscript<E, direction>& place, Order order, Scope scope, c
                  const trace::Where& where = trace::Where::current()) {                                                \
         return detail::atomic<ir::Op::Row>(place, order, scope, where, std::forward<V>(v));                            \
     }
-/// Each changes place in one step and gives what was there before. Without a scope: of the block for shared memory, of
-/// the device for global memory.
+/// Each updates `place` atomically and returns the old value. The default scope is the block for shared memory, the
+/// device for global memory.
 IKAT_ATOMIC(atomic_add, AtomicAdd)
 IKAT_ATOMIC(atomic_exchange, AtomicExchange)
 IKAT_ATOMIC(atomic_and, AtomicAnd)
 IKAT_ATOMIC(atomic_or, AtomicOr)
 IKAT_ATOMIC(atomic_xor, AtomicXor)
-/// Counts up to v and then from 0 again; counts down to 0 and then from v again.
+/// Counts up to v, then restarts at 0; counts down to 0, then restarts at v.
 IKAT_ATOMIC(atomic_inc, AtomicInc)
 IKAT_ATOMIC(atomic_dec, AtomicDec)
-/// Of a NaN and a number, the number, as min() and max().
+/// For a NaN and a number, the number, as in min() and max().
 IKAT_ATOMIC(atomic_min, AtomicMin)
 IKAT_ATOMIC(atomic_max, AtomicMax)
 #undef IKAT_ATOMIC
-/// Stores `desired` if `expected` is there; gives what was there before.
+/// Stores `desired` if the old value is `expected`; returns the old value.
 template <class E, trace::Direction direction, Operand A, Operand B>
 Leaf<E> atomic_cas(const Subscript<E, direction>& place, A&& expected, B&& desired, Order order = Order::Relaxed,
                    Scope scope = Scope::None, const trace::Where& where = trace::Where::current()) {
@@ -69,8 +69,8 @@ Leaf<E> atomic_cas(const Subscript<E, direction>& place, A&& expected, B&& desir
         trace::vector_reduce(*ir::mode_named(ir::Op::VectorReduce, mode), place.slot(), v.recorded(), order, scope,   \
                              where);                                                                                  \
     }
-/// Changes elements of y.vec<N>(i), each in one step: reduce_add(y.vec<4>(i), {a, b, c, d}). One instruction in global
-/// memory from sm_90 on (of floats, to add), elsewhere one for each element.
+/// Updates the elements of y.vec<N>(i), each atomically: reduce_add(y.vec<4>(i), {a, b, c, d}). One instruction in
+/// global memory from sm_90 on (for floats only reduce_add), elsewhere one for each element.
 IKAT_REDUCE(reduce_add, "add")
 IKAT_REDUCE(reduce_min, "min")
 IKAT_REDUCE(reduce_max, "max")
@@ -81,12 +81,12 @@ namespace detail {
 template <class E, trace::Direction direction>
 constexpr void check_ordered() {
     static_assert(direction == trace::Direction::ReadWrite,
-                  "what other threads change meanwhile is read and written: declare the parameter as InOut<T>");
+                  "memory that other threads change is read and written: declare the parameter as InOut<T>");
 }
 
 }  // namespace detail
 
-/// An access that sees what other threads do, in the order that it says. Without a scope as atomic_add.
+/// An access that sees what other threads do, with the given memory order. The default scope is that of atomic_add.
 template <class E, trace::Direction direction>
 Leaf<E> atomic_load(const Subscript<E, direction>& place, Order order = Order::Relaxed, Scope scope = Scope::None,
                     const trace::Where& where = trace::Where::current()) {
@@ -100,7 +100,7 @@ void atomic_store(const Subscript<E, direction>& place, V&& v, Order order = Ord
     trace::ordered_store(place.slot(), Incoming<E>(std::forward<V>(v), where).value(),
                          order == Order::Weak ? Order::Relaxed : order, scope, where);
 }
-/// An access that is made as written: not merged, not left out, not ordered either.
+/// An access that is made as written: never merged or removed, but not ordered either.
 template <class E, trace::Direction direction>
 Leaf<E> volatile_load(const Subscript<E, direction>& place, const trace::Where& where = trace::Where::current()) {
     detail::check_ordered<E, direction>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow on the device. The lambdas run once, at capture, and record what all threads and rounds do.
+// Control flow on the device. The lambdas run once, at capture, and record what all threads and iterations do.
 //
 //     if_(i < n, [&] { y[i] = 0; }).else_([&] { ... });
 //     for (auto k : range(0, n, 4).unroll(2)) sum += x[k];
@@ -14,14 +14,14 @@
 namespace ikat {
 namespace detail {
 
-/// The body of a region as the recorder calls it: a lambda that returns nothing and has no variables of its own.
+/// The body of a region as the recorder calls it: a lambda that returns nothing and is not mutable.
 template <class F>
 trace::Body body_of(F& f) {
     constexpr bool callable = requires { f(); }
     , is_const = requires { std::as_const(f)(); };
     static_assert(callable, "the body of a region is a lambda without parameters: if_(condition, [&] { ... })");
     static_assert(!callable || is_const,
-                  "the body of a region is no mutable lambda, which assigns to copies: write [&] { ... }");
+                  "the body of a region must not be a mutable lambda, which assigns to copies: write [&] { ... }");
     if constexpr (is_const) {
         static_assert(
             std::is_void_v<decltype(std::as_const(f)())>,
@@ -44,7 +44,7 @@ trace::Condition condition_of(F& f) {
 
 }  // namespace detail
 
-/// An if_ that may be continued, in the same expression.
+/// An if_ that may be continued in the same expression.
 class If {
 public:
     explicit If(const trace::If& open) : open_(open) {}
@@ -52,12 +52,12 @@ public:
     void else_(F&& f, const trace::Where& where = trace::Where::current()) && {
         trace::else_(open_, detail::body_of(f), where);
     }
-    /// The condition is a lambda: it is computed only where the earlier ones are false.
+    /// The condition is a lambda: it is computed only if the earlier ones are false.
     template <class C, class F>
     If else_if(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) && {
         static_assert(
             requires { condition(); },
-            "the condition of else_if is a lambda, so that it is computed only where it is needed: else_if([&] { "
+            "the condition of else_if is a lambda, so that it is computed only if it is needed: else_if([&] { "
             "return "
             "a < b; }, [&] { ... })");
         if constexpr (requires { condition(); })
@@ -84,24 +84,23 @@ template <class C, class F>
 void while_(C&& condition, F&& f, const trace::Where& where = trace::Where::current()) {
     static_assert(
         requires { condition(); },
-        "the condition of while_ is a lambda, because it is computed in each round: while_([&] { return i < n; }, [&] "
-        "{ "
-        "... })");
+        "the condition of while_ is a lambda, because it is computed in each iteration: "
+        "while_([&] { return i < n; }, [&] { ... })");
     if constexpr (requires { condition(); }) trace::while_(detail::condition_of(condition), detail::body_of(f), where);
 }
 
-/// Leaves the innermost loop, goes on with its next round, ends the thread.
+/// Leaves the innermost loop, continues with its next iteration, ends the thread.
 inline void break_(const trace::Where& where = trace::Where::current()) { trace::break_(where); }
 inline void continue_(const trace::Where& where = trace::Where::current()) { trace::continue_(where); }
 inline void return_(const trace::Where& where = trace::Where::current()) { trace::return_(where); }
-/// Ends the threads for which the condition holds. In a function, too, this leaves the kernel.
+/// Ends the threads for which the condition holds, even inside a function.
 template <class C>
 void return_if(C&& condition, const trace::Where& where = trace::Where::current()) {
     auto leave = [&] { trace::return_(where); };
     if_(std::forward<C>(condition), leave, where);
 }
 
-/// Leaves the function, a device_fn() or an inline_fn(), out of all regions and loops in it, with a value.
+/// Returns a value from a device_fn() or an inline_fn(), from inside any regions and loops.
 template <Operand V>
 void return_value(V&& v, const trace::Where& where = trace::Where::current()) {
     const ir::Type type = trace::returned_type(where);
@@ -113,7 +112,7 @@ void return_value(V&& v, const trace::Where& where = trace::Where::current()) {
         trace::return_value(type, detail::literal_of(type, v), where);
     }
 }
-/// ... of a function that returns nothing.
+/// ... from a function that returns nothing.
 inline void return_value(const trace::Where& where = trace::Where::current()) {
     trace::returned_type(where);
     trace::return_value(ir::Type::Void, {}, where);
@@ -148,8 +147,8 @@ private:
 
 }  // namespace detail
 
-/// A function that is inlined where it is called, and that return_value() leaves. Without return_value() any C++
-/// function will do.
+/// A function that is inlined where it is called and may use return_value(). Without return_value() any C++ function
+/// will do.
 ///
 ///     const auto root = inline_fn([](f32 x) {
 ///         if_(x < 0, [&] { return_value(0); });
@@ -160,14 +159,14 @@ auto inline_fn(F body, const trace::Where& where = trace::Where::current()) {
     return detail::InlineFunction<F>(std::move(body), where);
 }
 
-/// A product of floats and the sum that it goes into may become one fma, if both are written in the lambda: one
-/// rounding instead of two. What the lambda returns, it gives.
+/// A product of floats and the sum that uses it may become one fma, if both are written in the lambda: one rounding
+/// instead of two. Returns what the lambda returns.
 template <class F>
 auto contract(F&& f) {
     const trace::Contraction inside(true);
     return f();
 }
-/// Nothing in the lambda is contracted, whatever stands around it.
+/// Nothing in the lambda is contracted, whatever surrounds it.
 template <class F>
 auto exact(F&& f) {
     const trace::Contraction inside(false);
@@ -175,23 +174,23 @@ auto exact(F&& f) {
 }
 
 namespace detail {
-/// What a range of T is counted in: integers of 8 and 16 bits in 32.
+/// The counter type of a range of T: 32 bits for integers of 8 and 16 bits.
 template <class T>
 using CountedIn =
     std::conditional_t<(sizeof(T) >= 4), T, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>;
-/// What a range that counts down is counted in: distances have no sign, so that it may be as long as T has numbers.
+/// The counter type of a range that counts down: unsigned, so that the distance may span all of T.
 template <class T>
 using DistanceOf = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint32_t>;
 }  // namespace detail
 
-/// begin, begin + step, ... below end. The bounds are read once, the loop never wraps.
+/// begin, begin + step, ... below end. The bounds are read once; the loop never wraps.
 template <class T>
 class [[nodiscard]] Range {
 public:
     Range(const trace::Recorded& begin, const trace::Recorded& end, const trace::Recorded& step,
           const trace::Where& where)
         : begin_(begin), end_(end), step_(step), where_(where) {}
-    /// From `first` on downwards: the loop counts how far.
+    /// A range from `first` downwards: the loop counts the distance.
     static Range down(const trace::Recorded& first, const trace::Recorded& distance, const trace::Recorded& step,
                       const trace::Where& where) {
         Range out(trace::literal(counter_type<true>, std::uint64_t{0}), distance, step, where);
@@ -200,7 +199,7 @@ public:
         return out;
     }
 
-    /// How many rounds one trip through the compiled loop makes; the result is the same.
+    /// The unrolling factor; the result is the same.
     Range unroll(std::uint32_t factor) const {
         Range out = *this;
         out.unroll_ = factor;
@@ -249,11 +248,11 @@ private:
 
 namespace detail {
 
-/// The loop variable's type: that of the bounds on the device, else u32, the type of indices.
+/// The loop variable's type: that of the bounds that are device values, else u32, the type of indices.
 template <class... V>
 using RangeType = std::conditional_t<(DeviceValue<V> || ...), CommonType<V...>, std::uint32_t>;
 
-/// One of a range's numbers.
+/// One of the numbers that define a range.
 template <class T, class V>
 trace::Recorded bound(V&& v, const trace::Where& where) {
     const trace::Recorded given = Incoming<T>(std::forward<V>(v), where).value();

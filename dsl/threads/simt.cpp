@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What concerns other threads and the host: operations with effects, barriers, texts.
+// Interaction with other threads and the host: operations with effects, barriers, printed texts.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -22,16 +22,16 @@ NodeInfo operation_node(Recorder& recorder, const Operation& what, RecordedValue
     return node;
 }
 
-/// Complains about a text of print() or check() that does not go with its values, whose nodes these are.
+/// Complains about a text of print() or check() that does not match its values, given as nodes.
 void check_text(Recorder& recorder, const std::string& what, const char* text, const ast::Nodes& values) {
     const std::optional<ir::Format> format = ir::read_format(text);
     if (!format)
         return recorder.complain("a single { or } in the text of " + what,
-                                 "{} stands for the next value, {{ and }} for braces", recorder.here());
+                                 "{} prints the next value, {{ and }} print braces", recorder.here());
     if (format->holes.size() != values.size())
-        return recorder.complain(what + " has as many {} in its text as values behind it: here " +
+        return recorder.complain(what + " needs as many {} in its text as values after it: here " +
                                      std::to_string(format->holes.size()) + " and " + std::to_string(values.size()),
-                                 "{{ and }} stand for braces", recorder.here());
+                                 "{{ and }} print braces", recorder.here());
     for (std::size_t i = 0; i < values.size(); ++i) {
         const ir::Type type = recorder.kernel[values[i]].type;
         if (ir::conversion(format->holes[i], type)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: who am I, waiting for each other; and the host's eyes. What the lanes of a warp exchange is
-// dsl/threads/warp.hpp's, what threads change in memory together dsl/threads/atomic.hpp's.
+// Threads: indices, barriers, and messages to the host. For exchange between the lanes of a warp see
+// dsl/threads/warp.hpp, for atomics dsl/threads/atomic.hpp.
 #pragma once
 #include "dsl/threads/atomic.hpp"
 #include "dsl/threads/control.hpp"
@@ -8,7 +8,7 @@
 
 namespace ikat {
 
-// ---- who am I
+// ---- indices
 
 /// Three numbers: .x, .y, .z.
 template <class X>
@@ -35,9 +35,9 @@ inline auto global_id() {
     const Index3<Special> b = block_id(), d = block_dim(), t = thread_id();
     return Index3{b.x * d.x + t.x, b.y * d.y + t.y, b.z * d.z + t.z};
 }
-/// Number of the thread in its warp, 0 to 31.
+/// The thread's number in its warp, 0 to 31.
 inline Special lane_id() { return Special(trace::special(ir::SpecialRegister::LaneId)); }
-/// Number of the warp in its block.
+/// The warp's number in its block.
 inline auto warp_id() {
     const Index3<Special> t = thread_id(), d = block_dim();
     return (t.x + d.x * (t.y + d.y * t.z)) / 32;
@@ -56,21 +56,22 @@ Leaf<R> sample(ir::SpecialRegister which, const trace::Where& where) {
 
 #define IKAT_REGISTER(name, which) \
     inline Special name() { return Special(trace::special(ir::SpecialRegister::which)); }
-/// As bits, the lane itself and those on either side of it.
+/// Bit masks of the lane itself, and of those below and above it.
 IKAT_REGISTER(lane_mask_eq, LanemaskEq)
 IKAT_REGISTER(lane_mask_le, LanemaskLe)
 IKAT_REGISTER(lane_mask_lt, LanemaskLt)
 IKAT_REGISTER(lane_mask_ge, LanemaskGe)
 IKAT_REGISTER(lane_mask_gt, LanemaskGt)
-/// Where the warp runs: its place on the multiprocessor, and which of them. For profiling: a thread may be moved.
+/// Where the warp runs: its slot on the multiprocessor, and which multiprocessor. For profiling: a thread may be moved.
 IKAT_REGISTER(hardware_warp_id, WarpId)
 IKAT_REGISTER(hardware_warp_count, NwarpId)
 IKAT_REGISTER(multiprocessor_id, SmId)
 IKAT_REGISTER(multiprocessor_count, NsmId)
-/// Bytes of shared memory: what the launch asked for, and all that the block has.
+/// Bytes of shared memory: the dynamic part that the launch asked for, and the block's total.
 IKAT_REGISTER(dynamic_shared_bytes, DynamicSmemSize)
 IKAT_REGISTER(total_shared_bytes, TotalSmemSize)
-/// The block in its cluster, and how many blocks a cluster has. From sm_90 on, as all that speaks of clusters.
+/// The block's position in its cluster, and the number of blocks in a cluster. From sm_90 on, like everything about
+/// clusters.
 IKAT_REGISTER(cluster_rank, ClusterCtarank)
 IKAT_REGISTER(cluster_size, ClusterNctarank)
 #undef IKAT_REGISTER
@@ -80,7 +81,7 @@ inline Index3<Special> block_id_in_cluster() { return detail::special3(ir::Speci
 inline Index3<Special> cluster_dim() { return detail::special3(ir::SpecialRegister::ClusterNctaidX); }
 /// The number of the launch.
 inline Leaf<std::uint64_t> grid_number() { return Leaf<std::uint64_t>(trace::special(ir::SpecialRegister::GridId)); }
-/// Cycles of the multiprocessor, and nanoseconds, at this place.
+/// Cycles of the multiprocessor, and nanoseconds, at this point.
 inline Leaf<std::uint32_t> clock32(const trace::Where& where = trace::Where::current()) {
     return detail::sample<std::uint32_t>(ir::SpecialRegister::Clock, where);
 }
@@ -91,19 +92,19 @@ inline Leaf<std::uint64_t> global_timer(const trace::Where& where = trace::Where
     return detail::sample<std::uint64_t>(ir::SpecialRegister::Globaltimer, where);
 }
 
-// What a kernel demands of its blocks and its grid: said by functions that are right in such only, checked by each
-// launch.
+// Requirements on blocks and grids: declared by functions that need them, checked by each launch.
 
 /// Blocks are a multiple of 32 threads: every warp has all its lanes.
 inline void require_whole_warps() { trace::require_whole_warps(); }
 /// Blocks have one dimension: thread_id().x is the number of the thread.
 inline void require_linear_blocks() { trace::require_linear_blocks(); }
-/// ... and so has the grid: what a block does follows from block_id().x, so a second row of blocks would do it again.
+/// ... and so has the grid: a block's work depends only on block_id().x, so a second row of blocks would repeat it.
 inline void require_linear_grid() { trace::require_linear_grid(); }
-/// Blocks have exactly so many threads: what each thread does is laid out for them.
+/// Blocks have exactly that many threads.
 inline void require_threads(std::uint32_t count) { trace::require_threads(count); }
 
-/// Each of n elements to one thread of the grid, in strides of the grid along x: for (auto i : grid_stride(n)).
+/// Assigns each of n elements to one thread of the grid, with a stride of the grid along x: for (auto i :
+/// grid_stride(n)).
 template <class N>
 auto grid_stride(N&& n, const trace::Where& where = trace::Where::current()) {
     using T = std::conditional_t<DeviceValue<N>, DeviceTypeOf<N>, std::uint32_t>;
@@ -115,10 +116,10 @@ auto grid_stride(N&& n, const trace::Where& where = trace::Where::current()) {
 
 // ---- waiting
 
-/// All threads of the block wait for each other, and see what the others have written.
+/// All threads of the block wait for each other, and then see what the others have written.
 inline void sync_block(const trace::Where& where = trace::Where::current()) { trace::barrier(where); }
-/// `threads` threads of the block, whole warps, wait for each other at barrier `id`, 0 to 15; arrive_block does not
-/// wait and counts for those that do. sync_block() without a number is barrier 0.
+/// Waits at barrier `id`, 0 to 15, for `threads` threads of the block, a multiple of the warp size; arrive_block counts
+/// as arrived without waiting. sync_block() without a number is barrier 0.
 template <Operand I, Operand N>
 void sync_block(I&& id, N&& threads, const trace::Where& where = trace::Where::current()) {
     const trace::Recorded arguments[] = {Incoming<std::uint32_t>(std::forward<I>(id)).value(),
@@ -146,7 +147,7 @@ auto sync_and_ask(P&& p, const trace::Where& where) {
 }
 }  // namespace detail
 
-/// sync_block() that also asks all threads: whether p holds in all of them, in any, in how many.
+/// sync_block() with a reduction over all threads: whether p holds in all of them, in any, in how many.
 template <DeviceValue P>
 Leaf<bool> sync_block_and(P&& p, const trace::Where& where = trace::Where::current()) {
     return detail::sync_and_ask<ir::BarrierForm::Kind::And>(std::forward<P>(p), where);
@@ -160,26 +161,26 @@ Leaf<std::uint32_t> sync_block_count(P&& p, const trace::Where& where = trace::W
     return detail::sync_and_ask<ir::BarrierForm::Kind::Count>(std::forward<P>(p), where);
 }
 
-// ---- the host's eyes
+// ---- messages to the host
 
-/// A text for print(), and the place of the call.
+/// A text for print(), and the location of the call.
 struct Text {
     const char* text;
     trace::Where where;
     Text(const char* text, const trace::Where& where = trace::Where::current()) : text(text), where(where) {}
 };
 
-/// Prints from each thread: print("x[{}] = {}\n", i, x[i]). {{ and }} stand for braces. Numbers of the host print, too.
+/// Prints from each thread: print("x[{}] = {}\n", i, x[i]). {{ and }} print braces. Values may be host numbers, too.
 template <Operand... V>
 void print(const Text& text, V&&... v) {
     [[maybe_unused]] constexpr ir::TypeSet printed = ir::AnyNum | ir::set(ir::Type::Pred);
     static_assert((ir::contains(printed, ir::type_of<DeviceTypeOf<V>>) && ...),
-                  "print() is for numbers and pred: convert 8-bit floats, print the lanes of packed ones");
+                  "print() is for numbers and pred: convert 8-bit floats, print the lanes of packed values");
     const trace::Recorded arguments[] = {detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))..., {}};
     trace::print(text.text, {arguments, sizeof...(V)}, text.where);
 }
 /// Stops the kernel with the text if the condition is false in any thread: check(i < n, "{} of {}", i, n). Without
-/// values the text is as it stands.
+/// values the text is literal.
 template <DeviceValue C, Operand... V>
 void check(C&& condition, const Text& text, V&&... v) {
     const trace::Recorded test = Incoming<bool>(std::forward<C>(condition)).value();

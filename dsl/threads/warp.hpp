@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a warp do together: wait, exchange values, vote, compare, add up.
-//
-// The registers that they exchange have 32 bits. Values of 8 and 16 bits travel widened, those of 64 in two halves.
+// Operations of the lanes of a warp: wait, exchange values, vote, match, reduce.
+// Lanes exchange 32-bit registers. Values of 8 and 16 bits are widened, 64-bit values are exchanged in two halves.
 #pragma once
 #include "dsl/values/bits.hpp"
 
 namespace ikat {
 
-/// The lanes of a warp that take part: bit i is lane i. A u32, or a number.
+/// The participating lanes of a warp: bit i is lane i. A u32, or a host number.
 class Members {
 public:
     template <Operand V>
@@ -25,14 +24,14 @@ inline void sync_warp(const Members& members = all_lanes, const trace::Where& wh
 
 namespace detail {
 
-/// Something that the thread finds out here and now; never the same for having been asked before.
+/// A query that is evaluated at this point and never merged with an earlier one.
 template <class R, class... V>
 Leaf<R> ask(const trace::Operation& what, const trace::Where& where, const V&... arguments) {
     const trace::Recorded values[] = {arguments..., {}};
     return Leaf<R>(trace::exchange(what, {values, sizeof...(V)}, where));
 }
 
-/// A value of at most 32 bits as what a register of 32 bits holds, and back.
+/// Converts a value of at most 32 bits to a 32-bit register, and back.
 template <class T>
 using BitsOf = std::make_unsigned_t<typename SignedInteger<sizeof(T)>::type>;
 template <class T>
@@ -47,7 +46,7 @@ auto from_word(Leaf<std::uint32_t>&& word) {
 template <class T>
 Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Recorded& v, const trace::Recorded& lane,
                      const Members& members, int width, const trace::Where& where) {
-    // The last lane that a value comes from, and the bits of a lane's number that say which group it is in.
+    // PTX's c operand: the last source lane, and the mask of the lane bits that give the group.
     const std::uint64_t clamp = (mode == ir::ShuffleMode::Up ? 0 : 31) | std::uint64_t(32 - width) << 8;
     const trace::Recorded arguments[] = {v, lane, trace::literal(ir::Type::U32, clamp), members.value()};
     return Leaf<T>(trace::exchange(
@@ -55,7 +54,7 @@ Leaf<T> shuffle_word(ir::ShuffleMode mode, const trace::Recorded& v, const trace
         {arguments, 4}, where));
 }
 
-/// 64 bits go in two halves, which are one effect to the expression that they are part of.
+/// A 64-bit value is exchanged in two halves, which count as one effect of the expression.
 template <class T>
 Leaf<T> shuffle_halves(ir::ShuffleMode mode, Leaf<T>&& v, const trace::Recorded& lane, const Members& members,
                        int width, const trace::Where& where) {
@@ -105,10 +104,10 @@ Leaf<R> vote(ir::Op op, P&& p, const Members& members, const trace::Where& where
               const trace::Where& where = trace::Where::current()) {                                                  \
         return detail::shuffle(ir::ShuffleMode::mode, std::forward<V>(v), std::forward<N>(n), members, width, where); \
     }
-// With a width of 2, 4, 8 or 16 the warp is so many groups of lanes, and a lane's number counts from 0 in its group.
-/// The value of the lane n above; of this lane where there is none.
+// A width of 2, 4, 8 or 16 splits the warp into groups of that many lanes, numbered from 0 in each group.
+/// The value of the lane n above; of this lane if there is none.
 IKAT_SHUFFLE(shuffle_down, Down)
-/// The value of the lane n below; of this lane where there is none.
+/// The value of the lane n below; of this lane if there is none.
 IKAT_SHUFFLE(shuffle_up, Up)
 /// The value of lane (lane_id() ^ n).
 IKAT_SHUFFLE(shuffle_xor, Xor)
@@ -116,7 +115,7 @@ IKAT_SHUFFLE(shuffle_xor, Xor)
 IKAT_SHUFFLE(shuffle_idx, Idx)
 #undef IKAT_SHUFFLE
 
-/// Whether p holds in any lane, in all lanes; the lanes in which it holds as bits.
+/// Whether p holds in any lane, in all lanes; the lanes in which it holds, as bits.
 template <DeviceValue P>
 Leaf<bool> any(P&& p, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {
     return detail::vote<bool>(ir::Op::VoteAny, std::forward<P>(p), members, where);
@@ -155,7 +154,7 @@ IKAT_MATCH(match_all, MatchAll, std::uint32_t)
 /// Whether all members hold the same value.
 IKAT_MATCH(all_match, AllMatch, bool)
 #undef IKAT_MATCH
-/// The lanes that come here together. Which those are is up to the hardware: where all must come, say so by members.
+/// The lanes that execute this together. Which ones is up to the hardware: if all must, use a member mask.
 inline Leaf<std::uint32_t> active_lanes(const trace::Where& where = trace::Where::current()) {
     return detail::ask<std::uint32_t>({.op = ir::Op::ActiveMask, .type = ir::Type::U32, .operand_type = ir::Type::U32},
                                       where);
@@ -182,7 +181,7 @@ inline Leaf<bool> elect(const Members& members = all_lanes, const trace::Where& 
                                           .attribute = *ir::mode_named(ir::Op::Row, mode)},                       \
                                          where, word.recorded(), members.value()));                               \
     }
-/// Of all members' values, in one instruction. From sm_80 on.
+/// Reduces the values of all members, in one instruction. From sm_80 on.
 IKAT_REDUCE(reduce_add, WarpReduce, "add")
 IKAT_REDUCE(reduce_min, WarpReduce, "min")
 IKAT_REDUCE(reduce_max, WarpReduce, "max")

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits, bytes and packed integers: what integers can do that C++ has no operator for. Each is one PTX instruction.
+// Bits, bytes and packed integers: integer operations for which C++ has no operator. Each is one PTX instruction.
 #pragma once
 #include "dsl/values/math.hpp"
 
 namespace ikat {
 namespace detail {
 
-/// An operand that says a position, a length or an amount.
+/// An operand that is a position, a length or an amount.
 template <class V>
 trace::Recorded amount(V&& v) {
     static_assert(is_shift_amount<V>(), "a bit's position, a length and an amount are u32: convert with cast<u32>()");
     return operand<std::uint32_t>(std::forward<V>(v));
 }
 
-/// The same type on every side, with the op's mode or table.
+/// An op with operands and result of the same type, with its mode or table.
 template <ir::Op op, class T, class... V>
 auto make_with(ir::Word attribute, V&&... v) {
     (void)(true && ... && must_match<T, V>);
@@ -35,11 +35,11 @@ inline constexpr bool in_words = ir::contains(ir::info(op).domain, ir::type_of<C
         static_assert(detail::in_words<ir::Op::Row, A>, #name "() is for i32, u32, i64 and u64, and gives a u32"); \
         return make_expression<ir::Op::Row, std::uint32_t, T>(std::forward<A>(a));                                 \
     }
-/// How many bits are set.
+/// The number of bits set.
 IKAT_COUNT(popcount, PopCount)
-/// How many bits above the highest that is set; all of them for 0.
+/// The number of zeros above the highest bit set; all bits for 0.
 IKAT_COUNT(leading_zeros, LeadingZeros)
-/// One more than the position of the lowest bit that is set; 0 if there is none.
+/// One more than the position of the lowest bit set; 0 if there is none.
 template <DeviceValue A>
 auto ffs(A&& a) {
     using T = DeviceTypeOf<A>;
@@ -48,9 +48,9 @@ auto ffs(A&& a) {
     const auto bits = bit_cast<std::make_unsigned_t<T>>(given);
     return std::uint32_t(8 * sizeof(T)) - leading_zeros(bits & (~bits + 1));
 }
-/// The position of the highest bit that is set, or that differs from the sign; 0xffffffff if there is none.
+/// The position of the highest bit that is set, or for signed types differs from the sign; 0xffffffff if there is none.
 IKAT_COUNT(highest_bit, HighestBit)
-/// The shift to the left that brings that bit to the top; 0xffffffff if there is none.
+/// The left shift that moves that bit to the top; 0xffffffff if there is none.
 IKAT_COUNT(highest_bit_shift, HighestBitShift)
 #undef IKAT_COUNT
 
@@ -62,7 +62,7 @@ auto bit_reverse(A&& a) {
     return make_expression<ir::Op::ReverseBits, T, T>(std::forward<A>(a));
 }
 
-/// `length` bits of a from bit `position` on; of a signed number, extended by their top bit.
+/// `length` bits of a from bit `position` on; sign-extended if a is signed.
 template <DeviceValue A, Operand P, Operand L>
 auto bit_extract(A&& a, P&& position, L&& length) {
     using T = DeviceTypeOf<A>;
@@ -88,10 +88,10 @@ auto bit_insert(A&& field, B&& into, P&& position, L&& length) {
                                     {operands, 4}));
 }
 
-/// How the selector of byte_permute is read: four nibbles, or in PTX's special modes its two low bits.
+/// How byte_permute reads its selector: as four nibbles, or in PTX's special modes as its two low bits.
 enum class Permute : std::uint8_t { Nibbles, F4e, B4e, Rc8, Ecl, Ecr, Rc16 };
-/// Four of the eight bytes of a (0 … 3) and b (4 … 7): nibble k of the selector picks byte k of the result, and with
-/// its top bit set that byte's sign in all eight bits.
+/// Four of the eight bytes of a (0 … 3) and b (4 … 7): nibble k of the selector picks byte k of the result, and if the
+/// nibble's top bit is set, that byte's sign in all eight bits.
 template <class A, class B, class C>
 requires detail::SomeDevice<A, B, C>
 auto byte_permute(A&& a, B&& b, C&& selector, Permute mode = Permute::Nibbles) {
@@ -101,7 +101,7 @@ auto byte_permute(A&& a, B&& b, C&& selector, Permute mode = Permute::Nibbles) {
                                                       std::forward<C>(selector));
 }
 
-/// Any function of three bits, bit by bit. The table is what the function makes of 0xf0, 0xcc and 0xaa:
+/// Any bitwise function of three values. The table is the function applied to 0xf0, 0xcc and 0xaa:
 /// lop3<(0xf0 & 0xcc) | 0xaa>(a, b, c) is (a & b) | c.
 template <unsigned table, class A, class B, class C>
 requires detail::SomeDevice<A, B, C>
@@ -112,7 +112,7 @@ auto lop3(A&& a, B&& b, C&& c) {
     return detail::make_with<ir::Op::Logic3, T>(table, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
 }
 
-/// What an amount of 32 or more does: only its low five bits count, or it is 32.
+/// The treatment of amounts of 32 or more: taken modulo 32, or clamped to 32.
 enum class Funnel : std::uint8_t { Wrap, Clamp };
 #define IKAT_FUNNEL(name, first_mode)                                                                         \
     template <class A, class B, Operand N>                                                                    \
@@ -131,8 +131,7 @@ enum class Funnel : std::uint8_t { Wrap, Clamp };
                                          .attribute = first_mode + ir::Word(beyond)},                         \
                                         {operands, 3}));                                                      \
     }
-/// The 64 bits {high, low}, shifted: the upper half of them after a shift to the left, the lower after one to the
-/// right.
+/// The 64 bits {high, low}, shifted: the upper half after a left shift, the lower half after a right shift.
 IKAT_FUNNEL(funnel_left, 0)
 IKAT_FUNNEL(funnel_right, 2)
 #undef IKAT_FUNNEL
@@ -145,7 +144,7 @@ template <class V>
 concept PackedWord = DeviceValue<V> &&
     (std::is_same_v<DeviceTypeOf<V>, std::int32_t> || std::is_same_v<DeviceTypeOf<V>, std::uint32_t>);
 
-/// The sum's type of a dot product: unsigned where both sides are.
+/// The type of the sum of a dot product: unsigned if both sides are.
 template <class A, class B>
 using SumOf = std::conditional_t<std::is_signed_v<DeviceTypeOf<A>> || std::is_signed_v<DeviceTypeOf<B>>, std::int32_t,
                                  std::uint32_t>;
@@ -205,7 +204,7 @@ auto sad(A&& a, B&& b, C&& c) {
         static_assert(detail::in_domain<ir::Op::Row, A, B>, #name "() is for i32");        \
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b)); \
     }
-/// The sum and the difference, or what of i32 is nearest to them.
+/// The sum and the difference, clamped to the range of i32.
 IKAT_SATURATING(add_sat, AddSat)
 IKAT_SATURATING(sub_sat, SubSat)
 #undef IKAT_SATURATING
@@ -218,7 +217,7 @@ IKAT_SATURATING(sub_sat, SubSat)
         static_assert(detail::in_words<ir::Op::Mul24, A, B>, #name "() is for i32 and u32");      \
         return detail::make_with<ir::Op::Mul24, T>(mode, std::forward<A>(a), std::forward<B>(b)); \
     }
-/// The low, and the high, 32 of the 48 bits of the product of the low 24 bits.
+/// The low, and the high, 32 bits of the 48-bit product of the low 24 bits.
 IKAT_MUL24(mul24, 0)
 IKAT_MUL24(mul24_hi, 1)
 #undef IKAT_MUL24
@@ -228,7 +227,7 @@ template <class T>
 using Doubled = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
 }  // namespace detail
 
-/// The whole product of two 32-bit integers, in 64 bits.
+/// The full product of two 32-bit integers, in 64 bits.
 template <class A, class B>
 requires detail::SomeDevice<A, B>
 auto mul_wide(A&& a, B&& b) {
@@ -250,8 +249,7 @@ auto mad_wide(A&& a, B&& b, C&& c) {
                                     {operands, 3}));
 }
 
-/// One step of a sum or difference of numbers longer than a register: what the register holds of it, and whether it
-/// did not fit, for the next step.
+/// One step of a multi-word sum or difference: its word of the result, and the carry or borrow for the next step.
 template <class T>
 struct Carried {
     Leaf<T> value;
@@ -282,7 +280,7 @@ Carried<T> step(const trace::Where& where, trace::Recorded a, trace::Recorded b,
     auto name(A&& a, B&& b, const trace::Where& where = trace::Where::current()) {                   \
         return name(std::forward<A>(a), std::forward<B>(b), false, where);                           \
     }
-/// a + b + carry, and a - b - borrow, of numbers without signs: each step hands on whether it did not fit.
+/// a + b + carry, and a - b - borrow, unsigned: each step passes its carry or borrow to the next.
 /// auto low = add_carry(a0, b0); auto high = add_carry(a1, b1, low.carry);
 IKAT_STEP(add_carry, AddCarry)
 IKAT_STEP(sub_borrow, SubBorrow)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: a * x[i] + y[i] is an Expr<float>.
-//
-// The type says what it gives; the tree is the recorder's, and the object a small handle of it (trace::Value), so that
-// expressions copy for free however large they are, and so that a kernel needs few types. (Several lanes at once are
-// evaluated late, from a tree that is in the type: dsl/lanes/lanes.hpp.) A Leaf is a value whose moment has passed: a
-// variable as it was, a load. Arithmetic is recorded when the expression is assigned, stored, used as an index or given
-// to a statement.
+// The type only holds the value's type; the tree belongs to the recorder and the object is a small handle of it
+// (trace::Value), so expressions of any size are cheap to copy, and a kernel instantiates few types. (Several lanes are
+// evaluated late, from a tree in the type: dsl/lanes/lanes.hpp.) A Leaf is a value that has already been read: a
+// variable's earlier value, a load. Arithmetic is recorded when the expression is assigned, stored, used as an index or
+// passed to a statement.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -22,12 +21,12 @@ namespace ikat {
 template <class>
 inline constexpr bool always_false = false;
 
-/// Whatever stands for a value on the device: variables, expressions, subscripts.
+/// Anything that has a device value: variables, expressions, subscripts.
 template <class V>
 concept DeviceValue = requires {
     typename std::remove_cvref_t<V>::device_type;
 };
-/// A number of the host's, which adapts to the device value beside it.
+/// A host number, which adapts to the type of the other operand.
 template <class V>
 concept HostNumber = std::is_arithmetic_v<std::remove_cvref_t<V>> || is_small_float<std::remove_cvref_t<V>>;
 template <class V>
@@ -35,7 +34,7 @@ concept Operand = DeviceValue<V> || HostNumber<V>;
 
 namespace detail {
 
-/// The types of fixed width are int, long and so on; which of two equally wide ones, differs between systems.
+/// Maps int, long and so on to types of fixed width; which of two equally wide types those are differs between systems.
 template <std::size_t bytes>
 struct SignedInteger;
 template <>
@@ -73,8 +72,8 @@ struct DeviceType<V> {
 
 }  // namespace detail
 
-/// float for f32, In<float>'s elements, any expression of that type, and for float itself. A long long of the host's is
-/// a std::int64_t.
+/// float for f32, In<float>'s elements, any expression of that type, and for float itself. A host long long is a
+/// std::int64_t.
 template <class V>
 using DeviceTypeOf = typename detail::DeviceType<std::remove_cvref_t<V>>::type;
 
@@ -90,11 +89,11 @@ concept Lanewise = requires {
     requires std::is_void_v<T> || std::same_as<typename std::remove_cvref_t<V>::element_type, DeviceTypeOf<T>>;
 };
 
-/// Of a function that is there to say that it is not: the error stands in the user's line.
+/// Marks a function that exists only to give an error message, at the user's line.
 #define IKAT_REFUSED(text) __attribute__((unavailable(text)))
 
-/// What all device values have in common: they have no value on the host, and say so. One conversion is enough: float,
-/// int, std::sqrt() and exp() all take a double.
+/// The base of all device values: using one as a host value is an error. One conversion is enough: float, int,
+/// std::sqrt() and exp() all take a double.
 struct HostGuard {
     IKAT_REFUSED(
         "a device value has no value on the host: declare the variable as f32, u32, i32 ... instead of float, "
@@ -110,7 +109,7 @@ struct HostGuard {
 template <class T>
 struct Leaf;
 namespace detail {
-/// The parameter of a function that is refused, whatever it is given. (Compilers name a template twice.)
+/// The parameter of a refused function; accepts any argument. (For a template, compilers print the error twice.)
 struct Anything {
     template <class V>
     Anything(V&&);
@@ -121,9 +120,9 @@ const Leaf<typename T::lane_type> lane(const trace::Recorded& value, int number)
 }  // namespace detail
 
 // auto v = a * b; v = 1
-#define IKAT_NAMED "this name stands for a value and is no variable: declare it as f32, u32, i32 ... to change it"
+#define IKAT_NAMED "this name refers to a value, not a variable: declare it as f32, u32, i32 ... to change it"
 
-/// The part of every expression that is not its tree.
+/// The base of every expression, apart from its tree.
 template <class T>
 class Computed : public HostGuard {
 public:
@@ -159,10 +158,10 @@ template <class T>
 struct Leaf : Computed<T> {
     using Computed<T>::Computed;
     Leaf(const Leaf&) = default;
-    Leaf& operator=(const Leaf&) = default;  // on the host: from here on the name is another value
+    Leaf& operator=(const Leaf&) = default;  // on the host: the name now refers to another value
     IKAT_REFUSED(IKAT_NAMED) Leaf& operator=(detail::Anything);
 };
-/// What an operation gives.
+/// The result of an operation.
 template <class T>
 struct Expr : Computed<T> {
     using Computed<T>::Computed;
@@ -184,7 +183,7 @@ const Leaf<typename T::lane_type> lane(const trace::Recorded& value, int number)
                          {&packed, 1}));
 }
 
-/// A number of the host's as a value of a type that is known when the kernel is captured.
+/// A host number as a value of a type that is known at capture.
 template <class H>
 trace::Recorded literal_of(ir::Type type, H number) {
     if constexpr (is_small_float<H>)
@@ -202,13 +201,14 @@ trace::Recorded literal_of(ir::Type type, H number) {
 template <class T, class H>
 trace::Recorded literal(H number) {
     constexpr bool truth = std::is_same_v<H, bool> || std::is_same_v<T, bool>;
-    static_assert(!truth || std::is_same_v<H, T>, "a pred takes true and false, and nothing else does");
-    static_assert(truth || std::is_integral_v<H> || ir::is_float(ir::type_of<T>),
-                  "a floating number does not become a device integer: write an integer, or convert with cast<T>()");
+    static_assert(!truth || std::is_same_v<H, T>, "a pred takes true or false, and only a pred does");
+    static_assert(
+        truth || std::is_integral_v<H> || ir::is_float(ir::type_of<T>),
+        "a floating-point number does not become a device integer: write an integer, or convert with cast<T>()");
     return literal_of(ir::type_of<T>, number);
 }
 
-/// An operand as a value of type T, or, if it is a device value of another type, as it is: whoever calls has said so.
+/// An operand as a value of type T. A device value of another type is returned unchanged: the caller has reported it.
 template <class T, class V>
 trace::Recorded operand(V&& v) {
     using Plain = std::remove_cvref_t<V>;
@@ -235,14 +235,13 @@ struct FirstDevice<V> {
     using type = DeviceTypeOf<V>;
 };
 
-/// True; a static_assert fails if V is a device value of another type than T.
+/// True; a static_assert fails if V is a device value of a type other than T.
 template <class T, class V>
 inline constexpr bool must_match = TypesMatch<T, std::conditional_t<DeviceValue<V>, DeviceTypeOf<V>, T>>::match;
 
 }  // namespace detail
 
-/// The type that operands have in common: that of the first device value among them. If they differ, one static_assert
-/// says so.
+/// The common type of operands: that of the first device value. If others differ, one static_assert reports it.
 template <class... V>
 using CommonType = typename detail::FirstDevice<V...>::type;
 
@@ -255,8 +254,8 @@ auto make_expression(V&&... v) {
         trace::operation({.op = op, .type = ir::type_of<R>, .operand_type = ir::type_of<T>}, {operands, sizeof...(V)}));
 }
 
-/// A value of type T on its way into a statement, and the place of the statement in the source. Assignments and stores
-/// take one, because an operator has no other way to learn where it is called.
+/// A value of type T passed to a statement, with the statement's location in the source. Assignments and stores take
+/// one, because an operator has no other way to know where it is called.
 template <class T>
 class Incoming {
 public:
@@ -275,10 +274,10 @@ private:
             (void)detail::must_match<T, V>;
             return detail::operand<T>(std::forward<V>(v));
         } else {
-            static_assert(Lanewise<V>, "this is no value that a device can hold");
-            static_assert(!Lanewise<V>,
-                          "these are several values, where one is needed: v[k] is one of them, Regs<f32, N> are N "
-                          "variables");
+            static_assert(Lanewise<V>, "this is not a value that a device can hold");
+            static_assert(
+                !Lanewise<V>,
+                "these are several values where one is needed: v[k] is one of them, Regs<f32, N> has N variables");
             return {};
         }
     }
@@ -287,7 +286,7 @@ private:
     trace::Where where_;
 };
 
-/// Records an expression here and now; the result is a leaf.
+/// Records an expression immediately; the result is a leaf.
 template <Operand V>
 auto value(V&& v) {
     return Leaf<DeviceTypeOf<V>>(trace::committed(detail::operand<DeviceTypeOf<V>>(std::forward<V>(v))));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the host's that are given device values. Where all of their arguments are ones, HostGuard's conversion
-// says so. These are for calls that C++ would find ambiguous, whose error would stand in a header of the library's, or
-// that would compile: a printf prints whatever a device value is on the host.
+// Host functions called with device values. If all arguments are device values, HostGuard's conversion gives the error.
+// These overloads are for calls that would be ambiguous, whose error would be in a library header, or that would
+// compile: a printf would print the bytes of the host object.
 //
 //     std::fmax(1.0f, x)     std::max(x, y)     std::printf("%f\n", x)
-//
-// Overloads in namespace std are not for users to add; these have no bodies, and nobody can call them.
+// Adding overloads to namespace std is not allowed; but these have no bodies and cannot be called.
 #pragma once
 #include <concepts>
 
@@ -13,7 +12,7 @@
 
 namespace ikat::detail {
 
-/// A parameter for whatever is no device value.
+/// A parameter for anything that is not a device value.
 struct HostArgument {
     template <class V>
     requires(!DeviceValue<V>) HostArgument(V&&);
@@ -27,9 +26,9 @@ struct HostArgument {
     IKAT_PRINTF int printf(const char*, ::ikat::detail::HostArgument, ::ikat::detail::HostArgument,   \
                            const ::ikat::HostGuard&, ...);
 #define IKAT_PRINTF IKAT_REFUSED("printf writes on the host: print(\"x = {}\\n\", x) writes from the device")
-#define IKAT_HOST_FUNCTION                                                                                      \
-    IKAT_REFUSED(                                                                                               \
-        "a function of the host's cannot take a device value: call ikat's min(), max(), fma(), copysign(), or " \
+#define IKAT_HOST_FUNCTION                                                                             \
+    IKAT_REFUSED(                                                                                      \
+        "a host function cannot take a device value: call ikat's min(), max(), fma(), copysign(), or " \
         "stdlib::pow()")
 
 namespace ikat {

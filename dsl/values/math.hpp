@@ -15,7 +15,7 @@ auto make_approximate(A&& a) {
         {.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>, .fp = {.approx = true}}, {&operand, 1}));
 }
 
-/// The device type that a type names: float for f32 and for float.
+/// The element type for a type's name: float for f32 and for float.
 template <class T>
 struct Named {
     using type = T;
@@ -30,7 +30,7 @@ Leaf<T> constant(std::int64_t number) {
     return Leaf<T>(trace::literal(ir::type_of<T>, number));
 }
 
-/// Float to integer goes toward zero, as in C++; all else to nearest.
+/// Float to integer rounds toward zero, as in C++; everything else to nearest.
 template <class To, class From>
 inline constexpr Rounding usual_rounding = ir::is_float(ir::type_of<From>) && !ir::is_float(ir::type_of<To>)
                                                ? Rounding::Zero
@@ -48,7 +48,7 @@ inline constexpr Rounding usual_rounding = ir::is_float(ir::type_of<From>) && !i
         static_assert(detail::in_domain<ir::Op::Row, A, B>, #name "() is for " domain_text); \
         return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b));   \
     }
-/// Of a NaN and a number, the number; -0 is below +0.
+/// For a NaN and a number, the number; -0 is below +0.
 IKAT_FUNCTION2(min, Min, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 IKAT_FUNCTION2(max, Max, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 /// The upper half of the product.
@@ -80,7 +80,7 @@ IKAT_FUNCTION1(rcp, Rcp, "f32 and f64")
 
 // Floats by their bits
 
-/// The magnitude of the first with the sign of the second.
+/// The magnitude of the first operand with the sign of the second.
 template <class A, class B>
 requires detail::SomeDevice<A, B>
 auto copysign(A&& magnitude, B&& sign) {
@@ -109,7 +109,7 @@ IKAT_TEST(is_finite, "finite")
 IKAT_TEST(is_infinite, "infinite")
 IKAT_TEST(is_nan, "notanumber")
 IKAT_TEST(is_subnormal, "subnormal")
-/// Finite and not subnormal; a zero is normal.
+/// Finite and not subnormal; zero counts as normal.
 IKAT_TEST(is_normal, "normal")
 #undef IKAT_TEST
 
@@ -125,7 +125,7 @@ IKAT_FUNCTION1(sqrt, Sqrt)
 IKAT_FUNCTION1(rcp, Rcp)
 /// The logarithm to base 2. PTX has no correctly rounded form.
 IKAT_FUNCTION1(log2, Log2)
-/// Of an angle in radians, in single precision accurate near zero only. PTX has no correctly rounded forms.
+/// For an angle in radians; accurate only near zero. PTX has no correctly rounded forms.
 IKAT_FUNCTION1(sin, Sin)
 IKAT_FUNCTION1(cos, Cos)
 #undef IKAT_FUNCTION1
@@ -181,8 +181,8 @@ requires(DeviceValue<C>&& Operand<A>&& Operand<B>) auto select(C&& condition, A&
 // Conversion
 
 /// The value as another type: cast<i32>(x), cast<f16>(x, Rounding::Zero). Without a rounding, floats become integers
-/// toward zero and everything else rounds to nearest; integers wrap. A pred becomes 1 or 0; a pred of a number is
-/// whether it is not 0. cast<u8>(cast<u32>(x)) of a load, and the reverse into a store, is part of the access.
+/// toward zero and everything else rounds to nearest; integers wrap. A pred becomes 1 or 0; a number becomes a pred
+/// that is true if it is not 0. cast<u8>(cast<u32>(x)) of a load, and the reverse into a store, is part of the access.
 template <class To, DeviceValue V>
 auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Named<To>::type, DeviceTypeOf<V>>) {
     using T = typename detail::Named<To>::type;
@@ -205,7 +205,7 @@ auto cast(V&& v, Rounding rounding = detail::usual_rounding<typename detail::Nam
     }
 }
 
-/// A number of the host's as a value of the device, converted as the device does it: cast<u64>(1u).
+/// A host number as a device value, converted as the device would: cast<u64>(1u).
 template <class To, HostNumber V>
 auto cast(V number, Rounding rounding = detail::usual_rounding<typename detail::Named<To>::type, DeviceTypeOf<V>>) {
     using From = DeviceTypeOf<V>;
@@ -213,7 +213,7 @@ auto cast(V number, Rounding rounding = detail::usual_rounding<typename detail::
     return cast<To>(Leaf<From>(detail::literal<From>(number)), rounding);
 }
 
-/// An integer as another integer type: what of that type is nearest to it.
+/// An integer clamped to the range of another integer type.
 template <class To, DeviceValue V>
 auto saturate_cast(V&& v) {
     using T = typename detail::Named<To>::type;

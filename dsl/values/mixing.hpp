@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device values of different types do not mix: for each two of them, the sentence that says so. A static_assert takes
-// a literal only, hence the table.
+// Device values of different types do not mix: the error message for each pair of types. A static_assert takes only a
+// literal, hence the table.
 #pragma once
-#pragma GCC system_header  // a mistake of the user's is one line, not the fifteen macros that it is made of
+#pragma GCC system_header  // a user's mistake is one line, not the fifteen macros behind it
 #include <cstdint>
 #include <type_traits>
 
@@ -10,7 +10,7 @@
 
 namespace ikat::detail {
 
-/// For two types that differ. `match` is there to be named.
+/// For two types that differ. `match` exists so that it can be named.
 template <class L, class R>
 struct TypesMatch {
     static constexpr bool match = false;
@@ -19,7 +19,7 @@ struct TypesMatch {
                                 (std::is_same_v<L, B> && std::is_same_v<R, A>);
 #define IKAT_MIXED(A, B, a, b) \
     static_assert(!are<A, B>, a " and " b " do not mix: convert one with cast<" a ">() or cast<" b ">()");
-// Each list is the one before and one type more; X pairs the type T of the name t with each of them.
+// Each list is the previous one plus one type; X pairs the type T of the name t with each of them.
 // clang-format off
 #define IKAT_UP_TO_pred(X, T, t)   X(T, bool, t, "pred")
 #define IKAT_UP_TO_i8(X, T, t) IKAT_UP_TO_pred(X, T, t) X(std::int8_t, T, "i8", t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of device values. What each is defined for stands in the op table; the text of the static_assert says
-// it in words.
+// The operators of device values. The op table says which types each is defined for; the static_assert says it in
+// words.
 #pragma once
 #include "dsl/values/value.hpp"
 
@@ -13,7 +13,7 @@ concept SomeDevice = (Operand<V> && ...) && (DeviceValue<V> || ...);
 template <ir::Op op, class... V>
 inline constexpr bool in_domain = ir::contains(ir::info(op).domain, ir::type_of<CommonType<V...>>);
 
-/// Reports a shift by something that is no u32.
+/// Reports a shift by something that is not a u32.
 template <class V>
 constexpr bool is_shift_amount() {
     if constexpr (DeviceValue<V>)
@@ -28,7 +28,7 @@ auto make_shift(A&& a, N&& n) {
     return Expr<T>(trace::operation({.op = op, .type = ir::type_of<T>, .operand_type = ir::type_of<T>}, {operands, 2}));
 }
 
-/// & and | of two conditions: a load beside them is made whatever they say.
+/// & and | of two conditions: a load in one of them happens whatever the other is.
 template <ir::Op op, class A, class B>
 auto make_flags(A&& a, B&& b) {
     (void)(must_match<bool, A> && must_match<bool, B>);
@@ -75,7 +75,7 @@ IKAT_BITS(|, Or)
     auto operator symbol(A&& a, B&& b) {                                                      \
         using T = CommonType<A, B>;                                                           \
         static_assert(detail::in_domain<ir::Op::Row, A, B>,                                   \
-                      "operator " #symbol " compares numbers; two preds differ where a ^ b"); \
+                      "operator " #symbol " compares numbers; for two preds use a ^ b");      \
         return make_expression<ir::Op::Row, bool, T>(std::forward<A>(a), std::forward<B>(b)); \
     }
 IKAT_COMPARISON(==, Eq)
@@ -118,17 +118,17 @@ auto operator!(A&& a) {
     return make_expression<ir::Op::Not, DeviceTypeOf<A>, DeviceTypeOf<A>>(std::forward<A>(a));
 }
 
-// && and || would have to skip their right side, but recording it is running it.
+// && and || would have to skip their right side, but both sides are recorded.
 template <class A, class B>
 requires(DeviceValue<A> || DeviceValue<B> || Lanewise<A> || Lanewise<B>) bool operator&&(A&&, B&&) {
     static_assert(always_false<A>,
-                  "&& on device values would record both sides: nest if_, or use & where both sides are pure flags");
+                  "&& on device values would record both sides: nest if_, or use & if neither side has side effects");
     return false;
 }
 template <class A, class B>
 requires(DeviceValue<A> || DeviceValue<B> || Lanewise<A> || Lanewise<B>) bool operator||(A&&, B&&) {
     static_assert(always_false<A>,
-                  "|| on device values would record both sides: nest if_, or use | where both sides are pure flags");
+                  "|| on device values would record both sides: nest if_, or use | if neither side has side effects");
     return false;
 }
 

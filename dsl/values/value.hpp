@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device variables: f32, u32, pred ... Construction and assignment are recorded; reading one gives its value as it is
-// at that place.
+// Device variables: f32, u32, pred ... Construction and assignment are recorded; reading one gives its value at that
+// point.
 //
 //     f32 sum = 0;            // declares and assigns
 //     sum = sum + x[i];       // reads, loads, adds, assigns
@@ -24,15 +24,15 @@ public:
         : variable_(trace::define(ir::type_of<T>, Incoming<T>(std::forward<V>(v), where).value(), where)) {}
     Var(const Var& other, const trace::Where& where = trace::Where::current())
         : variable_(trace::define(ir::type_of<T>, other.recorded(), where)) {}
-    /// Takes the variable over: what a function returns is the variable that the function declared.
+    /// Takes the variable over: a function returns the variable that it declared.
     Var(Var&& other) noexcept : variable_(std::exchange(other.variable_, {})) {}
     explicit Var(trace::Variable variable) : variable_(variable) {}
 
-    /// Never chosen: x = y goes the way of all assignments, through Incoming, which knows the place of the statement.
-    /// Were it not declared here, the compiler's own would copy the handle and record nothing.
+    /// Never chosen: x = y goes through Incoming like all assignments, which knows the statement's location. Without
+    /// this declaration, the implicit operator would copy the handle and record nothing.
     Var& operator=(const Var&) requires(false);
-    /// But for p = q of a struct that variables are members of: C++ assigns them one by one, converts nothing on the
-    /// way, and so knows no place.
+    /// Except for p = q of structs with variables as members: C++ assigns them one by one without a conversion, so the
+    /// location is unknown.
     template <class V>
     requires std::same_as<V, const Var> Var& operator=(V& other) {
         trace::assign(variable_, other.recorded(), trace::Where());
@@ -42,10 +42,10 @@ public:
         trace::assign(variable_, v.value(), v.where());
         return *this;
     }
-#define IKAT_CONST                                                                                              \
-    IKAT_REFUSED(                                                                                               \
-        "a variable that is const, or a copy made by [=], is not changed: capture by reference, [&], and take " \
-        "parameters that change by value")
+#define IKAT_CONST                                                                                                     \
+    IKAT_REFUSED(                                                                                                      \
+        "a const variable, or a copy made by [=], cannot be assigned: capture by reference, [&], and take parameters " \
+        "that change by value")
     IKAT_CONST const Var& operator=(const Incoming<T>& v) const;
 
 #define IKAT_COMPOUND(symbol, Right)                                                              \
@@ -65,10 +65,10 @@ public:
     IKAT_COMPOUND(>>, std::uint32_t)
 #undef IKAT_COMPOUND
 
-    // These take nothing that could know the place of the statement; they have that of the statement before.
+    // These take no argument that could carry the statement's location; they use that of the previous statement.
     Var& operator++() { return *this = Incoming<T>(Leaf<T>(recorded()) + 1, trace::Where()); }
     Var& operator--() { return *this = Incoming<T>(Leaf<T>(recorded()) - 1, trace::Where()); }
-    /// Give the value before.
+    /// Return the old value.
     Leaf<T> operator++(int) {
         const Leaf<T> before(recorded());
         *this = Incoming<T>(before + 1, trace::Where());
@@ -85,7 +85,7 @@ public:
     IKAT_CONST const Var& operator--(int) const;
 #undef IKAT_CONST
 
-    /// Exchanges what two variables hold. (std::swap moves variables, which is nothing that a device does.)
+    /// Exchanges the values of two variables. (std::swap would move the variables themselves.)
     friend void swap(Var& a, Var& b, const trace::Where& where = trace::Where::current()) {
         const Leaf<T> before(a.recorded());
         a = Incoming<T>(b, where);
@@ -94,7 +94,7 @@ public:
 
     trace::Recorded recorded() const { return trace::read(variable_); }
     const trace::Variable& handle() const { return variable_; }
-    /// Of a packed value, lane 0 or 1.
+    /// Lane 0 or 1 of a packed value.
     auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(recorded(), number); }
 
 private:

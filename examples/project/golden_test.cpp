@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // golden_test FOLDER: the PTX of each exported kernel equals FOLDER/<kernel>.ptx. With IKAT_BLESS=1 in the environment
-// the files are rewritten, and the version control shows what changed.
+// the files are rewritten; version control then shows what changed.
 #include <ikat/dsl.hpp>
 #include <ikat/testing.hpp>
 

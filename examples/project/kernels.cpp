@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the project: ikat_add_kernels() embeds their PTX into the program, golden_test holds it against files.
+// The kernels of the project: ikat_add_kernels() embeds their PTX into the program, golden_test compares it with files.
 #include <ikat/dsl.hpp>
 
 using namespace ikat;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two kernels that were compiled with the program: nothing is captured or compiled here.
+// Two kernels that were compiled at build time: nothing is captured or compiled here.
 #include <ikat/ikat.hpp>
 #include <waves_kernels.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step 2 of the tutorial: threads of a block work together through shared memory, and meet at barriers.
+// Step 2 of the tutorial: threads of a block work together through shared memory and barriers.
 #include <ikat/ikat.hpp>
 
 #include <cstdio>

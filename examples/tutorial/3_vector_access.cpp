@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step 3 of the tutorial: four elements with one instruction, what that demands of the arguments, and the tail.
+// Step 3 of the tutorial: four elements with one instruction, what that requires of the arguments, and the tail.
 #include <ikat/compile.hpp>
 #include <ikat/ikat.hpp>
 

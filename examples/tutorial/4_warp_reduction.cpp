@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step 4 of the tutorial: the 32 lanes of a warp add up without shared memory or barriers.
+// Step 4 of the tutorial: the 32 lanes of a warp compute a sum without shared memory or barriers.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step 5 of the tutorial: a matrix of bytes with a scale for each 32 of them (the format Q8_0) times a vector.
+// Step 5 of the tutorial: a matrix of bytes, with one scale per 32 of them (the format Q8_0), times a vector.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 
@@ -68,7 +68,7 @@ struct Quantised {
     }
 };
 
-/// Of each 32 numbers, the one of largest magnitude becomes 127 or -127.
+/// In each group of 32 numbers, the one of largest magnitude becomes 127 or -127.
 Quantised quantise(const std::vector<float>& numbers) {
     Quantised out;
     for (std::size_t first = 0; first < numbers.size(); first += block_size) {
@@ -84,7 +84,7 @@ Quantised quantise(const std::vector<float>& numbers) {
     return out;
 }
 
-/// Whether each row is the product of w and x but for so many roundings, and how far it is from that of the matrix.
+/// Whether each row equals the product of w and x up to that many roundings, and how far it is from that of the matrix.
 bool check(const char* what, const std::vector<float>& rows, const auto& w, const auto& x, int roundings,
            const std::vector<float>& matrix, const std::vector<float>& vector) {
     bool right = true;
@@ -117,7 +117,7 @@ int main() try {
     auto y = device.buffer<float>(rows, "y");
     const Grid four_rows_a_block{{(rows + 3) / 4}, {128}};
     device.launch(gemv_q8_0, four_rows_a_block, scales, bytes, x, y, rows, columns);
-    // A weight goes through 4 roundings of its group, 8 of its lane's sum and 5 of the warp's.
+    // A weight is affected by 4 roundings in its group, 8 in its lane's sum and 5 in the warp's.
     bool right = check("floats", device.download(y), w, vector, 17, matrix, vector);
 
     const auto words = device.upload(w.words(), "weights"), x_words = device.upload(v.words(), "x");

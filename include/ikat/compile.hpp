@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler: a captured kernel in, PTX out; and a report of what the kernel takes of a device.
+// The compiler: a captured kernel in, PTX out; and a report of the resources that the kernel uses.
 #pragma once
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/report/report.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language alone: device values, control flow, memory, threads, kernels. See docs/language.md.
-//
-// Each header stands here, behind those that it includes: a compiler's messages then name few files on the way to it.
+// Each header is listed after those that it includes: this keeps the include chains in compiler messages short.
 #pragma once
 // clang-format off
 #include "dsl/record/trace.hpp"

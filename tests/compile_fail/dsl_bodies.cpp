@@ -2,7 +2,7 @@
 // clang-format off
 // What the body of a region is.
 // expect: the body of if_, else_if, else_ and while_ returns nothing, and a value would be lost: assign it to a variable that is declared before, or end the thread with return_()
-// expect: the body of a region is no mutable lambda, which assigns to copies: write [&] { ... }
+// expect: the body of a region must not be a mutable lambda, which assigns to copies: write [&] { ... }
 // expect: the body of a region is a lambda without parameters: if_(condition, [&] { ... })
 // expect: the condition of while_ and else_if returns a pred: [&] { return i < n; }
 // errors: 8

@@ -15,7 +15,7 @@
 // expect: cast<T>() is between numbers; 8-bit floats convert to and from f32 and f16, packed ones to and from f16x2
 // expect: pack() takes two f16, bf16 or 8-bit floats; pack<f16x2>(a, b) converts two f32
 // expect: pack<T>() makes an f16x2, bf16x2, e4m3x2 or e5m2x2
-// expect: print() is for numbers and pred: convert 8-bit floats, print the lanes of packed ones
+// expect: print() is for numbers and pred: convert 8-bit floats, print the lanes of packed values
 // expect: lanes_less() is for f16x2 and bf16x2
 // errors: 16
 #include <ikat/dsl.hpp>

@@ -5,8 +5,8 @@
 // expect: a host variable cannot take a device value: declare it as f32, u32, i32 ...
 // expect: a device value has no value on the host: declare the variable as f32, u32, i32 ... instead of float, unsigned, int
 // expect: this condition is known on the host: write if, which chooses what is recorded
-// expect: the condition of while_ is a lambda, because it is computed in each round
-// expect: the condition of else_if is a lambda, so that it is computed only where it is needed
+// expect: the condition of while_ is a lambda, because it is computed in each iteration
+// expect: the condition of else_if is a lambda, so that it is computed only if it is needed
 // expect: Regs are registers, which have no addresses: index them by host integers in an unrolled host loop, or use Local<T, N>
 // expect: a range counts in integers
 // expect: grid_stride counts in u32 or u64

@@ -2,7 +2,7 @@
 // clang-format off
 // The host's functions, by their full names, on device values: each is an error in its own line.
 // expect: printf writes on the host: print("x = {}\n", x) writes from the device
-// expect: a function of the host's cannot take a device value: call ikat's min(), max(), fma(), copysign(), or stdlib::pow()
+// expect: a host function cannot take a device value: call ikat's min(), max(), fma(), copysign(), or stdlib::pow()
 // expect: dsl_host_functions.cpp:25:
 // expect: dsl_host_functions.cpp:26:
 // expect: dsl_host_functions.cpp:27:

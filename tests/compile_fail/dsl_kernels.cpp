@@ -3,7 +3,7 @@
 // What a kernel may be.
 // expect: a kernel's body is a lambda with all parameter types written out: [](f32 a, In<float> x), not [](auto a, auto x)
 // expect: a kernel returns nothing: store its results through Out or InOut
-// expect: a kernel's parameters are variables but no pred (f32, u32 ...), In<T>, Out<T> and InOut<T>
+// expect: a kernel's parameters are f32, u32 ... (any variable but pred), In<T>, Out<T> and InOut<T>
 // expect: params(...) names as many parameters as the kernel's lambda has
 // expect: an alignment is a power of two up to 256
 // expect: a divisor is at least 1

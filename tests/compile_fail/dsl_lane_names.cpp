@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Expressions of several lanes where one value is needed, on the host, and as names that are assigned.
-// expect: these are several values, where one is needed: v[k] is one of them, Regs<f32, N> are N variables
+// expect: these are several values where one is needed: v[k] is one of them, Regs<f32, N> has N variables
 // expect: a device condition is not known on the host
 // expect: && on device values would record both sides
 // expect: a host variable cannot take a device value
-// expect: this name stands for values and is no variable: declare it as Regs<f32, N> to change it
-// expect: this name stands for values that were read from memory: declare it as Regs<f32, N> to change it, or write x.vec<N>(i) = ... to store
+// expect: this name refers to values, not variables: declare it as Regs<f32, N> to change it
+// expect: this name refers to values that were read from memory: declare it as Regs<f32, N> to change it, or write x.vec<N>(i) = ... to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // errors: 12

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Expressions of several lanes: types mix as little as those of scalars do, and shapes have to agree.
-// expect: these differ in how many lanes they have: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with one value for all lanes
-// expect: these are more lanes or fewer than what they are assigned to has: Vec<T, 4> goes into x.vec<4>(i), Vec<T, 4> and Regs<T, 4>
+// expect: these have different numbers of lanes: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with one value for all lanes
+// expect: the number of lanes differs from that of the left side: Vec<T, 4> goes into x.vec<4>(i), Vec<T, 4> and Regs<T, 4>
 // expect: f16 and f32 do not mix: convert one with cast<f16>() or cast<f32>()
 // expect: u32 and f32 do not mix: convert one with cast<u32>() or cast<f32>()
-// expect: a floating number does not become a device integer
+// expect: a floating-point number does not become a device integer
 // expect: operator % is for integers
 // expect: sqrt() is for f32 and f64
 // expect: a shift amount is a u32: convert it with cast<u32>()

@@ -3,13 +3,13 @@
 // What a subscript allows, and what an index is.
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
-// expect: this name stands for a value that was read from memory: declare it as f32, u32, i32 ... to change it, or write x[i] = ... to store
+// expect: this name refers to a value that was read from memory: declare it as f32, u32, i32 ... to change it, or write x[i] = ... to store
 // expect: an index is a u32 or a u64: convert it with cast<u32>()
-// expect: an index is a whole number
+// expect: an index is an integer
 // expect: vec<N>: N is 2, 4, 8 or 16
 // expect: vec<N>: one access is at most 128 bits wide
 // expect: an extent is at least 1
-// expect: memory holds integers and floats, by the names of the host: In<float>, not In<f32>
+// expect: memory holds integers and floats, named by their host types: In<float>, not In<f32>
 // expect: an atomic reads and writes: declare the parameter as InOut<T>
 // expect: this atomic is not for elements of this type
 // expect: an array has one to four extents

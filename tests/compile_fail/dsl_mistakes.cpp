@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // What people write who come from C++ and CUDA C++: one sentence each, in their own line.
-// expect: a variable that is const, or a copy made by [=], is not changed: capture by reference, [&], and take parameters that change by value
-// expect: this name stands for a value and is no variable: declare it as f32, u32, i32 ... to change it
-// expect: an array of the device is no pointer: x[i] is an element, x.slice(n) the array from element n on
+// expect: a const variable, or a copy made by [=], cannot be assigned: capture by reference, [&], and take parameters that change by value
+// expect: this name refers to a value, not a variable: declare it as f32, u32, i32 ... to change it
+// expect: a device array is not a pointer: x[i] is an element, x.slice(n) the array from element n on
 // expect: a device value has no value on the host: declare the variable as f32, u32, i32 ... instead of float, unsigned, int; convert with cast<f32>(); call ikat's functions, such as sqrt() and stdlib::exp(), not the host's
 // expect: printf writes on the host: print("x = {}\n", x) writes from the device
 // expect: dsl_mistakes.cpp:20:

@@ -6,14 +6,14 @@
 // expect: operator ^ is for integers and pred
 // expect: operator & is for integers and pred
 // expect: operator + is for integers, f16, bf16, f32, f64, f16x2 and bf16x2
-// expect: operator == compares numbers; two preds differ where a ^ b
+// expect: operator == compares numbers; for two preds use a ^ b
 // expect: operator << is for integers
 // expect: a shift amount is a u32: convert it with cast<u32>()
 // expect: unary - is for signed integers, f16, bf16, f32, f64, f16x2 and bf16x2
 // expect: operator ~ is for integers; a pred is negated by !
 // expect: operator ! is for pred: compare a number with 0
-// expect: && on device values would record both sides: nest if_, or use & where both sides are pure flags
-// expect: || on device values would record both sides: nest if_, or use | where both sides are pure flags
+// expect: && on device values would record both sides: nest if_, or use & if neither side has side effects
+// expect: || on device values would record both sides: nest if_, or use | if neither side has side effects
 // errors: 13
 #include <ikat/dsl.hpp>
 using namespace ikat;

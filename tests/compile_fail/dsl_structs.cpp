@@ -2,10 +2,10 @@
 // clang-format off
 // What a struct parameter may be.
 // expect: a kernel takes a struct as Struct<Params>, and reads its fields as p[&Params::scale]
-// expect: Struct<Params> is a parameter if Params is made by BOOST_HANA_DEFINE_STRUCT, of integers, floats, bool, and structs of these
+// expect: Struct<Params> is a parameter if BOOST_HANA_DEFINE_STRUCT defines Params, with integers, floats, bool, and structs of these
 // expect: the fields of a struct parameter, and of a name for an element, are read-only: copy one to a variable, f32 scale = p[&Params::scale], or all of them, Var<Params> mine = p
-// expect: this name stands for a struct that was read from memory: declare it as Var<Body> to change it, or write bodies[i] = ... to store
-// expect: a struct is assigned a struct of the same type: a variable, an element, a parameter, or one of the host's
+// expect: this name refers to a struct that was read from memory: declare it as Var<Body> to change it, or write bodies[i] = ... to store
+// expect: a struct is assigned from a struct of the same type: a variable, an element, a parameter, or a host struct
 // expect: a struct in a variable or in memory has fields that are numbers, bool, or structs of these
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>

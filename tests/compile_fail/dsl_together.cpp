@@ -9,8 +9,8 @@
 // expect: reduce_add() of a vector is for elements of type float, half, bfloat16 and pairs of these
 // expect: shuffles exchange numbers: ballot() gives a pred of all lanes
 // expect: this atomic is not for elements of this type
-// expect: an operand of ptx() is a value that a register holds: of 8-bit floats the bits, bit_cast<u8>()
-// expect: what other threads change meanwhile is read and written: declare the parameter as InOut<T>
+// expect: an operand of ptx() is a value that fits a register: for 8-bit floats pass the bits, bit_cast<u8>()
+// expect: memory that other threads change is read and written: declare the parameter as InOut<T>
 // expect: operands of ptx() say what the text does with them: in(value), out(variable), inout(variable)
 // expect: out() takes a device variable: f32, u32, i32 ...
 // expect: add_carry() is for i32, u32, i64 and u64

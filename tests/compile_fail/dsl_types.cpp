@@ -7,9 +7,9 @@
 // expect: f32 and f64 do not mix: convert one with cast<f32>() or cast<f64>()
 // expect: u32 and pred do not mix: convert one with cast<u32>() or cast<pred>()
 // expect: i64 and pred do not mix: convert one with cast<i64>() or cast<pred>()
-// expect: a floating number does not become a device integer
-// expect: a pred takes true and false, and nothing else does
-// expect: this is no value that a device can hold
+// expect: a floating-point number does not become a device integer
+// expect: a pred takes true or false, and only a pred does
+// expect: this is not a value that a device can hold
 // expect: u8 and u32 do not mix: convert one with cast<u8>() or cast<u32>()
 // expect: i16 and bf16 do not mix: convert one with cast<i16>() or cast<bf16>()
 // expect: bf16 and bf16x2 do not mix: convert one with cast<bf16>() or cast<bf16x2>()

@@ -8,7 +8,7 @@
 // expect: a view takes at most as many indices as its rank: A[i, j], A[p, i, j]
 // expect: this array has rank 1: declare the parameter as In<float, 2>, or compute the index
 // expect: vec<N>: N is 2, 4, 8 or 16
-// expect: memory holds integers and floats, by the names of the host: In<float>, not In<f32>
+// expect: memory holds integers and floats, named by their host types: In<float>, not In<f32>
 // errors: 10
 #include <ikat/dsl.hpp>
 using namespace ikat;

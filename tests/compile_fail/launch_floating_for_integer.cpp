@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A floating number for an integer parameter.
-// expect: launch: a floating number does not become an integer parameter: convert it
+// expect: launch: a floating-point number does not become an integer parameter: convert it
 #include <ikat/ikat.hpp>
 
 using namespace ikat;

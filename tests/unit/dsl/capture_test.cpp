@@ -99,7 +99,7 @@ TEST_CASE("memory that runs out is one error with the line of the kernel") {
     });
     const std::vector<Diagnostic> found = diagnostics_of(k);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].message == "the host's memory is used up while the kernel is captured");
+    CHECK(found[0].message == "the host's memory is exhausted while the kernel is captured");
     CHECK(found[0].where.known());
 }
 

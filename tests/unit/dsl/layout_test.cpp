@@ -168,20 +168,20 @@ TEST_CASE("layouts: what is none says so") {
     CHECK_THAT(message_of([&] { rows(1, 1, 1); }), contains("3 coordinates of (4,8):(8,1)"));
     CHECK_THAT(message_of([] { Layout({4, 8}, {1}); }), contains("a layout of 2 extents and 1 strides"));
     CHECK_THAT(message_of([] { Layout(0); }), contains("an extent of a layout is 0"));
-    CHECK_THAT(message_of([] { Layout(std::vector<Mode>{}); }), contains("a layout of no extents"));
+    CHECK_THAT(message_of([] { Layout(std::vector<Mode>{}); }), contains("a layout without extents"));
     CHECK_THAT(message_of([&] { compose(rows, Layout(33)); }), contains("has 33 places, and (4,8):(8,1) only 32"));
-    CHECK_THAT(message_of([&] { compose(rows, Layout(2, 3)); }), contains("does not lie at constant distances"));
+    CHECK_THAT(message_of([&] { compose(rows, Layout(2, 3)); }), contains("do not have constant strides"));
     // Each mode alone would do; together they carry: 3 + 3 is element 6, which lies elsewhere.
     CHECK_THAT(message_of([] {
                    compose(Layout({4, 2}, {1, 10}), Layout({2, 2}, {3, 3}));
                }),
-               contains("does not lie at constant distances"));
-    CHECK_THAT(message_of([] { Swizzle(3, 0, 2); }), contains("the swizzle Sw<3,0,2> is none"));
-    CHECK_THAT(message_of([] { Swizzle(8, 48, 16); }), contains("the swizzle Sw<8,48,16> is none"));
+               contains("do not have constant strides"));
+    CHECK_THAT(message_of([] { Swizzle(3, 0, 2); }), contains("the swizzle Sw<3,0,2> is invalid"));
+    CHECK_THAT(message_of([] { Swizzle(8, 48, 16); }), contains("the swizzle Sw<8,48,16> is invalid"));
     CHECK_THAT(message_of([] {
                    (void)Layout({2, 2, 2}, {1, 2, 4}).drawn();
                }),
-               contains("a layout of rank 3 is no table"));
+               contains("a layout of rank 3 cannot be drawn as a table"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST_CASE("raw bytes: what they are not, says so") {
         y[0] = map.read<f32>(16) + map.read<f32>(-4) + map.read<f32>(2);
     });
     const std::string messages = message_of([&] { wrong.check(); });
-    CHECK_THAT(messages, contains("byte 16 of `map`, which has 16, begins no f32"));
+    CHECK_THAT(messages, contains("no f32 starts at byte 16 of `map`, which has 16"));
     CHECK_THAT(messages, contains("byte -4 of `map`"));
     CHECK_THAT(messages, contains("byte 2 of `map`"));
     CHECK_THAT(message_of([] {
@@ -86,7 +86,7 @@ TEST_CASE("raw bytes: what they are not, says so") {
                        .require(multiple_of<4>("map"))
                        .check();
                }),
-               contains("multiple_of<> is about `map`, which is no integer"));
+               contains("multiple_of<> is for integers, and `map` is not one"));
     const Device device = emulator();
     Buffer<float> y = device.buffer<float>(3);
     Buffer<std::uint64_t> z = device.buffer<std::uint64_t>(2);
