@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kernel takes from its lambda to PTX text, by stage: the median of many compilations, each of a kernel made
-// anew, on one core.
+// The time from a kernel's lambda to PTX text, by stage: the median of many compilations, each of a fresh kernel, on
+// one core.
 //
 //     build/release/bench/bench_compile
 //     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*compile_once*'
 //         build/release/bench/bench_compile saxpy 100
-//
-// The second counts instructions, which do not depend on what else the machine does: those of 100 compilations.
+// The second command counts the instructions of 100 compilations, which do not depend on other load of the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ double median(std::vector<double>& times) {
 
 auto make_gemm_tiled() { return stdlib::make_gemm_tiled<stdlib::GemmTile{}>("gemm_tiled"); }
 
-/// A function of its own, for callgrind.
+/// A separate function, for callgrind.
 __attribute__((noinline)) std::size_t compile_once(auto make) { return compile(make().ast()).ptx.size(); }
 
 void measure(const char* name, auto make, int rounds) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the emulator interprets, in 1e9 lane instructions per second with all checks on: per kind of instruction on
-// one host thread, and a tiled GEMM on one and on two.
+// The emulator's speed in 1e9 lane instructions per second with all checks on: per kind of instruction on one host
+// thread, and for a tiled GEMM on one and on two.
 //
 //     build/release/bench/bench_emulator [filter]
 #include <time.h>
@@ -46,7 +46,7 @@ std::string program(const Case& c) {
 })";
 }
 
-/// 64 x 64 tile by 256 threads, 4 x 4 each: the addresses of a in a warp take two values, those of b are contiguous.
+/// 64 x 64 tile by 256 threads, 4 x 4 each: a warp reads two different addresses of a, and contiguous ones of b.
 Case tiled_gemm() {
     Case c{"tiled GEMM, 4x4 per thread", "    .shared .align 16 .b8 a[4096]; .shared .align 16 .b8 b[4096];\n", "", ""};
     c.setup = R"(
@@ -142,7 +142,7 @@ inner:
     return all;
 }
 
-/// Of the processor for one thread, so that a busy machine does not matter; of the wall for several.
+/// CPU time for one thread, so that a busy machine does not matter; wall time for several.
 double seconds(unsigned threads) {
     timespec time{};
     clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast PTX is parsed and printed, in MB/s of text: the best of several rounds.
+// The speed of parsing and printing PTX, in MB/s of text: the best of several rounds.
 //
-//     bench_ptx_parse                 a made kernel of 4 MB
+//     bench_ptx_parse                 a generated kernel of 4 MB
 //     bench_ptx_parse FILE.ptx...     files, repeated up to about 4 MB each
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t wanted_bytes = 4'000'000;
 constexpr int rounds = 7;
 
-/// Kernels of a plain mix: loads, address arithmetic, fma, predicates, branches, shared memory, shuffles.
+/// Kernels with a typical mix: loads, address arithmetic, fma, predicates, branches, shared memory, shuffles.
 std::string made_kernels() {
     std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n";
     for (int kernel = 0; text.size() < wanted_bytes; ++kernel) {
@@ -45,7 +45,7 @@ std::string made_kernels() {
     return text;
 }
 
-/// The file as often as it fits, its head once.
+/// The body of the file repeated as often as it fits, its header once.
 std::string repeated(const char* path) {
     std::ostringstream file;
     file << std::ifstream(path, std::ios::binary).rdbuf();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the register allocator takes, in microseconds: the best of several rounds.
+// The time of the register allocator, in microseconds: the best of several rounds.
 //
 //     bench_regalloc
 //
@@ -60,7 +60,7 @@ Problem saxpy() {
     return made.problem;
 }
 
-/// Loops, one after the other, with a branch in each; `width` values are live through all of it.
+/// A sequence of loops with a branch in each; `width` values are live throughout.
 Problem loops(std::uint32_t count, std::uint32_t length, std::uint32_t width) {
     Maker made;
     std::vector<Value> live;

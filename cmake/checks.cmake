@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Targets that look at the source and change nothing: format-check and tidy. `format` rewrites what format-check finds.
+# Targets that check the source without changing it: format-check and tidy. `format` fixes what format-check finds.
 find_program(IKAT_CLANG_FORMAT NAMES clang-format-14 clang-format)
 find_program(IKAT_CLANG_TIDY NAMES clang-tidy-19 clang-tidy)
 
@@ -12,8 +12,8 @@ if(IKAT_CLANG_FORMAT)
   add_custom_target(format COMMAND ${run_on_sources} ${all_files} -- ${IKAT_CLANG_FORMAT} -i VERBATIM)
 endif()
 
-# clang-tidy takes seconds per file, so each has a rule of its own: they run in parallel, and again only after a change
-# of the file or of any header. Tests are left out, whose macros it does not understand.
+# clang-tidy takes seconds per file, so each file has its own rule: they run in parallel, and again only after a change
+# of the file or of any header. Tests are left out, because clang-tidy does not understand their macros.
 if(IKAT_CLANG_TIDY)
   list(REMOVE_ITEM folders bench tests examples)
   list(TRANSFORM folders PREPEND ${PROJECT_SOURCE_DIR}/)

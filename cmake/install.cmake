@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, the files by which CMake and pkg-config find it, and the Debian package that
-# `cpack` makes of it.
+# What `cmake --install` installs, the files with which CMake and pkg-config find it, and the Debian package that
+# `cpack` makes.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/ikat)
@@ -16,13 +16,13 @@ install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" \"-DROOT=${PROJECT_SO
   -P \"${PROJECT_SOURCE_DIR}/cmake/package_headers.cmake\" COMMAND_ERROR_IS_FATAL ANY)")
 install(DIRECTORY ${package}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# 0.x may change what programs see with each x.
+# While the version is 0.x, each x may break compatibility.
 configure_package_config_file(cmake/ikat-config.cmake.in ${package}/ikat-config.cmake INSTALL_DESTINATION ${folder})
 write_basic_package_version_file(${package}/ikat-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${package}/ikat-config.cmake ${package}/ikat-config-version.cmake cmake/ikat-kernels.cmake
   DESTINATION ${folder})
 
-# Static libraries name what they need themselves; a shared one needs to be named alone.
+# Static libraries must list their dependencies; a shared library need not.
 set(pc_libs -likat)
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND pc_libs " -pthread -ldl")

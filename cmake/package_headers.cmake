@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=DIR -DTO=DIR -P package_headers.cmake: the headers that users include, and all that those reach, in one
-# folder TO/ikat, so that an installed ikat takes one name of the global include path.
+# cmake -DROOT=DIR -DTO=DIR -P package_headers.cmake: copies the headers that users include, and all headers that those
+# include, into one folder TO/ikat, so that an installed ikat takes up one name in the global include path.
 #
 #     include/ikat/dsl.hpp    #include "dsl/kernel/kernel.hpp"    ->  TO/ikat/dsl.hpp          #include <ikat/detail/dsl/kernel/kernel.hpp>
 #     dsl/kernel/kernel.hpp                                       ->  TO/ikat/detail/dsl/kernel/kernel.hpp

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs that can be carried to another machine: the C++ runtime is linked statically, fmt is compiled in.
-# What nobody calls is dropped: libstdc++ has functions that ask for a newer C library than the rest (arc4random).
+# Programs that can be copied to another machine: the C++ runtime is linked statically, fmt is compiled in.
+# Unused functions are dropped: some in libstdc++ need a newer C library than the rest (arc4random).
 add_link_options(-static-libstdc++ -static-libgcc -Wl,--gc-sections)
 
 find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=DIR -P run_on_sources.cmake -- FOLDER/*.ENDING... -- COMMAND...: runs the command on the files of ROOT that
-# fit a pattern, with the folders below.
+# cmake -DROOT=DIR -P run_on_sources.cmake -- FOLDER/*.ENDING... -- COMMAND...: runs the command on the files of ROOT
+# that match a pattern, including subfolders.
 set(parts 0)
 foreach(i RANGE 1 ${CMAKE_ARGC})
   if(CMAKE_ARGV${i} STREQUAL "--")

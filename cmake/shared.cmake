@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a library of ikat needs when BUILD_SHARED_LIBS makes it a shared one: its name carries the version up to which it
-# is compatible, and it shows the namespace ikat alone; what it uses of fmt and Boost stays inside.
+# Settings for an ikat library when BUILD_SHARED_LIBS makes it shared: its soname has the version with which it is
+# compatible, and it exports only the namespace ikat; fmt and Boost stay hidden inside.
 function(ikat_shared_library target)
   set_target_properties(${target} PROPERTIES
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} DEFINE_SYMBOL "")

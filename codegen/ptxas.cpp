@@ -42,7 +42,7 @@ public:
     ScratchFolder() {
         std::string pattern = (fs::temp_directory_path() / "ikat-ptxas-XXXXXX").string();
         if (!mkdtemp(pattern.data()))
-            throw Error("no folder can be made in the temporary directory", "TMPDIR names another one");
+            throw Error("cannot create a folder in the temporary directory", "TMPDIR selects another directory");
         path_ = pattern;
     }
     ~ScratchFolder() {
@@ -64,7 +64,7 @@ std::vector<std::byte> contents(const fs::path& path) {
     return {bytes, bytes + text.size()};
 }
 
-/// The number that stands before `words`, 0 where they do not: "0 bytes spill stores". All such numbers together.
+/// The sum of all numbers before `words`, as in "0 bytes spill stores"; 0 if there are none.
 std::uint32_t number_before(std::string_view line, std::string_view words) {
     std::uint32_t sum = 0;
     for (std::size_t at = line.find(words); at != line.npos; at = line.find(words, at + 1)) {
@@ -75,7 +75,7 @@ std::uint32_t number_before(std::string_view line, std::string_view words) {
     return sum;
 }
 
-/// What stands between the quotes behind `words`, if those are in the line.
+/// The quoted text after `words`, if the line contains them.
 std::string quoted_after(std::string_view line, std::string_view words) {
     const std::size_t at = line.find(words);
     if (at == line.npos) return {};
@@ -100,7 +100,7 @@ Output assemble(const std::string& program, std::string_view ptx, std::string_vi
     const std::string command = in_quotes(program) + " -v -arch=" + in_quotes(target) + ' ' + std::string(options) +
                                 " -o " + in_quotes(cubin.string()) + ' ' + in_quotes(source.string()) + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
-    if (!pipe) throw Error("ptxas cannot be started: " + command, "IKAT_PTXAS names another one, or none");
+    if (!pipe) throw Error("ptxas cannot be started: " + command, "IKAT_PTXAS selects another one, or none");
     Output out;
     char chunk[4096];
     while (const std::size_t count = fread(chunk, 1, sizeof chunk, pipe)) out.log.append(chunk, count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator, read aloud.
+// The allocator: its stages in order.
 #include <algorithm>
 
 #include "regalloc/stages.hpp"
@@ -7,7 +7,7 @@
 namespace ikat::regalloc {
 namespace {
 
-/// What insert_moves may use: any number of registers when spilling is off.
+/// The registers that insert_moves may use: any number if spilling is off.
 std::vector<std::uint32_t> limits_of(const Problem& problem, const Options& options) {
     if (options.spill && options.method == Method::Colouring) return problem.limits;
     return {};

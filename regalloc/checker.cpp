@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves an answer, whoever made it.
-//
-// The function is executed symbolically. A location (a register or a stack slot) holds a set of values: those it is
-// certain to equal. Moves copy sets, definitions replace them, and where paths meet only what all of them agree on is
-// kept, until nothing changes. Then each use must find its value in the register it reads.
+// Verifies an answer, independently of how it was made.
+// The function is executed symbolically. A location (a register or a stack slot) holds the set of values that it
+// certainly equals. Moves copy sets, definitions replace them, and where paths meet sets are intersected, until nothing
+// changes. Then each use must find its value in the register it reads.
 //
 //     block0:                                       {}
 //         v0:b32.0 =                                r0 {v0}
@@ -11,12 +10,10 @@
 //         goto block1(v0)                           on the edge v1 := v0:  r0 {v0, v1}  r1 {v0, v1}
 //     block1(v1:b32.1):                             v0 is dead:  r0 {v1}  r1 {v1}
 //         return v1:b32.1                           reads r1: found
-//
-// On an edge the parameters are renamings: whatever equals an argument then equals its parameter too. So it does not
-// matter at which end the moves stand. Sets are cut down to live values at each block; the liveness used is the
-// allocator's, and an error there can only make the proof fail, since forgetting proves nothing.
-//
-// Needs no more of the answer than regalloc.hpp says. Trusts no number in it.
+// On an edge the parameters are renamings: whatever equals an argument then also equals its parameter. So it does not
+// matter at which end the moves are. Sets are reduced to live values at each block; this uses the allocator's liveness,
+// but an error there can only make the check fail, never pass.
+// Assumes nothing about the answer beyond regalloc.hpp, and trusts no number in it.
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +40,7 @@ struct Checker {
     std::vector<std::size_t> first_edit{};        // by Block
     std::vector<std::size_t> first_reassigned{};  // by Block
     bool reporting = false;
-    std::string place{};  // said before each violation
+    std::string place{};  // prefix of each violation
     std::vector<std::string> violations{};
 
     const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
@@ -111,7 +108,7 @@ struct Checker {
         if (reporting && !equals(l, v)) violation(who + " wants " + name(v) + " but finds " + contents(l));
     }
 
-    /// The value computed again, and the parameters it has just been passed for.
+    /// The rematerialised value, and the parameters it has just been passed for.
     std::vector<Value> computed_again(const Edit& edit) const {
         std::vector<Value> values{edit.value};
         if (const Edge* edge = edge_at_start(problem, flow, edit.block))
@@ -155,7 +152,7 @@ struct Checker {
         }
     }
 
-    /// All but the tied ones, which are read in their definitions' registers.
+    /// Checks all uses except tied ones, which are read in their definitions' registers.
     void check_uses(Block b, std::uint32_t i, const Instruction& instruction, std::size_t& next_reassigned) {
         const auto& uses = instruction.uses;
         for (std::uint32_t u = 0; u < uses.size(); ++u) {
@@ -217,8 +214,8 @@ struct Checker {
         define(block(b).parameters);
     }
 
-    /// What is certain after the edge, of what is live there or read by its moves. (A dead value may be kept only where
-    /// it cannot be defined anew before it is forgotten: below an edge that is the block's only one.)
+    /// The facts after the edge about values that are live there or read by its moves. (A dead value may be kept only
+    /// where it cannot be redefined before it is dropped: after the block's only edge.)
     Facts facts_after(const Edge& edge) const {
         const auto& parameters = block(edge.to).parameters;
         const bool moves_follow = edge_at_start(problem, flow, edge.to) != nullptr;

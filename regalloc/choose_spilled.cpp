@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values to keep in memory, so that at every place what must be in registers fits the limits.
+// Chooses the values to keep in memory, so that at every point the values that must be in registers fit the limits.
 //
 //     limit 2
 //         v0, v1, v2 live                 one too many before i
-//     i:  = v1                            v1 must stay; of v0 and v2 the one that is used later goes to memory
-//
-// At each place some values must be in a register: what the instruction reads, or what it writes (of an early one,
-// what it writes and reads late), or what an edge passes on. They are its operands. The rest of what is live can wait
-// in memory, and the one whose next use is farthest goes first (Belady's rule); of equals, one that can be computed
-// again, then the one with the lowest number.
-//
-// A chosen value is in a register only around its definition and its uses (spill.cpp keeps it longer where there is
-// room). At its uses it was counted already, so choosing never raises the need elsewhere, with one exception: an
-// argument in memory for a parameter in memory passes through a register at the end of the block. We therefore go over
-// all blocks until nothing more is chosen.
-//
-// The limit cannot be kept where the operands of one place alone exceed it.
+//     i:  = v1                            v1 must stay; of v0 and v2, the one used later goes to memory
+// At each point some values must be in registers, its operands: those that the instruction reads, or those that it
+// writes (plus its late uses, if it is early), or those that an edge passes. Other live values can wait in memory; the
+// one with the farthest next use goes first (Belady's rule). Ties prefer a rematerialisable value, then the lowest
+// number.
+// A chosen value is in a register only around its definition and its uses (spill.cpp keeps it longer if there is room).
+// At its uses it was already counted, so choosing never raises the need elsewhere, with one exception: an argument in
+// memory for a parameter in memory passes through a register at the end of the block. So we repeat over all blocks
+// until nothing more is chosen.
+// The limit cannot be met where the operands of a single point exceed it.
 #include <algorithm>
 
 #include "regalloc/next_use.hpp"
@@ -29,9 +26,9 @@ struct Chooser {
     const Liveness& liveness;
     NextUse next_use{problem, flow, liveness};
     Bitset chosen{problem.values.size()};
-    Bitset operands{problem.values.size()};                                           // of the place at hand
+    Bitset operands{problem.values.size()};                                           // of the current point
     Bitset live{problem.values.size()};                                               // there
-    std::vector<std::uint32_t> extra = std::vector<std::uint32_t>(liveness.classes);  // registers beside the operands
+    std::vector<std::uint32_t> extra = std::vector<std::uint32_t>(liveness.classes);  // registers besides the operands
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
     std::uint32_t limit(std::size_t c) const { return c < problem.limits.size() ? problem.limits[c] : unlimited; }
@@ -57,7 +54,7 @@ struct Chooser {
         return problem.values[index(a)].rematerialisable && !problem.values[index(b)].rematerialisable;
     }
 
-    /// The value of class c that can wait longest; no_id if all that is live is an operand or in memory already.
+    /// The value of class c that can wait longest; no_id if all live values are operands or already in memory.
     Value farthest(std::size_t c) const {
         Value best = no_id<Value>;
         live.each([&](std::size_t i) {
@@ -68,7 +65,7 @@ struct Chooser {
         return best;
     }
 
-    /// Returns what is still needed too much, by class.
+    /// Returns the remaining excess, by class.
     std::vector<std::uint32_t> relieve() {
         std::vector<std::uint32_t> excess = needed();
         for (std::size_t c = 0; c < excess.size(); ++c) {
@@ -110,7 +107,7 @@ struct Chooser {
         }
     }
 
-    /// Arguments alone can fill the registers, and memory to be copied wants one more: one of the parameters gives way.
+    /// Arguments alone may fill the registers while a memory-to-memory copy needs one more: a parameter to spill then.
     Value parameter_in_excess(Block b, const std::vector<std::uint32_t>& excess) const {
         if (const Edge* edge = edge_at_end(problem, b); edge && edge->to != Block{0})
             for (Value v : problem.blocks[index(edge->to)].parameters)
@@ -118,7 +115,8 @@ struct Chooser {
         return no_id<Value>;
     }
 
-    /// A tied use needs a copy if it lives on; not if it is in memory, for then the register read is spent on it alone.
+    /// A tied use needs a copy if it lives on, but not if it is in memory, because then its reload has its own
+    /// register.
     void relieve_before(Block b, std::size_t i, const Bitset& live_after) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         const auto copied = liveness.copied(b, i);

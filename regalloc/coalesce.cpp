@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coalescing by preference.
-//
-// A move on an edge vanishes when argument and parameter have one register. We do not merge live ranges to get there
-// (a merged range may need more registers than its parts); we only choose, among the registers that are free anyway,
-// the one that saves most moves. The number of registers stays the least possible.
+// A move on an edge vanishes if argument and parameter have the same register. We do not merge live ranges to achieve
+// this (a merged range may need more registers than its parts); we only choose, among the registers that are free
+// anyway, the one that saves most moves. The number of registers stays minimal.
 //
 //     b1(p):                   p is coloured first, r0; from now on y waits for r0
 //       x = f(p)               p dies, r0 is free. x is dead when y is defined: r0 is fine
-//       z = f(x)               z is not: it keeps out of y's way, r1
+//       z = f(x)               z is not: it avoids y's register, r1
 //       y = g(x)               y is an argument for p: r0 wins the vote
 //       goto b1(y), z          no move
-//
-// Values bound through tied pairs share a register by law; they vote as one, under the name of their first (the
-// leader). A pair that interferes can never share and has no say. A pair counts once per time its move would run: ten
-// times more in each loop around it.
-//
-//   1. votes: each partner of v that has chosen votes for its register. One that has not votes, with a quarter of its
-//      weight, for the register that another partner of its own has chosen.
-//   2. else the lowest free register that others wait for, if v is dead when they are defined: the rest is left to
-//      values that are more in the way.
-//   3. else the lowest free register that nobody waits for.
-//   4. else the lowest free register: there is one, for no place needs more than the pool has.
+// Values in tied pairs must share a register; they vote as one, under the name of the first (the leader). A pair that
+// interferes can never share and does not vote. A pair is weighted by how often its move would run: ten times more for
+// each enclosing loop.
+// 1. votes: each partner of v that has a register votes for it. One that has none votes, with a quarter of its weight,
+// for the register of another of its own partners.
+// 2. else the lowest free register that others wait for, if v is dead when they are defined: this leaves the other
+// registers to values that would be in the way.
+//   3. else the lowest free register that no value waits for.
+//   4. else the lowest free register: there is one, because no point needs more than the pool has.
 #include "regalloc/coalesce.hpp"
 
 #include <algorithm>
@@ -30,7 +27,7 @@
 namespace ikat::regalloc {
 namespace {
 
-/// How much a move at a block counts. A multiple of four: a hint is a quarter.
+/// The weight of a move at a block. A multiple of four, because a hint counts a quarter.
 std::uint32_t weight_at(const Flow& flow, Block b) {
     std::uint32_t weight = 4;
     for (std::uint32_t depth = std::min(4u, flow.depth[index(b)]); depth > 0; --depth) weight *= 10;
@@ -108,7 +105,7 @@ void Preferences::vote(Register r, std::uint32_t weight) {
     votes_[r] += weight;
 }
 
-/// The free register with most votes, the lowest of several; no_register without a vote for a free one.
+/// The free register with most votes, the lowest if tied; no_register if no free one has a vote.
 Register Preferences::most_wanted(Value v) {
     for (const auto [other, weight] : affinities(v)) {
         if (chosen_[index(other)] != no_register)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which free register a value should take, so that the moves on edges vanish. See coalesce.cpp.
+// Chooses the free register for a value so that moves on edges vanish. See coalesce.cpp.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -14,7 +14,7 @@ namespace ikat::regalloc {
 /// An argument and its parameter that could share a register, under the names of their tied leaders.
 struct Pair {
     Value argument, parameter;
-    std::uint32_t weight;  // the move saved, counted as often as it would be executed
+    std::uint32_t weight;  // how often the saved move would be executed
 };
 std::vector<Pair> pairs_of(const Problem& problem, const Flow& flow, const Liveness& liveness,
                            const std::vector<Value>& leaders);
@@ -38,7 +38,7 @@ public:
     Register lowest_unreserved() const {
         return lowest([&](std::size_t w) { return ~(taken_[w] | reserved_[w]); }, [](Register) { return true; });
     }
-    /// The lowest register that is free and reserved, and that accept(r) agrees to.
+    /// The lowest register that is free and reserved, and for which accept(r) is true.
     Register lowest_reserved(auto&& accept) const {
         return lowest([&](std::size_t w) { return ~taken_[w] & reserved_[w]; }, accept);
     }
@@ -56,7 +56,7 @@ private:
     std::vector<std::uint64_t> taken_, reserved_;
 };
 
-/// Remembers what has been chosen, and chooses the next.
+/// Records the chosen registers and chooses the next.
 class Preferences {
 public:
     Preferences(const Problem& problem, const Liveness& liveness, const std::vector<Pair>& pairs,
@@ -87,7 +87,7 @@ private:
     std::vector<std::uint32_t> first_;  // by Value, into affinities_
     std::vector<Affinity> affinities_;
     std::vector<Register> chosen_, hints_;                  // by Value
-    std::vector<std::vector<std::vector<Value>>> waiting_;  // by class and register: who would like it later
+    std::vector<std::vector<std::vector<Value>>> waiting_;  // by class and register: the values that prefer it later
     std::vector<std::uint32_t> votes_;                      // by register; zero between elections
     std::vector<Register> candidates_;
 };

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colouring in dominance order with as few registers as are ever needed at once.
+// Colouring in dominance order with the minimal number of registers.
 //
 // In SSA form the values that are live where v is defined are exactly the values coloured before v that v must avoid:
-// the interference graph is chordal, and this order eliminates it perfectly. If the place needs n registers in all,
-// at most n - 1 are taken when v comes to choose. So no graph is built; a set of taken registers is carried along.
+// the interference graph is chordal, and this order is a perfect elimination order. If the point needs n registers in
+// total, at most n - 1 are taken when one is chosen for v. So no graph is built, only a set of taken registers.
 //
 //     d = f(a, b)          taken: {a, b, c}
-//                          copies of tied uses that live on choose now, while a and b still hold their registers
+//                          copies of tied uses that live on get registers now, while a and b still hold theirs
 //                          a dies: its register is released
 //                          definitions tied to a dying use take over its register
-//                          the other definitions choose; those nobody reads release again
-//                          what an early instruction reads late dies only now
-//
-// Needs: dominance order (Flow::order). Blocks that cannot be reached get registers too, distinct within an
-// instruction, so that what is printed from them is well formed.
+//                          the other definitions get registers; unused ones release theirs again
+//                          late uses of an early instruction die only now
+// Needs: dominance order (Flow::order). Unreachable blocks get registers, too, distinct within an instruction, so that
+// their text is well formed.
 #include <algorithm>
 
 #include "regalloc/coalesce.hpp"

@@ -2,12 +2,11 @@
 // The control-flow graph of a problem: an order of the blocks, predecessors, loop depth, and where an edge's moves go.
 //
 // The order is reverse postorder. A block's dominators are on every path to it, so they all come before it: colouring
-// in this order is colouring in dominance order, and no dominator tree is needed. Of several successors the first comes
-// first, so a loop's body is coloured before what follows the loop.
-//
-// Moves of an edge stand at the end of the block it leaves if no other edge leaves it, else at the start of the block
+// in this order is colouring in dominance order, and no dominator tree is needed. Successors are visited in order, so a
+// loop's body is coloured before the code after the loop.
+// The moves of an edge are at the end of the block it leaves if no other edge leaves it, else at the start of the block
 // it enters. The terminator reads its uses after the moves before it; that is safe because a block with moves at its
-// end has one successor, so its terminator decides nothing (validate asserts that it reads nothing).
+// end has one successor, so its terminator reads nothing (validate asserts this).
 #include <algorithm>
 
 #include "codegen/support/diagnostic.hpp"
@@ -58,7 +57,7 @@ void find_predecessors(const Problem& problem, Flow& flow) {
         if (const auto sources = flow.sources(Block{b}); !sources.empty()) flow.source[b] = sources.front();
 }
 
-/// A loop is a block entered from one that comes after it in the order, with all that leads from the one to the other.
+/// A loop is a block that is entered from a later block in the order, with all blocks on the paths from it to that one.
 void measure_loops(Flow& flow) {
     std::vector<std::uint32_t> position(flow.reachable.size());
     for (std::uint32_t i = 0; i < flow.order.size(); ++i) position[index(flow.order[i])] = i;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moves that make a colouring right.
+// Inserts the moves that a colouring needs.
 //
 //     v2 = v0 (tied v2 v0), v0 lives on        r2 ← r0 before the instruction, which then overwrites r2
 //     goto b1(v3), b1 has parameter v4         r4 ← r3 at the end of the block (or the start of b1: see flow.cpp)
 //
 // All arguments of an edge are read before any parameter is written: the moves of a class are one parallel copy. Values
-// that live across the edge, arguments and parameters together never need more registers than the places on either
-// side, so only a cycle can need one more. It is looked for among the registers that are idle there.
+// that live across the edge, arguments and parameters together never need more registers than the points on either
+// side, so only a cycle can need one more. It is taken from the registers that are free there, if possible.
 #include <algorithm>
 
 #include "regalloc/stages.hpp"
@@ -21,7 +21,7 @@ struct MoveInserter {
     const std::vector<std::uint32_t>& limits;
     Allocation& answer;
     std::vector<std::vector<Move>> parallel = std::vector<std::vector<Move>>(liveness.classes);  // by class
-    std::uint32_t cycle_slot = 0;  // one past the stack slot that opens cycles
+    std::uint32_t cycle_slot = 0;  // one past the stack slot that breaks cycles
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
     Register register_of(Value v) const { return answer.registers[index(v)]; }
@@ -33,7 +33,7 @@ struct MoveInserter {
                 answer.used[class_of(v)] = std::max(answer.used[class_of(v)], register_of(v) + 1);
     }
 
-    /// A register of class c that nothing needs while the moves of `edge` run; no_register if there is none.
+    /// A register of class c that is free during the moves of `edge`; no_register if there is none.
     Register idle_register(const Edge& edge, Class c) {
         Bitset busy(answer.used[c]);
         const auto mark = [&](Value v) {

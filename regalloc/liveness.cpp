@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values live, and where they die.
+// Where values are live, and where they die.
 //
-// In SSA form a value lives from its definition, along every path, to its uses. So we start from each use and walk
-// against the edges until we meet the definition, marking the blocks on the way. That costs the length of the live
-// ranges and needs no fixed point.
+// In SSA form a value lives from its definition, along every path, to its uses. So we walk backwards from each use to
+// the definition, marking the blocks on the way. The cost is the length of the live ranges, and no fixed point is
+// needed.
 //
 //     b0:  v = …            out[b0] ∋ v
 //          │  ┌───┐
@@ -12,8 +12,7 @@
 //          │  └───┘
 //          ▼
 //     b2:  … = v            in[b2] ∋ v
-//
-// A second walk, backwards through each block, notes what dies at each instruction and which tied uses need a copy.
+// A second walk, backwards through each block, records what dies at each instruction and which tied uses need a copy.
 #include <algorithm>
 
 #include "codegen/support/diagnostic.hpp"
@@ -27,7 +26,7 @@ struct LivenessBuilder {
     const Flow& flow;
     Liveness result{};
     std::vector<Block> pending{};  // blocks at whose start the value being walked is live
-    std::vector<Value> late{};     // that die behind the definitions of the instruction being stepped over
+    std::vector<Value> late{};     // that die after the definitions of the current instruction
 
     const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
 
@@ -76,7 +75,7 @@ struct LivenessBuilder {
         }
     }
 
-    /// `live` goes from after the instruction to before it. What is read late dies behind the definitions.
+    /// Moves `live` from after the instruction to before it. Late uses die after the definitions.
     void step(const Instruction& instruction, Bitset& live, Bitset& claimed, Liveness::Place& place) {
         late.clear();
         for (Value v : instruction.uses)
@@ -120,7 +119,7 @@ struct LivenessBuilder {
                                                      std::to_string(index(b)) + '\n' + to_string(problem));
     }
 
-    /// A copied tied use is defined before the instruction, while all that the instruction reads is still live.
+    /// A copied tied use is defined before the instruction, while all of the instruction's uses are still live.
     void advance_copies() {
         for (Block b : flow.order)
             for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i) {
@@ -132,7 +131,7 @@ struct LivenessBuilder {
             }
     }
 
-    /// Turns the lists of what dies at each instruction into lists of where each value dies.
+    /// Turns the lists of values that die at each instruction into lists of where each value dies.
     void index_deaths() {
         result.first_death_.assign(problem.values.size() + 1, 0);
         const auto each_death = [&](auto&& visit) {

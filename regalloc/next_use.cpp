@@ -3,8 +3,7 @@
 //
 //     i:  = v0             v0 at i
 //     goto b1, b2          v1 at length + the nearer of (b1: v1 at 3) and (b2: v1 at 0, behind a loop: + 1000)
-//
-// An edge that leaves loops is as long as a thousand instructions for each: what is used only after the loop is farther
+// An edge that leaves loops counts as a thousand instructions for each: values used only after the loop are farther
 // away than anything the next iteration uses.
 #include "regalloc/next_use.hpp"
 

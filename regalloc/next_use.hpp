@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far away the next use of a value is, in instructions, over the nearest path. See next_use.cpp.
+// The distance to the next use of a value, in instructions, on the shortest path. See next_use.cpp.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -15,8 +15,9 @@ public:
 
     NextUse(const Problem& problem, const Flow& flow, const Liveness& liveness);
 
-    /// Positions are counted from the start of a block; the terminator stands behind the last instruction.
-    /// enter_from_below(b), then step_over(b, i) for i downwards: at() is then what follows instruction i - 1.
+    /// Positions are counted from the start of a block; the terminator follows the last instruction. Call
+    /// enter_from_below(b), then step_over(b, i) for i downwards: at() then describes the point after instruction i -
+    /// 1.
     void enter_from_below(Block b);
     void step_over(Block b, std::size_t i);
     std::uint32_t at(Value v) const { return position_[index(v)]; }
@@ -27,7 +28,7 @@ private:
     const Problem& problem_;
     const Flow& flow_;
     std::vector<std::uint32_t> position_;                                 // by Value
-    std::vector<std::vector<std::pair<Value, std::uint32_t>>> at_start_;  // by Block: of what is live in
+    std::vector<std::vector<std::pair<Value, std::uint32_t>>> at_start_;  // by Block: for live-in values
 };
 
 }  // namespace ikat::regalloc

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A parallel copy as a sequence of moves.
 //
-//     (r0, r1, r2) ← (r1, r0, r1)        r2 ← r1        r1 has a second home now and may be overwritten
+//     (r0, r1, r2) ← (r1, r0, r1)        r2 ← r1        r1 now has a copy and may be overwritten
 //                                        r1 ← r0
-//                                        r0 ← r2        read from where it is: no scratch register needed
-//
-// A destination that nobody reads can be written at once. A value that has been written to its destination is read from
-// there by the rest, so its first register is free to be written. What then remains are closed cycles that nobody else
-// reads; each is opened by saving one of its registers in the scratch register.
+//                                        r0 ← r2        read from the copy: no scratch register needed
+// A destination that no pending move reads can be written immediately. A value that has been written to a destination
+// is read from there by the other moves, so its old register can be written. What remains are closed cycles that are
+// not read from outside; each is broken by saving one of its registers in the scratch register.
 #include <algorithm>
 
 #include "codegen/support/diagnostic.hpp"
@@ -20,10 +19,10 @@ constexpr std::uint32_t none = ~0u;
 
 struct Sequencer {
     Register scratch;
-    std::vector<Register> registers{};     // that take part, ascending; the others are indices into it
-    std::vector<std::uint32_t> source{};   // what the register is to receive; none when that is done
-    std::vector<std::uint32_t> readers{};  // pending moves that read what the register held at the start
-    std::vector<Register> place{};         // where that is now
+    std::vector<Register> registers{};     // involved, ascending; the other vectors hold indices into it
+    std::vector<std::uint32_t> source{};   // what the register must receive; none when done
+    std::vector<std::uint32_t> readers{};  // pending moves that read the register's initial value
+    std::vector<Register> place{};         // where that value is now
     std::vector<std::uint32_t> ready{};    // destinations that may be written
     std::vector<Move> moves{};
 

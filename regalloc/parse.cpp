@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a problem. A dozen rules, each a function; the grammar stands in text.hpp.
+// Parses a problem. A dozen rules, each a function; the grammar is in text.hpp.
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -170,7 +170,8 @@ struct Parser {
         while (at < text.size());
         for (const BasicBlock& block : result.problem.blocks)
             for (const Edge& edge : block.edges)
-                if (index(edge.to) >= result.problem.blocks.size()) fail("an edge leads to a block that is not there");
+                if (index(edge.to) >= result.problem.blocks.size())
+                    fail("an edge leads to a block that does not exist");
         if (const auto missing = std::ranges::find(defined, false); missing != defined.end())
             fail('v' + std::to_string(missing - defined.begin()) + " is never defined");
         return std::move(result);

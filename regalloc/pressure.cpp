@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many registers are needed at each place.
+// How many registers are needed at each point.
 //
-//     v2, v3 = v0            just after: everything live across, v2 and v3, also if nobody reads v3
-//          ◀── the place     the larger of the two
+//     v2, v3 = v0            just after: everything live across, v2 and v3, even if v3 is unused
+//          ◀── the point     the larger of the two
 //     v4 = v2 (tied v4 v2)   just before: everything live, and a copy of v2 for v4 to overwrite if v2 lives on
-//
-// At the start of a block all parameters count, read or not: the edges write them. What is live before the terminator
-// includes the arguments, and what is live on an edge never exceeds the start of the block it enters.
+// At the start of a block all parameters count, used or not: the edges write them. The values live before the
+// terminator include the arguments, and an edge never needs more than the start of the block it enters.
 #include <algorithm>
 
 #include "regalloc/stages.hpp"

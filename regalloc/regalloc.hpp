@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register allocation behind a wall: a plain problem in, a plain answer out. Knows no opcode, no type, no PTX.
-//
-// A Problem is a function in SSA form with block arguments, of which only uses, definitions and register classes are
-// left. An Allocation gives every value a register and lists the moves that make it right. Registers of one class are
-// numbered from 0 and are all alike; classes never overlap. See README.md for the algorithm.
+// Register allocation as an isolated component: a plain problem in, a plain answer out. Knows no opcode, no type, no
+// PTX.
+// A Problem is a function in SSA form with block arguments, reduced to uses, definitions and register classes. An
+// Allocation gives every value a register and lists the necessary moves. Registers of one class are numbered from 0 and
+// are interchangeable; classes never overlap. See README.md for the algorithm.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -25,7 +25,7 @@ inline constexpr Register no_register = ~0u;
 inline constexpr std::uint32_t unlimited = ~0u;
 
 /// Definition `definition` must get the register of use `use`: an accumulator, the pass-through of a predicated load.
-/// The instruction reads that use in the definition's register. Where the used value lives on, a move before the
+/// The instruction reads that use in the definition's register. If the used value lives on, a move before the
 /// instruction copies it there.
 struct Tied {
     std::uint16_t definition, use;
@@ -54,27 +54,27 @@ struct BasicBlock {
 struct Problem {
     struct Range {
         Class register_class;
-        bool rematerialisable = false;  // can be computed again anywhere from nothing (a constant, a special register)
+        bool rematerialisable = false;  // can be recomputed anywhere without operands (a constant, a special register)
     };
     std::vector<Range> values;
     std::vector<BasicBlock> blocks;
-    std::vector<std::uint32_t> limits;  // registers per class; `unlimited` = colour with as many as are needed
+    std::vector<std::uint32_t> limits;  // registers per class; `unlimited` = as many as needed
 };
 
-/// Something the allocator inserts. Edits of one place happen in the order of the list.
+/// An inserted operation. Edits at the same point happen in list order.
 struct Edit {
     enum class Kind : std::uint8_t {
         Move,           // register to ← register from
         Spill,          // stack slot ← register from
         Reload,         // register to ← stack slot
-        Rematerialise,  // register to ← the value computed again
+        Rematerialise,  // register to ← the recomputed value
     };
     Kind kind;
     Block block;
-    std::uint32_t before;  // the edit stands before instruction `before`; instructions.size() = before the terminator
+    std::uint32_t before;  // the edit is before instruction `before`; instructions.size() = before the terminator
     Class register_class;
     Register from = no_register, to = no_register;
-    Value value = no_id<Value>;  // Spill, Reload, Rematerialise: which
+    Value value = no_id<Value>;  // Spill, Reload, Rematerialise: the value
     std::uint32_t slot = 0;      // Spill, Reload: stack slot
 };
 
@@ -89,7 +89,7 @@ struct Reassigned {
 struct Allocation {
     std::vector<Register>
         registers;            // by Value; no_register for a value that lives only in its stack slot or is never defined
-    std::vector<Edit> edits;  // sorted by block, then place
+    std::vector<Edit> edits;  // sorted by block, then position
     std::vector<Reassigned> reassigned{};  // sorted likewise
     std::vector<std::uint32_t> used;       // registers per class
     std::vector<std::uint32_t> max_live;   // per class: the highest pressure anywhere
@@ -97,15 +97,15 @@ struct Allocation {
 };
 
 enum class Method : std::uint8_t {
-    Colouring,  // fewest registers: chordal colouring in dominance order, coalesced
+    Colouring,  // minimal registers: chordal colouring in dominance order, coalesced
     Simplest,   // one register per value, in definition order; for bisecting and for stable golden files
 };
 
 struct Options {
     Method method = Method::Colouring;
-    // Obey Problem::limits by spilling (Colouring only); else limits are ignored. What one place alone needs is not cut
-    // down: the operands of an instruction (of an early one, its definitions with them), the parameters of the entry, a
-    // branch's condition and one register more.
+    // Meet Problem::limits by spilling (Colouring only); else limits are ignored. The needs of a single point are never
+    // reduced: the operands of an instruction (plus its definitions, if it is early), the parameters of the entry, a
+    // branch's condition and one more register.
     bool spill = false;
 };
 
@@ -116,11 +116,11 @@ Allocation allocate(const Problem& problem, const Options& options = {});
 std::vector<Bitset> live_in(const Problem& problem);
 
 /// How many values of each class are live just before instruction i of block b: pressure[b][i][class]; the last row of
-/// a block is the place before its terminator.
+/// a block is the point before its terminator.
 std::vector<std::vector<std::vector<std::uint32_t>>> pressure(const Problem& problem);
 
-/// Proves the answer by symbolic execution over all paths: every use finds its value in its register. Empty if right,
-/// else one sentence per violation.
+/// Verifies the answer by symbolic execution over all paths: every use finds its value in its register. Empty if right,
+/// else one message per violation.
 std::vector<std::string> check(const Problem& problem, const Allocation& allocation);
 
 /// One move of a parallel copy.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack slots for values in memory: one each, but an argument and its parameter share one where they can, so that
-// nothing is copied on the edge.
+// Stack slots for values in memory: one each, but an argument and its parameter share one if possible, so that nothing
+// is copied on the edge.
 //
 //     block1(v3, v4):                   v3 and v5, both in memory and never live at once: one slot
 //         v5 = v3                       stored where it is defined
 //         goto block1(v5, v4)           nothing to do
-//
-// Values that share are kept in groups of which no two interfere. A parameter that is stored before a branch decides
-// keeps its own slot: on the other way out of that branch any value of its group might be live.
+// Values that share a slot form a group without interference. A parameter that is stored before a branch keeps its own
+// slot: on the branch's other edge any value of its group might be live.
 #include "regalloc/stages.hpp"
 
 namespace ikat::regalloc {
@@ -17,7 +16,7 @@ struct Sharing {
     const Problem& problem;
     const Flow& flow;
     const Liveness& liveness;
-    const Bitset& values;                      // that need a slot
+    const Bitset& values;                      // values that need a slot
     std::vector<std::vector<Value>> groups{};  // by slot; empty = merged into another
     std::vector<std::uint32_t> group_of{};     // by Value
     Bitset alone{problem.values.size()};

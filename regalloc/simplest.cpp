@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One register per value, numbered in the order of the definitions, per class.
-//
-// For bisecting (an error that stays is not the allocator's) and for golden files: a new value shifts the numbers after
-// it and changes nothing else. Only values bound through a tied pair share a register; the first of them numbers it.
+// For bisecting (an error that remains is not the allocator's) and for golden files: a new value only shifts the
+// numbers after it. Only values in a tied pair share a register, numbered by the first of them.
 #include "regalloc/stages.hpp"
 
 namespace ikat::regalloc {

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites a problem so that the chosen values live in memory, in short pieces that fit between the others.
+// Rewrites a problem so that the chosen values live in memory, with short pieces in registers.
 //
-//     v0 =                            v0 =            ; stored to its slot at once
+//     v0 =                            v0 =            ; stored to its slot immediately
 //     = v0                            = v0
 //     …                     ==>       …
 //     = v0                            v9 = reload v0
 //     = v0                            = v9
 //                                     = v9            ; kept while there is room, the farthest next use leaves first
-//
-// At the borders of blocks every chosen value is in its slot, so paths need not agree on anything and loops need no
-// care. A rematerialisable value has no slot; it is computed again where it would be reloaded. A chosen parameter is
-// written to its slot at the end of each block that passes it an argument:
+// At block boundaries every chosen value is in its slot, so paths need not agree and loops need no special handling. A
+// rematerialisable value has no slot; it is recomputed where it would be reloaded. A chosen parameter is written to its
+// slot at the end of each block that passes it an argument:
 //
 //     first    arguments in memory for parameters in registers are reloaded
 //     then     slots are copied to slots, one after the other through one register, in an order that sequentialise
 //     finds last     arguments in registers for parameters in memory are stored
-//
-// A block with several successors stores before it knows which one is next. That is harmless: the parameter belongs to
-// a block that only this one enters, so nobody can read its slot without coming from here.
-//
-// Needs: limits obeyed around the pieces (choose_spilled). The result has the blocks of the problem, and its values;
-// pieces are new values after them. translate() reads its answer back.
+// A block with several successors stores before it is known which one is next. That is harmless: the parameter belongs
+// to a block that is entered only from here, so its slot is not read on other paths.
+// Needs: limits are met around the pieces (choose_spilled). The result has the blocks and values of the problem; pieces
+// are new values after them. translate() converts its answer back.
 #include <algorithm>
 #include <array>
 
@@ -40,11 +37,11 @@ struct Spiller {
     Spilled result{};
     StackSlots slots{};
     std::uint32_t cycle_slot = unlimited;               // for cycles among slots; unlimited = not needed yet
-    std::vector<Value> piece{};                         // by Value: what holds it now; no_id = only memory does
-    std::vector<Value> resident{};                      // chosen values with a piece, as they came
+    std::vector<Value> piece{};                         // by Value: the piece that holds it now; no_id = only in memory
+    std::vector<Value> resident{};                      // chosen values with a piece, in order of creation
     std::vector<std::pair<Value, std::size_t>> uses{};  // of chosen values in this block, ascending
     std::vector<std::uint32_t> live{};                  // by class: other values in registers
-    BasicBlock* block = nullptr;                        // being written
+    BasicBlock* block = nullptr;                        // the current one
     std::vector<Spilled::Origin>* origins = nullptr;
 
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
@@ -94,7 +91,7 @@ struct Spiller {
         piece[index(v)] = no_id<Value>;
         std::erase(resident, v);
     }
-    /// Lets residents leave, farthest next use first, until they and `needed` new pieces of class c fit. `kept` stay.
+    /// Evicts residents, farthest next use first, until they and `needed` new pieces of class c fit. `kept` stay.
     void make_room(std::size_t c, std::int64_t needed, std::size_t from, std::span<const Value> kept) {
         const auto in_class = [&](Value v) { return class_of(v) == c; };
         for (std::int64_t count = std::ranges::count_if(resident, in_class); count + needed > room(c); --count) {
@@ -143,7 +140,7 @@ struct Spiller {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         const auto copied = liveness.copied(b, i);
         std::vector<std::uint32_t> count(live.size());
-        std::vector<Value> spent;  // chosen values whose piece a definition takes over
+        std::vector<Value> spent;  // chosen values whose piece is overwritten by a definition
         for (std::size_t t = 0; t < copied.size(); ++t) {
             const Value use = instruction.uses[instruction.tied[t].use];
             const bool takes_over =
@@ -186,7 +183,7 @@ struct Spiller {
         keep(instruction.definitions, i + 1);
     }
 
-    /// Stores what has just been defined, and keeps it at hand if this block reads it.
+    /// Stores new definitions, and keeps them in registers if this block reads them.
     void keep(std::span<const Value> definitions, std::size_t from) {
         for (Value v : definitions) {
             if (has_slot(v)) write_store(slot(v), v, v);
@@ -196,7 +193,8 @@ struct Spiller {
         }
     }
 
-    // ---- the borders of a block -----------------------------------------------------------------------------------
+    // ---- the boundaries of a block
+    // -----------------------------------------------------------------------------------
 
     void rewrite_start(Block b) {
         const Edge* at_start = edge_at_start(problem, flow, b);

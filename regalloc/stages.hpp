@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stages of the allocator hand to each other. Not for users of regalloc: they need regalloc.hpp alone.
+// The data passed between the stages of the allocator. Users of regalloc only need regalloc.hpp.
 //
 //     Problem ─▶ Flow ─▶ Liveness ─▶ max_live ─▶ registers (colour | simplest) ─▶ edits ─▶ Allocation
 //         ▲                                                                                   │
-//         └── spill rewrites the problem first, where that is asked for, and translates ◀─────┘
+//         └── spill rewrites the problem first, if requested, and translates the answer ◀─────┘
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,13 +18,14 @@ namespace ikat::regalloc {
 
 std::size_t class_count(const Problem& problem);
 
-/// The control-flow graph as the stages want it. Blocks that cannot be reached take no part in anything.
+/// The control-flow graph for the stages. Unreachable blocks are ignored.
 struct Flow {
-    std::vector<Block> order;                 // reachable blocks in reverse postorder: each after all its dominators
-    std::vector<std::uint32_t> predecessors;  // by Block: reachable edges into it; the launch counts as one of block 0
-    std::vector<Block> source;                // by Block: where the first of these edges comes from
-    std::vector<std::uint32_t> depth;         // by Block: loops around it
-    std::vector<bool> reachable;              // by Block
+    std::vector<Block> order;  // reachable blocks in reverse postorder: each after all its dominators
+    std::vector<std::uint32_t>
+        predecessors;           // by Block: reachable edges into it; the function's entry counts as one for block 0
+    std::vector<Block> source;  // by Block: the source of the first of these edges
+    std::vector<std::uint32_t> depth;  // by Block: loops around it
+    std::vector<bool> reachable;       // by Block
 
     // Predecessors of each block, with repetitions: all_sources[first_source[b] .. first_source[b + 1]).
     std::vector<std::uint32_t> first_source;
@@ -38,7 +39,7 @@ struct Flow {
 
 Flow flow_of(const Problem& problem);
 
-/// Asserts what regalloc.hpp promises about a problem: ids in range, one definition per value, classes that agree, no
+/// Asserts the preconditions of regalloc.hpp: ids in range, one definition per value, classes that agree, no
 /// critical edge with arguments. Dominance is asserted by liveness.
 void validate(const Problem& problem, const Flow& flow);
 
@@ -60,20 +61,20 @@ struct Liveness {
     std::vector<Bitset> out;  // by Block: live before its terminator: what it reads, passes on, or leaves alone
 
     std::span<const Value> dead_parameters(Block b) const { return slice(first_[index(b)], 1); }
-    /// The uses of instruction i that nobody reads afterwards, each once, except those that it reads late.
+    /// The uses of instruction i that die there, each once, except late uses.
     std::span<const Value> dying(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 0); }
-    /// The definitions of instruction i that nobody reads, and the uses that it reads late and nobody afterwards.
+    /// The unused definitions of instruction i, and its late uses that die there.
     std::span<const Value> dead(Block b, std::size_t i) const { return slice(first_[index(b)] + 1 + i, 1); }
     /// By position in Instruction::tied: the used value lives on (or is claimed by an earlier pair), so the definition
-    /// gets a register of its own and a copy is made before the instruction.
+    /// gets its own register and a copy is made before the instruction.
     std::span<const std::uint8_t> copied(Block b, std::size_t i) const {
         const Place& place = places_[first_[index(b)] + 1 + i];
         return std::span(copied_).subspan(place.tied, place.tied_count);
     }
 
-    /// Whether the two need registers of their own: one is live where the other is defined. A definition whose tied use
-    /// is copied counts as defined by the copy, before the instruction; one that nobody reads, and what is read late,
-    /// as live until just after.
+    /// Whether the two need different registers: one is live where the other is defined. A definition whose tied use is
+    /// copied counts as defined by the copy, before the instruction; unused definitions and late uses count as live
+    /// until just after it.
     bool interfere(Value a, Value b) const { return live_after_definition(a, b) || live_after_definition(b, a); }
 
 private:
@@ -94,7 +95,7 @@ private:
                           : std::span(values_).subspan(p.middle, p.end - p.middle);
     }
 
-    std::vector<std::uint32_t> first_;  // by Block: its first place; one for the parameters, then one per instruction
+    std::vector<std::uint32_t> first_;  // by Block: its first point; one for the parameters, then one per instruction
     std::vector<Place> places_;
     std::vector<Value> values_;
     std::vector<std::uint8_t> copied_;
@@ -105,13 +106,13 @@ private:
 
 Liveness liveness_of(const Problem& problem, const Flow& flow);
 
-/// Registers needed at every place of block b, row after row, a column per class: the values live there, and with them
-/// the larger of what the instruction above defines for nobody or reads late, and what the one below copies.
+/// Registers needed at every point of block b, row after row, a column per class: the values live there, plus the
+/// larger of the unused definitions and late uses of the instruction above, and the copies of the one below.
 std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b);
 
 std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness);
 
-/// By Value: the first of the values that are bound to share its register through tied pairs (itself, mostly).
+/// By Value: the first of the values that must share its register through tied pairs (usually itself).
 std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const Liveness& liveness);
 
 /// A register for every value that a reachable block defines. `available` is max_live.
@@ -119,12 +120,12 @@ std::vector<Register> colour(const Problem& problem, const Flow& flow, const Liv
                              const std::vector<std::uint32_t>& available);
 std::vector<Register> simplest(const Problem& problem, const Flow& flow, const Liveness& liveness);
 
-/// Adds to an answer whose registers are chosen the copies of tied uses and the moves on edges, and fills in `used`.
+/// Adds the copies of tied uses and the moves on edges to an answer with chosen registers, and fills in `used`.
 /// A cycle of moves takes a free register, else a new one within `limits`, else a stack slot.
 void insert_moves(const Problem& problem, const Flow& flow, const Liveness& liveness,
                   const std::vector<std::uint32_t>& limits, Allocation& answer);
 
-/// A problem in which the values that did not fit have been cut into short pieces, and how to read its answer.
+/// A problem in which spilled values are split into short pieces, and the information to translate its answer.
 struct Spilled {
     struct Origin {
         enum class Kind : std::uint8_t { Instruction, Spill, Reload, Rematerialise } kind;
@@ -137,10 +138,10 @@ struct Spilled {
     std::uint32_t stack_slots = 0;
 };
 
-/// The values to keep in memory so that `limits` are obeyed; none if they are anyway.
+/// The values to keep in memory so that `limits` are met; none if they are already.
 Bitset choose_spilled(const Problem& problem, const Flow& flow, const Liveness& liveness);
 struct StackSlots {
-    std::vector<std::uint32_t> of;  // by Value; of those that have one
+    std::vector<std::uint32_t> of;  // by Value, for those that have one
     std::uint32_t count = 0;
 };
 StackSlots share_slots(const Problem& problem, const Flow& flow, const Liveness& liveness, const Bitset& values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints problems and answers. The grammar stands in text.hpp.
+// Prints problems and answers. The grammar is in text.hpp.
 #include "regalloc/text.hpp"
 
 #include <algorithm>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the answer to a rewritten problem as an answer to the original one.
+// Translates the answer to a rewritten problem into an answer to the original one.
 //
 //     v9 = reload v0            v9 in r1            r1 <- slot0 v0        an edit before the next original instruction
 //     = v9                                          reassigned: this use of v0 reads r1
-//
-// A value keeps the register that its definition writes; a value that no register ever holds has none.
+// A value keeps the register that its definition writes; a value that is never in a register has none.
 #include <algorithm>
 
 #include "regalloc/stages.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of regalloc.hpp about a problem, asserted before any stage relies on them.
+// The preconditions of regalloc.hpp, asserted before any stage relies on them.
 #include "codegen/support/diagnostic.hpp"
 #include "regalloc/stages.hpp"
 #include "regalloc/text.hpp"
@@ -44,7 +44,7 @@ struct Validator {
         if (parameters.empty()) return;
         const bool at_end = from.edges.size() == 1;
         require(at_end || flow.predecessors[index(edge.to)] == 1, "no critical edge has arguments");
-        require(!at_end || from.terminator_uses.empty(), "a terminator behind moves reads nothing");
+        require(!at_end || from.terminator_uses.empty(), "a terminator after moves reads nothing");
     }
 
     void run() {

@@ -12,7 +12,7 @@ void check_size(const Allocation& memory, std::size_t bytes, std::string_view wh
     if (offset > memory.bytes() || bytes > memory.bytes() - offset)
         throw Error(
             fmt::format("{} of {} bytes for buffer '{}', which has {}", what, bytes, memory.name(), memory.bytes()),
-            "make the buffer as large as what it is to hold");
+            "make the buffer large enough");
 }
 
 }  // namespace

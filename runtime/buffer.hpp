@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that belongs to one owner and knows its element type.
+// Device memory with a single owner and a known element type.
 //
 //     Buffer<float> x = device.upload(host, "x");
 //     x.fill(0);
 //     std::vector<float> back = x.download();
-//
-// A buffer keeps its device open. Host copies and fills are done when they return, and come after all earlier work of
-// the device.
+// A buffer keeps its device open. Host copies and fills have completed when they return, and happen after all earlier
+// work of the device.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +21,12 @@
 
 namespace ikat::runtime {
 
-/// The types that device memory can hold: numbers, and structs that are their bytes.
+/// The types that device memory can hold: numbers and trivially copyable structs.
 template <class T>
 concept Element = ir::contains(ir::Storable, ir::type_of<T>) ||
     (std::is_class_v<T> && !std::is_empty_v<T> && std::is_trivially_copyable_v<T>);
 
-/// A piece of device memory, in bytes. Moves, does not copy.
+/// A piece of device memory, in bytes. Movable, not copyable.
 class Allocation {
 public:
     Allocation(Reference<Backend> device, std::size_t bytes, std::string_view name);
@@ -43,21 +42,21 @@ public:
 
     BufferPart whole() const { return {this, 0, bytes_, life_}; }
 
-    /// From byte `offset` on. These throw Error when more bytes are given or asked for than there are.
+    /// From byte `offset` on. These throw Error if they exceed the allocation.
     void write(std::span<const std::byte> from, std::size_t offset = 0);
     void read(std::span<std::byte> to, std::size_t offset = 0) const;
     void copy(const Allocation& from);
     void fill(std::span<const std::byte> element);
 
 private:
-    /// The device, which a buffer has until it is moved from.
+    /// The device; a buffer has one until it is moved from.
     Backend& home() const;
 
     Reference<Backend> device_;
     std::uint64_t address_ = 0;
     std::size_t bytes_ = 0;
     std::string name_;
-    Reference<BufferLife> life_ = make_reference<BufferLife>();  // for its parts
+    Reference<BufferLife> life_ = make_reference<BufferLife>();  // for its slices and views
 };
 
 template <Element T>
@@ -71,11 +70,11 @@ public:
     const Allocation& memory() const { return memory_; }
     std::uint64_t address() const { return memory_.address(); }
 
-    /// In messages. Without one, a launch names the buffer after the kernel's parameter.
+    /// The name in messages. A launch names a nameless buffer after the kernel's parameter.
     const std::string& name() const { return memory_.name(); }
     void rename(std::string_view name) { memory_.rename(name); }
 
-    /// As many elements as the buffer has, or fewer: then the first ones.
+    /// Writes at most as many elements as the buffer has, starting with the first.
     void upload(std::span<const T> from) { memory_.write(std::as_bytes(from)); }
     void download(std::span<T> to) const { memory_.read(std::as_writable_bytes(to)); }
     std::vector<T> download() const {
@@ -89,7 +88,7 @@ public:
     BufferSlice<const T> slice(std::uint64_t first, std::uint64_t count) const {
         return all<const T>().slice(first, count);
     }
-    /// All of them.
+    /// All elements as a slice.
     operator BufferSlice<T>() { return all<T>(); }
     operator BufferSlice<const T>() const { return all<const T>(); }
     auto view(std::integral auto... extents) { return all<T>().view(extents...); }

@@ -5,7 +5,8 @@
 
 namespace ikat::runtime {
 
-/// Everything that changes what compile() yields. The names are bound so that a new option does not go unnoticed here.
+/// Everything that affects the result of compile(). The names are bound so that a new option does not go unnoticed
+/// here.
 ModuleCache::Key ModuleCache::key(const ast::Kernel& kernel, const CompileOptions& options) {
     const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages, pressure, dump] = options;
     static_cast<void>(keep_stages), static_cast<void>(pressure), static_cast<void>(dump);  // change no code
@@ -34,7 +35,7 @@ std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kerne
         used->last_use = ++uses_;
         gone = make_room();
     }
-    if (gone) device->synchronize(default_stream);  // nothing of it runs any more
+    if (gone) device->synchronize(default_stream);  // it no longer runs
     gone.reset();
     Slot& slot = *used;
     const std::lock_guard lock(slot.mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels compiled and loaded, by kernel and options: the second launch of a kernel compiles nothing. A program that
-// makes kernels without end keeps those that it used last.
+// A cache of compiled and loaded kernels, by kernel and options: the second launch of a kernel compiles nothing. The
+// most recently used kernels are kept.
 #pragma once
 #include <map>
 #include <memory>
@@ -25,9 +25,8 @@ struct LoadedKernel {
 /// Thread-safe. Two threads that ask for the same kernel compile it once; other kernels do not wait for it.
 class ModuleCache {
 public:
-    /// The kernel, compiled and loaded on first use. What compile or load throws is thrown, and the next call tries
-    /// again. Where the cache is full, the kernel that was not used for longest makes room, after the device's work is
-    /// done.
+    /// The kernel, compiled and loaded on first use. Exceptions of compile and load are passed on, and the next call
+    /// tries again. If the cache is full, the least recently used kernel is evicted, after the device's work is done.
     std::shared_ptr<const LoadedKernel> get(const CapturedKernel& kernel, const CompileOptions& options,
                                             const Reference<Backend>& device);
     static constexpr std::size_t most_kernels = 1024;
@@ -38,12 +37,12 @@ private:
     using Key = std::tuple<const ast::Kernel*, std::string, regalloc::Method, bool, std::string, bool, bool>;
     struct Slot {
         std::mutex mutex;
-        std::optional<trace::KernelHandle> owner;  // while it is held, no other kernel has this key's address
+        std::optional<trace::KernelHandle> owner;  // as long as it is held, no other kernel can have this key's address
         std::shared_ptr<const LoadedKernel> loaded;
         std::uint64_t last_use = 0;
     };
     static Key key(const ast::Kernel& kernel, const CompileOptions& options);
-    /// Takes the slot of the kernel that was not used for longest, and that no thread looks at, out of a full cache.
+    /// Removes the slot of the least recently used kernel that no thread is using from a full cache.
     std::shared_ptr<Slot> make_room();
 
     mutable std::mutex mutex_;

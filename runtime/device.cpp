@@ -42,7 +42,7 @@ bool checks_registers(std::string_view asked) {
     const std::string_view text = asked.empty() ? environment("IKAT_CHECK") : asked;
     if (!text.empty() && text != "registers")
         throw Error(fmt::format("there is no check '{}'{}", text, asked.empty() ? " (from IKAT_CHECK)" : ""),
-                    "what can be asked for is registers: that each has been assigned before it is used");
+                    "the only check is registers: that each has been assigned before it is used");
     return text == "registers";
 }
 
@@ -57,7 +57,7 @@ emulator::Options emulator_options(const OpenOptions& options) {
     return out;
 }
 
-/// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False: nothing is said.
+/// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False if it is malformed.
 bool set_schedule(emulator::Options& options, std::string_view asked) {
     const std::string_view text = asked.empty() ? environment("IKAT_SCHEDULE") : asked;
     if (text.empty()) return false;
@@ -69,10 +69,9 @@ bool set_schedule(emulator::Options& options, std::string_view asked) {
     if (random) options.seed = std::random_device()() | 1;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.seed);
     if (!random && (error != std::errc{} || end != number.data() + number.size()))
-        throw Error(
-            fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
-            "a schedule is 0 (warps in turn), a number that gives their order, or random; with ,lanes behind it "
-            "also an order of the lanes of a warp that have parted");
+        throw Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
+                    "a schedule is 0 (round-robin), a number that gives the order of warps, or random; with ,lanes "
+                    "appended also the order of diverged lanes of a warp");
     if (random) note(fmt::format("schedule {}{}\n", options.seed, options.lanes ? suffix : ""));
     return true;
 }
@@ -84,7 +83,7 @@ Reference<Backend> make_emulator(const OpenOptions& options) {
     return open_emulator(std::move(its), target.empty() ? CompileOptions{}.target : std::string(target), by_number);
 }
 
-/// The driver where it is there and sees a device; else nothing.
+/// The driver if it exists and sees a device; else nothing.
 std::shared_ptr<const cuda::Driver> find_driver() {
     try {
         auto driver = cuda::load_driver(cuda::driver_path());
@@ -104,7 +103,7 @@ Reference<Backend> open_backend(const OpenOptions& options) {
     return make_emulator(options);
 }
 
-/// Buffers without a name are called what the kernel calls them.
+/// Names nameless buffers after the kernel's parameters.
 void name_buffers(const ast::Kernel& kernel, std::span<const Argument> arguments, Backend& backend) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
         if (arguments[i].is_buffer() && arguments[i].memory->name().empty())

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs kernels: a GPU through the CUDA driver, or the CPU emulator. Which one it is changes nothing in a
-// program but its speed and the checks.
+// A device that runs kernels: a GPU through the CUDA driver, or the CPU emulator. The choice only affects a program's
+// speed and the checks.
 //
 //     Device device = Device::open();
 //     Buffer<float> x = device.upload(host_x), y = device.upload(host_y);
 //     device.launch(saxpy, grid(n, 256), 2.0f, x, y, n);
 //     host_y = device.download(y);
-//
-// What a launch is given is checked: number and types by the C++ compiler, contracts and overlap when it is called. A
-// kernel that goes wrong while it runs is a KernelError; everything else that is wrong is an Error.
+// The arguments of a launch are checked: number and types by the C++ compiler, contracts and overlap when it is called.
+// A kernel that fails while it runs is a KernelError; all other mistakes are an Error.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,34 +28,35 @@ struct CompileOptions;
 namespace ikat::runtime {
 
 struct OpenOptions {
-    std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA where there is one, else emulator
+    std::string_view device{};  // "cuda", "emulator"; empty: IKAT_DEVICE, else CUDA if there is one, else emulator
     int ordinal = 0;            // which CUDA device, from 0
     std::string_view target{};  // compile for this target instead of the device's own
-    // The emulator's:
-    std::uint32_t threads = 0;      // host threads; 0: IKAT_THREADS, else one per core
-    std::uint64_t step_budget = 0;  // instructions of a warp between two of its barriers; 0: 10^9. More are endless
-    // The order in which warps run: "0" in turn, "7" by a seed, "7,lanes" of the lanes of a warp that have parted, too,
-    // "random" by a seed that is drawn and printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
+    // For the emulator:
+    std::uint32_t threads = 0;  // host threads; 0: IKAT_THREADS, else one per core
+    std::uint64_t step_budget =
+        0;  // instructions of a warp between two of its barriers; 0: 10^9. More count as endless
+    // The order in which warps run: "0" round-robin, "7" by a seed, "7,lanes" also for diverged lanes of a warp,
+    // "random" by a random seed that is printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     std::string_view schedule{};
-    // "registers": finds the use of registers that nothing has assigned, too, and is slower; empty: IKAT_CHECK.
+    // "registers": also finds the use of uninitialised registers, and is slower; empty: IKAT_CHECK.
     std::string_view check{};
-    std::string* printed = nullptr;  // what kernels print is appended here instead of going to stdout
-    std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // what each launch moves is appended here
+    std::string* printed = nullptr;  // output of kernels is appended here instead of going to stdout
+    std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // the traffic of each launch is appended here
 };
 
 class Device {
 public:
-    /// Throws Error when the device asked for is not there.
+    /// Throws Error if the requested device is not available.
     static Device open(const OpenOptions& options = {});
 
     const DeviceProperties& properties() const { return backend().properties(); }
 
-    /// How kernels are compiled when they are first launched. Changing it is for the time before: it is not
-    /// synchronized with launches of other threads.
+    /// How kernels are compiled when they are first launched. Change it before any launch: it is not synchronized with
+    /// launches of other threads.
     const CompileOptions& compile_options() const;
     void set_compile_options(const CompileOptions& options);
 
-    /// `size` elements of no particular value. The name is for messages.
+    /// `size` uninitialised elements. The name is for messages.
     template <Element T>
     Buffer<T> buffer(std::size_t size, std::string_view name = {}) const {
         return Buffer<T>(allocate(size, sizeof(T), name));
@@ -82,11 +82,11 @@ public:
 
     Stream stream() const;
     Event record() const;
-    /// Waits for all work of the device; throws what went wrong there.
+    /// Waits for all work of the device; throws its errors.
     void synchronize() const;
 
-    /// Runs a kernel and waits for its end. A parameter In, Out or InOut takes a Buffer of its element type, a scalar
-    /// takes a number of the host that fits it.
+    /// Runs a kernel and waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element type, a
+    /// scalar takes a host number that fits it.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
         Queue(*this).launch(kernel, point, arguments...);
@@ -96,10 +96,10 @@ public:
         Queue(*this).launch(kernel, point, arguments);
     }
 
-    /// PTX text from elsewhere. `name` stands for its file in messages. Throws Error for PTX that the device's
-    /// assembler would refuse; the emulator looks at names, types, features and sizes, unless `check` is false.
+    /// Loads foreign PTX text. `name` is its file in messages. Throws Error for PTX that the device's assembler would
+    /// reject; the emulator checks names, types, features and sizes, unless `check` is false.
     Module load(std::string_view ptx, std::string_view name, bool check = true) const;
-    /// Runs an entry of it; checked are the device's limits and the size of `parameters`. Done when it returns.
+    /// Runs an entry of it; checks only the device's limits and the size of `parameters`. Done when it returns.
     void launch(const Module& module, std::string_view entry, const Grid& grid,
                 std::span<const std::byte> parameters) const {
         Queue(*this).launch(module, entry, grid, parameters);
@@ -115,7 +115,7 @@ private:
     friend class Stream;
     struct State;
     explicit Device(Reference<State> state) : state_(std::move(state)) {}
-    /// Throws where the device was moved from.
+    /// Throws if the device was moved from.
     State& state() const;
     void check_home(const Module& module, std::string_view doing) const;
     Allocation allocate(std::size_t count, std::size_t element_bytes, std::string_view name) const;
@@ -126,13 +126,14 @@ private:
     Reference<State> state_;
 };
 
-/// Work that is done in order, while the host goes on. Errors of a kernel come at the latest with synchronize().
+/// Work that is executed in order while the host continues. Errors of a kernel are thrown by synchronize() at the
+/// latest.
 class Stream {
 public:
     Event record() const;
     void synchronize() const { handle_.device().synchronize(handle_.handle()); }
 
-    /// As Device::launch, but does not wait. The buffers must live until the kernel has ended.
+    /// Like Device::launch, but does not wait. The buffers must live until the kernel has finished.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
         Queue(*this).launch(kernel, point, arguments...);

@@ -26,7 +26,7 @@ Module load(const Device& device, const EmbeddedKernel& kernel) {
     std::string targets;
     for (const EmbeddedImage& image : kernel.images) targets += " " + std::string(image.target);
     throw Error("kernel '" + std::string(kernel.name) + "' is not embedded for " + target,
-                "it is there for" + targets + "; ikat_add_kernels takes others as ARCHITECTURES");
+                "it is embedded for" + targets + "; add others with ARCHITECTURES in ikat_add_kernels");
 }
 
 }  // namespace ikat::runtime

@@ -13,7 +13,8 @@
 namespace ikat::runtime {
 namespace {
 
-/// What the files of a kernel begin with: its name, and from the second of that name in this process on, a number.
+/// The stem of a kernel's file names: its name, followed by a number from the second kernel of that name in this
+/// process on.
 std::string stem(const std::string& name) {
     static std::mutex mutex;
     static std::map<std::string, int> taken;
@@ -33,8 +34,8 @@ void emit_files(const std::string& folder, const Compiled& compiled) {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed)
-        throw Error("IKAT_EMIT: the folder '" + folder + "' cannot be made: " + failed.message(),
-                    "name one that can be written, or leave IKAT_EMIT out");
+        throw Error("IKAT_EMIT: the folder '" + folder + "' cannot be created: " + failed.message(),
+                    "name a writable folder, or unset IKAT_EMIT");
     const std::string path = (std::filesystem::path(folder) / stem(compiled.name)).string();
     for (const Compiled::Stage& stage : compiled.stages)
         if (stage.name == "ssa" || stage.name == "opt") write_file(path + '.' + stage.name + ".ir", stage.text);

@@ -33,7 +33,7 @@ bool is_written(const ir::Parameter& parameter) {
     return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
 }
 
-/// Of an integer argument.
+/// Whether an integer argument is negative.
 bool is_negative(const Argument& argument) {
     return ir::is_signed(argument.type) && argument.bits >> (ir::bits(argument.type) - 1) & 1;
 }
@@ -42,7 +42,7 @@ std::uint64_t magnitude(const Argument& argument) {
     return is_negative(argument) ? (~argument.bits + 1) & mask : argument.bits;
 }
 
-/// Whether two buffers share a byte. Of views, what lies between their rows counts.
+/// Whether two buffers share a byte. The gaps between the rows of views count.
 bool overlap(const Argument& a, const Argument& b) {
     return a.address() < b.address() + b.bytes() && b.address() < a.address() + a.bytes();
 }
@@ -117,15 +117,15 @@ void Check::contract(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const Argument& argument = arguments[i];
     if (parameter.multiple > 1 && magnitude(argument) % parameter.multiple != 0)
-        report(fmt::format("'{}' is {}{}, which is no multiple of {}", parameter.name, is_negative(argument) ? "-" : "",
-                           magnitude(argument), parameter.multiple),
+        report(fmt::format("'{}' is {}{}, which is not a multiple of {}", parameter.name,
+                           is_negative(argument) ? "-" : "", magnitude(argument), parameter.multiple),
                "the kernel requires it; pad the data or use a kernel without this contract");
     if (argument.is_buffer() && parameter.alignment > 1 && argument.address() % parameter.alignment != 0)
         report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, parameter.alignment),
                "the kernel requires it");
 }
 
-/// Only an `in` parameter promises that nobody writes what it reads; each pair is reported once, from its side.
+/// Only an `in` parameter promises that its memory is not written; each pair is reported once, from its side.
 void Check::overlaps(std::size_t i) {
     if (kernel.parameters[i].access != ir::Access::In) return;
     for (std::size_t j = 0; j < arguments.size(); ++j) {
@@ -133,8 +133,8 @@ void Check::overlaps(std::size_t i) {
         if (!is_written(other) || !arguments[j].is_buffer() || !overlap(arguments[i], arguments[j])) continue;
         report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name,
                            text(kernel.parameters[i]), other.name, text(other)),
-               "the kernel reads the first through the read-only path: give them buffers of their own, or declare "
-               "one InOut parameter");
+               "the kernel reads the first through the read-only path: give them separate buffers, or declare one "
+               "InOut parameter");
     }
 }
 
@@ -154,7 +154,7 @@ void Check::view(const ast::View& view) {
     const std::string problem = view_problem(extents, pitches, arguments[view.pointer].elements());
     if (!problem.empty())
         report(fmt::format("'{}': {}", kernel.parameters[view.pointer].name, problem),
-               "a view lies inside of its buffer");
+               "a view must lie inside its buffer");
 }
 
 void Check::bounds(const Dim3& block, const Dim3& blocks) {
@@ -170,20 +170,20 @@ void Check::bounds(const Dim3& block, const Dim3& blocks) {
                            kernel.block.threads),
                fmt::format("launch {} threads per block", kernel.block.threads));
     if (kernel.block.linear && (block.y != 1 || block.z != 1))
-        report(fmt::format("a block of {} x {} x {} threads, but the kernel needs blocks of one dimension", block.x,
+        report(fmt::format("a block of {} x {} x {} threads, but the kernel needs one-dimensional blocks", block.x,
                            block.y, block.z),
                fmt::format("launch {} x 1 x 1 threads per block", block.count()));
     if (kernel.block.linear_grid && (blocks.y > 1 || blocks.z > 1))
-        report(fmt::format("a grid of {} x {} x {} blocks, but the kernel needs a grid of one dimension", blocks.x,
+        report(fmt::format("a grid of {} x {} x {} blocks, but the kernel needs a one-dimensional grid", blocks.x,
                            blocks.y, blocks.z),
-               fmt::format("a block's work follows from its x alone: launch {} x 1 x 1 blocks", blocks.count()));
+               fmt::format("a block's work depends only on its x: launch {} x 1 x 1 blocks", blocks.count()));
 }
 
 void Check::shared_memory(const Grid& grid) {
     const auto is_dynamic = [](const ir::Symbol& symbol) { return symbol.dynamic; };
     if (grid.dynamic_shared_bytes == 0 && std::ranges::any_of(kernel.symbols, is_dynamic))
         report("it uses dynamic shared memory, but the launch gives none",
-               "say how much in the grid: Grid{{blocks}, {threads}, bytes}");
+               "give its size in the grid: Grid{{blocks}, {threads}, bytes}");
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ FloatFormat format_of(ir::Type type) {
     });
 }
 
-/// The bits of a floating number rounded to `type`; nothing if a finite number becomes infinite, or the largest.
+/// The bits of a floating-point number rounded to `type`; nothing if a finite number overflows.
 std::optional<std::uint64_t> rounded(double number, ir::Type type) {
     FloatFormat format = format_of(type);
     const std::uint64_t bits = encode(number, format, Rounding::Nearest);
@@ -296,7 +296,7 @@ Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Ke
     throw Error(Diagnostic{
         .where = where,
         .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
-                               part.memory ? "has been freed" : "is an empty slice, of no buffer"),
+                               part.memory ? "has been freed" : "is an empty slice without a buffer"),
         .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
 }
 

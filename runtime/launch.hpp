@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch without types: what the typed launch of Device and the command line have in common. The arguments carry
-// their types as data; what the kernel promises and demands is checked here, when it is launched.
+// An untyped launch, the common part of the typed launch of Device and of the command line. The arguments carry their
+// types as data; the kernel's contracts and requirements are checked here, at each launch.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +30,9 @@ struct Argument {
     std::uint64_t bits = 0;                    // of the scalar, in the low bits; the others are 0
     const Allocation* memory = nullptr;        // of the buffer
     std::uint64_t offset = 0;                  // of the part, in bytes
-    std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; at most all that there is behind the offset
+    std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; clamped to the end of the buffer
 
-    std::span<const std::byte> raw{};  // of type u8, as they are when the launch is called
+    std::span<const std::byte> raw{};  // of type u8, read when the launch is called
     std::uint32_t alignment = 0;       // of the raw bytes
 
     bool is_buffer() const { return memory != nullptr; }
@@ -41,14 +41,14 @@ struct Argument {
     std::uint64_t elements() const;  // of the buffer's part
 };
 
-/// A captured kernel. A device's cache holds on to the handle, which keeps the kernel alive; without one, the kernel
+/// A captured kernel. A device's cache keeps the handle, which keeps the kernel alive; without a handle, the kernel
 /// must outlive the device.
 struct CapturedKernel {
     const ast::Kernel& kernel;
     const trace::KernelHandle* handle = nullptr;
 };
 
-/// A grid and the place in the program that launches it. Made from a Grid where a launch is called.
+/// A grid and the location of the launch in the program. Converted from a Grid where a launch is called.
 struct LaunchPoint {
     Grid grid;
     Location where;
@@ -57,13 +57,13 @@ struct LaunchPoint {
     LaunchPoint(const Grid& grid, const Location& where) : grid(grid), where(where) {}
 };
 
-/// As many blocks of `threads_per_block` threads as it takes for one thread per element.
+/// Enough blocks of `threads_per_block` threads for one thread per element.
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
 
-/// Throws Error unless the arguments are as many as the kernel's parameters, and of their types.
+/// Throws Error unless the arguments match the kernel's parameters in number and types.
 void check_arguments(const ast::Kernel& kernel, std::span<const Argument> arguments, const Location& where);
 
-/// Throws Error with everything that is wrong with a launch: number and types of the arguments, the kernel's contracts
+/// Throws Error with all mistakes in a launch: number and types of the arguments, the kernel's contracts
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
 void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device);
@@ -71,7 +71,7 @@ void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span
 /// Throws Error for a grid that the device cannot run, whatever the kernel.
 void check_limits(std::string_view entry, const Grid& grid, const DeviceProperties& device);
 
-/// The arguments as a kernel takes them: each at its natural alignment, raw bytes at theirs.
+/// The arguments packed for a kernel: each at its natural alignment, raw bytes at theirs.
 std::vector<std::byte> pack(std::span<const Argument> arguments);
 
 }  // namespace ikat::runtime

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where work goes. A function that takes a Queue is called with a device or with a stream:
+// A device or a stream as the target of work. A function that takes a Queue can be called with either:
 //
 //     void scale(const Queue& queue, float by, Buffer<float>& x) { queue.launch(k, grid(x.size(), 256), by, x, ...); }
-//
-//     scale(device, 2, x);     // returns when it is done, and throws what went wrong
-//     scale(stream, 2, x);     // only puts it behind what is on the stream; errors come with stream.synchronize()
-//
-// A Queue owns nothing: it is made where such a function is called, and is no longer used than that takes.
+// scale(device, 2, x); // returns when it is done, and throws errors
+//     scale(stream, 2, x);     // only enqueues it; errors come with stream.synchronize()
+// A Queue owns nothing: it is created by calling such a function and must not outlive the call.
 #pragma once
 #include <cstddef>
 #include <source_location>
@@ -30,8 +28,8 @@ public:
         : device_(&device), where_(where) {}
     Queue(const Stream& stream, const std::source_location& where = std::source_location::current());
 
-    /// Runs a kernel; on a device, waits for its end. A parameter In, Out or InOut takes a Buffer of its element type,
-    /// a scalar takes a number of the host that fits it. On a stream, buffers must live until the kernel has ended.
+    /// Runs a kernel; on a device, waits for it to finish. A parameter In, Out or InOut takes a Buffer of its element
+    /// type, a scalar takes a host number that fits it. On a stream, buffers must live until the kernel has finished.
     template <class... P, class... A>
     void launch(const Kernel<P...>& kernel, const LaunchPoint& point, A&&... arguments) const {
         static_assert(sizeof...(A) == sizeof...(P), "launch: it takes one argument for each parameter of the kernel");
@@ -43,18 +41,18 @@ public:
     }
     /// A kernel with arguments whose types are data.
     void launch(const CapturedKernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments) const;
-    /// An entry of loaded PTX; checked are the device's limits and the size of `parameters`.
+    /// Runs an entry of loaded PTX; checks only the device's limits and the size of `parameters`.
     void launch(const Module& module, std::string_view entry, const Grid& grid,
                 std::span<const std::byte> parameters) const;
 
     const Device& device() const { return *device_; }
     bool is_stream() const { return stream_ != nullptr; }
-    /// The place in the program that gave the device or the stream.
+    /// The location in the program where the device or the stream was passed.
     Location where() const { return Location::of(where_); }
 
 private:
     StreamHandle handle() const;
-    /// Waits for the end, where that is what a launch does.
+    /// Waits for completion if launches do.
     void finish() const;
 
     const Device* device_;
@@ -62,7 +60,7 @@ private:
     std::source_location where_;
 };
 
-/// A device alone: of functions that return what they compute, and so wait for it.
+/// Only a device: for functions that return what they compute, and so must wait.
 class DeviceQueue : public Queue {
 public:
     DeviceQueue(const Device& device, const std::source_location& where = std::source_location::current())

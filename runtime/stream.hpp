@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device hands out besides memory: loaded PTX, streams and events. Each keeps its device open.
+// The objects of a device besides memory: loaded PTX, streams and events. Each keeps its device open.
 #pragma once
 #include <utility>
 
@@ -7,7 +7,7 @@
 
 namespace ikat::runtime {
 
-/// Owns one handle of a device. Moves, does not copy.
+/// Owns one handle of a device. Movable, not copyable.
 template <class Handle, void (Backend::*destroy)(Handle) noexcept>
 class Owned {
 public:
@@ -37,11 +37,11 @@ private:
 using Module = Owned<ModuleHandle, &Backend::unload>;
 using OwnedStream = Owned<StreamHandle, &Backend::destroy_stream>;
 
-/// A moment in the work of a device or a stream; made by their record().
+/// A point in the work of a device or a stream; made by their record().
 class Event : public Owned<EventHandle, &Backend::destroy_event> {
 public:
     using Owned::Owned;
-    /// Waits until the work before it is done; throws what went wrong there.
+    /// Waits until the work before it is done; throws its errors.
     void synchronize() const { device().synchronize(handle()); }
 };
 

@@ -14,7 +14,7 @@
 
 namespace ikat {
 
-// Of dsl/kernel/kernel.hpp. Whoever has a kernel to launch has included it.
+// From dsl/kernel/kernel.hpp, which code with a kernel to launch has included.
 template <class... P>
 class Kernel;
 template <class P>
@@ -24,20 +24,20 @@ struct ParameterTraits;
 
 namespace ikat::runtime {
 
-/// A number as the host has it.
+/// A host number.
 struct HostScalar {
     enum class Kind : std::uint8_t { Signed, Unsigned, Floating } kind;
     std::uint64_t integer = 0;  // Signed: two's complement
     double floating = 0;
 };
 
-/// The number as an argument of `type`: an integer for any type that can hold its value, a floating number rounded to
-/// nearest for any floating type. Throws Error, naming parameter `position`, for one that does not fit.
+/// The number as an argument of `type`: an integer for any type that can hold its value, a floating-point number
+/// rounded to nearest for any floating-point type. Throws Error, naming parameter `position`, if it does not fit.
 Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kernel, std::size_t position,
                const Location& where);
 
-/// The part of a buffer as an argument, with elements that are `element` to the kernel. Throws Error, naming parameter
-/// `position`, if there is no buffer, or no longer.
+/// The part of a buffer as an argument, with element type `element` in the kernel. Throws Error, naming parameter
+/// `position`, if there is no buffer, or it has been freed.
 Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Kernel& kernel, std::size_t position,
                          const Location& where);
 
@@ -58,7 +58,7 @@ HostScalar host_scalar(A number) {
         return {.kind = HostScalar::Kind::Unsigned, .integer = number};
 }
 
-/// What can be passed for a parameter of a rank: buffers and slices for 1, views for 2 and 3.
+/// The arguments for a parameter of a rank: buffers and slices for 1, views for 2 and 3.
 template <class A>
 struct Memory {
     static constexpr int rank = 0;
@@ -85,8 +85,7 @@ struct Memory<BufferView<T, r>> {
     static BufferPart part(const BufferView<T, r>& given) { return given.part(); }
 };
 
-/// Adds the arguments that `given` is for a parameter of rank 1 to 3 with elements T, which are `element` to the
-/// kernel.
+/// Adds the arguments of `given` for a parameter of rank 1 to 3 with elements T, of type `element` in the kernel.
 template <class T, int rank, bool written, class A>
 void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const ast::Kernel& kernel,
                 const Location& where) {
@@ -100,7 +99,7 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
         static_assert(rank != 3, "launch: the kernel's parameter has rank 3: pass buffer.view(planes, rows, columns)");
     } else if constexpr (!std::is_same_v<typename M::element, T>) {
         static_assert(std::is_same_v<typename M::element, T>,
-                      "launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter");
+                      "launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter");
     } else {
         constexpr bool constant = M::is_const || (is_buffer<Given> && std::is_const_v<A>);
         static_assert(!written || !constant, "launch: the kernel writes this buffer (Out, InOut), but it is const");
@@ -119,7 +118,7 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
     if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
         return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
     } else if constexpr (!is_number<Given>) {
-        static_assert(is_number<Given>, "launch: the kernel's parameter is a scalar: pass a number of the host");
+        static_assert(is_number<Given>, "launch: the kernel's parameter is a scalar: pass a host number");
         return {};
     } else if constexpr (is_floating<Given> && std::is_integral_v<T>) {
         static_assert(!std::is_integral_v<T>,
@@ -130,15 +129,14 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
     }
 }
 
-/// Adds the arguments that `given` is for a parameter of type P: f32, In<float> ... A is const where the caller's
-/// object is.
+/// Adds the arguments of `given` for a parameter of type P: f32, In<float> ... A is const if the caller's object is.
 template <class P, class A>
 void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kernel, const Location& where) {
     using Traits = ParameterTraits<P>;
     if constexpr (requires { typename Traits::structure; }) {
         using S = typename Traits::structure;
         constexpr bool same = std::is_same_v<std::remove_const_t<A>, S>;
-        static_assert(same, "launch: the kernel's parameter is a Struct: pass the struct that it is of");
+        static_assert(same, "launch: the kernel's parameter is a Struct: pass an object of that struct");
         if constexpr (same) {
             const std::size_t first = list.size();
             const auto add = [&]<class F>(const F& field) {
@@ -152,7 +150,8 @@ void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kern
         }
     } else if constexpr (requires { Traits::bytes; }) {
         constexpr bool fits = std::is_trivially_copyable_v<A> && sizeof(A) == Traits::bytes;
-        static_assert(fits, "launch: the kernel's parameter is Bytes: pass an object of as many bytes, as they are");
+        static_assert(fits,
+                      "launch: the kernel's parameter is Bytes: pass a trivially copyable object of the same size");
         if constexpr (fits)
             list.push_back({.type = ir::Type::U8,
                             .raw = std::as_bytes(std::span<const A, 1>(&given, 1)),

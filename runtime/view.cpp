@@ -11,7 +11,7 @@ namespace ikat::runtime {
 
 namespace {
 
-/// The buffer that a part is one of.
+/// The buffer that a part belongs to.
 const Allocation& memory_of(const BufferPart& part) {
     if (part.is_there()) return *part.memory;
     throw Error(part.memory ? freed : "a slice of no buffer is used",
@@ -26,7 +26,7 @@ BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t c
     if (first > size || count > size - first)
         throw Error(fmt::format("a slice of {} elements from element {} on, of buffer '{}', which has {} there", count,
                                 first, memory.name(), size),
-                    "slice(first, count) is inside of what it is a slice of");
+                    "slice(first, count) must be inside its buffer or slice");
     return {whole.memory, whole.offset + first * element_bytes, count * element_bytes, whole.life};
 }
 
@@ -48,7 +48,7 @@ std::string view_problem(std::span<const std::uint64_t> extents, std::span<const
     for (std::size_t d = pitches.size(); d-- > 0;) {
         const std::uint64_t inner = view_size(extents.subspan(d + 1), pitches.subspan(d + 1));
         if (pitches[d] < inner)
-            return fmt::format("{} with a pitch of {}, but what it steps over has {}", shape, pitches[d], inner);
+            return fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner);
     }
     const std::uint64_t size = view_size(extents, pitches);
     if (size > elements)
@@ -66,8 +66,8 @@ void write(const BufferPart& part, std::span<const std::byte> from) {
     if (from.size() > part.bytes)
         throw Error(fmt::format("an upload of {} bytes for a slice of buffer '{}', which has {}", from.size(),
                                 memory.name(), part.bytes),
-                    "make the slice as large as what it is to hold");
-    // A slice of elements that are not const was made of a buffer that is not const.
+                    "make the slice large enough");
+    // A slice of non-const elements was made from a non-const buffer.
     const_cast<Allocation&>(memory).write(from, part.offset);
 }
 
@@ -77,7 +77,7 @@ void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, 
     const std::string problem = view_problem(extents, pitches, part.bytes / element_bytes);
     if (!problem.empty())
         throw Error(fmt::format("buffer '{}': {}", memory.name(), problem),
-                    "a view lies inside of its buffer: view(rows, columns), view(planes, rows, columns)");
+                    "a view must lie inside its buffer: view(rows, columns), view(planes, rows, columns)");
 }
 
 }  // namespace detail

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of buffers, and buffers as matrices: what a launch takes where the kernel has In<T>, In<T, 2>, In<T, 3> and
-// their like. They own nothing: the buffer must live as long as they do, and stay where it is. A slice of a buffer that
-// is gone is an Error where it is used.
+// Parts of buffers, and buffers as matrices: the arguments for parameters such as In<T>, In<T, 2> and In<T, 3>. They
+// own nothing: the buffer must outlive them and must not be moved. Using a slice of a freed buffer is an Error.
 //
 //     Buffer<float> x = device.upload(host, "x");
 //     device.launch(k, grid, x.slice(64, 32));                  elements 64 ... 95
-//     device.launch(k, grid, x.view(rows, columns));            row-major, one row behind the other
+//     device.launch(k, grid, x.view(rows, columns));            row-major, one row after the other
 //     device.launch(k, grid, x.view(rows, columns).pitched(p)); p elements from one row to the next
 //     device.launch(k, grid, x.view(planes, rows, columns));
 #pragma once
@@ -24,11 +23,11 @@ namespace ikat::runtime {
 
 class Allocation;
 
-/// What is said of a part of a buffer that is gone.
+/// The error for a part of a freed buffer.
 inline constexpr const char* freed = "a slice or a view of a buffer that has been freed is used";
 inline constexpr const char* freed_hint = "slices and views own nothing: keep the buffer as long as they are used";
 
-/// Whether a buffer is still there. Its parts have it, too.
+/// Whether a buffer still exists. Shared with its parts.
 struct BufferLife : Counted {
     bool is_over = false;
 };
@@ -42,16 +41,16 @@ struct BufferPart {
     bool is_there() const { return memory && life && !life->is_over; }
 };
 
-/// Elements first ... first + count - 1 of a part. Throws Error unless it has them.
+/// Elements first ... first + count - 1 of a part. Throws Error if it does not have them.
 BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t count, std::size_t element_bytes);
 
-/// How many elements a row-major array reaches over, from its first one to its last; 0 if it has none. The pitches are
+/// The number of elements that a row-major array spans, from its first to its last; 0 if it has none. The pitches are
 /// those of view_problem.
 std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches);
 
-/// What is wrong with seeing `elements` elements as a row-major array, with a pitch in elements for each dimension but
-/// the last; empty if nothing is: extents and pitches are below 2^32, neither rows nor planes overlap, and the last
-/// element is there.
+/// The mistake in viewing `elements` elements as a row-major array, with a pitch in elements for each dimension but the
+/// last. Empty if valid: extents and pitches are below 2^32, neither rows nor planes overlap, and the last element
+/// exists.
 std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                          std::uint64_t elements);
 
@@ -64,13 +63,13 @@ void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, 
 
 }  // namespace detail
 
-/// A part of a buffer as a row-major array of rank 2 or 3. T is const where the buffer is.
+/// A part of a buffer as a row-major array of rank 2 or 3. T is const if the buffer is.
 template <class T, int rank>
 class BufferView {
 public:
     using value_type = std::remove_const_t<T>;
 
-    /// Throws Error unless the part has all elements.
+    /// Throws Error if the part does not have all elements.
     BufferView(const BufferPart& part, const std::array<std::uint64_t, rank>& extents,
                const std::array<std::uint64_t, rank - 1>& pitches)
         : part_(part), extents_(extents), pitches_(pitches) {
@@ -95,14 +94,14 @@ private:
     std::array<std::uint64_t, rank - 1> pitches_;
 };
 
-/// Elements of a buffer in a row. T is const where the buffer is.
+/// Consecutive elements of a buffer. T is const if the buffer is.
 template <class T>
 class BufferSlice {
 public:
     using value_type = std::remove_const_t<T>;
     using buffer_element = T;
 
-    /// Of no buffer.
+    /// An empty slice without a buffer.
     BufferSlice() = default;
     explicit BufferSlice(const BufferPart& part) : part_(part) {}
     template <class From>
@@ -111,11 +110,11 @@ public:
     std::uint64_t size() const { return part_.bytes / sizeof(T); }
     const BufferPart& part() const { return part_; }
 
-    /// Elements first ... first + count - 1. Throws Error unless there are so many.
+    /// Elements first ... first + count - 1. Throws Error if there are not that many.
     BufferSlice slice(std::uint64_t first, std::uint64_t count) const {
         return BufferSlice(part_of(part_, first, count, sizeof(T)));
     }
-    /// view(rows, columns), view(planes, rows, columns). Throws Error unless there are so many elements.
+    /// view(rows, columns), view(planes, rows, columns). Throws Error if there are not that many elements.
     template <std::integral... N>
     requires(sizeof...(N) == 2 || sizeof...(N) == 3) auto view(N... extents) const {
         constexpr int rank = sizeof...(N);
@@ -126,7 +125,7 @@ public:
         return BufferView<T, rank>(part_, sizes, pitches);
     }
 
-    /// As many elements as the slice has, or fewer: then the first ones.
+    /// Writes at most as many elements as the slice has, starting with the first.
     void upload(std::span<const value_type> from) const requires(!std::is_const_v<T>) {
         detail::write(part_, std::as_bytes(from));
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by scripts/test and scripts/demo: goes to the repository's root and sees to it that what the build needs is
-# installed. On a Debian or Ubuntu system it installs what is missing, as root or through sudo; where it may not, it
-# prints the line that would and ends with status 2. Set `want_clang` before sourcing to ask for clang 19 as well.
+# Sourced by scripts/test and scripts/demo: changes to the repository's root and makes sure that the build's
+# dependencies are installed. On Debian or Ubuntu it installs missing packages, as root or through sudo; if it may not,
+# it prints the command and exits with status 2. Set `want_clang` before sourcing to require clang 19 as well.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 has_command() { command -v "$1" > /dev/null; }

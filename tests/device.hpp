@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that a test runs on: the emulator, or with IKAT_DEVICE=cuda the GPU. Without one, such a test is skipped
-// and says so: it ends with status 77.
+// The device that a test runs on: the emulator, or with IKAT_DEVICE=cuda the GPU. If there is no GPU, the test is
+// skipped and ends with status 77.
 #pragma once
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call throws, for tests of messages.
+// The message that a call throws, for tests.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace ikat::tests {
 
-/// What a call throws, as text; "" if it throws no Error.
+/// The text of the Error that a call throws; "" if it throws none.
 std::string message_of(auto&& call) {
     try {
         call();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's assembler as a second opinion on PTX that the tests make. It is not needed: a test that finds none calls
+// NVIDIA's assembler as a second opinion on PTX that the tests generate. It is optional: a test without it calls
 // skip_without_ptxas() and returns.
 #pragma once
 #include <optional>
@@ -16,20 +16,20 @@ struct PtxasReport {
     int registers = 0;       ///< the most that an entry uses
     std::string log{};
 
-    /// Nothing to complain about: assembled, without a warning or a spill.
+    /// Assembled without a warning or a spill.
     bool clean() const { return assembled && !warned && spill_bytes == 0; }
 };
 
 /// The path of ptxas: $IKAT_PTXAS, else the first in $PATH, else /usr/local/cuda/bin/ptxas. IKAT_PTXAS=none hides it.
 std::optional<std::string> find_ptxas();
 
-/// True, having said "skipped: no ptxas", if there is none.
+/// If there is no ptxas, prints "skipped: no ptxas" and returns true.
 bool skip_without_ptxas();
 
 /// Assembles text for a target such as "sm_90a". Precondition: find_ptxas().
 PtxasReport assemble(std::string_view ptx, std::string_view target);
 
-/// Reads what `ptxas -v` printed; apart so that it can be tested where there is no ptxas.
+/// Reads the output of `ptxas -v`; separate, so that it can be tested without ptxas.
 PtxasReport read_ptxas_log(int exit_status, std::string log);
 
 }  // namespace ikat::tests

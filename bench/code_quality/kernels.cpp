@@ -20,7 +20,7 @@ const auto scale4 = kernel("scale4", params("x", "a", "n"), [](InOut<float> x, f
                         for (auto i : grid_stride(n)) x.vec<4>(i) *= a;
                     }).require(aligned<16>("x"));
 
-/// All threads of a block of 256 together.
+/// A reduction over all threads of a block of 256.
 auto of_block(const auto& own, auto&& combine) {
     require_linear_blocks();
     Shared<float, 8> parts;
@@ -301,7 +301,7 @@ Bytes bytes(const std::vector<T>& values) {
     std::memcpy(out.data(), values.data(), out.size());
     return out;
 }
-/// Small numbers, of which sums are exact.
+/// Small numbers, whose sums are exact.
 Bytes floats(std::size_t count) {
     std::vector<float> out(count);
     for (std::size_t i = 0; i < count; ++i) out[i] = float(int(i * 2654435761u >> 20 & 31) - 16) / 8;

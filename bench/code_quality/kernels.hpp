@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that are measured: ours, and with each how both are launched, and what of the machine code is counted.
+// The measured kernels: ours, how it and its CUDA version are launched, and what to count in the machine code.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,16 +13,16 @@ namespace ikat::bench {
 using Bytes = std::vector<std::uint8_t>;
 
 struct Row {
-    const char* name;  // of the entry in both
+    const char* name;  // of the entry in both versions
     const char* title;
     const ast::Kernel& ours;
     std::uint32_t grid[2], block[2];
     std::vector<std::variant<Bytes, std::uint32_t, float>> arguments;
-    /// Machine instructions of which the innermost loop has `each` for every element: they tell how many elements a
-    /// trip computes. "" where the whole kernel is counted, because nothing in it is repeated.
+    /// An opcode of which the innermost loop has `each` per element, to find how many elements an iteration computes.
+    /// "" to count the whole kernel, if it has no loop.
     const char* anchor = "";
     double each = 1;
-    double tolerance = 0;  // of f32 results, relative; 0: the same bits
+    double tolerance = 0;  // relative, for f32 results; 0: bit-equal
 };
 
 std::vector<Row> rows();

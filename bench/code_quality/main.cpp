@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our PTX costs beside nvcc's: the kernels of kernels.cpp and of kernels.cu, for one target, through one ptxas.
+// The cost of our PTX compared with nvcc's: the kernels of kernels.cpp and of kernels.cu, for one target, by one ptxas.
 //
 //     build/release/bench/bench_code_quality [TARGET] [-s NAME]
-//
-// Both are run on the emulator first, on the same arguments, and must give the same. Then, of the machine code: the
-// instructions of the innermost loop for each element (for * of the whole kernel), registers, spilled bytes. It needs
-// nvcc and ptxas, and counts instructions where there is an nvdisasm ($IKAT_NVDISASM; `pip download
-// nvidia-cuda-nvdisasm` has one), else the bytes of code. -s prints both machine codes of one kernel.
+// Both are first run on the emulator with the same arguments and must give the same results. Then it prints, for the
+// machine code, the instructions per element of the innermost loop (for * of the whole kernel), registers and spilled
+// bytes. It needs nvcc and ptxas; without nvdisasm ($IKAT_NVDISASM; `pip download nvidia-cuda-nvdisasm` has one) it
+// counts bytes of code instead of instructions. -s prints the machine code of both versions of a kernel.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -35,22 +34,22 @@ std::string nvcc(const std::string& target) {
     const std::string program = chosen ? chosen : "PATH=$PATH:/usr/local/cuda/bin nvcc";
     const std::string command =
         program + " -ptx -O3 -fmad=false -std=c++17 -arch=" + target + " -o " + out.string() + " " + source.string();
-    if (std::system(command.c_str()) != 0) throw Error("nvcc failed: " + command, "IKAT_NVCC names another one");
+    if (std::system(command.c_str()) != 0) throw Error("nvcc failed: " + command, "IKAT_NVCC selects another one");
     std::ifstream file(out);
     std::stringstream text;
     text << file.rdbuf();
     return text.str();
 }
 
-/// One entry of a file of many, with what stands before the first.
+/// One entry of a file, with everything before the first entry.
 std::string entry_alone(const std::string& ptx, const std::string& name) {
     const std::size_t head = ptx.find(".visible .entry"), begin = ptx.find(".visible .entry " + name + "(");
-    if (begin == ptx.npos) throw Error("nvcc made no kernel " + name, "it stands in kernels.cu");
-    // nvcc names the shared variables of all kernels before the first entry, or inside of their own.
+    if (begin == ptx.npos) throw Error("nvcc made no kernel " + name, "it should be in kernels.cu");
+    // nvcc declares the shared variables of kernels before the first entry, or inside their kernel.
     return ptx.substr(0, head) + ptx.substr(begin, ptx.find("\n}", begin) + 2 - begin) + "\n";
 }
 
-/// What a launch leaves in the buffers, and how many instructions threads executed.
+/// The contents of the buffers after a launch, and the number of executed instructions.
 std::vector<Bytes> run(const Row& row, const std::string& ptx, const runtime::Device& device) {
     std::vector<runtime::Buffer<std::uint8_t>> buffers;
     std::vector<std::byte> parameters;
@@ -93,9 +92,9 @@ struct Measured {
 
 Measured measure(const Row& row, const std::string& ptx, const std::string& target, bool shows) {
     const auto program = ptxas::find();
-    if (!program) throw Error("there is no ptxas", "IKAT_PTXAS names one");
+    if (!program) throw Error("there is no ptxas", "IKAT_PTXAS selects one");
     const ptxas::Output made = ptxas::assemble(*program, ptx, target);
-    if (made.exit_status != 0) throw Error("ptxas refuses " + std::string(row.name) + ":\n" + made.log, "");
+    if (made.exit_status != 0) throw Error("ptxas rejects " + std::string(row.name) + ":\n" + made.log, "");
     Measured out;
     for (const ptxas::Figures& figures : ptxas::read_log(made.log))
         out.registers = figures.registers, out.spilled = figures.spill_store_bytes + figures.spill_load_bytes;
@@ -123,7 +122,7 @@ void compare(const std::string& target, const std::string& shown) {
         const auto our_results = run(row, our_ptx, device), nvcc_results = run(row, nvcc_ptx, device);
         for (std::size_t i = 0; i < our_results.size(); ++i)
             if (!same(our_results[i], nvcc_results[i], row.tolerance))
-                throw Error(std::string(row.name) + ": the two leave something else in buffer " + std::to_string(i),
+                throw Error(std::string(row.name) + ": the two versions differ in buffer " + std::to_string(i),
                             "they are not the same kernel");
         const Measured ours = measure(row, our_ptx, target, shows), other = measure(row, nvcc_ptx, target, shows);
         const double ratio = ours.cost / other.cost;

@@ -22,7 +22,7 @@ namespace {
 
 struct Instruction {
     std::string text;        // "@P0 BRA `(.L_x_1)"
-    std::size_t target = 0;  // of a branch backwards: where the loop begins
+    std::size_t target = 0;  // of a backward branch: the start of the loop
     bool loops = false;
 };
 
@@ -44,7 +44,7 @@ std::vector<Instruction> parse(std::string_view sass) {
             it.loops = found != labels.end();
             if (it.loops) it.target = found->second;
         }
-        if (it.loops && it.target == out.size()) continue;  // the endless jump behind the end
+        if (it.loops && it.target == out.size()) continue;  // the endless jump after the end
         out.push_back(std::move(it));
     }
     return out;
@@ -78,13 +78,13 @@ std::string disassemble(const std::string& nvdisasm, const std::vector<std::byte
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(cubin.data()), std::streamsize(cubin.size()));
     FILE* pipe = popen((nvdisasm + " -c " + file.string() + " 2>&1").c_str(), "r");
-    if (!pipe) throw Error("cannot start " + nvdisasm, "IKAT_NVDISASM names another one");
+    if (!pipe) throw Error("cannot start " + nvdisasm, "IKAT_NVDISASM selects another one");
     std::string out;
     std::array<char, 4096> part;
     while (const std::size_t size = std::fread(part.data(), 1, part.size(), pipe)) out.append(part.data(), size);
     const int status = pclose(pipe);
     std::filesystem::remove(file);
-    if (status != 0) throw Error(nvdisasm + " failed: " + out, "IKAT_NVDISASM names another one");
+    if (status != 0) throw Error(nvdisasm + " failed: " + out, "IKAT_NVDISASM selects another one");
     return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code as nvdisasm prints it, counted.
+// Counts in machine code as printed by nvdisasm.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -12,17 +12,17 @@ namespace ikat::bench {
 /// $IKAT_NVDISASM, else the first nvdisasm in $PATH or beside ptxas.
 std::optional<std::string> find_nvdisasm();
 
-/// `nvdisasm -c` of the cubin. Throws Error where it cannot be run.
+/// The output of `nvdisasm -c` for the cubin. Throws Error if it cannot be run.
 std::string disassemble(const std::string& nvdisasm, const std::vector<std::byte>& cubin);
 
-/// The instructions of a kernel, without the padding behind its end.
+/// The instructions of a kernel, without the padding after its end.
 std::size_t count_instructions(std::string_view sass);
 
-/// Of the innermost loop that has the most instructions with `anchor` in their opcode: how many instructions there are
-/// for `each` of those. Without such a loop, of the whole kernel.
+/// In the innermost loop that has the most instructions with `anchor` in their opcode: the number of instructions per
+/// `each` of those. Without such a loop, in the whole kernel.
 double instructions_per_element(std::string_view sass, std::string_view anchor, double each);
 
-/// Bytes of the section .text.NAME, for want of a disassembler.
+/// The size of the section .text.NAME in bytes, if there is no disassembler.
 std::size_t text_size(const std::vector<std::byte>& cubin);
 
 }  // namespace ikat::bench

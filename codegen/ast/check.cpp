@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a captured kernel as a whole. Two walks: here, which variables have a value and which code is
-// reached, by structured dataflow:
+// Checks a captured kernel as a whole, in two walks. Here: which variables are assigned and which code is reached, by
+// structured dataflow:
 //
 //     f32 s;                       {}
-//     if_(c, [&] { s = 1; });      {s} on one way, {} on the other
+//     if_(c, [&] { s = 1; });      {s} on one path, {} on the other
 //     y[i] = s;                    s is read with {}: a diagnostic
-//
-// and in uniformity.cpp, which operations need threads that may have gone another way.
+// In uniformity.cpp: which operations need threads that may have diverged.
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,10 +16,10 @@
 namespace ikat::ast {
 namespace {
 
-/// What is known where control stands: the variables with a value on all ways here. Nothing where no way leads.
+/// The state at a point: the variables assigned on all paths to it. Nothing if it is unreachable.
 using Assigned = std::optional<std::vector<bool>>;
 
-/// Two ways meet.
+/// Merges the states of two paths.
 void meet(Assigned& into, const Assigned& other) {
     if (!other) return;
     if (!into)
@@ -83,8 +82,8 @@ private:
         reported_[v] = true;
         const VariableInfo& variable = kernel_[node.variable];
         diagnostics_.push_back({.where = node.where,
-                                .message = "a device variable is read that may not have been assigned",
-                                .hint = "give it a value where it is declared, or on all ways that lead here",
+                                .message = "a device variable is read that may be unassigned",
+                                .hint = "assign it where it is declared, or on all paths that lead here",
                                 .notes = {{variable.where, "it is declared here"}}});
     }
 
@@ -109,8 +108,8 @@ private:
         meet(now_, after_then);
     }
 
-    // Behind a loop, what was assigned before it is certain, and no more: there may be no round. A break_() inside it
-    // adds ways on which more is assigned.
+    // After a loop only what was assigned before it is certain: there may be no iteration. A break_() inside it adds
+    // paths on which more is assigned.
     void visit_for(const NodeInfo& node) {
         const Assigned before = now_;
         (*now_)[index(node.variable)] = true;
@@ -128,7 +127,7 @@ private:
     void visit_scope(const NodeInfo& node) {
         Assigned left;
         Assigned* const outer = std::exchange(leaving_, &left);
-        // What the function gives at its end is nothing that the user may leave out.
+        // The assignment of the function's result at its end is not the user's, so it may be unreachable.
         auto nodes = kernel_[node.regions[0]];
         std::size_t statements = nodes.size();
         if (node.attribute && statements > 0)
@@ -144,14 +143,14 @@ private:
         jump_ = {node.where, name};
     }
 
-    /// Once behind each jump.
+    /// Reports once after each jump.
     void unreached(const NodeInfo& node) {
         if (!jump_.where.known()) return;
         diagnostics_.push_back(
             {.where = node.where,
-             .message = "code behind " + std::string(jump_.name) + " is never reached",
+             .message = "code after " + std::string(jump_.name) + " is never reached",
              .hint = "jump under a condition: if_(condition, [&] { break_(); }), or return_if(condition)",
-             .notes = {{jump_.where, "all threads that come here leave here"}}});
+             .notes = {{jump_.where, "all threads that get here leave"}}});
         jump_ = {};
     }
 
@@ -162,7 +161,7 @@ private:
 
     const Kernel& kernel_;
     Assigned now_;
-    Assigned* leaving_ = nullptr;  // the innermost Scope, on all ways that a Leave has taken
+    Assigned* leaving_ = nullptr;  // the innermost Scope: the state on all paths of its Leaves
     std::vector<bool> reported_;
     Jump jump_;
     std::vector<Diagnostic> diagnostics_;

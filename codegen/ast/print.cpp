@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A captured kernel as text. Values are numbered in the order of the text; variables without a name are $0, $1 ...
+// A captured kernel as text. Values are numbered in text order; variables without a name are $0, $1 ...
 //
 //     kernel saxpy(a: f32, x: in f32*, y: inout f32*, n: u32)
 //       var $0: u32
@@ -229,7 +229,7 @@ private:
     std::string out_;
     std::vector<std::uint32_t> numbers_;  // by node
     std::uint32_t next_ = 0, next_variable_ = 0;
-    std::vector<std::uint32_t> variables_;  // their numbers and one; 0: not met yet
+    std::vector<std::uint32_t> variables_;  // their numbers plus one; 0: not seen yet
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows which values are the same for all threads of a block, or of a warp, and which threads are where.
+// Tracks which values are the same for all threads of a block, or of a warp, and which threads are active.
 //
 //     u32 i = global_id().x;              i: differs between threads
 //     if_(i < n, [&] {                    from here on: some threads
 //         sync_block();                   diagnostic: with this line and that of the if_
 //     });
-//     if_(thread_id().x < 32, [&] {       whole warps, because 32 is a multiple of the warp
+//     if_(thread_id().x < 32, [&] {       whole warps, because 32 is a multiple of the warp size
 //         v = v + shuffle_down(v, 1);     fine
 //     });
 //
@@ -53,7 +53,7 @@ public:
 
 private:
     struct Loop {
-        Control broken, continued;       // threads that have left, or have gone on to the next round
+        Control broken, continued;       // threads that have left, or continued with the next iteration
         std::vector<Variables> exits;    // at its break_()s
         std::vector<Variables> latches;  // at its continue_()s
     };
@@ -164,7 +164,7 @@ private:
         meet(variables_, after_then, condition, id);
     }
 
-    /// Behind it those that have left it and those that have come to its end are together again.
+    /// After it, threads that have left it and those that have reached its end have reconverged.
     void visit_scope(Node id, const NodeInfo& node, const Control& control) {
         std::vector<Variables> leaves;
         std::vector<Variables>* const outer = std::exchange(leaves_, &leaves);
@@ -175,8 +175,8 @@ private:
         leaves_ = outer;
     }
 
-    /// Rounds until nothing rises; what the last of them finds is reported. `round` walks the loop once and gives its
-    /// control.
+    /// Repeats until no level rises; the findings of the last round are reported. `round` walks the loop once and
+    /// returns its control.
     void rounds(Node id, auto&& round) {
         Loop loop{};
         Loop* const outer = std::exchange(loop_, &loop);
@@ -225,14 +225,14 @@ private:
     void visit_while(Node id, const NodeInfo& node, const Control& control) {
         const Node condition = node.arguments[0];
         rounds(id, [&] {
-            // From the second round on, only those threads come to the condition for which it held.
+            // From the second iteration on, only the threads for which the condition held evaluate it again.
             walk(node.regions[0], inside(control, extent(condition), node));
             walk(node.regions[1], inside(control, extent(condition), node));
             return Control{extent(condition), node.where};
         });
     }
 
-    // ---- what has to be reached together
+    // ---- operations that must be reached together
 
     void expect_together(const NodeInfo& node, const Control& control) {
         const Extent needed = ir::needed_by(node.op, node.attribute, members(node), kernel_.bounds.max_threads);
@@ -241,33 +241,33 @@ private:
         if (barrier && !ir::unpack<ir::BarrierForm>(node.attribute).gathers_block())
             return report_named_barrier(node, control);
         Diagnostic out{
-            .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads part here"}}};
+            .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads diverge here"}}};
         if (barrier) {
-            out.message = "sync_block() where not all threads of the block may come";
+            out.message = "sync_block() in divergent code: some threads of the block may not reach it";
             out.hint = "move it out of the divergent region, or branch on something that is the same for all threads";
         } else {
-            out.message =
-                "an operation of all 32 lanes (" + std::string(ir::name(node.op)) + ") where not all of them may come";
+            out.message = "an operation of all 32 lanes (" + std::string(ir::name(node.op)) +
+                          ") in divergent code: some lanes may not reach it";
             out.hint =
-                "move it out of the divergent region, or give it the lanes that take part: the ballot() of the "
-                "condition, taken before";
+                "move it out of the divergent region, or pass the participating lanes: the ballot() of the condition, "
+                "taken before";
         }
         diagnostics_.push_back(std::move(out));
     }
 
-    /// Warps may part before a barrier of some of them; the threads of a warp may not.
+    /// Warps may diverge before a barrier for some of them; the threads of a warp may not.
     void report_named_barrier(const NodeInfo& node, const Control& control) {
         diagnostics_.push_back({.where = node.where,
-                                .message = "a barrier where not all threads of a warp may come",
+                                .message = "a barrier in divergent code: some threads of a warp may not reach it",
                                 .hint = "whole warps wait at a barrier: branch on something that is the same for all "
                                         "threads of a warp",
-                                .notes = {{control.parted, "the threads part here"}}});
+                                .notes = {{control.parted, "the threads diverge here"}}});
     }
 
     const Kernel& kernel_;
     std::vector<Spread> spreads_;  // by node
     Variables variables_;
-    Control returned_, left_;                   // threads that have ended, or have left the innermost Scope
+    Control returned_, left_;                   // threads that have returned, or have left the innermost Scope
     std::vector<Variables>* leaves_ = nullptr;  // at that Scope's Leaves
     Loop* loop_ = nullptr;
     std::vector<Diagnostic> diagnostics_;

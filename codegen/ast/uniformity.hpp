@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers and operations of a whole warp in code that only some threads reach.
+// Finds barriers and full-warp operations in divergent code.
 #pragma once
 #include <vector>
 
@@ -8,9 +8,9 @@
 namespace ikat::ast {
 
 /// A diagnostic for each barrier that not all threads of a block reach together, and for each operation of all 32 lanes
-/// that not all lanes of a warp reach together, with both lines. What it reports is wrong on any grid but odd ones;
-/// what it cannot know (a value loaded from one address, the shape of the block) it takes to be uniform: the emulator
-/// sees the rest.
+/// that not all lanes of a warp reach together, with both lines. A reported operation is wrong on nearly any grid; what
+/// cannot be known (a value loaded from one address, the shape of the block) is assumed to be uniform: the emulator
+/// finds the rest.
 std::vector<Diagnostic> divergent_operations(const Kernel& kernel);
 
 }  // namespace ikat::ast

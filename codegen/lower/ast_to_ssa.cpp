@@ -6,15 +6,11 @@
 //                                   ==>  ^body(%i, %t):
 //                                          %t1 = add %t, %x
 //                                          branch %i < %limit, ^body(%i + %s, %t1), ^exit(%t1)
-//
-// A `while_` is tested before its first round and behind each, too.
-//
-// One walk over the nodes. What it meets becomes instructions here; which value a variable has where paths meet is
-// settled by Paths (paths.hpp). A range that asks to be unrolled is lowered as any other; its branch back says so.
-//
-// A `range` never wraps: whether another round follows is asked of i before the step is added, against a limit computed
-// once. Needs: a kernel that passed ast::check. Leaves: dead parameters and repeated constants, which the passes
-// remove.
+// A `while_` is tested before its first iteration and after each.
+// One walk over the nodes turns them into instructions; Paths (paths.hpp) determines the values of variables where
+// paths meet. A range with an unroll factor is lowered like any other; its back edge carries the factor.
+// A `range` never wraps: i is compared with a limit, computed once, before the step is added. Needs: a kernel that
+// passed ast::check. Leaves: dead parameters and repeated constants, which the passes remove.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -63,7 +59,7 @@ public:
 private:
     // ---- places and values
 
-    /// What subscripts start from, once, in the entry: pointers and symbols. Unused ones are dead code.
+    /// Lowers the bases of subscripts once, in the entry: pointers and symbols. Unused ones are dead code.
     void lower_bases() {
         for (std::uint32_t i = 0; i < fn_.parameters.size(); ++i)
             pointers_.push_back(fn_.parameters[i].access == ir::Access::Value ? ir::no_value
@@ -143,7 +139,7 @@ private:
         }
     }
 
-    /// In blocks of one dimension, which each launch checks, the others hold one thread: warp_id() is tid.x / 32.
+    /// In one-dimensional blocks, which each launch checks, the other extents are 1: warp_id() is tid.x / 32.
     std::optional<ir::Word> known(const ast::NodeInfo& node) const {
         using enum ir::SpecialRegister;
         if (node.op != Op::Special || !kernel_.block.linear) return {};
@@ -234,7 +230,7 @@ private:
 
     // ---- loops
 
-    /// By node: whether another region than its own uses its value.
+    /// By node: whether a region other than its own uses its value.
     static std::vector<bool> find_used_elsewhere(const ast::Kernel& kernel) {
         std::vector<std::size_t> home(kernel.nodes.size());
         for (std::size_t region = 0; region < kernel.regions.size(); ++region)
@@ -253,8 +249,8 @@ private:
         return out;
     }
 
-    /// A condition that may be computed in two places: short, without control flow, nothing that other threads see, and
-    /// nothing in it that the body goes on with.
+    /// Whether a condition may be computed in two places: short, without control flow, not visible to other threads,
+    /// and with no value that the body uses.
     bool may_repeat(ast::Region condition) {
         constexpr std::size_t longest = 24;  // nodes
         if (used_elsewhere_.empty()) used_elsewhere_ = find_used_elsewhere(kernel_);
@@ -273,8 +269,9 @@ private:
                });
     }
 
-    /// The test stands before the first round and again behind each, so that a round is one block with one branch, as
-    /// ptxas knows loops. A condition that may stand only once is tested at the head, to which each round jumps back.
+    /// The test comes before the first iteration and again after each, so that an iteration is one block with one
+    /// branch, the form of loops that ptxas handles best. A condition that may not be repeated is tested at the head,
+    /// to which each iteration jumps back.
     void lower_while(const ast::NodeInfo& node) {
         const bool repeats = may_repeat(node.regions[0]);
         Join latch = paths_.new_join(), exit = paths_.new_join();
@@ -295,7 +292,7 @@ private:
         paths_.enter(exit);
     }
 
-    /// Computes the condition; where it holds the path goes on in the block `holds`, else it leads to the exit.
+    /// Computes the condition; if it holds the path continues in the block `holds`, else at the exit.
     void test(const ast::NodeInfo& node, Block holds, Join& exit) {
         build_.set_location(node.where);
         lower(node.regions[0]);
@@ -310,8 +307,7 @@ private:
         Value begin, end, step;
     };
 
-    /// The value below which i must be for another round to follow: end - step, but never below the type's lowest
-    /// value.
+    /// The value below which i must be for another iteration: end - step, but never below the type's lowest value.
     Value limit(const Range& range) {
         Value least = range.step;
         if (ir::is_signed(range.type)) {
@@ -322,16 +318,16 @@ private:
         return build_.make(Op::Sub, range.type, {reachable, range.step});
     }
 
-    /// A loop whose first round is certain, behind a branch past it. What only the loop needs, such as its limit, is
-    /// computed behind that branch.
+    /// A loop whose first iteration is certain, guarded by a branch past it. What only the loop needs, such as its
+    /// limit, is computed after that branch.
     void lower_for(const ast::NodeInfo& node) {
         const Range range{kernel_[node.variable].type, value(node.arguments[0]), value(node.arguments[1]),
                           value(node.arguments[2])};
         const auto carries = paths_.carried({node.regions[0]});
         Join exit = paths_.new_join();
-        paths_[node.variable] = ir::no_value;  // none on the way past the loop
+        paths_[node.variable] = ir::no_value;  // none on the path past the loop
         paths_.enter(branch_past(range.begin, range.end, exit));
-        const Value last_head = limit(range);  // below it another round follows
+        const Value last_head = limit(range);  // below it another iteration follows
         Values initial = paths_.arguments(carries);
         initial.push_back(range.begin);
         const Block before = build_.block();
@@ -350,7 +346,7 @@ private:
         paths_.enter(exit);
     }
 
-    /// Branches to the returned block where i < limit, else past it.
+    /// Branches to the returned block if i < limit, else past it.
     Block branch_past(Value i, Value limit, Join& past) {
         const Block inside = fn_.add_block();
         build_.branch(build_.make(Op::Lt, fn_.type(i), {i, limit}), inside, past.block);
@@ -358,11 +354,11 @@ private:
         return inside;
     }
 
-    /// The end of a round: the next one, to which `again` leads, or the loop's exit.
+    /// The end of an iteration: continues with the next one through `again`, or at the loop's exit.
     void lower_step(const ast::NodeInfo& node, const Range& range, ir::Jump again, Value i, Value last_head,
                     Join& exit) {
         build_.set_location(node.where);
-        // The test comes first: then i is dead where the step is added, and both may have one register.
+        // The test comes first: then i is dead after the step is added, and both can share a register.
         const Value more = build_.make(Op::Lt, range.type, {i, last_head});
         again.arguments.push_back(build_.make(Op::Add, range.type, {i, range.step}));
         build_.branch(more, again.to, exit.block);
@@ -381,8 +377,8 @@ private:
     std::vector<Value> values_;              // by ast::Node
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
     std::vector<OpenLoop> loops_;            // innermost last
-    std::vector<Join*> scopes_;              // innermost last: where a Leave goes
-    std::vector<bool> used_elsewhere_;       // by ast::Node, once it is asked for
+    std::vector<Join*> scopes_;              // innermost last: the targets of Leave
+    std::vector<bool> used_elsewhere_;       // by ast::Node, computed on demand
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace ikat::lower {
 /// addresses. The kernel must have passed ast::check.
 ir::Function ast_to_ssa(const ast::Kernel& kernel);
 
-/// The same with the functions that it calls, which come first.
+/// The same with the functions that it calls before it.
 ir::Module lower_module(const ast::Kernel& kernel);
 
 }  // namespace ikat::lower

@@ -30,7 +30,7 @@ void Paths::enter(const Join& join) {
     reachable_ = !join.edges.empty();
     build_.set_block(join.block);
     if (!reachable_) {
-        // Nothing leads here; unreachable code is cleaned up.
+        // Unreachable; it is removed later.
         build_.terminate(fn_.gives == ir::Type::Void ? ir::Terminator::Kind::Return : ir::Terminator::Kind::Trap);
         return;
     }

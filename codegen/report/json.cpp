@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as programs read it.
+// The report as JSON, for programs.
 #include "codegen/report/json.hpp"
 
 #include "codegen/nvptx/emit/allocation.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as reports are written: members in the order in which they are given, a line each.
+// Writes JSON for reports: members in the order in which they are given, one per line.
 //
 //     Json json;
 //     json.open('{');
@@ -17,7 +17,7 @@
 
 namespace ikat {
 
-/// Writes one value, indented; commas come by themselves.
+/// Writes one value, indented; commas are added automatically.
 class Json {
 public:
     void open(char bracket) {

@@ -8,8 +8,8 @@ namespace {
 
 using enum nvptx::OpcodeKind;
 
-/// A row of the report: the opcodes of one kind and, if a modifier is named, only those instructions that have it. The
-/// first that fits decides.
+/// A row of the report: the opcodes of one kind and, if a modifier is given, only instructions that have it. The first
+/// match counts.
 struct Row {
     std::string_view name;
     nvptx::OpcodeKind kind;

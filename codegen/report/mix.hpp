@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions by kind.
+// Kinds of PTX instructions.
 #pragma once
 #include <string_view>
 #include <vector>

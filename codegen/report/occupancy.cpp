@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: the technical specifications of the CUDA programming guide. tests/unit/report compares with the calculator in
-// NVIDIA's <cuda_occupancy.h>, where that is installed.
+// NVIDIA's <cuda_occupancy.h>, if it is installed.
 #include "codegen/report/occupancy.hpp"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace ikat {
 namespace {
 
-constexpr std::uint32_t warp_size = 32, partitions = 4;  // of a multiprocessor, each with its part of the registers
-constexpr std::uint32_t register_unit = 256;             // registers are given to warps in pieces of this many
+constexpr std::uint32_t warp_size = 32, partitions = 4;  // of a multiprocessor, each with its share of the registers
+constexpr std::uint32_t register_unit = 256;             // the granularity of register allocation to warps
 
 constexpr std::uint32_t up(std::uint32_t x, std::uint32_t unit) { return (x + unit - 1) / unit * unit; }
 
@@ -20,7 +20,7 @@ std::uint32_t blocks_by_registers(const nvptx::Target& target, const BlockNeeds&
     return target.registers / partitions / per_warp * partitions / warps;
 }
 
-/// From 8.0 on the system keeps 1 KiB of each block's for itself.
+/// From 8.0 on the system reserves 1 KiB of each block's shared memory.
 std::uint32_t blocks_by_shared(const nvptx::Target& target, const BlockNeeds& block) {
     if (block.shared_bytes > target.shared_opt_in) return 0;
     const bool turing = target.number < 80;

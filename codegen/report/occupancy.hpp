@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many blocks of a kernel a multiprocessor holds at once, from its limits (codegen/ptx/table/target.cpp) and from
-// how registers and shared memory are handed out.
+// How many blocks of a kernel fit on a multiprocessor, from its limits (codegen/ptx/table/target.cpp) and the
+// allocation granularity of registers and shared memory.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@ struct BlockNeeds {
 };
 
 struct Occupancy {
-    std::uint32_t registers = 0;  // per thread, as asked
+    std::uint32_t registers = 0;  // per thread, as requested
     std::uint32_t blocks = 0;     // 0: not even one fits
     std::uint32_t warps = 0;      // of these blocks
     std::string_view limited_by;  // "registers", "shared memory", "warps", "blocks": the first that is exhausted

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything is read from the PTX text that is loaded; only what was live at once is known from before.
+// Everything is read from the PTX text; only liveness comes from the compilation.
 #include "codegen/report/report.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using nvptx::Module, nvptx::Variable;
 
 constexpr std::uint32_t usual_threads = 256;
 
-/// ".b32" and its like: 32; ".pred": 1.
+/// The bits of a type: 32 for ".b32", 1 for ".pred".
 std::uint32_t bits(std::string_view type) {
     if (type == ".pred") return 1;
     std::uint32_t number = 0;
@@ -37,7 +37,7 @@ std::uint64_t bytes(const Module& module, const Variable& variable) {
     return sum;
 }
 
-/// The arrays of one space, one behind the other, each at its alignment.
+/// The arrays of one space, one after the other, each at its alignment.
 class Space {
 public:
     void add(const Module& module, const Variable& variable) {
@@ -105,7 +105,8 @@ private:
     std::map<std::string_view, Space> spaces_;
 };
 
-/// PTX runs on its target and on later ones, that of an "a" target on it alone; the list has each architecture once.
+/// The targets that can run the PTX: its own and later ones; for an "a" target only itself. Each architecture is listed
+/// once.
 std::vector<const nvptx::Target*> runs_on(std::string_view name) {
     const nvptx::Target* of = nvptx::find_target(name);
     std::vector<const nvptx::Target*> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as a person reads it.
+// The report as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string by_pool(const std::array<std::uint32_t, 4>& counts) {
     return out;
 }
 
-/// The last part of the path: where the source lies says nothing about the kernel.
+/// The last part of the path: the folder of the source is irrelevant for the kernel.
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
 void add_head(Text& out, const KernelReport& report) {
@@ -49,13 +49,14 @@ std::string occupancy_text(const nvptx::Target& target, const Occupancy& occupan
                        100 * occupancy.warps / target.warps_per_multiprocessor, occupancy.limited_by);
 }
 
-/// Ours first: what is live at once. ptxas needs more for addresses and to overlap loads, or fewer by recomputing.
+/// Ours first, from the values live at once. ptxas needs more for addresses and to overlap loads, or fewer by
+/// recomputing.
 void add_occupancy(Text& out, const KernelReport& report) {
     add(out, "\noccupancy of a multiprocessor with {} threads per block", report.threads_per_block);
     if (report.dynamic_shared_bytes) add(out, ", {} bytes of dynamic shared memory", report.dynamic_shared_bytes);
     const bool known =
         std::ranges::any_of(report.occupancy, [](const auto& row) { return row.predicted || row.figures; });
-    if (!known) return add(out, "\n   not known: it takes ptxas to say how many registers PTX from elsewhere needs\n");
+    if (!known) return add(out, "\n   not known: the register use of PTX from other sources needs ptxas\n");
     add(out, "\n                 registers blocks    warps        limited by\n");
     for (const KernelReport::Row& row : report.occupancy) {
         if (row.predicted)

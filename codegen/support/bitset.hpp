@@ -20,7 +20,7 @@ public:
     void reset(std::size_t i) { words_[i / 64] &= ~bit(i); }
     void clear() { std::ranges::fill(words_, 0); }
 
-    /// Adds i; true if it was not there before.
+    /// Adds i; true if it is new.
     bool insert(std::size_t i) {
         const bool added = !test(i);
         set(i);

@@ -19,7 +19,7 @@ std::string_view severity_text(Severity severity) {
     return "";
 }
 
-/// Text of the user's may hold anything; what a terminal would obey is shown as \x1b.
+/// User text may contain anything; control characters are shown as \x1b.
 std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : text) {
@@ -34,7 +34,7 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-/// No part of a message is longer than what one reads: its middle is left out.
+/// Shortens a long part of a message by leaving out its middle.
 std::string shortened(const std::string& text) {
     constexpr std::size_t most = 4000;
     if (text.size() <= most) return text;

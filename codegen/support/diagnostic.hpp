@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ikat says when something is wrong, and with whom it is wrong.
+// Errors, and the distinction between the user's and ours.
 //
-//   - The user's fault (a kernel, an argument, a PTX or IR file): a Diagnostic with a place and a hint, thrown as
+// - The user's mistake (a kernel, an argument, a PTX or IR file): a Diagnostic with a location and a hint, thrown as
 //   Error.
-//   - Our fault: IKAT_ASSERT, which prints the condition and what is given (the IR, usually) and aborts.
+// - Our mistake: IKAT_ASSERT, which prints the condition and details (usually the IR) and aborts.
 #pragma once
 #include <cstdint>
 #include <source_location>
@@ -14,7 +14,7 @@
 
 namespace ikat {
 
-/// A place in the user's text: C++ source, IR or PTX. Lines and columns count from 1; 0 means unknown.
+/// A location in the user's text: C++ source, IR or PTX. Lines and columns count from 1; 0 means unknown.
 /// `file` is interned (see intern) or a literal: it is never freed, so a Location is a plain value.
 struct Location {
     const char* file = "";
@@ -36,7 +36,7 @@ const char* intern(std::string_view text);
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
 /// One finding. `message` is a sentence without a full stop; `hint` says what to do about it; `notes` point at other
-/// places that take part ("the barrier is here"); `excerpt` is the offending source line with a caret, where known.
+/// locations involved ("the barrier is here"); `excerpt` is the offending source line with a caret, if known.
 struct Diagnostic {
     struct Note {
         Location where{};
@@ -49,7 +49,7 @@ struct Diagnostic {
     std::string hint{};
     std::vector<Note> notes{};
     std::string excerpt{};
-    const char* code = "";  // of what the emulator finds: for programs, and no part of the text (docs/emulator.md)
+    const char* code = "";  // of a finding of the emulator: for programs, not part of the text (docs/emulator.md)
 };
 
 /// "saxpy.cpp:12:5: error: message" then excerpt, notes and hint, each on its own line, without a trailing newline.
@@ -59,12 +59,12 @@ std::string to_string(const Location& where);
 /// The excerpt of a Diagnostic: line `where.line` of text and below it a caret under `where.column`.
 std::string excerpt(std::string_view text, const Location& where);
 
-/// Thrown for everything a user can get wrong. what() is all diagnostics, rendered.
+/// Thrown for all user mistakes. what() is all diagnostics, rendered.
 class Error : public std::runtime_error {
 public:
     explicit Error(Diagnostic diagnostic);
     explicit Error(std::vector<Diagnostic> diagnostics);
-    /// A finding without a place in a file: a wrong argument, a missing file.
+    /// An error without a location in a file: a wrong argument, a missing file.
     Error(std::string message, std::string hint);
 
     const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
@@ -77,6 +77,6 @@ private:
 
 }  // namespace ikat
 
-/// Holds in every build. The second argument (a std::string: the IR, usually) is built only when it fails.
+/// Checked in every build. The second argument (a std::string, usually the IR) is evaluated only on failure.
 #define IKAT_ASSERT(condition, detail) \
     ((condition) ? void() : ::ikat::assertion_failed(#condition, __FILE__, __LINE__, (detail)))

@@ -13,7 +13,7 @@ DominatorTree::DominatorTree(const Graph& graph, const Graph& predecessors)
 }
 
 void DominatorTree::find_parents(const Graph& predecessors) {
-    // Within the loop, nodes are known by their place in reverse postorder: a parent has the smaller place.
+    // Within the loop, nodes are identified by their position in reverse postorder: a parent has a smaller one.
     const std::uint32_t count = std::uint32_t(reverse_postorder_.size());
     if (count == 0) return;
     std::vector<std::uint32_t> place(predecessors.size(), none), parent(count, none);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dominators of a graph from its node 0. A node a dominates b if every path from node 0 to b goes through a.
-//
-// Found by the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm"): walk in reverse
-// postorder, let each node's parent be the meet of its predecessors, until nothing changes. The tree is then numbered
-// in pre-order, where a subtree is an interval, so that a question costs two comparisons.
+// Computed with the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm"): walk in reverse
+// postorder, set each node's parent to the meet of its predecessors, until nothing changes. The tree is then numbered
+// in pre-order, where a subtree is an interval, so that a query costs two comparisons.
 #pragma once
 #include "codegen/support/graph.hpp"
 
@@ -20,7 +19,7 @@ public:
     bool reachable(std::uint32_t node) const { return begin_[node] != none; }
     /// The immediate dominator; none for node 0 and for unreachable nodes.
     std::uint32_t parent(std::uint32_t node) const { return parent_[node]; }
-    /// Reflexive. No path reaches an unreachable node, so that every node dominates it.
+    /// Reflexive. No path reaches an unreachable node, so every node dominates it.
     bool dominates(std::uint32_t a, std::uint32_t b) const {
         if (!reachable(b)) return true;
         return begin_[a] <= begin_[b] && begin_[b] < end_[a];

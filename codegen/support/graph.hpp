@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directed graph whose nodes are 0 … n-1: the successors of all nodes in one array, and where each node's begin.
-// Enough for control flow: the IR, the verifier and the analyses make one and ask it for orders and dominators.
+// A directed graph whose nodes are 0 … n-1: the successors of all nodes in one array, and where each node's start.
+// Enough for control flow: the IR, the verifier and the analyses build one to get orders and dominators.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ public:
         return std::span(to_).subspan(first_[node], first_[node + 1] - first_[node]);
     }
 
-    /// The same graph with every edge turned round; the order of edges into one node is the order of their sources.
+    /// The same graph with every edge reversed; edges into one node are in the order of their sources.
     Graph reversed() const {
         Graph out;
         out.first_.assign(size() + 1, 0);
@@ -38,7 +38,7 @@ public:
         return out;
     }
 
-    /// The nodes reachable from node 0, each before its successors but for back edges.
+    /// The nodes reachable from node 0, each before its successors except along back edges.
     std::vector<std::uint32_t> reverse_postorder() const {
         struct Visit {
             std::uint32_t node, next;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary floating-point formats and rounding into them, and the host's types for the small ones: half, bfloat16, e4m3,
 // e5m2, and pairs of them.
-//
 // Every rounding that the hardware does in one step (f64 → f32, f32 → f16, i64 → f32, the sum inside an f16 fma) is
-// done here in one step too, from an exact value significand * 2^exponent.
+// done in one step here, too, from an exact value significand * 2^exponent.
 #pragma once
 #include <bit>
 #include <compare>
@@ -17,19 +16,19 @@ enum class Rounding : std::uint8_t { Nearest, Zero, Down, Up };
 struct FloatFormat {
     int mantissa_bits;  // stored
     int exponent_bits;
-    bool clamps = false;       // what is too large becomes the largest number, not infinity
-    bool no_infinity = false;  // the highest exponent holds numbers, too; NaN is all ones
-    bool no_nan = false;       // ... which is a number as well
+    bool clamps = false;       // overflow gives the largest number, not infinity
+    bool no_infinity = false;  // the highest exponent is used for numbers, too; NaN is all ones
+    bool no_nan = false;       // ... and even that is a number
     constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
     constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
-    /// PTX's canonical NaN: all ones but the sign.
+    /// PTX's canonical NaN: all ones except the sign.
     constexpr std::uint64_t nan() const { return (std::uint64_t{1} << (mantissa_bits + exponent_bits)) - 1; }
-    /// The first magnitude that is no number.
+    /// The first magnitude that is not a number.
     constexpr std::uint64_t beyond() const { return no_nan ? nan() + 1 : no_infinity ? nan() : infinity(); }
     constexpr std::uint64_t overflow() const { return clamps ? beyond() - 1 : infinity(); }
 };
 inline constexpr FloatFormat binary16{10, 5}, binary32{23, 8}, binary64{52, 11}, brain16{7, 8};
-/// The 8-bit formats of OCP, into which PTX converts with .satfinite alone.
+/// The 8-bit formats of OCP, to which PTX converts only with .satfinite.
 inline constexpr FloatFormat four_three{3, 4, true, true}, five_two{2, 5, true};
 
 /// A finite number without its sign: significand * 2^exponent, plus less than one unit of it when `sticky`.
@@ -51,8 +50,8 @@ constexpr bool rounds_up(Rounding rounding, bool negative, bool odd, std::strong
     return false;
 }
 
-/// The bits of the number in `format`, correctly rounded; overflow goes to infinity or the largest finite number as the
-/// rounding says.
+/// The bits of the number in `format`, correctly rounded; overflow goes to infinity or the largest finite number,
+/// depending on the rounding.
 constexpr std::uint64_t encode(bool negative, ExactMagnitude x, FloatFormat format, Rounding rounding) {
     const std::uint64_t sign = std::uint64_t(negative) << (format.mantissa_bits + format.exponent_bits);
     if (x.significand == 0 && !x.sticky) return sign;
@@ -97,7 +96,7 @@ constexpr std::uint64_t encode(double x, FloatFormat format, Rounding rounding, 
     return encode(negative, {significand, (field ? field : 1) - 1075, sticky}, format, rounding);
 }
 
-/// The value of `bits` in a format of at most 32 bits, which a double always holds.
+/// The value of `bits` in a format of at most 32 bits; a double represents it exactly.
 constexpr double decode(std::uint64_t bits, FloatFormat format) {
     const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
     const std::uint64_t field = bits >> format.mantissa_bits & ((std::uint64_t{1} << format.exponent_bits) - 1);
@@ -143,7 +142,7 @@ inline constexpr bool is_small_float = false;
 template <FloatFormat Format, class Bits>
 inline constexpr bool is_small_float<SmallFloat<Format, Bits>> = true;
 
-/// Two small floats that a register holds together, x in its low half.
+/// Two small floats packed in a register, x in its low half.
 template <class Lane>
 struct alignas(2 * sizeof(Lane)) Pair {
     using lane_type = Lane;

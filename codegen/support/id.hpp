@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed ids. A compiler object is named by a 32-bit index into a vector of its owner; the index has a type of its own,
-// owns nothing, copies for free and stays valid when the vector grows:
+// Typed ids. A compiler object is identified by a 32-bit index into its owner's vector; the index has its own type,
+// owns nothing, is free to copy and stays valid when the vector grows:
 //
 //     enum class Value : std::uint32_t {};
 //     values_[index(v)]
@@ -15,7 +15,7 @@ namespace ikat {
 template <class T>
 concept Id = std::is_enum_v<T> && std::is_same_v<std::underlying_type_t<T>, std::uint32_t>;
 
-/// The id that names nothing.
+/// The invalid id.
 template <Id T>
 inline constexpr T no_id = T(~0u);
 

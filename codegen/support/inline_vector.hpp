@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short list of small values. Up to N of them lie in the object itself; more of them on the heap.
+// A short list of small values. Up to N are stored in the object itself, more on the heap.
 #pragma once
 #include <algorithm>
 #include <cstdint>

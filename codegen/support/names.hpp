@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of names, where what has none is spelled by "".
+// Tables of names, with "" for entries without a name.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace ikat {
 
-/// The place of a name in the table, or nothing.
+/// The index of a name in the table, or nothing.
 std::optional<std::size_t> find_name(const auto& names, std::string_view name) {
     const auto found = std::ranges::find(names, name);
     if (name.empty() || found == std::end(names)) return {};
     return std::size_t(found - std::begin(names));
 }
 
-/// "a, b, c", without what has no name.
+/// "a, b, c", without entries that have no name.
 std::string list_names(const auto& names) {
     std::string out;
     for (std::string_view name : names)

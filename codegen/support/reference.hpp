@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that count who refers to them and end with the last Reference. That is what std::shared_ptr does, but its
-// header would be a sixth of the time that the file of a kernel takes to compile. As there, several threads may have
-// References to one object.
+// Reference-counted objects, destroyed with the last Reference. This is like std::shared_ptr, whose header would take a
+// sixth of the compile time of a file with a kernel. As there, several threads may have References to one object.
 #pragma once
 #include <concepts>
 #include <utility>
 
 namespace ikat {
 
-/// What References refer to.
+/// The base of reference-counted objects.
 class Counted {
 public:
     Counted() = default;
@@ -21,7 +20,7 @@ private:
     long references_ = 0;
 };
 
-/// What the References to all types have in common.
+/// The common base of References to all types.
 class AnyReference {
 public:
     AnyReference() = default;

@@ -26,10 +26,10 @@ constexpr const char* full_disk = "is the disk full?";
 [[noreturn]] void fail(const std::string& path, int problem) {
     const bool no_space = problem == ENOSPC || problem == EDQUOT || problem == EFBIG || problem == EIO;
     throw Error("cannot write '" + path + "': " + std::strerror(problem),
-                no_space ? full_disk : "the folder must be there, and writable");
+                no_space ? full_disk : "the folder must exist and be writable");
 }
 
-/// An open file. close() says whether all of it could be written, which some file systems know only then.
+/// An open file. close() returns whether all of it was written, which some file systems know only then.
 class Descriptor {
 public:
     explicit Descriptor(int number) : number_(number) {}
@@ -53,7 +53,7 @@ private:
     int number_;
 };
 
-/// The number of a descriptor that this process has open already, by the name that the system gives it.
+/// The number of a descriptor that this process already has open, from its path.
 std::optional<int> own_descriptor(std::string_view path) {
     if (path == "/dev/stdout") return STDOUT_FILENO;
     if (path == "/dev/stderr") return STDERR_FILENO;
@@ -67,9 +67,9 @@ std::optional<int> own_descriptor(std::string_view path) {
     return std::nullopt;
 }
 
-/// Where links lead; the last of them may lead to a file that is not there yet.
+/// Follows symbolic links; the last may lead to a file that does not exist yet.
 fs::path followed(fs::path path) {
-    constexpr int most_links = 40;  // as the system has it
+    constexpr int most_links = 40;  // the system's limit
     for (int i = 0; i < most_links; ++i) {
         std::error_code none;
         const fs::path target = fs::read_symlink(path, none);
@@ -85,7 +85,7 @@ struct Existing {
     struct stat status {};
     bool is_there = false;
 
-    /// Throws for a path that no file can have.
+    /// Throws for an impossible path.
     Existing(const fs::path& file, const std::string& path) {
         is_there = ::stat(file.c_str(), &status) == 0;
         if (!is_there && errno != ENOENT) fail(path, errno);
@@ -103,7 +103,7 @@ void write_in_place(const fs::path& file, const std::string& path, std::span<con
     write_to(Descriptor(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)), path, contents);
 }
 
-/// Removes the file that is being written aside unless it has got its name.
+/// Removes the temporary file unless it has been renamed.
 struct Aside {
     fs::path path;
     ~Aside() {
@@ -124,7 +124,7 @@ void write_aside(const fs::path& file, const Existing& existing, const std::stri
         fail(path, problem);
     }
     if (existing.is_there) {
-        // The owner can be kept by root alone; the file is the user's own otherwise.
+        // Only root can keep the owner; otherwise the file belongs to the user.
         [[maybe_unused]] const int kept = ::fchown(out.number(), existing.status.st_uid, existing.status.st_gid);
         if (::fchmod(out.number(), existing.status.st_mode & 07777) != 0) fail(path, errno);
     }
@@ -151,7 +151,7 @@ void check_writable(const std::string& path) {
 void write_file(const std::string& path, std::span<const std::byte> contents) {
     check_writable(path);
     if (const std::optional<int> own = own_descriptor(path)) {
-        std::fflush(nullptr);  // what was printed before stands before it
+        std::fflush(nullptr);  // earlier output comes first
         return write_to(Descriptor(::dup(*own)), path, contents);
     }
     const fs::path file = followed(path);

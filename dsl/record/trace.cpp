@@ -327,8 +327,8 @@ void Recorder::check_stack() const {
     if (reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - reserve_.end >= reserve_.bytes) return;
     throw Error(Diagnostic{.where = here_,
                            .message = "the host's stack is exhausted while the kernel is captured",
-                           .hint = "a C++ function that calls itself is recorded without end, whatever if_ it is it is "
-                                   "in: write a loop, or a device_fn, which may call itself"});
+                           .hint = "a C++ function that calls itself is recorded without end, whatever if_ it is in: "
+                                   "write a loop, or a device_fn, which may call itself"});
 }
 
 namespace {

@@ -38,7 +38,7 @@ DeviceId device_id(const Driver& driver, int ordinal) {
     return id;
 }
 
-/// The newest target whose PTX the driver takes for a device of this capability.
+/// The newest target whose PTX the driver accepts for a device of this capability.
 std::string target_for(std::uint32_t major, std::uint32_t minor) {
     std::string_view newest;
     for (const nvptx::Target& target : nvptx::targets())
@@ -143,7 +143,7 @@ private:
     void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
     bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_) == Result::Success; }
     void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
-    /// As check, for what a kernel launched earlier may have broken.
+    /// Like check, for failures that may be due to an earlier kernel.
     void check_work(Result result, std::string_view doing) const;
     void allow_dynamic_shared(Function function, const RawLaunch& launch) const;
 
@@ -152,7 +152,7 @@ private:
     DeviceProperties properties_;
     Context context_ = nullptr;
     mutable std::mutex mutex_;
-    std::string last_launch_;  // for messages: what a failure that shows up later may come from
+    std::string last_launch_;  // for messages: the possible cause of a later failure
 };
 
 void Device::check_work(Result result, std::string_view doing) const {
@@ -181,7 +181,7 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
         case 4: return check(driver_->cuMemsetD32Async(to, as_word<unsigned>(element), count, on), "cuMemsetD32Async");
         default: break;
     }
-    // There is no memset of 64-bit words: write one element, then double what is written.
+    // There is no memset of 64-bit words: write one element, then repeatedly double the written part.
     write(to, element, stream);
     const std::size_t bytes = element.size() * count;
     for (std::size_t done = element.size(); done < bytes; done *= 2)
@@ -190,7 +190,7 @@ void Device::fill(std::uint64_t to, std::span<const std::byte> element, std::siz
 
 ModuleHandle Device::load(const PtxText& ptx) {
     enter();
-    const std::string image(ptx.text);  // the driver wants a terminating zero
+    const std::string image(ptx.text);  // the driver needs a terminating zero
     std::string errors(16384, '\0');
     JitOption options[] = {JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferSizeBytes};
     void* values[] = {errors.data(), reinterpret_cast<void*>(std::uintptr_t(errors.size()))};
@@ -200,8 +200,8 @@ ModuleHandle Device::load(const PtxText& ptx) {
     return to_handle<ModuleHandle>(module);
 }
 
-/// Dynamic memory beyond what a block gets by default has to be asked for, function by function. Always asking for all
-/// there is makes launches from several threads independent.
+/// Dynamic memory beyond the default must be requested for each function. Always requesting the maximum makes launches
+/// from several threads independent.
 void Device::allow_dynamic_shared(Function function, const RawLaunch& launch) const {
     int fixed = 0;
     check(driver_->cuFuncGetAttribute(&fixed, FunctionAttribute::SharedSizeBytes, function), "cuFuncGetAttribute");
@@ -243,7 +243,7 @@ void Device::set_variable(ModuleHandle module, std::string_view name, std::span<
     const Result found = driver_->cuModuleGetGlobal_v2(&address, &bytes, to_module(module), std::string(name).c_str());
     if (found == Result::NotFound)
         throw Error(fmt::format("the PTX has no variable '{}'", name),
-                    "those in .global and .const outside of functions can be set");
+                    "only variables in .global and .const outside functions can be set");
     check(found, "cuModuleGetGlobal");
     if (bytes != contents.size())
         throw Error(fmt::format("variable '{}' has {} bytes, not {}", name, bytes, contents.size()),

@@ -9,17 +9,17 @@
 
 namespace ikat::runtime::cuda {
 
-/// How many devices the driver sees.
+/// The number of devices that the driver sees.
 int device_count(const Driver& driver);
 
-/// What the driver says about a device. Makes no context.
+/// The driver's information about a device. Does not create a context.
 DeviceProperties device_properties(const Driver& driver, int ordinal);
 
 /// Opens device `ordinal` on its primary context, which it shares with other users of CUDA in the process. Throws Error
-/// when there is no such device.
+/// if there is no such device.
 Reference<Backend> open_device(std::shared_ptr<const Driver> driver, int ordinal);
 
-/// What the driver's compiler wrote about `ptx`, as an Error: the place of the first complaint in the PTX and, where
+/// The log of the driver's compiler for `ptx` as an Error: the location of the first error in the PTX and, if
 /// source_lines has it, in the kernel's source; the whole log as a note.
 Error jit_error(const PtxText& ptx, const std::string& failure, const std::string& log);
 

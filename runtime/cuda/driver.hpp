@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the CUDA driver API that the runtime uses, declared here and found by dlopen: no CUDA toolkit is needed
-// to build, and a program runs where there is no driver.
+// The part of the CUDA driver API that the runtime uses, declared here and found with dlopen: building needs no CUDA
+// toolkit, and programs also run without a driver.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ using Function = struct FunctionObject*;
 using Stream = struct StreamObject*;
 using Event = struct EventObject*;
 
-/// CUresult, as far as the runtime tells its values apart.
+/// The values of CUresult that the runtime distinguishes.
 enum class Result : unsigned {
     Success = 0,
     InvalidValue = 1,
@@ -73,19 +73,19 @@ struct Driver {
 
     /// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
     std::string text(Result result) const;
-    /// Throws Error unless result is Success: "`doing` failed: CUDA_ERROR_...". KernelError where the result says that
-    /// a kernel went wrong while it ran.
+    /// Throws Error unless result is Success: "`doing` failed: CUDA_ERROR_...". KernelError if the result means that a
+    /// kernel failed while it ran.
     void check(Result result, std::string_view doing) const;
 };
 
-/// Whether a result means that a kernel went wrong while it ran. The context is of no use afterwards.
+/// Whether a result means that a kernel failed while it ran. The context is unusable afterwards.
 bool is_kernel_failure(Result result);
 
 /// The library that load_driver looks for: IKAT_CUDA_DRIVER, else "libcuda.so.1".
 std::string driver_path();
 
-/// Loads and initialises the driver. Throws Error when the library is not there, lacks a function or does not
-/// initialise. The library stays loaded.
+/// Loads and initialises the driver. Throws Error if the library is missing, lacks a function or does not initialise.
+/// The library stays loaded.
 std::shared_ptr<const Driver> load_driver(const std::string& path);
 
 }  // namespace ikat::runtime::cuda

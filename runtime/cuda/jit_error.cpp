@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of the driver's compiler, read for the line that it complains about:
+// Finds the line with the error in the log of the driver's compiler:
 //     ptxas application ptx input, line 7; error   : Unknown symbol 'x'
 #include <algorithm>
 #include <charconv>
@@ -18,7 +18,7 @@ std::uint32_t named_line(std::string_view text) {
     return line;
 }
 
-/// The first line of the log that names a line of the PTX and speaks of an error.
+/// The first line of the log that names a line of the PTX and mentions an error.
 std::uint32_t first_bad_line(std::string_view log) {
     while (!log.empty()) {
         const auto end = std::min(log.find('\n'), log.size());
@@ -40,7 +40,7 @@ std::string_view without_end(std::string_view text) {
 
 Error jit_error(const PtxText& ptx, const std::string& failure, const std::string& log) {
     Diagnostic diagnostic{.where = {.file = intern(ptx.name), .line = first_bad_line(log)},
-                          .message = "the CUDA driver does not take this PTX: " + failure};
+                          .message = "the CUDA driver rejects this PTX: " + failure};
     if (diagnostic.where.known()) diagnostic.excerpt = excerpt(ptx.text, diagnostic.where);
     const std::uint32_t line = diagnostic.where.line;
     if (line && line < ptx.source_lines.size() && ptx.source_lines[line].known())

@@ -274,7 +274,7 @@ void Program::set_variable(std::string_view name, std::span<const std::byte> con
     const auto found = state_->variables.variables.find(state_->module.find(name));
     if (found == state_->variables.variables.end())
         throw Error(fmt::format("the PTX has no variable '{}'", name),
-                    "those in .global and .const outside of functions can be set");
+                    "only variables in .global and .const outside functions can be set");
     const ModuleMemory::Variable& variable = found->second;
     if (contents.size() != variable.bytes)
         throw Error(fmt::format("variable '{}' has {} bytes, not {}", name, variable.bytes, contents.size()),

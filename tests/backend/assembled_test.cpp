@@ -35,7 +35,7 @@ std::string text_of(const fs::path& file) {
     return text.str();
 }
 
-/// The input of a golden file: what stands above the expectation.
+/// The input of a golden file: the part above the expectation.
 ir::Module input_of(const fs::path& file) {
     const std::string whole = text_of(file);
     return ir::parse(std::string_view(whole).substr(0, whole.find("// ---- expect")), file.string());
@@ -49,7 +49,7 @@ std::string target_of(const fs::path& file) {
 
 int generation(std::string_view target) { return std::atoi(target.data() + std::string_view("sm_").size()); }
 
-/// Nothing where the target lacks an instruction, as targets older than the file's own may.
+/// Nothing if the target lacks an instruction, as targets older than the file's own may.
 std::optional<Compiled> compiled(const fs::path& file, const CompileOptions& options) {
     try {
         return compile(input_of(file), options);

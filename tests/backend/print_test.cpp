@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// print and check on the emulator: what comes out of vprintf, and that a check which fails stops the launch.
+// print and check on the emulator: the output of vprintf, and that a failed check stops the launch.
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "runtime/device.hpp"

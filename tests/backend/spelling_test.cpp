@@ -44,7 +44,7 @@ TEST_CASE("memory: order and scope, space, cache operator, vector") {
     CHECK(spelled(load) == "ld.acquire.sys.b16");
 }
 
-TEST_CASE("an atomic that nobody reads is a reduction") {
+TEST_CASE("an atomic whose result is unused is a reduction") {
     ir::Instruction atomic{.op = Op::AtomicAdd, .type = Type::F32, .memory = {.space = Space::Global}};
     CHECK(spelled(atomic) == "atom.global.add.f32");
     CHECK(spelled(atomic, false) == "red.global.add.f32");

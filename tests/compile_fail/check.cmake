@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles one file and reads from its comments what has to come of it:
-#
-#     // expect: TEXT       compiling fails and says TEXT, letter for letter (any number of such lines)
-#     // errors: N          with N errors in all (optional): each mistake is one error, not a page of them
+# Compiles one file; its comments give the expected result:
+# // expect: TEXT compiling fails and the output contains TEXT literally (any number of such lines)
+#     // errors: N          with N errors in total (optional): each mistake is one error, not a page of them
 #     // compiles           compiling succeeds: a control, without which a broken include path would pass every test
 #
 # cmake -DFILE=x.cpp "-DCOMMAND=g++;-std=c++23;..." -P check.cmake

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compiles: what looks like misuse and is none.
+// compiles: code that looks like misuse but is not.
 #include <ikat/dsl.hpp>
 using namespace ikat;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// What the body of a region is.
+// What the body of a region must be.
 // expect: the body of if_, else_if, else_ and while_ returns nothing, and a value would be lost: assign it to a variable that is declared before, or end the thread with return_()
 // expect: the body of a region must not be a mutable lambda, which assigns to copies: write [&] { ... }
 // expect: the body of a region is a lambda without parameters: if_(condition, [&] { ... })

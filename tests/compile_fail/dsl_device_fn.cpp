@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// Device functions take and give numbers.
+// Device functions take and return numbers.
 // expect: a device function is called with as many arguments as it has parameters
 // expect: a device function returns a number
 // expect: a device function's parameters are numbers, by value

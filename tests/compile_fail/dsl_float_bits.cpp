@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// So do those of a float's bits and those that clamp.
+// Functions on the bits of floats and clamping functions say which types they are for.
 // expect: copysign() is for f32 and f64
 // expect: is_nan() is for f32 and f64
 // expect: approx::sin() is for f32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// The host's functions, by their full names, on device values: each is an error in its own line.
+// Host functions, by their full names, on device values: each is an error at its own line.
 // expect: printf writes on the host: print("x = {}\n", x) writes from the device
 // expect: a host function cannot take a device value: call ikat's min(), max(), fma(), copysign(), or stdlib::pow()
 // expect: dsl_host_functions.cpp:25:

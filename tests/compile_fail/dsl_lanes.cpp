@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// Expressions of several lanes: types mix as little as those of scalars do, and shapes have to agree.
+// Expressions of several lanes: types do not mix, as for scalars, and shapes must agree.
 // expect: these have different numbers of lanes: Vec<T, 4> goes with Vec<T, 4>, with Regs<T, 4>, and with one value for all lanes
 // expect: the number of lanes differs from that of the left side: Vec<T, 4> goes into x.vec<4>(i), Vec<T, 4> and Regs<T, 4>
 // expect: f16 and f32 do not mix: convert one with cast<f16>() or cast<f32>()

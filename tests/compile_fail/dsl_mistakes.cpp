@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// What people write who come from C++ and CUDA C++: one sentence each, in their own line.
+// Typical mistakes of C++ and CUDA C++ programmers: one message each, at their own line.
 // expect: a const variable, or a copy made by [=], cannot be assigned: capture by reference, [&], and take parameters that change by value
 // expect: this name refers to a value, not a variable: declare it as f32, u32, i32 ... to change it
 // expect: a device array is not a pointer: x[i] is an element, x.slice(n) the array from element n on

@@ -9,9 +9,9 @@
 // expect: a struct in a variable or in memory has fields that are numbers, bool, or structs of these
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
-// expect: launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter
+// expect: launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter
 // expect: u32 and f32 do not mix
-// expect: launch: the kernel's parameter is a Struct: pass the struct that it is of
+// expect: launch: the kernel's parameter is a Struct: pass an object of that struct
 // errors: 16
 #include <ikat/ikat.hpp>
 using namespace ikat;

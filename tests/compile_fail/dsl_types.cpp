@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device types do not mix, and host numbers adapt only where they cannot lose.
+// Device types do not mix, and host numbers adapt only without loss.
 // expect: u32 and f32 do not mix: convert one with cast<u32>() or cast<f32>()
 // expect: u32 and u64 do not mix: convert one with cast<u32>() or cast<u64>()
 // expect: i32 and u32 do not mix: convert one with cast<i32>() or cast<u32>()

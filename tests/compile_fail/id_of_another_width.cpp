@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An id is 32 bits wide: an enumeration over another type is none.
+// An id is 32 bits wide: an enumeration with another underlying type is not an id.
 // expect: Narrow
 #include "codegen/support/id.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A buffer where the kernel has a number.
-// expect: launch: the kernel's parameter is a scalar: pass a number of the host
+// expect: launch: the kernel's parameter is a scalar: pass a host number
 #include <ikat/ikat.hpp>
 
 using namespace ikat;

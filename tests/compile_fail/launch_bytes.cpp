@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw bytes: of another size, that own something, and numbers that do not fit their alignment.
-// expect: launch: the kernel's parameter is Bytes: pass an object of as many bytes, as they are
+// Raw bytes: objects of another size or not trivially copyable, and numbers that do not fit their alignment.
+// expect: launch: the kernel's parameter is Bytes: pass a trivially copyable object of the same size
 // expect: read<T>(): the parameter's alignment is less than that of its numbers
 // expect: a parameter's alignment is a power of two up to 128
 // errors: 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A buffer of other elements than the kernel's.
-// expect: launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter
+// A buffer with a different element type than the kernel's.
+// expect: launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter
 #include <ikat/ikat.hpp>
 
 using namespace ikat;

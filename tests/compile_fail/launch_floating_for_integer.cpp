@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A floating number for an integer parameter.
+// A floating-point number for an integer parameter.
 // expect: launch: a floating-point number does not become an integer parameter: convert it
 #include <ikat/ikat.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch takes: numbers that adapt, buffers of the right elements, a const one where it is read only.
+// A valid launch: numbers that adapt, buffers with the right element types, a const buffer for a read-only parameter.
 // compiles
 #include <ikat/ikat.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What device memory cannot hold.
+// Types that device memory cannot hold.
 // expect: device memory holds floats, from ikat::e4m3 to double, integers of fixed size, and structs of these
 // errors: 1
 #include <ikat/ikat.hpp>

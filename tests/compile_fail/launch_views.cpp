@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches with arguments of another rank than the parameters', and const ones that are written.
+// Launches with arguments of a different rank than the parameters', and const buffers that are written.
 // expect: launch: the kernel's parameter has rank 2: pass buffer.view(rows, columns)
 // expect: launch: the kernel's parameter has rank 1: pass a Buffer or a slice of one
 // expect: launch: the kernel's parameter has rank 3: pass buffer.view(planes, rows, columns)
 // expect: launch: the kernel writes this buffer (Out, InOut), but it is const
-// expect: launch: the buffer's elements have another type than the kernel's In, Out or InOut parameter
+// expect: launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter
 // expect: launch: the kernel's parameter is In, Out or InOut: pass a Buffer
 // errors: 7
 #include <ikat/ikat.hpp>

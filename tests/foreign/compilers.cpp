@@ -23,7 +23,7 @@ struct Scratch {
     fs::path path;
     Scratch() {
         std::string pattern = (fs::temp_directory_path() / "ikat-foreign-XXXXXX").string();
-        if (!mkdtemp(pattern.data())) throw std::runtime_error("no folder can be made in the temporary directory");
+        if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot create a folder in the temporary directory");
         path = pattern;
     }
     Scratch(const Scratch&) = delete;
@@ -48,7 +48,7 @@ std::optional<std::string> find_program(std::string_view name, std::string_view 
     return std::nullopt;
 }
 
-/// Runs `program options in.<suffix> -o out` in a folder of its own and returns what it wrote.
+/// Runs `program options in.<suffix> -o out` in a separate folder and returns its output file.
 std::string run(const std::string& program, std::string_view options, std::string_view suffix, std::string_view text) {
     const Scratch scratch;
     const std::string input = (scratch.path / "in.").string() + std::string(suffix);

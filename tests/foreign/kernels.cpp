@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain C++ for clang's NVPTX back end: what comes out is foreign PTX for the parser and the emulator. (No headers: the
+// Plain C++ for clang's NVPTX back end, as a source of foreign PTX for the parser and the emulator. (No headers: the
 // target has none.)
 #define KERNEL extern "C" __attribute__((nvptx_kernel)) void
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips of PTX from elsewhere: parse, print, parse, print again gives the same text, and ptxas makes the same
-// machine code of the printed text as of the original, so no modifier, operand or directive was lost.
+// Round trips of foreign PTX: parse, print, parse, print gives the same text, and ptxas makes the same machine code
+// from the printed text as from the original, so no modifier, operand or directive was lost.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@ using namespace ikat;
 
 namespace {
 
-/// Reprints the text, having checked that this ends in the first round.
+/// Reprints the text, and checks that reprinting again changes nothing.
 std::string reprint(const std::string& text) {
     const std::string printed = nvptx::print(nvptx::parse(text, "original"));
     REQUIRE(nvptx::print(nvptx::parse(printed, "printed")) == printed);
@@ -73,7 +73,7 @@ TEST_CASE("PTX by clang") {
             std::puts("skipped: no clang++-19");
             return;
         }
-        // Debug sections refer to labels of the text; ptxas makes the code of both alike all the same.
+        // Debug sections refer to labels of the text; still, ptxas makes the same code from both.
         check_machine_code(*text, "sm_80");
     }
 }
@@ -92,7 +92,7 @@ TEST_CASE("PTX by Triton") {
     }
 }
 
-TEST_CASE("PTX in the manner of Triton") { check_machine_code(read_source("/tests/foreign/triton.ptx"), "sm_90a"); }
+TEST_CASE("PTX in the style of Triton") { check_machine_code(read_source("/tests/foreign/triton.ptx"), "sm_90a"); }
 
 TEST_CASE("constant expressions have the value that ptxas gives them") {
     if (tests::skip_without_ptxas()) return;

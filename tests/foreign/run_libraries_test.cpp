@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of libraries and of Triton on the emulator, against the same computed here.
+// Kernels of libraries and of Triton on the emulator, compared with host results.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,7 +11,7 @@
 using namespace ikat;
 using tests::made;
 
-TEST_CASE("what the headers of CUDA make: sorts, scans, groups, barriers, atomics") {
+TEST_CASE("kernels from CUDA's headers: sorts, scans, groups, barriers, atomics") {
     const auto text = tests::nvcc_ptx(tests::foreign_source("headers.cu"), "-arch=sm_75 -std=c++17");
     if (!text) {
         std::puts("skipped: no nvcc");
@@ -56,7 +56,7 @@ TEST_CASE("what the headers of CUDA make: sorts, scans, groups, barriers, atomic
     CHECK(machine.get<unsigned char>(bytes, 64) == std::vector<unsigned char>(64, 7));
 }
 
-TEST_CASE("groups of several warps, and of the whole grid") {
+TEST_CASE("groups of several warps and of the whole grid") {
     const auto text = tests::nvcc_ptx(tests::foreign_source("groups.cu"), "-arch=sm_80 -std=c++17");
     if (!text) {
         std::puts("skipped: no nvcc");
@@ -137,7 +137,7 @@ TEST_CASE("kernels by Triton") {
     }
 }
 
-TEST_CASE("a kernel in the manner of Triton") {
+TEST_CASE("a kernel in the style of Triton") {
     tests::Machine machine;
     const auto x = machine.buffer("x", made<float>(300, [](int i) { return float(i); }));
     const auto y = machine.buffer("y", made<float>(300, [](int i) { return float(2 * i); }));

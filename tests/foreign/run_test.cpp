@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that nvcc and clang made, on the emulator, against the same computed here. With debug information (-G) nvcc
-// inlines nothing and keeps everything in memory; with -O it calls little and unrolls.
+// Kernels compiled by nvcc and clang, run on the emulator and compared with host results. With debug information (-G)
+// nvcc inlines nothing and keeps everything in memory; with -O it calls little and unrolls.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -54,7 +54,7 @@ struct Big {
     double d;
 };
 
-/// As kernels.cu and kernels.cpp have it; 7 is a case of the first alone.
+/// As in kernels.cu and kernels.cpp; only the first has a case 7.
 int switched(int x, bool has_seven) {
     switch (x) {
         case 0: return 11;
@@ -82,7 +82,7 @@ TEST_CASE("saxpy, with its early return") {
     });
 }
 
-TEST_CASE("recursion, in every lane to another depth") {
+TEST_CASE("recursion, to a different depth in each lane") {
     const auto check = [](const std::string& ptx) {
         tests::Machine machine;
         const auto out = machine.empty<int>("out", 14);
@@ -167,7 +167,7 @@ TEST_CASE("pointers in initial values") {
         tests::Machine machine;
         const auto out = machine.empty<int>("out", 2);
         machine.run(ptx, {.entry = "pointers", .block = {2, 1, 1}}, out);
-        // inside[1] is 4, the nodes 1 and 20, the character behind the line's end '"'
+        // inside[1] is 4, the nodes 1 and 20, the character after the newline '"'
         CHECK(machine.get<int>(out, 2) == std::vector<int>{4 + 3 + 21 + '"', 4 + 6 + 21 + '"'});
     });
 }
@@ -185,7 +185,7 @@ TEST_CASE("shared memory, static and dynamic") {
     });
 }
 
-TEST_CASE("the kernel that docs/from-cuda.md shows beside ours") {
+TEST_CASE("the CUDA kernel in docs/from-cuda.md") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
         const auto x = machine.buffer("x", made<float>(600, [](int i) { return float(i); }));
@@ -212,7 +212,7 @@ TEST_CASE("atomics") {
     });
 }
 
-TEST_CASE("elementary functions of doubles and floats, the slow paths of their reductions too") {
+TEST_CASE("elementary functions of doubles and floats, with the slow paths of their reductions") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
         std::vector<float> f(16);
@@ -298,7 +298,7 @@ TEST_CASE("integers of 32 and 64 bits") {
     });
 }
 
-TEST_CASE("warps: shuffles, votes, barriers that count") {
+TEST_CASE("warps: shuffles, votes, counting barriers") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
         const auto p = machine.buffer("p", made<int>(32, [](int i) { return i * 5 % 23; }));
@@ -313,7 +313,7 @@ TEST_CASE("warps: shuffles, votes, barriers that count") {
             for (int i = 0; i < 32; ++i) odd |= unsigned(v[i] & 1) << i, any |= v[i] != 0, all &= v[i] != 0;
         };
         vote();
-        // each of the four is made of the value before all of them
+        // all four are computed from the same old value
         for (int i = 0; i < 32; ++i) ++same[v[i] & 3];
         for (int i = 0; i < 32; ++i) next[i] = int(unsigned(v[i]) + odd + unsigned(any + all + same[v[i] & 3]));
         v = next;
@@ -391,7 +391,7 @@ TEST_CASE("atomics by clang") {
     });
 }
 
-TEST_CASE("memory of the stack whose size is known at run time") {
+TEST_CASE("stack memory whose size is known only at run time") {
     by_nvcc([](const std::string& ptx) {
         tests::Machine machine;
         const auto out = machine.empty<int>("out", 32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the analyses claim about random IR, held against runs of it: every integer lies in the interval that ranges
-// gives it at that place, what is uniform is the same in two threads, what is not live is not used.
+// The claims of the analyses about random IR, compared with runs of it: every integer is in its range at that point,
+// uniform values are the same in two threads, dead values are not used.
 #include <map>
 
 #include "codegen/analysis/ranges.hpp"
@@ -85,8 +85,8 @@ TEST_CASE("a sum, product or difference that is exact does not wrap") {
     CHECK(checked > 100);
 }
 
-/// What lanes do together (a vote, a shuffle) gives each thread something else here: in a loop that some have left it
-/// may. A barrier gives all of them the same.
+/// Here, warp operations (votes, shuffles) give each thread a different result, as they may in a loop that some have
+/// left. A barrier gives all of them the same.
 TEST_CASE("two threads agree on what is uniform") {
     std::uint64_t checked = 0;
     for (std::uint32_t seed = test::first_seed(), end = seed + test::seed_count(120); seed < end; ++seed) {

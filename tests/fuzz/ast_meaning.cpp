@@ -15,7 +15,7 @@ using ast::Kind, ast::Node, ast::NodeInfo, ast::Region;
 using ir::Op, ir::Type, ir::Word;
 using Memory = std::vector<Word>;
 
-/// One thread. What its block does together is done by Block.
+/// One thread. Block executes what the threads of a block do together.
 class Thread {
 public:
     Thread(const ast::Kernel& kernel, std::uint32_t block, std::uint32_t thread, Memory& out,
@@ -98,7 +98,7 @@ private:
         return old;
     }
 
-    /// The numbers of the range's type, and no sum of them that wraps.
+    /// A number of the range's type, wide enough that sums do not wrap.
     static __int128 number(Word word, Type type) {
         const int above = 64 - int(ir::bits(type));
         return ir::is_signed(type) ? __int128(std::int64_t(word << above) >> above) : __int128(word);
@@ -133,7 +133,7 @@ private:
     std::uint64_t steps_ = 0;
 };
 
-/// A node of the body that the threads of each warp execute together: gives every one of them its value.
+/// Executes a node that the threads of each warp execute together; sets its value in each thread.
 void meet(const ast::Kernel& kernel, Node id, std::span<Thread> threads) {
     const NodeInfo& node = kernel[id];
     std::vector<Word> given;

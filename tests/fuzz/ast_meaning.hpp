@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of RandomAst does, straight from its AST: slow, obvious, and independent of lowering, passes, PTX and
+// Interprets a kernel of RandomAst directly from its AST: slow, obvious, and independent of lowering, passes, PTX and
 // the emulator.
 #pragma once
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ikat::test {
 
-/// What it leaves in its buffer, which begins with zeros, launched with that many blocks and threads, an
-/// element a word. Throws std::runtime_error if a thread does not end.
+/// The final contents of its initially zero buffer after a launch with that many blocks and threads, one word per
+/// element. Throws std::runtime_error if a thread does not end.
 std::vector<ir::Word> meaning(const ast::Kernel& kernel, std::uint32_t blocks, std::uint32_t threads);
 
 }  // namespace ikat::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random programs are drawn from: numbers, one of a list, constants at the edges of their types.
+// Random choices for programs: numbers, one of a list, constants at the edges of their types.
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -22,7 +22,7 @@ public:
     std::uint32_t any_number() { return std::uint32_t(random_()); }
     const auto& any_of(const auto& list) { return list[pick(std::uint32_t(std::size(list)))]; }
 
-    /// A value of the type, mostly where arithmetic turns: 0, 1, the ends, powers of two; infinities and NaN.
+    /// A value of the type, mostly an edge case: 0, 1, the extremes, powers of two; infinities and NaN.
     ir::Word edge(ir::Type type) {
         using ir::Word;
         const int bits = ir::bits(type);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random IR as PTX on the emulator, two blocks of two warps: with the passes and colouring as without passes and with a
-// register for each value, whatever the threads do together; and, without that, as the interpreter of the IR says.
-// IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. What fails is shrunk, and the pass at fault named.
+// Random IR compiled to PTX and run on the emulator, two blocks of two warps: passes and colouring give the same
+// results as no passes and one register per value, also when threads interact; without interaction, the same as the IR
+// interpreter. IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. Failures are shrunk, and the pass at fault is
+// named.
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "runtime/device.hpp"
@@ -23,7 +24,7 @@ runtime::Device& device() {
     return opened;
 }
 
-/// What the kernel is given, from the seed.
+/// The kernel's inputs, from the seed.
 struct Inputs {
     Bytes in = Bytes(RandomIr::in_bytes), out = Bytes(blocks * threads * RandomIr::slice_bytes);
     std::uint32_t a;
@@ -55,13 +56,13 @@ Bytes run(const ir::Function& fn, const Inputs& inputs, const CompileOptions& op
     append(parameters, inputs.b);
     append(parameters, inputs.c);
     const runtime::Module module = device().load(compiled.ptx, "random");
-    // What is not made for several blocks works in slices by tid.x alone.
+    // Kernels not made for several blocks choose their slice by tid.x alone.
     const std::uint32_t used = fn.symbols.empty() ? 1 : blocks;
     device().launch(module, compiled.name, runtime::grid(used * threads, threads), parameters);
     return out.download();
 }
 
-/// The slice that one thread of the interpreter leaves.
+/// The slice of one thread as computed by the interpreter.
 Bytes interpreted(const ir::Function& fn, const Inputs& inputs, std::uint32_t thread) {
     constexpr std::uint64_t in = 1 << 16, out = 1 << 20;
     Thread it;
@@ -87,7 +88,7 @@ TEST_CASE("passes and allocation change no result of two blocks") {
         const auto differs = [&](const ir::Function& candidate) {
             try {
                 return run(candidate, inputs, plain) != run(candidate, inputs, full);
-            } catch (const Error&) { return false; }  // no program for the emulator any more
+            } catch (const Error&) { return false; }  // shrunk too far: not a valid program any more
         };
         const ir::Function small = shrunk(fn, differs);
         const Bytes expected = run(small, inputs, plain);
@@ -104,7 +105,7 @@ TEST_CASE("the PTX computes what the IR says") {
         for (std::uint32_t thread : {0u, 1u, 31u, 63u}) {
             const auto begin = actual.begin() + std::ptrdiff_t(thread * RandomIr::slice_bytes);
             if (Bytes(begin, begin + RandomIr::slice_bytes) != interpreted(fn, inputs, thread))
-                FAIL("seed " << seed << ": thread " << thread << " computes something else than\n" << print(fn));
+                FAIL("seed " << seed << ": thread " << thread << " computes something other than\n" << print(fn));
         }
     }
 }

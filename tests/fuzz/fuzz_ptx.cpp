@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same as ptx_run under libFuzzer, which finds its way into the code by what it covers. Preset fuzz:
+// The same as ptx_run under libFuzzer, guided by coverage. Preset fuzz:
 //
 //     cmake --preset fuzz && cmake --build --preset fuzz -t fuzz_ptx
 //     build/fuzz/tests/fuzz/fuzz_ptx FOLDER tests/fuzz/corpus         # new inputs go to FOLDER

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program compiled in the plainest way and in full, and which part of the latter makes a difference.
+// Finds which part of the compiler makes a program wrong, by comparing with the simplest compilation.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,10 +14,10 @@ inline const CompileOptions plain{
 inline const CompileOptions full{
     .target = "sm_90", .allocation = regalloc::Method::Colouring, .optimise = true, .verify_each = true};
 
-/// What of `full` makes the program wrong: the allocation, or the first pass with which it shows. `right` says whether
-/// the program is right when it is compiled in a certain way.
+/// The part of the full compilation that makes the program wrong: the allocation, or the first pass with which it is
+/// wrong. `right` tells whether the program is right when compiled with certain options.
 inline std::string guilty(ir::Function fn, const std::function<bool(const CompileOptions&)>& right) {
-    if (!right(plain)) return "what is done without passes";
+    if (!right(plain)) return "the compilation without passes";
     CompileOptions options = full;
     options.optimise = false;
     if (!right(options)) return "the allocation";
@@ -30,7 +30,7 @@ inline std::string guilty(ir::Function fn, const std::function<bool(const Compil
         options.passes += (options.passes.empty() ? "" : ",") + name;
         if (!right(options)) return "pass " + name + " (of " + options.passes + ")";
     }
-    return "what stands behind the passes";
+    return "a stage after the passes";
 }
 
 }  // namespace ikat::test

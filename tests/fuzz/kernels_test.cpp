@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random kernels from their AST to PTX on the emulator, two blocks of two warps: with the passes and colouring, and
-// without both, what they leave is what the AST says. IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first. What
-// fails is shrunk, and the pass at fault named.
+// Random kernels compiled from their AST to PTX and run on the emulator, two blocks of two warps: with and without
+// passes and colouring they compute what the AST says. IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first.
+// Failures are shrunk, and the pass at fault is named.
 #include <cstring>
 
 #include "codegen/analysis/uniformity.hpp"
@@ -38,8 +38,8 @@ std::vector<ir::Word> run(const ast::Kernel& kernel, const CompileOptions& optio
     return words;
 }
 
-/// What is wrong with the kernel compiled so, held against what its AST says: "", "it computes ..." or "it is refused
-/// ...". Nothing is wrong with a kernel that has no meaning.
+/// The fault of the kernel compiled with these options, compared with its AST: "" if there is none. A kernel without a
+/// defined result has no fault.
 std::string fault(const ast::Kernel& kernel, const CompileOptions& options) {
     std::vector<ir::Word> expected;
     try {
@@ -47,7 +47,7 @@ std::string fault(const ast::Kernel& kernel, const CompileOptions& options) {
     } catch (const std::exception&) { return ""; }  // made smaller, it does not end, or leaves its memory
     try {
         return run(kernel, options) == expected ? "" : "it computes something else";
-    } catch (const Error& error) { return std::string("it is refused: ") + error.what(); }
+    } catch (const Error& error) { return std::string("it is rejected: ") + error.what(); }
 }
 
 }  // namespace

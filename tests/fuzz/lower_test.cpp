@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random structured kernels, run as an AST and, lowered, as IR, before and after their loops are unrolled as they ask
-// for it: all must leave the same memory.
-// IKAT_FUZZ_COUNT and IKAT_FUZZ_SEED say how many, and from which seed on. What fails is shrunk.
+// Random structured kernels, run as an AST and, lowered, as IR, before and after unrolling: all must leave the same
+// memory. IKAT_FUZZ_COUNT sets how many, IKAT_FUZZ_SEED the first seed. Failures are shrunk.
 #include "codegen/lower/lower.hpp"
 #include "codegen/ast/ast.hpp"
 #include "codegen/ir/text/print.hpp"
@@ -17,7 +16,7 @@
 namespace ikat::test {
 namespace {
 
-/// What it leaves in its buffer; nothing if it does not end.
+/// The final contents of its buffer; nothing if it does not end.
 std::vector<ir::Word> run_lowered(const ir::Function& fn) {
     constexpr std::uint64_t base = 1 << 20;  // of the buffer
     const std::uint64_t size = ir::info(fn.parameters[0].element).bytes;

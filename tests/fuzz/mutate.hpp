@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutated PTX, the same for the same seed: pieces of text are removed, doubled, exchanged, tokens put in.
+// Mutated PTX, the same for the same seed: pieces of text are removed, duplicated or exchanged, tokens are inserted.
 #pragma once
 #include <algorithm>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace ikat::tests {
 
-/// The PTX files of folders of the repository, in the order of their names; of golden files what is fed in.
+/// The PTX files of folders of the repository, sorted by name; for golden files, their input.
 inline std::vector<std::string> corpus(std::initializer_list<const char*> areas) {
     std::vector<std::filesystem::path> paths;
     for (const char* area : areas)
@@ -109,7 +109,8 @@ private:
     std::mt19937_64 random_{test::first_seed(20240607)};
 };
 
-/// Mutations that mostly keep the syntax: a word becomes another of its kind, a statement goes, is doubled or moves.
+/// Mutations that mostly keep the syntax: a word becomes another of its kind; a statement is removed, duplicated or
+/// moved.
 class WordMutator {
 public:
     explicit WordMutator(std::vector<std::string> texts) {
@@ -143,7 +144,7 @@ private:
         return is_word(piece[0]) ? letter : other;
     }
 
-    /// Words, with what begins them, and single characters between them.
+    /// Words, with their prefixes, and single characters between them.
     static std::vector<std::string> split(const std::string& text) {
         std::vector<std::string> pieces;
         for (std::size_t at = 0; at < text.size();) {
@@ -158,7 +159,7 @@ private:
 
     std::size_t below(std::size_t limit) { return limit ? random_() % limit : 0; }
 
-    /// The pieces of a statement that begins behind the ';' at or before `at`, its own ';' included.
+    /// The pieces of the statement that starts after the ';' at or before `at`, including its own ';'.
     static std::pair<std::size_t, std::size_t> statement(const std::vector<std::string>& text, std::size_t at) {
         std::size_t first = at, last = at;
         while (first > 0 && text[first - 1] != ";" && text[first - 1] != "{" && text[first - 1] != "}") --first;

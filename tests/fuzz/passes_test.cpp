@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random IR through printer and parser, through each pass and through the pipeline: the text means the same function,
-// every pass leaves it well formed, and no pass changes what a thread stores or how it meets other threads.
-//
-// The other threads: at each fence, barrier, atomic, ordered or volatile access they write to the memory at hand, the
-// same way for the same number of such meetings. So a pass that takes a value across one, or drops, repeats or swaps
-// them, changes what is read. IKAT_FUZZ_COUNT=5000 tries that many seeds, from IKAT_FUZZ_SEED on. What fails is shrunk,
-// and the pass at fault named.
+// Random IR through printer and parser, through each pass and through the pipeline: the text parses to the same
+// function, every pass leaves it well formed, and no pass changes what a thread stores or how it interacts with other
+// threads.
+// At each fence, barrier, atomic, ordered or volatile access, the other threads write to memory, in a way that depends
+// only on the number of such events so far. So a pass that moves a value across one, or drops, repeats or swaps them,
+// changes what is read. IKAT_FUZZ_COUNT=5000 tries that many seeds, from IKAT_FUZZ_SEED on. Failures are shrunk, and
+// the pass at fault is named.
 #include <optional>
 
 #include "codegen/ir/text/parse.hpp"
@@ -26,10 +26,10 @@ using test::first_seed, test::seed_count;
 
 constexpr std::uint64_t in = 1 << 16, out = 1 << 20;
 
-/// What can be seen of a thread.
+/// The observable behaviour of a thread.
 struct Seen {
-    std::map<std::uint64_t, std::uint8_t> memory;  // as it leaves it
-    std::vector<ir::Word> meetings;                // with others: op, address or operands
+    std::map<std::uint64_t, std::uint8_t> memory;  // at the end
+    std::vector<ir::Word> meetings;                // interactions with other threads: op, address or operands
     bool operator==(const Seen&) const = default;
 };
 
@@ -39,8 +39,7 @@ ir::Word mixed(ir::Word x) {
     return x ^ x >> 31;
 }
 
-/// Runs it; nothing if it does not come to its end. The buffers begin with bytes of a fixed pattern, NaNs with payloads
-/// among them.
+/// Runs it; nothing if it does not end. The buffers initially hold a fixed pattern that includes NaNs with payloads.
 std::optional<Seen> run(const ir::Function& fn, std::uint32_t seed) {
     Seen seen;
     test::Thread thread;
@@ -76,21 +75,21 @@ ir::Function random_function(std::uint32_t seed) {
     return test::RandomIr(seed, options)();
 }
 
-/// The first pass of the list that breaks the function, as a sentence; "" if none does.
+/// A message about the first pass of the list that breaks the function; "" if none does.
 std::string fault(const ir::Function& before, std::uint32_t seed, const std::string& passes) {
     const auto expected = run(before, seed);
     if (!expected) return "";
     std::string said, previous = "nothing";
     ir::Function fn = before;
-    pipeline::run_passes(fn, {.passes = passes, .after = [&](const pipeline::Stage& pass, const ir::Function& now) {
-                                  const std::string findings = said.empty() ? complaint(now) : "";
-                                  if (!findings.empty())
-                                      said = std::string(pass.name) + " leaves what is not well formed:\n" + findings;
-                                  else if (said.empty() && run(now, seed) != expected)
-                                      said = std::string(pass.name) + " changed the result (after " + previous +
-                                             "), to\n" + print(now);
-                                  previous = pass.name;
-                              }});
+    pipeline::run_passes(
+        fn, {.passes = passes, .after = [&](const pipeline::Stage& pass, const ir::Function& now) {
+                 const std::string findings = said.empty() ? complaint(now) : "";
+                 if (!findings.empty())
+                     said = std::string(pass.name) + " leaves a function that is not well formed:\n" + findings;
+                 else if (said.empty() && run(now, seed) != expected)
+                     said = std::string(pass.name) + " changed the result (after " + previous + "), to\n" + print(now);
+                 previous = pass.name;
+             }});
     return said;
 }
 
@@ -131,7 +130,7 @@ TEST_CASE("no pass changes a result, in any order") {
     }
 }
 
-TEST_CASE("a second run of the pipeline finds nothing that the first left to a third") {
+TEST_CASE("the pipeline settles after two runs") {
     for (std::uint32_t seed = first_seed(), end = seed + seed_count(150) / 4; seed < end; ++seed) {
         ir::Function fn = random_function(seed);
         for (int round = 0; round < 8; ++round) pipeline::run_passes(fn);

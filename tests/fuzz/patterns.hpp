@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances of the left sides of simplify's rules, for programs in which rules match. What a rule's wildcards are is
-// read off the pattern itself.
+// Instances of the left sides of simplify's rules, for programs in which rules match. The kinds of a rule's wildcards
+// are derived from the pattern itself.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,8 @@
 
 namespace ikat::test {
 
-// What the wildcards of a pattern are, when the pattern stands at `type`. A comparison inside compares `compared`.
+// The kinds of a pattern's wildcards when the pattern is used at `type`. A comparison inside it compares values of type
+// `compared`.
 struct Kinds {
     std::array<ir::Type, 4> values{};
     std::array<ir::Type, 2> constants{};
@@ -38,7 +39,8 @@ void infer(const passes::rules::Node<op, Args...>& node, ir::Type type, ir::Type
 
 using Draw = std::function<ir::Value(ir::Type)>;
 
-/// An instance of one left side, at the end of the builder's block; its wildcards are drawn. `random` picks its type.
+/// Builds an instance of one left side at the end of the builder's block, with random wildcards. `random` picks its
+/// type.
 template <const auto& list, std::size_t i>
 ir::Value pattern_instance(ir::Builder& build, std::uint32_t random, const Draw& value, const Draw& constant) {
     constexpr auto& rule = std::get<i>(list);
@@ -74,7 +76,7 @@ void add_patterns(std::vector<PatternInstance>& out) {
     (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(list)>>>{});
 }
 
-/// Of all rules.
+/// The instances of all rules.
 inline const std::vector<PatternInstance>& patterns() {
     static const std::vector<PatternInstance> all = [] {
         std::vector<PatternInstance> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text through parser, printer, checks and the emulator with a small budget: what must never crash.
+// Runs any text through parser, printer, checks and the emulator with a small budget: this must never crash.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -15,7 +15,7 @@ namespace ikat::tests {
 
 enum class Reached { Nothing, Parsed, Decoded, Ran };
 
-/// How far the text got, and why no further. Whatever is wrong with it has to be an Error.
+/// How far the text got, and why no further. Any fault in it must be an Error.
 inline Reached run_anything(std::string_view text, bool registers = false, std::string* why = nullptr) {
     Reached reached = Reached::Nothing;
     try {
@@ -23,7 +23,7 @@ inline Reached run_anything(std::string_view text, bool registers = false, std::
         reached = Reached::Parsed;
         nvptx::print(module);
         nvptx::check(module);
-        for (const nvptx::Variable& variable : module.variables)  // what is only large takes long
+        for (const nvptx::Variable& variable : module.variables)  // large variables would only take long
             for (const auto& declarator : variable.declarators)
                 for (const std::int64_t extent : declarator.extents)
                     if (extent > 4096) return reached;
@@ -37,7 +37,7 @@ inline Reached run_anything(std::string_view text, bool registers = false, std::
             for (const auto& parameter : program.parameters(entry)) {
                 parameters.resize(parameter.offset + parameter.bytes);
                 const std::uint64_t value = parameter.offset == 0 ? p : parameter.offset == 8 ? q : 40;
-                // A parameter may have no bytes, and then there may be none before it.
+                // A parameter may have size 0.
                 const auto bytes = std::as_bytes(std::span(&value, 1)).first(std::min<std::size_t>(parameter.bytes, 8));
                 std::ranges::copy(bytes, parameters.begin() + std::ptrdiff_t(parameter.offset));
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutated kernels on the emulator: they run to their end, or an Error says why not. It never crashes and never hangs.
-// IKAT_FUZZ_COUNT=n asks for so many rounds, IKAT_FUZZ_SEED=n for others; a text that crashes is then left in
-// ptx_run_last.ptx of the temporary folder.
+// Mutated kernels on the emulator: they run to the end, or an Error says why not. The emulator never crashes and never
+// hangs. IKAT_FUZZ_COUNT=n sets the number of rounds, IKAT_FUZZ_SEED=n the seed; with them, a text that crashes is left
+// in ptx_run_last.ptx in the temporary folder.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random structured kernels, as capturing yields them:
+// Random structured kernels, as captures produce them:
 //
 //     kernel random(out: inout T*)
 //
 // Loops with break and continue, bounds read from variables, steps and unroll factors; conditions that assign; early
-// returns, and functions that are left out of all this; variables that are live across all of it. Each thread works in
-// a slice of `out`, with subscripts that it computes, guarded accesses, and atomics. On request blocks of several
-// threads meet in between: they exchange values through shared memory between barriers, add to shared sums, vote and
-// shuffle.
+// returns, also from functions inside all of these; variables that are live across all of it. Each thread works in a
+// slice of `out`, with computed subscripts, guarded accesses, and atomics. On request, the threads of a block interact:
+// they exchange values through shared memory between barriers, add to shared sums, vote and shuffle.
 #pragma once
 #include <array>
 #include <utility>
@@ -20,12 +19,12 @@ namespace ikat::test {
 
 struct RandomAstOptions {
     ir::Type type = ir::Type::U32;  // of the variables and the elements: an integer of 16, 32 or 64 bits
-    bool together = false;          // the threads of a block meet, and none returns early
+    bool together = false;          // the threads of a block interact, and none returns early
 };
 
 class RandomAst : Choices {
 public:
-    /// That it makes kernels of.
+    /// The types of generated kernels.
     static constexpr std::array types{ir::Type::U16, ir::Type::I16, ir::Type::U32,
                                       ir::Type::I32, ir::Type::U64, ir::Type::I64};
     static constexpr std::uint32_t words = 32;  // of a thread's slice
@@ -136,7 +135,8 @@ private:
         ast::Place place;
         Node index;
     };
-    /// One of the slice: by a constant, or by a variable. What has a sign counts from the middle, both ways.
+    /// An element of the slice, indexed by a constant or a variable. Signed indices count from the middle, in both
+    /// directions.
     Element element(Region region) {
         if (one_in(3)) return {{.offset = slice_}, constant(region, Type::U32, pick(words))};
         const Node low = operation(region, Op::And, type_, {read(region, variable()), constant(region, words - 1)});
@@ -176,7 +176,7 @@ private:
         if (pick(2)) assign(region, variable(), old);
     }
 
-    // ---- what the threads of a block do together, all of them
+    // ---- what all threads of a block do together
 
     void barrier(Region body) { add(body, {.op = Op::Barrier}); }
     Node members(Region body) { return constant(body, Type::U32, 0xffffffff); }
@@ -198,7 +198,8 @@ private:
             }
         }
     }
-    /// Each gives a value to another and adds one to a sum; behind the barrier it takes what it was given, and the sum.
+    /// Each thread passes a value to another and adds one to a sum; after the barrier it reads the value passed to it,
+    /// and the sum.
     void exchange(Region body) {
         add(body,
             {.kind = Kind::Store, .type = type_, .place = symbol(0), .arguments = {thread_, read(body, variable())}});
@@ -230,13 +231,13 @@ private:
             default: return operation(region, any_of(ops), type_, {a, b});
         }
     }
-    /// … by up to the width and beyond it.
+    /// A shift by amounts up to the width and beyond.
     Node shifted(Region region, Node a, Node b) {
         const Node amount = convert(region, Type::U32, type_,
                                     operation(region, Op::And, type_, {b, constant(region, pick(2) ? 31 : 127)}));
         return operation(region, pick(2) ? Op::Shl : Op::Shr, type_, {a, amount});
     }
-    /// Through another width, with or without a sign, and back.
+    /// Converts to another width, signed or unsigned, and back.
     Node narrowed(Region region, Node a) {
         constexpr std::array types{Type::U8,  Type::I8,  Type::U16, Type::I16,
                                    Type::U32, Type::I32, Type::U64, Type::I64};
@@ -280,7 +281,7 @@ private:
         }
         add(region, node);
     }
-    /// An inlined function, whose loops are its own.
+    /// An inlined function; its loops do not count as the caller's.
     void scope(Region region, int depth) {
         ast::NodeInfo node{.kind = Kind::Scope};
         node.regions[0] = new_region();
@@ -290,8 +291,8 @@ private:
         add(region, node);
     }
     void range_loop(Region region, int depth) {
-        // Up to what a variable says, from zero or from the type's lowest number on; or to its highest, with steps that
-        // would pass it.
+        // Up to the value of a variable, from zero or from the type's lowest number; or up to its highest number, with
+        // steps that would go past it.
         const ir::Word highest = ~ir::Word{0} >> (64 - ir::bits(type_) + (ir::is_signed(type_) ? 1 : 0));
         const ir::Word far = (ir::Word{0x10000000u + pick(0x10000000u)} << 32) >> (64 - ir::bits(type_));
         const bool to_highest = one_in(3), from_lowest = ir::is_signed(type_) && one_in(3);
@@ -317,7 +318,7 @@ private:
         assign(region, counter, constant(region, 0));
         ast::NodeInfo node{.kind = Kind::While};
         node.regions = {new_region(), new_region()};
-        // The condition may count by itself, assign other variables, and compute what the body goes on with.
+        // The condition may count, assign other variables, and compute values that the body uses.
         const Region head = node.regions[0], body = node.regions[1];
         const bool counts_in_condition = pick(2);
         const auto count = [&](Region region) {
@@ -339,7 +340,7 @@ private:
     bool together_;
     ast::Kernel kernel_;
     std::vector<ast::Variable> variables_;
-    int scopes_ = 0;                      // that are open
+    int scopes_ = 0;                      // open ones
     Node thread_{}, slice_{}, middle_{};  // tid.x; the slice's first element and its middle, u64
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random well-formed kernels with structured control flow, for properties that must hold for any IR: what is printed
+// Random well-formed kernels with structured control flow, for properties that must hold for any IR: printed text
 // parses back, a pass changes no result, two ways to run a kernel agree.
 //
 //     kernel @random(%in: in u32*, %out: inout u32*, %a: u32, %b: f32, …)
 //
 // Every pure op of the table at every type of its domain, constants at the edges of their types, if/else and loops of
 // bounded trip count with values carried in block arguments, selects, loads and stores (vector and guarded, too), and
-// on request every operation that other threads see or take part in. Each thread works in a slice of %out of its own:
+// on request every operation that other threads see or take part in. Each thread works in its own slice of %out:
 // slice_bytes from %out + tid.x * slice_bytes. %in is only read. At the end a sample of all values is stored.
 #pragma once
 #include <functional>
@@ -18,17 +18,17 @@
 namespace ikat::test {
 
 struct RandomIrOptions {
-    int statements = 60;    // about
+    int statements = 60;    // approximately
     int depth = 3;          // of nested control flow
     bool modifiers = true;  // rounding, ftz, sat, approx on some instructions
     bool float64 = true, half = true;
     bool convergent = false;  // shuffles and votes of a full warp, outside divergent control flow
-    /// With `convergent`: also votes and matches of the lanes that went one way, exchanges through shared memory
-    /// between barriers, atomics on the thread's own slice, and an early return of some. For two warps that run in any
+    /// With `convergent`: also votes and matches of the lanes on one path, exchanges through shared memory between
+    /// barriers, atomics on the thread's own slice, and an early return of some threads. For two warps that run in any
     /// order.
     bool together = false;
-    bool effects = false;  // all else that the table has, anywhere: atomics, fences, barriers, ordered accesses, …
-    /// Instances of what rules look for, among the pure operations (patterns.hpp).
+    bool effects = false;  // everything else in the table, anywhere: atomics, fences, barriers, ordered accesses, …
+    /// Instances of rule patterns among the pure operations (patterns.hpp).
     std::function<ir::Value(ir::Builder&, std::uint32_t, const std::function<ir::Value(ir::Type)>&,
                             const std::function<ir::Value(ir::Type)>&)>
         pattern{};
@@ -202,7 +202,8 @@ private:
         add(build_.make({.op = Op::Shuffle, .type = type, .attribute = Word(ir::ShuffleMode::Xor)}, operands));
     }
 
-    // What other threads see or take part in: any such row of the table, or a load or store that is not weak.
+    // Operations that other threads see or take part in: any such row of the table, or a load or store that is not
+    // weak.
     void effect() {
         const auto op = Op(pick(ir::op_count));
         const ir::OpInfo& row = ir::info(op);
@@ -256,7 +257,7 @@ private:
             build_.append(inst, std::array{place, some(inst.type)}, {});
     }
 
-    /// What the lanes that came here together can ask each other.
+    /// Warp operations among the lanes that reach this point together.
     void among_members() {
         constexpr Op ops[] = {Op::VoteAny, Op::VoteAll, Op::Ballot, Op::WarpReduce, Op::WarpReduceBits, Op::MatchAny};
         ir::Instruction inst{.op = any_of(ops)};
@@ -265,7 +266,7 @@ private:
         const Type type = ir::at(ir::info(inst.op).shape.arguments[0], inst.type);
         add(build_.make(inst, std::array{some(type), members_}));
     }
-    /// Through shared memory, where all threads of the block are: each writes its own word, and reads another's.
+    /// An exchange through shared memory by all threads of the block: each writes its own word and reads another's.
     void exchange() {
         if (divergent_ > 0) return;
         const ir::Instruction barrier{.op = Op::Barrier, .type = Type::Void};
@@ -282,7 +283,8 @@ private:
         build_.append(barrier, {}, {});
         if (one_in(2)) add(build_.make({.op = Op::Load, .type = Type::U32, .memory = shared}, std::array{stored[0]}));
     }
-    /// In the thread's own slice, so that the order of threads does not matter; often of an element just accessed.
+    /// An atomic in the thread's own slice, so that the order of threads does not matter; often on an element just
+    /// accessed.
     void own_atomic() {
         constexpr Op ops[] = {Op::AtomicAdd, Op::AtomicMin, Op::AtomicMax,      Op::AtomicInc, Op::AtomicAnd,
                               Op::AtomicXor, Op::AtomicCas, Op::AtomicExchange, Op::AtomicDec, Op::AtomicOr};
@@ -302,7 +304,7 @@ private:
         if (one_in(2)) add(old);
         if (one_in(2)) add(build_.make(before, std::array{place}));
     }
-    /// Some threads are done: from here on the others are not all.
+    /// Some threads return: from here on not all threads are active.
     void return_early() {
         const Block done = fn_.add_block(), rest = fn_.add_block();
         build_.branch(some(Type::Pred), done, rest);
@@ -342,7 +344,7 @@ private:
         }
         build_.append(inst, operands, {});
     }
-    /// A few loads and stores of one type, and now and then another, at two addresses that may be one.
+    /// A few loads and stores, mostly of one type, at two addresses that may be equal.
     void meet_in_memory() {
         const Type type = type_in(ir::Num);
         const Value places[] = {address(slice_), address(slice_)};
@@ -362,12 +364,12 @@ private:
         build_.append(inst, std::array{slice_, value}, {});
     }
 
-    // Control flow. What is defined inside is out of scope behind it, but for block arguments.
+    // Control flow. Values defined inside are out of scope after it, except block arguments.
     void if_else(int depth) {
         const Block then = fn_.add_block(), otherwise = fn_.add_block(), join = fn_.add_block();
         Value condition = some(Type::Pred);
         if (one_in(3)) condition = build_.make(Op::Lt, Type::U32, {thread_, build_.constant(Type::U32, pick(8))});
-        Value taken_by = ir::no_value;  // the lanes that go to `then`, of the members
+        Value taken_by = ir::no_value;  // the members that go to `then`
         if (members_ != ir::no_value)
             taken_by = build_.make({.op = Op::Ballot, .type = Type::U32}, std::array{condition, members_});
         build_.branch(condition, then, otherwise);
@@ -397,7 +399,7 @@ private:
         build_.set_block(join);
     }
 
-    /// do { … } while (++i < trips), with a few values carried round; sometimes guarded by a test before.
+    /// do { … } while (++i < trips), with a few loop-carried values; sometimes guarded by a test before the loop.
     void loop(int depth) {
         const Block body = fn_.add_block(), exit = fn_.add_block();
         std::vector<Value> carried{build_.constant(Type::U32, 0)};
@@ -433,8 +435,8 @@ private:
 
     RandomIrOptions options_;
     Value in_ = ir::no_value, slice_ = ir::no_value, thread_ = ir::no_value;
-    Value members_ = ir::no_value;  // the lanes that are here, where that is known
-    std::vector<Op> palette_;       // what this kernel computes with, mostly
+    Value members_ = ir::no_value;  // the lanes at this point, if known
+    std::vector<Op> palette_;       // the operations that this kernel mostly uses
     int budget_ = 0, divergent_ = 0;
 };
 

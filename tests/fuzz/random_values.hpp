@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the statements of random IR draw from: types, values in scope, constants, places in the thread's slice of
-// memory.
+// Random choices for the statements of random IR: types, values in scope, constants, addresses in the thread's slice.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -15,7 +14,7 @@ namespace ikat::test {
 
 class RandomValues : public Choices {
 public:
-    // A slice is a few slots to work in, so that accesses meet, and more for the sample of values at the end.
+    // A slice has a few working slots, so that accesses overlap, and more for the sample of values at the end.
     static constexpr std::uint32_t slots = 8, slot_bytes = 16;
 
 protected:
@@ -28,7 +27,7 @@ protected:
     RandomValues(std::uint32_t seed, ir::TypeSet allowed)
         : Choices(seed), build_(fn_, fn_.add_block()), allowed_(allowed), values_(ir::type_count) {}
 
-    /// A type of the set; mostly the one this kernel favours, so that its operations meet each other.
+    /// A type of the set; mostly the one this kernel favours, so that its operations can be combined.
     Type type_in(ir::TypeSet set) {
         if (ir::contains(set, favourite_) && !one_in(3)) return favourite_;
         std::vector<Type> types;
@@ -40,7 +39,7 @@ protected:
     // Values in scope, by type.
     void add(Value value) { values_[std::size_t(fn_.type(value))].push_back(value); }
     bool has(Type type) const { return !values_[std::size_t(type)].empty(); }
-    /// A value of the type: one in scope, the latest the likeliest, or a constant.
+    /// A value of the type: one in scope, preferably a recent one, or a constant.
     Value some(Type type) {
         const auto& list = values_[std::size_t(type)];
         if (list.empty() || one_in(5)) return build_.constant(type, edge(type));
@@ -50,7 +49,7 @@ protected:
         const auto count = std::uint32_t(list.size());
         return list[count - 1 - pick(std::min(count, 3u))];
     }
-    /// … or, as indices are, a sum with a small constant.
+    /// … or, like indices, a sum with a small constant.
     Value operand(Type type) {
         const Value value = some(type);
         if (!ir::contains(ir::Int, type) || !one_in(6)) return value;
@@ -109,7 +108,7 @@ protected:
         const std::uint32_t offset = ir::bits(type) <= 32 ? 4 * pick(3) : 8 * pick(2);
         return {.op = op, .type = type, .memory = {.space = ir::Space::Global, .offset = std::int32_t(offset)}};
     }
-    /// Two elements, where they stay in the slot and are aligned.
+    /// Makes the access two elements wide if they stay in the slot and are aligned.
     static bool make_pair(ir::Instruction& inst) {
         if (ir::bits(inst.type) > 32) return false;
         inst.memory.offset &= ~7;

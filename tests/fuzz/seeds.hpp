@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which random inputs a test tries: IKAT_FUZZ_COUNT of them from seed IKAT_FUZZ_SEED on, where the environment says so.
+// The random inputs of a test: IKAT_FUZZ_COUNT of them from seed IKAT_FUZZ_SEED on, if set in the environment.
 #pragma once
 #include <cstdint>
 #include <cstdlib>

@@ -11,7 +11,7 @@ namespace {
 
 using namespace ir;
 
-/// Takes runs of `length` out of each list of a program, the last run first, where `take` takes what is left. It may
+/// Removes runs of `length` from each list of a program, the last run first, if `take` accepts the rest. `take` may
 /// change the program.
 bool drop_runs(const auto& program, std::size_t lists, std::size_t length, auto list_of, auto take) {
     bool changed = false;
@@ -48,7 +48,7 @@ private:
         return true;
     }
 
-    /// Instructions that nothing needs; the verifier refuses those that something does.
+    /// Drops unneeded instructions; the verifier rejects programs without needed ones.
     bool drop(std::size_t length) {
         const auto list_of = [](auto& fn, std::size_t block) -> auto& { return fn[Block(block)].instructions; };
         return drop_runs(fn_, fn_.block_count(), length, list_of, [&](Function&& it) { return take(std::move(it)); });
@@ -80,7 +80,7 @@ private:
                 mark(candidate, candidate.entry(), reached);
                 candidate.keep_blocks(reached);
                 if (!take(std::move(candidate))) continue;
-                return jumps(), true;  // blocks have other numbers now
+                return jumps(), true;  // blocks have been renumbered
             }
         return changed;
     }
@@ -94,7 +94,7 @@ private:
     const std::function<bool(const Function&)>& fails_;
 };
 
-/// The same for an AST: nodes leave their regions.
+/// The same for an AST: nodes are removed from their regions.
 class ShrinkingAst {
 public:
     ShrinkingAst(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails)
@@ -137,7 +137,7 @@ private:
         return changed;
     }
 
-    /// Whether each node uses what comes before it in its region or in one around it.
+    /// Whether each node uses only nodes before it in its region or in an enclosing one.
     class Scopes {
     public:
         explicit Scopes(const ast::Kernel& kernel) : kernel_(kernel), known_(kernel.nodes.size()) {}
@@ -146,7 +146,7 @@ private:
     private:
         bool known(ast::Node node) const { return node == ast::no_node || known_[index(node)]; }
 
-        /// If it is the condition of a `while_`, what it computes is known in the body too.
+        /// If the region is the condition of a `while_`, its values are also visible in the body.
         bool walk(ast::Region region, const ast::NodeInfo* while_node = nullptr) {
             for (ast::Node id : kernel_[region]) {
                 const ast::NodeInfo& node = kernel_[id];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A smaller program that still fails: instructions that leave it failing without them go, or become zeros, branches
-// become jumps, until nothing more can go.
+// Shrinks a failing program: instructions that are not needed for the failure are removed or replaced by zeros,
+// branches become jumps, until nothing more can be removed.
 #pragma once
 #include <functional>
 
@@ -9,7 +9,7 @@
 
 namespace ikat::test {
 
-/// `fails` is asked of well-formed functions only. It must hold of fn.
+/// `fails` is called only with well-formed functions. It must be true for fn.
 ir::Function shrunk(ir::Function fn, const std::function<bool(const ir::Function&)>& fails);
 ast::Kernel shrunk(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails);
 

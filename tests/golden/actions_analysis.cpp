@@ -117,7 +117,7 @@ std::string ranges(const Function& fn) {
                           }});
 }
 
-/// Each pair of accesses, in the order of the text.
+/// Each pair of accesses, in text order.
 std::string memory(const Function& fn) {
     std::vector<Inst> accesses;
     for (Block block : fn.blocks())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ast NAME`: the kernel of that name in one of the kernels_*.cpp, captured and printed. The file's input says in
-// words what it shows.
+// `ast NAME`: the kernel of that name in one of the kernels_*.cpp, captured and printed. The file's input describes
+// what it shows.
 #include "codegen/ast/ast.hpp"
 #include "tests/golden/kernels.hpp"
 #include "tools/testing/golden.hpp"

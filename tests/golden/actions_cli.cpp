@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcripts of the command line. A golden file holds shell commands, one a line; the output shows each with what it
-// printed and, if that was not 0, its exit code in brackets. The commands run in a folder of their own that holds the
-// PTX files of tests/cli; `ikat` is the program that was built, and runs on the emulator unless a command says
-// otherwise.
+// Transcripts of the command line. A golden file holds shell commands, one per line; the output shows each with its
+// output and, if not 0, its exit code in brackets. The commands run in a separate folder with the PTX files of
+// tests/cli; `ikat` is the built program, and runs on the emulator unless a command says otherwise.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder that the commands of one file run in; gone afterwards.
+/// The folder in which the commands of one file run; removed afterwards.
 class Scratch {
 public:
     explicit Scratch(const std::string& name)

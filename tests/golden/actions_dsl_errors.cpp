@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dsl-errors NAME`: what is wrong with the kernel of that name in tests/golden/kernels_errors.cpp. Places are shown as
+// `dsl-errors NAME`: the errors of the kernel of that name in tests/golden/kernels_errors.cpp. Locations are shown as
 // the text of the line, because lines move and compilers differ in columns.
 #include <filesystem>
 #include <fstream>
@@ -18,7 +18,7 @@ std::string line_of(const Location& where) {
     static std::map<std::string, std::vector<std::string>, std::less<>> files;
     auto& lines = files[where.file];
     if (lines.empty()) {
-        // A compiler launcher may have made the path relative to the build folder: its name is enough.
+        // A compiler launcher may have made the path relative to the build folder: use only the file name.
         std::ifstream file(std::string(IKAT_SOURCE_DIR "/tests/golden/") +
                            std::string(std::filesystem::path(where.file).filename()));
         for (std::string line; std::getline(file, line);) lines.push_back(line);
@@ -34,7 +34,7 @@ std::string errors(const golden::Case& test) {
     check_capture(true);
     try {
         tests::kernel_named(test.args).ast();
-        out = "nothing is wrong\n";
+        out = "no errors\n";
     } catch (const Error& error) {
         for (const Diagnostic& diagnostic : error.diagnostics()) {
             out += line_of(diagnostic.where) + "\n    error: " + diagnostic.message + '\n';

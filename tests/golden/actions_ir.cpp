@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden files of IR may run: `print` (parse, verify, print again), `verify` (the findings), `locations`.
+// Actions for golden files of IR: `print` (parse, verify, print again), `verify` (the findings), `locations`.
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lower NAME`: the kernel of that name in tests/golden/kernels_*.cpp as SSA, before any pass. The file's input says in
-// words what it shows.
+// `lower NAME`: the kernel of that name in tests/golden/kernels_*.cpp as SSA, before any pass. The file's input
+// describes what it shows.
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/lower/lower.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden files of passes may run: `opt simplify,dce` runs those passes, `opt` the whole pipeline, on each function
+// Actions for golden files of passes: `opt simplify,dce` runs those passes, `opt` the whole pipeline, on each function
 // of the input, which is verified before and after each pass.
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ptx: parses PTX and prints it again; the printed text must parse and print to itself.
-// ptx-check: what the check of names, types and features finds.
+// ptx-check: the findings of the check of names, types and features.
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tools/testing/golden.hpp"
@@ -14,7 +14,7 @@ std::string round_trip(const golden::Case& test) {
     return again == printed ? printed : "printed text does not print to itself; the second time it is\n" + again;
 }
 
-/// What check() finds in an input that parses.
+/// The findings of check() in an input that parses.
 std::string findings(const golden::Case& test) {
     std::string out;
     for (const Diagnostic& each : nvptx::check(nvptx::parse(test.input, test.file))) out += to_string(each) + '\n';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden files of emission may run: `emit sm_80 …` compiles a function of IR to PTX, without passes. Further
-// words: `colouring` for the default allocation (else one register per value, so that an unrelated change does not
-// recolour the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
+// Actions for golden files of emission: `emit sm_80 …` compiles a function of IR to PTX, without passes. Further words:
+// `colouring` for the default allocation (else one register per value, so that an unrelated change does not recolour
+// the file), `optimised` for the passes, `loc` for line_info, `lines` for the table of source lines.
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
@@ -10,7 +10,7 @@
 namespace ikat {
 namespace {
 
-/// The source line behind each line of PTX that has one.
+/// Appends the source line to each line of PTX that has one.
 std::string with_source_lines(const Compiled& compiled) {
     std::string out;
     std::size_t number = 0;

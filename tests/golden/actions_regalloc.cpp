@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `regalloc [simplest] [spill]`: a problem, and the answer with moves in place. The answer is proved first.
+// `regalloc [simplest] [spill]`: a problem, and the answer with moves in place. The checker verifies the answer first.
 #include <string_view>
 
 #include "codegen/support/diagnostic.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `report KERNEL TARGET [json]`: the report of a kernel of the standard library, without ptxas. Lines of the source are
-// left out, whose numbers g++ and clang do not always agree on; `report-lines KERNEL TARGET` shows them alone.
-// `report-ptx ENTRY`: that of the PTX in the file.
+// `report KERNEL TARGET [json]`: the report of a kernel of the standard library, without ptxas. It omits source lines,
+// on whose numbers g++ and clang do not always agree; `report-lines KERNEL TARGET` shows only those. `report-ptx
+// ENTRY`: the report for the PTX in the file.
 #include <sstream>
 
 #include "codegen/report/report.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two actions that show how golden files work and keep the runner itself honest.
+// Two actions that show how golden files work and test the runner itself.
 #include "codegen/support/diagnostic.hpp"
 #include "tools/testing/golden.hpp"
 

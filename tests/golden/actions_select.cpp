@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden files of selection may run: `select sm_80` shows the selected function.
+// The action for golden files of selection: `select sm_80` shows the selected function.
 #include "codegen/ir/text/parse.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"

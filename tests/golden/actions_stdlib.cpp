@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `stdlib NAME TARGET`: the PTX of a kernel of the standard library, as users get it but with one register per value,
-// so that an unrelated change does not recolour the file. A further word `colouring` gives the default allocation.
+// `stdlib NAME TARGET`: the PTX of a kernel of the standard library, as users get it except with one register per
+// value, so that an unrelated change does not recolour the file. A further word `colouring` gives the default
+// allocation.
 #include <sstream>
 
 #include "codegen/pipeline/compile.hpp"

@@ -80,7 +80,7 @@ const auto atomics = kernel("atomics", params("c", "f", "x"), [](InOut<std::uint
 const auto atomic_then_load = kernel("atomic_then_load", params("s", "y"), [](InOut<float> s, Out<float> y) {
     auto old = atomic_add(s[0], 1);
     auto now = s[0];
-    y[0] = now - old;  // now was read behind the atomic, although it stands to the left
+    y[0] = now - old;  // now was read after the atomic, although it is on the left
 });
 
 const auto effects_in_order = kernel("effects_in_order", params("s", "y"), [](InOut<float> s, Out<float> y) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// Kernels with one mistake each, and some that look like mistakes and are none, for tests/golden/dsl_errors.
+// Kernels with one mistake each, and some that look wrong but are not, for tests/golden/dsl_errors.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace ikat::tests {
 namespace {
 
-// Places are shown as lines, so each mistake has its own.
+// Locations are shown as lines, so each mistake has its own line.
 // clang-format off
 
 // ---- values
@@ -327,11 +327,11 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
     if_(v > 3, [&] { sync_block(); });                          // a reduction's result
     for (auto i : range(lane_id(), 128, 32)) v += shuffle_down(x[i], 1);
     u32 lanes = ballot(t < n);
-    if_(t < n, [&] { v += shuffle_down(v, 1, lanes); });  // its lanes, said so
+    if_(t < n, [&] { v += shuffle_down(v, 1, lanes); });  // with its lanes as the mask
     u32 reused = t;
     y[reused] = v;
     reused = n;
-    if_(reused > 3, [&] { sync_block(); });  // a variable is what it was last assigned
+    if_(reused > 3, [&] { sync_block(); });  // a variable has the uniformity of its last value
     for (auto k : range(n)) {
         s[t % 32] = v;
         sync_block();
@@ -473,7 +473,7 @@ const auto in_the_library = kernel("in_the_library", params("y"), [](Out<float> 
     y[0] = cast<f32>(r[0]);
 });
 
-// ---- functions that return_value() leaves
+// ---- functions with return_value()
 
 const auto no_function = kernel("no_function", params("y", "n"), [](Out<float> y, u32 n) {
     if_(n > 3, [&] { return_value(1); });
@@ -501,7 +501,7 @@ const auto behind_return_value = kernel("behind_return_value", params("y", "n"),
     })();
     y[1] = inline_fn([&] {
         if_(n > 3, [&] { return_value(1); }).else_([&] { return_value(2); });
-        return cast<f32>(n * 2);  // C++ asks for it
+        return cast<f32>(n * 2);  // C++ requires it
     })();
     y[2] = inline_fn([&] {
         if_(n > 3, [&] { return_value(1); }).else_([&] { return_value(2); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for tests/golden: expressions of several lanes, beside the same by elements.
+// Kernels for tests/golden: expressions of several lanes, next to the same by elements.
 #include "tests/golden/kernels.hpp"
 
 namespace ikat::tests {
@@ -10,7 +10,7 @@ const auto lanes = kernel("lanes", params("a", "x", "y", "i"), [](f32 a, In<floa
                    }).require(aligned<16>("x"), aligned<16>("y"));
 
 const auto lane_order = kernel("lane_order", params("x", "y", "i"), [](In<float> x, InOut<float> y, u32 i) {
-    // Reads stand in the order of the text, whatever the compiler evaluates first, also where they are used later.
+    // Reads are in source order, whatever the compiler evaluates first, even if they are used later.
     f32 scale = x[0];
     Regs<f32, 2> sums(0);
     auto kept = (x[1] + scale) * x.vec<2>(i) + y.vec<2>(i) * sums;

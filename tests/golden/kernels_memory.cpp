@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for tests/golden/ast: subscripts and their moments, vectors, masked access, arrays.
+// Kernels for tests/golden/ast: subscripts and when they load, vectors, masked access, arrays.
 #include "tests/golden/kernels.hpp"
 
 namespace ikat::tests {
@@ -15,7 +15,7 @@ const auto moments = kernel("moments", params("y"), [](InOut<float> y) {
     Shared<float, 32> s;
     auto early = y[0];  // before the store
     y[0] = 1;
-    auto late = y[0];  // behind it
+    auto late = y[0];  // after it
     sync_block();
     s[thread_id().x] = early + late;
     auto unused = y[7];  // nothing reads it: no load

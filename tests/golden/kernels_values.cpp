@@ -13,7 +13,7 @@ const auto saxpy = kernel("saxpy", params("a", "x", "y", "n"), [](f32 a, In<floa
 const auto variables = kernel("variables", params("y"), [](Out<std::uint32_t> y) {
     u32 a = 1, b;
     b = a;      // copy assignment is recorded
-    u32 c = b;  // a variable of its own
+    u32 c = b;  // a separate variable
     c += 2;
     ++c;
     y[0] = c++;
@@ -73,7 +73,7 @@ const auto generic_helper = kernel("generic_helper", params("x", "y"), [](In<flo
 const auto literals = kernel("literals", params("f", "h", "d", "i", "u", "w", "p"),
                              [](Out<float> f, Out<half> h, Out<double> d, Out<std::int32_t> i, Out<std::uint32_t> u,
                                 Out<std::uint64_t> w, u32 p) {
-                                 f[0] = 0.1;  // a floating number rounds to the device's type
+                                 f[0] = 0.1;  // a floating-point number rounds to the device's type
                                  f[1] = 16777216;
                                  h[0] = half(0.5);
                                  h[1] = 2048;

@@ -11,7 +11,7 @@ const auto view_elements = kernel("view_elements", params("A", "B", "i", "j"),
 
 const auto view_rows = kernel("view_rows", params("A", "y"), [](In<half, 2> A, Out<float> y) {
     u32 i = block_id().x;
-    auto row = A[i];  // where it begins is computed here
+    auto row = A[i];  // its start is computed here
     f32 sum = 0;
     for (auto j : range(A.extent(1))) sum += cast<f32>(row[j]);
     y[i] = sum;

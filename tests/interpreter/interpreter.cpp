@@ -45,7 +45,7 @@ private:
         return out;
     }
 
-    /// Takes the terminator's way: all arguments are read before any parameter is written.
+    /// Follows the terminator: all arguments are read before any parameter is written.
     Block follow(const Terminator& terminator) {
         std::size_t way = 0;
         if (terminator.kind == Terminator::Kind::Branch) way = value(terminator.condition) & 1 ? 0 : 1;
@@ -127,7 +127,7 @@ private:
         for (unsigned i = 0; i < inst.memory.count; ++i) write(address + i * bytes, bytes, arguments[1 + i]);
     }
 
-    /// Atomics and reductions of vectors.
+    /// Executes atomics and vector reductions.
     void update(Inst id, const Instruction& inst, std::span<const Word> arguments) {
         const unsigned bytes = info(inst.type).bytes;
         const std::uint64_t address = arguments[0] + std::uint64_t(inst.memory.offset);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs what BUILD has built into a folder of its own, and moves it; then builds, runs and tests examples/project
-# with it and nothing of the source tree, once through CMake and once a program through pkg-config; and unpacks the
-# Debian package. With IKAT_BLESS=1 in the environment the project's golden files are approved as they come out.
+# Installs the build in BUILD into a separate folder and moves it; then builds, runs and tests examples/project with it
+# and without the source tree, once through CMake, and a program through pkg-config; and unpacks the Debian package.
+# With IKAT_BLESS=1 in the environment the project's golden files are approved.
 cmake_minimum_required(VERSION 3.25)
 set(scratch ${BUILD}/package_test)
 set(prefix ${scratch}/moved)
@@ -27,19 +27,19 @@ endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${scratch}/installed)
 file(RENAME ${scratch}/installed ${prefix})
 
-# The command, with the version that the project has.
+# The command prints the project's version.
 run(${prefix}/bin/ikat --version)
 expect("ikat ${VERSION}")
 run(${prefix}/bin/ikat emit saxpy)
 expect(".visible .entry saxpy")
 
-# One name in the include path, and no header that looks for the source tree.
+# One name in the include path, and no header that refers to the source tree.
 file(GLOB top RELATIVE ${prefix}/include ${prefix}/include/*)
 if(NOT top STREQUAL "ikat")
   message(FATAL_ERROR "the include folder holds ${top}, not ikat alone")
 endif()
 
-# The example, as a project of its own.
+# The example, as a separate project.
 file(COPY ${SOURCE}/examples/project DESTINATION ${scratch})
 run(${CMAKE_COMMAND} -S ${scratch}/project -B ${scratch}/build -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Debug
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} "-DCMAKE_CXX_FLAGS_DEBUG=${FLAGS}")

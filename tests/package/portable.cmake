@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program of the portable build needs the C library alone: not fmt, not Highway, not libstdc++ or libgcc.
+# A program of the portable build needs only the C library: not fmt, Highway, libstdc++ or libgcc.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${OBJDUMP} -p ${PROGRAM} OUTPUT_VARIABLE head COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "NEEDED +[^\n]+" needed "${head}")

@@ -15,15 +15,15 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_uses = 8;
 
-/// A layer, the path that its files begin with, and the layers directly below it. It may include itself and everything
-/// that can be reached downwards.
+/// A layer, the path prefix of its files, and the layers directly below it. It may include itself and everything
+/// reachable downwards.
 struct Layer {
     std::string_view name;
     std::string_view prefix;
     std::array<std::string_view, most_uses> uses{};
 };
 
-// The order matters only for layer_of: the first prefix that fits decides.
+// The order matters only for layer_of: the first matching prefix decides.
 constexpr Layer layers[] = {
     {"support", "codegen/support/"},
     {"ir", "codegen/ir/", {"support"}},
@@ -104,7 +104,7 @@ std::vector<Include> includes_of(std::string_view text) {
     return out;
 }
 
-/// The repository's file that an include names, or "" for a file from elsewhere.
+/// The repository's file that an include names, or "" for other files.
 std::string resolve(const Tree& tree, const Include& include) {
     for (const std::string prefix : {"", "include/"})
         if (tree.contains(prefix + std::string(include.path))) return prefix + std::string(include.path);
@@ -142,7 +142,7 @@ void check_library(std::string_view path, const Include& include, std::vector<st
                          "Hana belongs in dsl/memory/structs.hpp and dsl/kernel/kernel.hpp alone");
 }
 
-/// What an operation does besides computing is asked of ir::effects() alone, so that no two answers differ.
+/// Only ir::effects() may be asked what an operation does besides computing, so that there is one answer.
 void check_effects(std::string_view path, std::string_view text, std::vector<std::string>& broken) {
     if (path == "codegen/ir/op/effects.hpp" || layer_of(path) == "tests") return;
     const std::vector<std::string_view> lines = split_lines(text);
@@ -183,7 +183,7 @@ void check_target(const Tree& tree, std::string_view path, const Include& includ
                          target + ')');
 }
 
-/// The files of the repository that a compiler reads for these, themselves included.
+/// The files of the repository that these include, directly or indirectly, and these themselves.
 std::set<std::string> reached_from(const Tree& tree, std::vector<std::string> open) {
     std::set<std::string> reached;
     while (!open.empty()) {
@@ -196,8 +196,8 @@ std::set<std::string> reached_from(const Tree& tree, std::vector<std::string> op
     return reached;
 }
 
-/// X3 costs seconds per translation unit: only parsers pay for it. A header may hold a grammar if none but they read
-/// it.
+/// X3 costs seconds per translation unit, so only parsers may include it. A header may hold a grammar if only they
+/// include it.
 void check_parsers(const Tree& tree, std::vector<std::string>& broken) {
     for (const auto& [path, text] : tree) {
         if (is_parser(path) || (is_header(path) && !path.starts_with("include/"))) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the source tree that a compiler does not check: who may include whom, what each file begins with, and
-// which heavy libraries stay out of which files. docs/architecture.md tells the reasons.
+// The rules of the source tree that a compiler does not check: which files may include which, how each file begins, and
+// which files must not include heavy libraries. docs/architecture.md gives the reasons.
 #pragma once
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@ using Tree = std::map<std::string, std::string>;
 /// All C++ files (.hpp, .cpp, .def, .inl) below a checkout's source folders.
 Tree read_tree(const std::string& root);
 
-/// Every broken rule as "path:line: what is wrong". Empty for a tree in order.
+/// Every broken rule as "path:line: message". Empty for a correct tree.
 std::vector<std::string> broken_rules(const Tree& tree);
 
 /// The layer that a file belongs to ("ir", "ptx", "tools", ...), or "" for a path the table does not know.

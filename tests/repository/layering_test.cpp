@@ -13,7 +13,7 @@ const std::string spdx = "// SPDX-License-Identifier: Apache-2.0\n";
 
 std::string header(const std::string& body) { return spdx + "#pragma once\n" + body; }
 
-/// A small tree in order, to which each test adds one fault.
+/// A small correct tree, to which each test adds one fault.
 Tree tree_with(const std::string& path, const std::string& text) {
     Tree tree = {
         {"codegen/support/id.hpp", header("#include <vector>\n")},
@@ -37,7 +37,7 @@ TEST_CASE("the source tree keeps its rules") {
     for (const std::string& rule : broken_rules(tree)) FAIL_CHECK(rule);
 }
 
-TEST_CASE("a tree in order has no broken rules") {
+TEST_CASE("a correct tree has no broken rules") {
     CHECK(broken_rules(tree_with("tools/main.cpp", spdx + "#include \"codegen/support/id.hpp\"\n")) == Lines{});
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a file outside the layers is reported") {
           Lines{"codegen/other/a.cpp:1: this folder is in no layer"});
 }
 
-TEST_CASE("X3 is read by parsers alone, also through a header") {
+TEST_CASE("only parsers include X3, also through a header") {
     const std::string x3 = "#include <boost/spirit/home/x3.hpp>\n";
     CHECK(broken_rules(tree_with("codegen/ptx/text/parse_module.cpp", spdx + x3)) == Lines{});
     CHECK(broken_rules(tree_with("tools/ikat/argument_parser.cpp", spdx + x3)) == Lines{});
@@ -93,7 +93,7 @@ TEST_CASE("fmt stays out of what users include, and only out of that") {
     CHECK(broken_rules(tree_with("codegen/ptx/text.hpp", header("#include <fmt/format.h>\n"))) == Lines{});
 }
 
-TEST_CASE("a file begins with its licence, and a header is read once") {
+TEST_CASE("a file begins with its licence, and a header has #pragma once") {
     CHECK(broken_rules(tree_with("dsl/a.cpp", "// no licence\n")) ==
           Lines{"dsl/a.cpp:1: the first line must be // SPDX-License-Identifier: Apache-2.0"});
     CHECK(broken_rules(tree_with("dsl/a.hpp", spdx)) == Lines{"dsl/a.hpp:1: a header needs #pragma once"});
@@ -107,7 +107,7 @@ TEST_CASE("the library does not read the environment or write to standard error 
     CHECK(broken_rules(tree_with("tools/cli/a.cpp", spdx + "std::cerr << std::getenv(\"HOME\");\n")) == Lines{});
 }
 
-TEST_CASE("what an operation does is asked of effects() alone") {
+TEST_CASE("only effects() reads the traits for effects") {
     const std::string asks = spdx + "bool b = has(inst.op, ir::Convergent) && !reads;\n";
     CHECK(broken_rules(tree_with("codegen/passes/a.cpp", asks)) ==
           Lines{"codegen/passes/a.cpp:2: effects() says what an operation does, not its traits"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a result is from the exact one, in units in the last place (ulp) of the exact one. What is exact is known in
-// a wider type: of f32 in double, of f64 in long double.
+// The error of a result in units in the last place (ulp) of the exact one. The exact result is known in a wider type:
+// double for f32, long double for f64.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace ikat::test {
 template <class T>
 using WideOf = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-/// One unit in the last place of a T of x's size; of subnormal numbers it is the smallest one.
+/// One unit in the last place of a T of x's magnitude; for subnormal numbers, the smallest one.
 template <class T>
 WideOf<T> ulp_of(WideOf<T> x) {
     int exponent = 0;
@@ -21,15 +21,15 @@ WideOf<T> ulp_of(WideOf<T> x) {
     return std::ldexp(WideOf<T>(1), std::max(exponent, Limits::min_exponent) - Limits::digits);
 }
 
-/// Whether `got` is what rounding gives: the same number with the same sign, or a NaN for a NaN.
+/// Whether `got` is correctly rounded: the same number with the same sign, or a NaN for a NaN.
 template <class T>
 bool correctly_rounded(T got, WideOf<T> want) {
     const T rounded = T(want);
     return (rounded == got && std::signbit(rounded) == std::signbit(got)) || (std::isnan(rounded) && std::isnan(got));
 }
 
-/// |got - want|; infinite where one is a NaN and the other not, or where got is finite and want is not. An infinity in
-/// place of a finite number counts as the power of two that it stands for.
+/// |got - want|; infinite if only one is a NaN, or if got is finite and want is not. An infinity instead of a finite
+/// number counts as the power of two above the largest number.
 template <class T>
 WideOf<T> distance(T got, WideOf<T> want) {
     using Wide = WideOf<T>;
@@ -40,7 +40,7 @@ WideOf<T> distance(T got, WideOf<T> want) {
     return std::abs((std::isinf(got) ? std::copysign(limit, Wide(got)) : Wide(got)) - want);
 }
 
-/// In ulp; infinite for a result of the other sign.
+/// The error in ulp; infinite for a result of the wrong sign.
 template <class T>
 WideOf<T> ulps_between(T got, WideOf<T> want) {
     if (std::signbit(got) != std::signbit(want) && !std::isnan(got)) return HUGE_VAL;

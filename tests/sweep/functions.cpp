@@ -14,7 +14,7 @@ namespace {
     [](const Leaf<double>& x) -> Leaf<double> { return value(device); }, \
         [](long double x) -> long double { return host; }
 
-/// std::exp, which takes its time to find out that a result is too large or too small.
+/// std::exp, which is slow if the result overflows or underflows.
 double exp(double x) { return x > 700 ? HUGE_VAL : x < -700 ? 0 : std::exp(x); }
 double exp2(double x) { return x > 1000 ? HUGE_VAL : x < -1000 ? 0 : std::exp2(x); }
 double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -42,8 +42,8 @@ const Function<float> f32_table[] = {
     {"gelu", IKAT_F32(stdlib::gelu(x), gelu(x)), 2},
     {"gelu_tanh", IKAT_F32(stdlib::gelu_tanh(x), gelu_tanh(x)), 1.5},
 
-    // The fast forms, around PTX's approximations. The units have room for what the ISA allows those; the emulator
-    // computes them to nearest.
+    // The fast versions, around PTX's approximations. The units include the error that the ISA allows those; the
+    // emulator rounds them to nearest.
     {"approx::exp", IKAT_F32(approx::exp(x), exp(x)), 1, None,
      [](double x, double want) { return want * (0x1p-21 + std::abs(x) * 0x1p-23) + 0x1p-126; },
      "(2^-21 + 2^-23 \\|x\\|) e^x"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the library's elementary functions: what the device computes, what the host, how far apart they may be.
-// measured.hpp has how far they are.
+// The table of the library's elementary functions: the device's and the host's, and the allowed error. measured.hpp has
+// the measured error.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace ikat::test {
 
-/// How f(-x) follows from f(x).
+/// How f(-x) is obtained from f(x).
 enum class Symmetry { None, Odd, Even };
 
 template <class T>
@@ -23,7 +23,7 @@ struct Function {
     WideOf<T> (*host)(WideOf<T>);
     double bound;
     Symmetry symmetry = Symmetry::None;
-    /// What errors are counted in, if not in ulp of the result. What the text says is 1 then the bound.
+    /// The unit of errors, if not an ulp of the result. The text describes it; the bound is then 1.
     double (*unit)(double x, double want) = nullptr;
     std::string_view unit_text{};
 };
@@ -40,7 +40,7 @@ std::span<const Function<float>> f32_functions();
 std::span<const Function<double>> f64_functions();
 std::span<const Power> power_functions();
 
-/// The error of a result in the function's units; infinite if it is of a wrong kind.
+/// The error of a result in the function's units; infinite if its kind is wrong.
 template <class T>
 double error_of(const Function<T>& function, T x, T got, WideOf<T> want) {
     if (!function.unit) return double(ulps_between(got, want));

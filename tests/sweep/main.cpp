@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the errors of the library's elementary functions: of f32 over all 2^32 arguments, of f64 and of powers over
-// 2^26 and 2^30 samples. Each line that it prints is a row for measured.cpp; a function that exceeds its bound, or is
-// not what stands there, is a failure.
+// Measures the errors of the library's elementary functions: for f32 over all 2^32 arguments, for f64 and powers over
+// 2^26 and 2^30 samples. Each line that it prints is a row for measured.cpp; a function that exceeds its bound, or
+// differs from its row there, is a failure.
 //
 //     sweep_math                                all functions, on the emulator
 //     sweep_math exp f64:exp pow                these
-//     sweep_math --stride 4001 exp              every 4001st magnitude; of samples as much fewer
-//     sweep_math --part 0 --parts 8             every eighth function from the first on
+//     sweep_math --stride 4001 exp              every 4001st magnitude; samples reduced accordingly
+//     sweep_math --part 0 --parts 8             every eighth function, starting with the first
 //     sweep_math --list
 //
 // IKAT_DEVICE=cuda runs them on the GPU, which must give the same bits: the digests are compared, too.
@@ -33,8 +33,8 @@ struct Wish {
     bool wants(std::string_view name) const { return names.empty() || std::ranges::count(names, name) > 0; }
 };
 
-/// Prints what was found as a row of measured.cpp; whether it is within the bound and, of a whole sweep, what stands
-/// there.
+/// Prints the result as a row of measured.cpp; returns whether it is within the bound and, for a full sweep, equals the
+/// row there.
 template <class T>
 bool report(const auto& row, const Outcome<T>& found, std::uint64_t sample_digest, bool whole) {
     const Measured& before = measured(row.name);
@@ -52,7 +52,7 @@ bool report(const auto& row, const Outcome<T>& found, std::uint64_t sample_diges
     return good && (!whole || as_before);
 }
 
-/// Measures the functions that are wished for, and counts.
+/// Measures the requested functions, and counts failures.
 class Run {
 public:
     explicit Run(const Wish& wish) : wish_(wish) {}
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     ikat::test::Wish wish;
     CLI::App app("Errors of the elementary functions");
     app.add_option("functions", wish.names, "their names; none: all");
-    app.add_option("--stride", wish.stride, "every n-th magnitude of f32; of samples as much fewer")
+    app.add_option("--stride", wish.stride, "every n-th magnitude of f32; samples reduced accordingly")
         ->check(CLI::PositiveNumber);
     app.add_option("--part", wish.part, "only every n-th function, from this one on; n is --parts");
     app.add_option("--parts", wish.parts)->check(CLI::PositiveNumber);

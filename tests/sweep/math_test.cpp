@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementary functions on a sample of their arguments, and what the table says of all.
+// The elementary functions on a sample of their arguments, and the table of measured errors.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -26,17 +26,17 @@ void check_sample(const auto& functions) {
         const auto found = sweep(function, device, sample_stride);
         INFO(function.name << "(" << found.at << ", " << found.y << ") = " << found.got);
         CHECK(found.error <= function.bound);
-        INFO("its results have changed: sweep_math " << function.name << " measures it anew");
+        INFO("its results have changed: measure it again with sweep_math " << function.name);
         if (!function.unit) CHECK(found.digest == measured(function.name).sample_digest);
     }
 }
 
 std::string four_places(double error) { return fmt::format("{:.4f}", error); }
 
-/// The error where it was largest.
+/// Checks the error at the argument where it was largest.
 void check_measured(const auto& function, auto&& error_at) {
     const Measured& before = measured(function.name);
-    INFO(function.name << ": sweep_math " << function.name << " measures it anew");
+    INFO(function.name << ": measure it again with sweep_math " << function.name);
     CHECK(before.name == function.name);
     CHECK(before.error <= function.bound);
     if (!function.unit) CHECK(four_places(error_at(before)) == four_places(before.error));

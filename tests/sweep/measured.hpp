@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sweep_math found when a function was last changed. docs/math.md shows it.
+// The results of sweep_math when a function was last changed. docs/math.md shows them.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -11,12 +11,12 @@ struct Measured {
     double error = 0;      ///< the largest, in the function's units
     double at = 0, y = 0;  ///< where it is
     double misrounded_percent = 0;
-    /// Sums over all results, and over those of the sample that the tests take. They are the same on every device; 0
-    /// for fast forms, of which they are not.
+    /// Checksums over all results, and over those of the tests' sample. They are the same on every device; 0 for fast
+    /// versions, whose results are not.
     std::uint64_t digest = 0, sample_digest = 0;
 };
 
-/// Of a function of functions.hpp; an empty one if there is no row.
+/// The row for a function of functions.hpp; an empty one if there is none.
 const Measured& measured(std::string_view name);
 
 }  // namespace ikat::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sweeps have in common: how a result counts.
+// Common to all sweeps: how a result is counted.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -13,14 +13,14 @@ namespace ikat::test {
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-/// One result's part of a sum over all; `place` is the argument's bits or number. All NaNs are one.
+/// The contribution of one result to the checksum; `place` is the argument's bits or number. All NaNs are equal.
 template <class T>
 std::uint64_t digest_of(std::uint64_t place, T result) {
     const std::uint64_t bits = std::isnan(result) ? 0x7fffffffu : std::bit_cast<BitsOf<T>>(result);
     return (2 * place + 1) * bits;
 }
 
-/// Counts a result; whether it is correctly rounded. `error()` is asked where it may matter.
+/// Counts a result; returns whether it is correctly rounded. `error()` is called only if it may matter.
 template <class T>
 bool note(Outcome<T>& outcome, T x, T y, T got, WideOf<T> want, auto&& error) {
     const bool rounded = correctly_rounded(got, want);

@@ -13,7 +13,7 @@
 namespace ikat::test {
 namespace {
 
-/// PTX instructions: on the way that most threads go, and in what they jump over.
+/// PTX instructions: on the common path, and in the parts that it skips.
 struct Size {
     int usual = 0, rare = 0;
 };
@@ -23,7 +23,7 @@ Size operator-(const Size& a, const Size& b) { return {a.usual - b.usual, a.rare
 Size size_of(const auto& kernel) {
     Size size;
     std::istringstream lines(compile(kernel.ast()).ptx);
-    std::string over;  // the label that is jumped to
+    std::string over;  // the target of the jump
     for (std::string line; std::getline(lines, line);) {
         const std::string text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
         if (!over.empty() && text == over + ":") over.clear();
@@ -36,7 +36,7 @@ Size size_of(const auto& kernel) {
     return size;
 }
 
-/// Of y[0] = f(x), without what y[0] = x takes.
+/// The size of y[0] = f(x), minus that of y[0] = x.
 template <class T>
 Size size_of(Leaf<T> (*f)(const Leaf<T>&)) {
     const auto with = [](auto function) {

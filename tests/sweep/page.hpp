@@ -5,7 +5,7 @@
 
 namespace ikat::test {
 
-/// Rows of Markdown: each function with its bound, the error found, and how many instructions it takes.
+/// Rows of Markdown: each function with its bound, its measured error, and its number of instructions.
 std::string table_of_errors();
 
 }  // namespace ikat::test

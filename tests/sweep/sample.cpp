@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sweeps over samples. What comes as n-th depends on n alone.
+// The sweeps over samples. The n-th sample depends only on n.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,7 +23,7 @@ std::uint64_t random(std::uint64_t n) {
     n = (n ^ n >> 27) * 0x94d049bb133111eb;
     return n ^ n >> 31;
 }
-/// From 0 to 1 by 53 of the bits.
+/// A number from 0 to 1 from 53 of the bits.
 double unit_interval(std::uint64_t bits) { return double(bits >> 11) * 0x1p-53; }
 double between(double low, double high, std::uint64_t bits) { return low + (high - low) * unit_interval(bits); }
 
@@ -59,7 +59,7 @@ constexpr float edges[] = {0.0f,        -0.0f,           1.0f,   -1.0f, 2.0f, -2
 struct Pair {
     float x, y;
 };
-/// y such that x^y is as likely in one binade as in any other, and a little outside the floats.
+/// A y such that x^y is equally likely in each binade, including a few outside the range of floats.
 float exponent_for(float x, std::uint64_t bits) { return float(between(-151, 129, bits) / std::log2(double(x))); }
 
 Pair pair(std::uint64_t n) {
@@ -97,7 +97,7 @@ auto made(const Power& power) {
                   });
 }
 
-/// What a kernel makes of arrays of arguments.
+/// The results of a kernel on arrays of arguments.
 template <class T>
 std::vector<T> results(const runtime::Device& device, const auto& kernel, const std::vector<T>& first,
                        const auto&... more) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t sign = 0x80000000u, infinity = 0x7f800000u;
 
-/// y[i] = f(x), x the float with the bits first + i stride.
+/// y[i] = f(x), where x is the float with the bits first + i stride.
 auto made(const Function<float>& function) {
     return kernel("sweep", params("y", "first", "stride", "n"),
                   [f = function.device](Out<float> y, u32 first, u32 stride, u32 n) {
@@ -22,7 +22,7 @@ auto made(const Function<float>& function) {
                   });
 }
 
-/// Slice by slice: the results for positive and for negative arguments, then what they come to.
+/// Processes slice by slice the results for positive and for negative arguments, and accumulates the outcome.
 class Sweep {
 public:
     Sweep(const Function<float>& function, const runtime::Device& device)
@@ -60,7 +60,7 @@ private:
             count(-x, negative, bits > infinity ? want : function_.host(-double(x)));
     }
 
-    /// Whether f(-x) is known to be as good as f(x).
+    /// Whether the error of f(-x) is known from that of f(x).
     bool mirrored(float positive, float negative) const {
         const std::uint32_t flip = function_.symmetry == Symmetry::Odd ? sign : 0;
         return function_.symmetry != Symmetry::None &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the functions of the table on a device and compares with the host: with stride 1 those of f32 over all
-// arguments, those of f64 over 2^26 and powers over 2^30 that are the same each time; with another over as much fewer.
+// Runs the functions of the table on a device and compares with the host: with stride 1, f32 over all arguments, f64
+// over 2^26 and powers over 2^30 fixed samples; with a larger stride, over proportionally fewer.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +9,10 @@
 
 namespace ikat::test {
 
-/// Of the sweep that every run of the tests makes.
+/// The stride of the sweep in every test run.
 inline constexpr std::uint32_t sample_stride = 4001;
 
-/// What a sweep found. Of equal errors the first counts.
+/// The result of a sweep. Of equal errors the first is kept.
 template <class T>
 struct Outcome {
     double error = 0;  ///< in the function's units; infinite if a result is of a wrong kind
@@ -23,17 +23,17 @@ struct Outcome {
     double misrounded_percent() const { return 100 * double(misrounded) / double(arguments); }
 };
 
-/// Both signs of every stride-th magnitude, in the order of their bits. Of an odd or even function the host computes
-/// only f(x), unless f(-x) has other bits.
+/// Both signs of every stride-th magnitude, in the order of their bits. For an odd or even function the host computes
+/// only f(x), unless the bits of f(-x) do not match.
 Outcome<float> sweep(const Function<float>& function, const runtime::Device& device, std::uint32_t stride);
 
-/// Zeros, infinities and their like, then bit patterns from everywhere and ordinary numbers, in turns.
+/// Special values (zeros, infinities ...), then alternately arbitrary bit patterns and ordinary numbers.
 Outcome<double> sweep(const Function<double>& function, const runtime::Device& device, std::uint32_t stride);
 
 /// Pairs: of special values; of all exponents; whose power is in range; of x near 1; of y that are halves.
 Outcome<float> sweep(const Power& power, const runtime::Device& device, std::uint32_t stride);
 
-/// The error at one place.
+/// The error at one argument.
 template <class T>
 double error_at(const Function<T>& function, const runtime::Device& device, T x);
 double error_at(const Power& power, const runtime::Device& device, float x, float y);

@@ -23,7 +23,7 @@ TEST_CASE("a new bit set is empty") {
     CHECK_FALSE(set.test(129));
 }
 
-TEST_CASE("set and reset touch one element, on either side of a word's edge") {
+TEST_CASE("set and reset change one element, on either side of a word boundary") {
     const std::size_t i = GENERATE(0, 1, 63, 64, 65, 127, 128, 129);
     Bitset set(130);
     set.set(i);

@@ -5,7 +5,7 @@
 
 using namespace ikat;
 
-TEST_CASE("a location prints what is known") {
+TEST_CASE("a location prints the parts that are known") {
     CHECK(to_string(Location{"a.cpp", 12, 5}) == "a.cpp:12:5");
     CHECK(to_string(Location{"a.cpp", 12, 0}) == "a.cpp:12");
     CHECK(to_string(Location{"a.cpp", 0, 0}) == "a.cpp");
@@ -84,13 +84,13 @@ TEST_CASE("an excerpt of a very long line shows the part around the caret") {
     CHECK(shown.find('^') - newline - 1 == shown.find('x'));
 }
 
-TEST_CASE("a message shows control characters and does not obey them") {
+TEST_CASE("control characters in a message are escaped") {
     CHECK(to_string(Diagnostic{.message = "'a\x1b[31m\r\x7f'", .hint = "\x01", .excerpt = "\tx\b"}) ==
           "error: 'a\\x1b[31m\\x0d\\x7f'\n\tx\\x08\n  hint: \\x01");
     CHECK(to_string(Diagnostic{.message = "ünïcode"}) == "error: ünïcode");
 }
 
-TEST_CASE("a message is never longer than one reads") {
+TEST_CASE("a long message is shortened") {
     const std::string much(300000, 'x');
     CHECK(std::string(Error(much, much).what()).size() < 9000);
     const Error many(std::vector<Diagnostic>(1000, {.message = "wrong"}));

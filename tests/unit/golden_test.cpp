@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden runner is what most tests rely on, so it has to fail when it should.
+// Most tests rely on the golden runner, so it must fail when it should.
 #include "tools/testing/golden.hpp"
 
 #include <unistd.h>
@@ -96,7 +96,7 @@ TEST_CASE("a difference fails, shows a diff and the command that blesses") {
     CHECK_THAT(result.message, contains("do bless"));
 }
 
-TEST_CASE("blessing rewrites only what stands below the mark") {
+TEST_CASE("blessing rewrites only the part below the mark") {
     const Folder folder;
     const auto file = folder.write("a.txt", "// run: upper\nabc\n// ---- expect ----\nold\n");
     const auto result = golden::run_file(file, bless);
@@ -126,7 +126,7 @@ TEST_CASE("the mark inside a line is input") {
     CHECK(golden::run_file(file, check).passed);
 }
 
-TEST_CASE("a file that does not say what to run, or names no action, is a failure in words") {
+TEST_CASE("a file without a run line or with an unknown action is a readable failure") {
     const Folder folder;
     const auto nothing = golden::run_file(folder.write("a.txt", "abc\n"), check);
     CHECK_FALSE(nothing.passed);
@@ -152,7 +152,7 @@ TEST_CASE("a user error is output, any other exception is a failure that bless d
     CHECK_THAT(broken.message, contains("out of order"));
 }
 
-TEST_CASE("the runner's status counts what is below its folders") {
+TEST_CASE("the runner's status counts the files below its folders") {
     const Folder folder;
     folder.write("good/a.txt", "// run: upper\nabc\n// ---- expect ----\n\nABC\n");
     folder.write("bad/deep/b.txt", "// run: upper\nabc\n// ---- expect ----\n\nwrong\n");
@@ -190,7 +190,7 @@ TEST_CASE("blessing asks about each file, unless BLESS is all") {
     CHECK(run_main({folder.path()}) == 0);
 }
 
-TEST_CASE("compare holds a string against a file and writes it when IKAT_BLESS is 1") {
+TEST_CASE("compare compares a string with a file and writes it when IKAT_BLESS is 1") {
     const Folder folder;
     unsetenv("IKAT_BLESS");
     CHECK(golden::compare(folder.write("a.ptx", "ret;\n"), "ret;\n").passed);

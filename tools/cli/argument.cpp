@@ -39,7 +39,7 @@ T parse_count(std::string_view text, std::string_view what) {
     T number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-        throw Error(fmt::format("'{}' is no {}", text, what), "a whole number, decimal");
+        throw Error(fmt::format("'{}' is not a valid {}", text, what), "write a decimal integer");
     return number;
 }
 
@@ -69,7 +69,7 @@ void append(std::vector<std::byte>& out, NumberType type, std::uint64_t bits) {
     std::memcpy(out.data() + out.size() - type.bytes(), &bits, type.bytes());
 }
 
-/// What is said when the shape written and the data given disagree.
+/// The error for a shape that does not match the data.
 [[noreturn]] void wrong_count(const ParsedArgument& argument, std::uint64_t given) {
     throw Error(fmt::format("{} values for a buffer of {}", given, argument.elements),
                 fmt::format("give as many values as the shape says, or write {}[] to take what is given",
@@ -109,7 +109,7 @@ void read_random(ParsedArgument& argument, std::string_view seed, bool has_shape
     argument.seed = parse_count<std::uint64_t>(seed, "seed");
 }
 
-/// A .npy file must hold the type that is written; raw bits take any type of their width.
+/// A .npy file must have the given type; raw bits accept any type of their width.
 void read_npy_file(ParsedArgument& argument, const std::string& path, bool has_shape) {
     NpyArray array = read_npy(path);
     const bool fits =
@@ -128,7 +128,7 @@ void read_raw_file(ParsedArgument& argument, const std::string& path, bool has_s
     std::vector<std::byte> contents = read_file(path);
     const std::size_t width = argument.type.bytes();
     if (contents.size() % width != 0)
-        throw Error(fmt::format("'{}' has {} bytes, which is no whole number of {}", path, contents.size(),
+        throw Error(fmt::format("'{}' has {} bytes, which is not a whole number of {} values", path, contents.size(),
                                 argument.type.name()),
                     fmt::format("an element has {} bytes", width));
     const std::uint64_t count = contents.size() / width;
@@ -155,7 +155,7 @@ constexpr std::uint64_t bytes_of_field(const ParsedArgument& field) {
     return field.kind == ParsedArgument::Kind::Same ? 8 : field.type.bytes();
 }
 
-/// Calls f(field, offset) for each field; the result is where the last one ends.
+/// Calls f(field, offset) for each field; returns the end of the last one.
 std::uint64_t each_field(const ParsedArgument& structure, auto&& f) {
     std::uint64_t end = 0;
     for (const ParsedArgument& field : structure.fields) {
@@ -179,7 +179,7 @@ void read_fields(ParsedArgument& argument, std::string_view text, bool has_shape
         const ParsedArgument& field = argument.fields.back();
         const bool is_value = field.kind == ParsedArgument::Kind::Scalar || field.kind == ParsedArgument::Kind::Same;
         if (!is_value || !field.output.empty())
-            throw Error(fmt::format("'{}' is no field of a structure", parts.before),
+            throw Error(fmt::format("'{}' is not a field of a structure", parts.before),
                         "fields are scalars (u32:7) and addresses (&0, &0+64)");
         text = parts.after;
         more = parts.found;
@@ -189,7 +189,7 @@ void read_fields(ParsedArgument& argument, std::string_view text, bool has_shape
     argument.bytes = has_shape ? argument.elements : end;
     if (end > argument.bytes)
         throw Error(fmt::format("its fields take {} bytes, not {}", end, argument.bytes),
-                    "each lies at a multiple of its own size, as in C");
+                    "each is aligned to its own size, as in C");
 }
 
 void read_contents(ParsedArgument& argument, std::string_view text, bool has_shape) {
@@ -219,7 +219,7 @@ void parse_buffer(ParsedArgument& argument, std::string_view text) {
         argument.elements = count_elements(argument);
     }
     if (body.after.starts_with(':')) return read_contents(argument, body.after.substr(1), has_shape);
-    if (!body.after.empty()) throw Error(fmt::format("what does '{}' mean here?", body.after), forms);
+    if (!body.after.empty()) throw Error(fmt::format("unexpected '{}'", body.after), forms);
     if (!has_shape)
         throw Error("the buffer has neither a size nor contents",
                     fmt::format("{0}[1024], or {0}[]:1,2,3, or {0}[]:@file.npy", head.before));
@@ -227,7 +227,7 @@ void parse_buffer(ParsedArgument& argument, std::string_view text) {
 
 void parse_scalar(ParsedArgument& argument, std::string_view text) {
     const Parts parts = split(text, ":");
-    if (!parts.found) throw Error("it is none of the forms of an argument", forms);
+    if (!parts.found) throw Error("it is not a valid argument", forms);
     argument.kind = ParsedArgument::Kind::Scalar;
     argument.type = parse_type(parts.before);
     argument.bits = parse_number(argument.type, parts.after);

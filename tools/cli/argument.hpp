@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ARG of `ikat run`: what the kernel is given for a parameter, and where the buffer goes afterwards. docs/cli.md
-// has the grammar:
+// One ARG of `ikat run`: the value for a kernel parameter, and where the buffer is written afterwards. docs/cli.md has
+// the grammar:
 //
 //     u32:7   f32:1.5   b64:0x1f                                  a scalar
 //     f32[]:1,2,3   f32[1024]   f32[1024]:0   f32[300x250]        a buffer: its values, or uninitialised
@@ -32,11 +32,11 @@ struct ParsedArgument {
     std::uint64_t bits = 0;                            // Scalar
     std::vector<std::uint64_t> shape{};                // Buffer
     std::uint64_t elements = 0;                        // Buffer: the product of its shape
-    std::optional<std::vector<std::byte>> contents{};  // Buffer: without them and a seed it is uninitialised
+    std::optional<std::vector<std::byte>> contents{};  // Buffer: without contents and seed it is uninitialised
     std::optional<std::uint64_t> seed{};               // Buffer: its contents are random
-    bool repeats = false;                              // Buffer: its contents are one element, again and again
+    bool repeats = false;                              // Buffer: its contents are one repeated element
     std::size_t same = 0;                              // Same: the number of the other argument
-    std::uint64_t offset = 0;                          // Same: in bytes, from the beginning of its buffer
+    std::uint64_t offset = 0;                          // Same: in bytes, from the start of the buffer
     std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses
     std::uint64_t bytes = 0;                           // Structure: its size
     std::string output{};                              // Buffer, Same: a file, "-" to print, "" for neither
@@ -44,11 +44,11 @@ struct ParsedArgument {
     bool has_contents() const { return contents || seed; }
 };
 
-/// Reads one ARG and the file it names. Throws Error, which quotes the ARG and says what it may be.
+/// Reads one ARG and the file it names. Throws Error, which quotes the ARG and explains the valid forms.
 ParsedArgument parse_argument(std::string_view text);
 
-/// Calls f(offset, bytes) for the contents of a buffer, which do not repeat, part by part: random ones are drawn a
-/// million bytes at a time, so that they are nowhere but in the buffer.
+/// Calls f(offset, bytes) for the contents of a buffer, part by part (not for repeated ones): random contents are
+/// generated a million bytes at a time, so that no second copy is kept.
 void each_part(const ParsedArgument& buffer,
                const std::function<void(std::uint64_t offset, std::span<const std::byte> bytes)>& f);
 
@@ -59,10 +59,9 @@ std::vector<std::byte> contents_of(const ParsedArgument& buffer);
 std::vector<std::byte> pack_structure(const ParsedArgument& structure,
                                       const std::function<std::uint64_t(const ParsedArgument&)>& address);
 
-/// Throws Error where the argument's output cannot be written or cannot hold `type`, so that this is known before the
-/// run.
+/// Throws Error if the argument's output cannot be written or cannot hold `type`, so that this is known before the run.
 void check_output(const ParsedArgument& argument, NumberType type);
-/// Writes or prints a buffer as `output` says. `type` and `shape` are the buffer's.
+/// Writes or prints a buffer of this type and shape, as `output` says.
 void write_output(const std::string& output, NumberType type, const std::vector<std::uint64_t>& shape,
                   const std::vector<std::byte>& contents);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands of `ikat`. Each function adds one to the application; its work is done while the command line is
-// parsed, and throws Error for bad input and runtime::KernelError for a kernel that went wrong.
+// The subcommands of `ikat`. Each function adds one to the application; the command runs while the command line is
+// parsed, and throws Error for bad input and runtime::KernelError for a kernel that failed.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ void add_kernels(CLI::App& app);
 void add_emit(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_ptx(CLI::App& app);
-/// `then` is what stands behind each --then of the command line, which is taken apart there before it is parsed.
+/// `then` has the words after each --then of the command line, which is split there before it is parsed.
 void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
 void add_devices(CLI::App& app);
 

@@ -74,7 +74,7 @@ void emit(const EmitOptions& options) {
     if (options.time) print_times(compiled, captured - start);
 }
 
-/// The IR is verified when it is read, with its own lines in what is found, and again after each pass.
+/// The IR is verified when it is read, with the file's lines in errors, and again after each pass.
 void optimise(const std::string& input, const std::string& passes, const std::string& output) {
     check_output_file(output);
     const std::string text = read_text(input);
@@ -108,7 +108,7 @@ void list_kernels() {
     std::string out;
     for (const stdlib::Entry& entry : stdlib::registry())
         out += fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary);
-    out += "\nOther names; of several kernels `ikat run` takes the first that fits the arguments:\n";
+    out += "\nAliases; of several kernels `ikat run` uses the first that fits the arguments:\n";
     for (const stdlib::Alias& alias : stdlib::aliases())
         out += fmt::format("{:<{}}  {}{}\n", alias.name, width, names_of(alias), alias.chooses ? "" : " (say which)");
     write_text({}, out);
@@ -128,7 +128,7 @@ void show_kernel(const std::string& name) {
 }
 
 std::string describe(const runtime::DeviceReport& report) {
-    if (!report.problem.empty()) return fmt::format("{:<10} not there: {}\n", report.selector, report.problem);
+    if (!report.problem.empty()) return fmt::format("{:<10} not available: {}\n", report.selector, report.problem);
     const runtime::DeviceProperties& p = report.properties;
     return fmt::format(
         "{:<10} {}\n           target {}, compute capability {}.{}, {} multiprocessors, warps of {}\n"
@@ -150,20 +150,20 @@ const stdlib::Entry& find_kernel(const std::string& name) {
     if (const stdlib::Entry* entry = stdlib::find(name)) return *entry;
     if (const stdlib::Alias* alias = stdlib::find_alias(name)) {
         if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0]);
-        throw Error(fmt::format("'{}' is one of {}", name, names_of(*alias)), "say which of them");
+        throw Error(fmt::format("'{}' stands for {}", name, names_of(*alias)), "name one of them");
     }
     throw Error(fmt::format("there is no kernel '{}'", name), "`ikat kernels` lists them; a file's name ends in .ptx");
 }
 
 void add_kernels(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("kernels", "List the kernels of the standard library, or tell about one");
+    CLI::App* command = app.add_subcommand("kernels", "List the kernels of the standard library, or describe one");
     auto name = std::make_shared<std::string>();
-    command->add_option("NAME", *name, "Tell about this kernel: parameters, shapes, contracts");
+    command->add_option("NAME", *name, "Describe this kernel: parameters, shapes, contracts");
     command->callback([name] { name->empty() ? list_kernels() : show_kernel(*name); });
 }
 
 void add_emit(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("emit", "Print what the compiler makes of a kernel");
+    CLI::App* command = app.add_subcommand("emit", "Compile a kernel and print it");
     auto options = std::make_shared<EmitOptions>();
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
     command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
@@ -171,39 +171,38 @@ void add_emit(CLI::App& app) {
         ->capture_default_str();
     command->add_option("--passes", options->passes,
                         "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
-    command->add_flag("--line-info", options->line_info, "Name the lines of the source in the PTX, for profilers");
-    add_report_option(*command, options->report, "Print what the kernel takes of a device instead");
-    command->add_flag("--time", options->time, "Print what each stage took, to standard error");
+    command->add_flag("--line-info", options->line_info, "Add source lines to the PTX, for profilers");
+    add_report_option(*command, options->report, "Print the kernel's use of resources instead");
+    command->add_flag("--time", options->time, "Print the time of each stage to standard error");
     command->add_option("-o,--output", options->output, "Write to this file");
     command->callback([options] { emit(*options); });
 }
 
 void add_opt(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("opt", "Run passes on a file of IR and print what they made of it");
+    CLI::App* command = app.add_subcommand("opt", "Run passes on an IR file and print the result");
     auto input = std::make_shared<std::string>();
     auto passes = std::make_shared<std::string>();
     auto output = std::make_shared<std::string>();
     command->add_option("FILE", *input, "IR as `ikat emit NAME --stage ssa` prints it")->required();
-    command->add_option("--passes", *passes,
-                        "These passes, in this order: cfg,fold; else all, as the compiler runs them");
+    command->add_option("--passes", *passes, "These passes, in this order: cfg,fold; default: the compiler's");
     command->add_option("-o,--output", *output, "Write to this file");
     command->footer(list_of_passes());
     command->callback([input, passes, output] { optimise(*input, *passes, *output); });
 }
 
 void add_ptx(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("ptx", "Parse and check a PTX file and print it again");
+    CLI::App* command = app.add_subcommand("ptx", "Parse, check and print a PTX file");
     auto input = std::make_shared<std::string>();
     auto links = std::make_shared<std::vector<std::string>>();
     auto output = std::make_shared<std::string>();
     auto unchecked = std::make_shared<bool>(false);
     command->add_option("FILE", *input, "A PTX file")->required();
-    command->add_option("--link", *links, "Another file; what is printed is both in one")
+    command->add_option("--link", *links, "Another file to link; prints the linked result")
         ->type_name("FILE")
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command->add_flag("--unchecked", *unchecked, "Print it even if it is not what ptxas takes");
+    command->add_flag("--unchecked", *unchecked, "Print it even if ptxas would reject it");
     command->add_option("-o,--output", *output, "Write to this file");
     command->callback([input, links, output, unchecked] {
         links->insert(links->begin(), *input);

@@ -12,7 +12,7 @@
 namespace ikat::cli {
 namespace {
 
-/// Bytes of ".u64" and its like; 0 for types that no argument can have (.texref).
+/// The size of a type such as ".u64"; 0 for types that no argument can have (.texref).
 std::size_t type_bytes(std::string_view type) {
     std::size_t bits = 0;
     const auto digits = std::min(type.find_first_of("0123456789"), type.size());
@@ -52,7 +52,7 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
         throw Error(fmt::format("the file has {} entries", names.size()), "choose one with --entry; " + hint);
     const nvptx::Function* function = module.find_function(name.empty() ? names.front() : name);
     if (function && function->is_entry) return *function;
-    std::vector<std::string_view> similar;  // a part of a mangled name will do
+    std::vector<std::string_view> similar;  // a part of a mangled name is enough
     for (const std::string_view each : names)
         if (each.find(name) != each.npos) similar.push_back(each);
     if (similar.size() == 1) return *module.find_function(similar.front());
@@ -67,7 +67,7 @@ const nvptx::Function& find_function(const nvptx::Module& module, std::string_vi
                 std::move(hint));
 }
 
-/// A structure is passed by value: it is written as a buffer that has its bytes and goes nowhere else.
+/// A structure is passed by value: it is given as a buffer of exactly its size, without an output.
 void check_structure(const EntryParameter& parameter, const ParsedArgument& argument) {
     const bool is_structure = argument.kind == ParsedArgument::Kind::Structure;
     const bool is_value = argument.kind == ParsedArgument::Kind::Buffer && argument.has_contents();
@@ -100,7 +100,8 @@ PtxEntry find_entry(const nvptx::Module& module, std::string_view name) {
 void check_argument(const EntryParameter& parameter, const ParsedArgument& argument) {
     if (parameter.is_array) return check_structure(parameter, argument);
     if (argument.kind == ParsedArgument::Kind::Structure)
-        mismatch(parameter, argument, fmt::format("it is no structure; write {}:...", argument_type(parameter.type)));
+        mismatch(parameter, argument,
+                 fmt::format("it is not a structure; write {}:...", argument_type(parameter.type)));
     if (argument.kind != ParsedArgument::Kind::Scalar) {
         if (parameter.bytes != 8 || parameter.type == ".f64")
             mismatch(parameter, argument,

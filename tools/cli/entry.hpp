@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of an entry of a PTX file, and arguments put into their places.
+// The parameters of an entry of a PTX file, and how arguments are packed for them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PtxEntry {
     std::vector<EntryParameter> parameters;
 };
 
-/// The entry of that name, or the only one that the name is part of, or, if the name is empty, the only one. Throws
+/// The entry of that name, or the only one whose name contains it, or, if the name is empty, the only one. Throws
 /// Error.
 PtxEntry find_entry(const nvptx::Module& module, std::string_view name);
 

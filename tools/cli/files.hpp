@@ -10,9 +10,9 @@ namespace ikat::cli {
 
 std::vector<std::byte> read_file(const std::string& path);
 std::string read_text(const std::string& path);
-/// Throws Error unless write_text can write there, as far as this can be known before.
+/// Throws Error unless write_text can write there, as far as this can be known in advance.
 void check_output_file(const std::string& path);
-/// To a file, as a whole or not at all, or to standard output when the path is empty or "-". Throws Error.
+/// Writes to a file, completely or not at all, or to standard output if the path is empty or "-". Throws Error.
 void write_text(const std::string& path, std::string_view text);
 
 }  // namespace ikat::cli

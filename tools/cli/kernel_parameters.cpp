@@ -38,7 +38,7 @@ void append_shape(const KernelParameter& parameter, const std::string& text, con
                   std::vector<runtime::Argument>& out) {
     const std::vector<std::uint64_t>& shape = buffer.shape;
     if (buffer.kind != ParsedArgument::Kind::Buffer)
-        throw Error(fmt::format("argument '{}' is no buffer, but parameter '{}' is a matrix", text, parameter.name),
+        throw Error(fmt::format("argument '{}' is not a buffer, but parameter '{}' is a matrix", text, parameter.name),
                     "its shape gives rows and columns: f32[300x250]");
     if (shape.size() != parameter.view->rank)
         throw Error(fmt::format("argument '{}' has a shape of rank {}, but parameter '{}' is of rank {}", text,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a kernel of the library as the command line has them: a view is one, and the shape of its buffer
-// gives the extents.
+// The parameters of a library kernel on the command line: a view is one argument, whose shape gives the extents.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +13,7 @@ namespace ikat::cli {
 
 struct KernelParameter {
     std::string name;
-    std::uint32_t number;   // of the entry's first parameter that it is
+    std::uint32_t number;   // of its first parameter in the entry
     const ast::View* view;  // or null
 };
 
@@ -23,8 +22,8 @@ std::vector<KernelParameter> parameters_of(const ast::Kernel& kernel);
 /// "saxpy(a: f32, x: in f32[], y: inout f32[], n: u32)"
 std::string signature(const ast::Kernel& kernel);
 
-/// Appends the extents and pitches of a buffer that stands for a view: row-major, without gaps. Throws Error for a
-/// shape of another rank. `text` is the argument as written.
+/// Appends the extents and pitches of a buffer passed as a view: row-major, without gaps. Throws Error for a shape of
+/// another rank. `text` is the argument as written.
 void append_shape(const KernelParameter& parameter, const std::string& text, const ParsedArgument& buffer,
                   std::vector<runtime::Argument>& out);
 

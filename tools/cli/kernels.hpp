@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that commands take by name.
+// Kernels by name, for the commands.
 #pragma once
 #include <string>
 
@@ -8,11 +8,11 @@
 
 namespace ikat::cli {
 
-/// "softmax_warp, softmax_block, softmax_online": what an alias may stand for.
+/// "softmax_warp, softmax_block, softmax_online": the kernels of an alias.
 std::string names_of(const stdlib::Alias& alias);
 
-/// The kernel of that name, or that an alias stands for. Throws Error for a name that the registry does not have, and
-/// for an alias of several.
+/// The kernel of that name or alias. Throws Error for a name that the registry does not have, and for an alias of
+/// several kernels.
 const stdlib::Entry& find_kernel(const std::string& name);
 
 }  // namespace ikat::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `ikat`. Exit codes, on which scripts rely: 0 done, 1 the kernel failed a check, 2 bad usage or input.
+// The command `ikat`. Scripts rely on the exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -22,7 +22,7 @@ Exit fail(Exit code, const std::string& what) {
     return code;
 }
 
-/// --help or --version. CLI11 would not see that they cannot be written.
+/// --help or --version. CLI11 would not notice a failed write.
 Exit print_help(const CLI::App& app, const CLI::ParseError& asked) try {
     std::ostringstream out;
     app.exit(asked, out);
@@ -30,7 +30,7 @@ Exit print_help(const CLI::App& app, const CLI::ParseError& asked) try {
     return done;
 } catch (const Error& error) { return fail(bad_input, error.what()); }
 
-/// What kernels print, and what goes to standard error, is known to be lost only at the end.
+/// Lost output of kernels and on standard error is noticed only at the end.
 Exit finish(Exit code) {
     if (code != done) return code;
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
@@ -38,7 +38,7 @@ Exit finish(Exit code) {
     return std::ferror(stderr) ? bad_input : done;
 }
 
-/// CLI11 would only say that a command is required.
+/// CLI11 would only report that a command is required.
 void check_command(const CLI::App& app, int argc, char** argv) {
     if (argc < 2 || argv[1][0] == '-') return;
     std::string names;
@@ -49,7 +49,7 @@ void check_command(const CLI::App& app, int argc, char** argv) {
     throw Error("there is no command '" + std::string(argv[1]) + "'", "commands are" + names);
 }
 
-/// `ikat run A ... --then B ... --then C ...`: cuts argc to what is in front of the first --then and gives the others.
+/// `ikat run A ... --then B ... --then C ...`: cuts argc at the first --then and returns the other parts.
 std::vector<std::vector<std::string>> cut_launches(int& argc, char** argv) {
     std::vector<std::vector<std::string>> out;
     if (argc < 2 || argv[1] != std::string_view("run")) return out;
@@ -89,7 +89,7 @@ Exit run(int argc, char** argv) {
     } catch (const runtime::KernelError& error) {
         return fail(kernel_failed, error.what());
     } catch (const Error& error) { return fail(bad_input, error.what()); } catch (const std::bad_alloc&) {
-        return fail(bad_input, "error: the host's memory is used up\n  hint: give smaller buffers, or fewer");
+        return fail(bad_input, "error: the host's memory is exhausted\n  hint: give smaller buffers, or fewer");
     } catch (const std::exception& error) { return fail(bad_input, "error: " + std::string(error.what())); }
     return done;
 }

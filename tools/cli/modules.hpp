@@ -8,8 +8,8 @@
 
 namespace ikat::cli {
 
-/// The file, or the files linked, whose lines are then those of the linked text. Throws Error for PTX that does not
-/// parse or, if it is to be checked, that ptxas would refuse: of a complete one also functions without a body.
+/// The file, or the linked files, with the line numbers of the linked text. Throws Error for PTX that does not parse
+/// or, with `check`, that ptxas would reject; if it `is_complete`, functions without a body are errors, too.
 nvptx::Module read_modules(const std::vector<std::string>& paths, bool check, bool is_complete);
 
 }  // namespace ikat::cli

@@ -17,7 +17,7 @@
 namespace ikat::cli {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the files' bytes are taken as they are");
+static_assert(std::endian::native == std::endian::little, "the files' bytes are used unchanged");
 
 constexpr std::string_view magic = "\x93NUMPY";
 
@@ -31,7 +31,7 @@ constexpr Dtype dtypes[] = {
     {"f2", ir::Type::F16}, {"f4", ir::Type::F32}, {"f8", ir::Type::F64},
 };
 
-/// "<f4": byte order (| where there is none to tell), kind, bytes.
+/// "<f4": byte order (| for single bytes), kind, bytes.
 std::string descriptor(ir::Type type) {
     for (const Dtype& dtype : dtypes)
         if (dtype.type == type) return (info(type).bytes == 1 ? "|" : "<") + std::string(dtype.code);
@@ -68,7 +68,7 @@ public:
 
 private:
     [[noreturn]] void fail(std::string what) const {
-        throw Error(fmt::format("'{}' is no plain .npy file: {}", path_, what),
+        throw Error(fmt::format("'{}' is not a plain .npy file: {}", path_, what),
                     "save an array of numbers, not of objects or records: np.save(file, array)");
     }
     void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size())); }
@@ -79,7 +79,7 @@ private:
         return found;
     }
     void expect(char c) {
-        if (!accept(c)) fail(fmt::format("its header has no '{}' where one must be", c));
+        if (!accept(c)) fail(fmt::format("its header lacks a '{}'", c));
     }
     bool accept(std::string_view word) {
         skip_blanks();
@@ -91,7 +91,7 @@ private:
         skip_blanks();
         const char quote = rest_.empty() ? '\0' : rest_.front();
         const auto end = rest_.find(quote, 1);
-        if ((quote != '\'' && quote != '"') || end == std::string_view::npos) fail("its header is not as it must be");
+        if ((quote != '\'' && quote != '"') || end == std::string_view::npos) fail("its header is malformed");
         const std::string_view text = rest_.substr(1, end - 1);
         rest_.remove_prefix(end + 1);
         return text;
@@ -127,10 +127,10 @@ private:
 };
 
 [[noreturn]] void cut_off(const std::string& path) {
-    throw Error(fmt::format("'{}' is cut off", path), "it is shorter than its header says: save it again");
+    throw Error(fmt::format("'{}' is truncated", path), "it is shorter than its header says: save it again");
 }
 
-/// Takes `count` bytes from the front of the file.
+/// Removes `count` bytes from the front of the file.
 std::span<const std::byte> take(std::span<const std::byte>& file, std::size_t count, const std::string& path) {
     if (file.size() < count) cut_off(path);
     const auto piece = file.first(count);
@@ -142,11 +142,11 @@ std::string_view as_text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The text of the header, and the file moved to what follows it.
+/// Removes the header from the front of the file and returns its text.
 std::string_view take_header(std::span<const std::byte>& file, const std::string& path) {
     if (!as_text(file).starts_with(magic))
-        throw Error(fmt::format("'{}' is no .npy file", path),
-                    "write it with np.save; raw bytes belong into a .bin file");
+        throw Error(fmt::format("'{}' is not a .npy file", path),
+                    "write it with np.save; raw bytes belong in a .bin file");
     take(file, magic.size(), path);
     const int major = int(take(file, 2, path)[0]);
     if (major < 1 || major > 3)
@@ -186,7 +186,7 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& path) {
                     "save it in C order: np.save(file, array.copy('C'))");
     const std::uint64_t bytes = byte_count(type, header.shape(), path);
     if (file.size() > bytes)
-        throw Error(fmt::format("'{}' goes on for {} bytes after its array", path, file.size() - bytes),
+        throw Error(fmt::format("'{}' has {} more bytes after its array", path, file.size() - bytes),
                     "a .npy file holds one array");
     const auto data = take(file, bytes, path);
     return {type, header.shape(), {data.begin(), data.end()}};
@@ -199,7 +199,7 @@ NpyArray read_npy(const std::string& path) { return parse_npy(read_file(path), p
 std::vector<std::byte> format_npy(ir::Type type, std::span<const std::uint64_t> shape,
                                   std::span<const std::byte> data) {
     std::string extents = fmt::format("{}", fmt::join(shape, ", "));
-    if (shape.size() == 1) extents += ',';  // a tuple of one
+    if (shape.size() == 1) extents += ',';  // a tuple of one element
     std::string header =
         fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor(type), extents);
     constexpr std::size_t before = 10;  // magic, version, length

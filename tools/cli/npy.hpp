@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files, as far as kernels need them: plain arrays of numbers, little-endian, in C order. Reads format
-// versions 1 to 3, writes version 1.
-// Source: the format's description in NumPy's documentation, numpy.lib.format.
+// NumPy's .npy files, as far as kernels need them: arrays of numbers, little-endian, in C order. Reads format versions
+// 1 to 3, writes version 1. Source: the format's description in NumPy's documentation, numpy.lib.format.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +15,15 @@ namespace ikat::cli {
 struct NpyArray {
     ir::Type type = ir::Type::Void;
     std::vector<std::uint64_t> shape;  // empty for a single number
-    std::vector<std::byte> data;       // rows first, as the shape says
+    std::vector<std::byte> data;       // row-major
 };
 
-/// Throws Error for a file that is not there, is no .npy file, is cut off, is in Fortran order or holds anything but
-/// little-endian numbers of a type that kernels know. `path` names it in messages.
+/// Throws Error for a file that is missing, not a .npy file, truncated, in Fortran order or holds anything but
+/// little-endian numbers of a type that kernels support. `path` is its name in messages.
 NpyArray read_npy(const std::string& path);
 NpyArray parse_npy(std::span<const std::byte> file, const std::string& path);
 
-/// Whether NumPy has the type; bf16 and the types of 8-bit floats it has not.
+/// Whether NumPy has the type; it has neither bf16 nor 8-bit floats.
 bool has_npy_type(ir::Type type);
 void write_npy(const std::string& path, ir::Type type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> data);

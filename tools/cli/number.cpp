@@ -21,7 +21,7 @@ constexpr NumberType number_types[] = {
 };
 
 [[noreturn]] void bad_number(NumberType type, std::string_view text, std::string hint) {
-    throw Error(fmt::format("'{}' is no {}", text, type.name()), std::move(hint));
+    throw Error(fmt::format("'{}' is not a valid {}", text, type.name()), std::move(hint));
 }
 
 template <class T>
@@ -32,8 +32,8 @@ bool read_whole(std::string_view text, T& value, auto... format) {
 
 template <class T>
 T parse_integer(NumberType type, std::string_view text) {
-    const std::string range = fmt::format("a whole number from {} to {}, decimal or 0x...",
-                                          +std::numeric_limits<T>::min(), +std::numeric_limits<T>::max());
+    const std::string range = fmt::format("an integer from {} to {}, decimal or 0x...", +std::numeric_limits<T>::min(),
+                                          +std::numeric_limits<T>::max());
     const bool negative = text.starts_with('-');
     const std::string_view digits = text.substr(negative);
     const bool hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
@@ -95,7 +95,7 @@ std::string number_type_names() {
 std::uint64_t parse_number(NumberType type, std::string_view text) {
     return with_type(type.type, [&]<class T>() -> std::uint64_t {
         if constexpr (std::is_same_v<T, bool> || is_pair<T>)
-            return 0;  // no number type
+            return 0;  // not a number type
         else if constexpr (is_float<T>)
             return std::bit_cast<Bits<T>>(parse_float<T>(type, text));
         else
@@ -107,7 +107,7 @@ std::string format_number(NumberType type, std::uint64_t bits) {
     if (type.raw) return fmt::format("{:#x}", bits);
     return with_type(type.type, [&]<class T>() -> std::string {
         if constexpr (std::is_same_v<T, bool> || is_pair<T>)
-            return {};  // no number type
+            return {};  // not a number type
         else if constexpr (is_small_float<T>)
             return fmt::format("{}", float(std::bit_cast<T>(Bits<T>(bits))));
         else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types as the command line names them, and their values as text: "u32" and "7", "f16" and "0.5", "b64" and
+// Element types by their command line names, and their values as text: "u32" and "7", "f16" and "0.5", "b64" and
 // "0x1f".
 #pragma once
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ikat::cli {
 
-/// A type of the IR, or raw bits (b8 to b64), which stand for any type of their width.
+/// A type of the IR, or raw bits (b8 to b64), which match any type of their width.
 struct NumberType {
     ir::Type type = ir::Type::Void;  // of raw bits: the unsigned integer
     bool raw = false;
@@ -32,8 +32,8 @@ std::uint64_t parse_number(NumberType type, std::string_view text);
 /// The shortest text that parse_number reads back as the same value. Raw bits are hexadecimal.
 std::string format_number(NumberType type, std::uint64_t bits);
 
-/// The next number of a sequence that starts with a seed: a float in [-1, 1), an integer or raw bits of any value. The
-/// same everywhere.
+/// The next number of a sequence that depends only on the seed: a float in [-1, 1), or an integer or raw bits of any
+/// value.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -11,7 +11,7 @@ void add_report_option(CLI::App& command, std::string& format, const std::string
 
 void check_report_format(const std::string& format) {
     if (!format.empty() && format != "text" && format != "json")
-        throw Error("there is no report as '" + format + "'", "--report, --report=text or --report=json");
+        throw Error("there is no report format '" + format + "'", "--report, --report=text or --report=json");
 }
 
 std::string render(const KernelReport& report, const std::string& format,

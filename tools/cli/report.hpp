@@ -19,11 +19,11 @@ void add_report_option(CLI::App& command, std::string& format, const std::string
 /// Throws Error for a format that is neither absent, text nor json.
 void check_report_format(const std::string& format);
 
-/// As text or JSON, with the traffic of the launch, if there was one that counted it.
+/// The report as text or JSON, with the launch's traffic if it was counted.
 std::string render(const KernelReport& report, const std::string& format,
                    std::span<const emulator::LaunchTraffic> launch = {});
 
-/// With ptxas, where it is found.
+/// With ptxas, if it is found.
 ReportOptions report_options();
 
 }  // namespace ikat::cli

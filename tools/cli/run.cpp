@@ -24,7 +24,7 @@
 namespace ikat::cli {
 namespace {
 
-constexpr const char* argument_help = R"(Arguments stand in the order of the kernel's parameters:
+constexpr const char* argument_help = R"(Arguments are given in the order of the kernel's parameters:
   u32:7  f32:1.5  b64:0x1f        a scalar
   f32[]:1,2,3                     a buffer of these values
   f32[1024]  f32[300x250]         a buffer of this shape, uninitialised
@@ -33,13 +33,13 @@ constexpr const char* argument_help = R"(Arguments stand in the order of the ker
   u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
   b8[48]:{&0,u32:7}               a structure of a PTX file's kernel, passed by value: its fields, naturally aligned
   b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
-  &N  &N+BYTES                    the same buffer as argument N (from 0), or a place in it
-A buffer may end in =>file.npy, =>file.bin or =>- (print): what it holds after the run.
+  &N  &N+BYTES                    the same buffer as argument N (from 0), or an address in it
+A buffer may end in =>file.npy, =>file.bin or =>- (print): its contents after the run.
 Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
---then WHAT [options] ARG...      behind all that, another launch; &N counts the arguments of all
+--then WHAT [options] ARG...      at the end, another launch; &N counts the arguments of all launches
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 
-/// One launch as it is written.
+/// One launch as given on the command line.
 struct LaunchOptions {
     std::string what, entry, grid, block;
     std::optional<std::uint32_t> shared;
@@ -79,7 +79,7 @@ using Traffic = std::vector<emulator::LaunchTraffic>;
 
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
-/// A file that launches run entries of. It is loaded once, so that its variables keep what a launch left in them.
+/// A file whose entries are launched. It is loaded once, so that its variables keep their values between launches.
 struct LoadedFile {
     std::string text;
     nvptx::Module module;
@@ -92,7 +92,7 @@ struct Setting {
     ParsedArgument value;
 };
 
-/// One launch, looked into as far as this is possible before anything runs.
+/// One launch, checked as far as possible before anything runs.
 struct Launch {
     const LaunchOptions* options;
     std::size_t first;               // of its arguments
@@ -108,7 +108,7 @@ struct Launch {
 
     // Once it has run:
     runtime::Grid launched{};
-    std::optional<std::size_t> traffic{};  // its place among what is counted
+    std::optional<std::size_t> traffic{};  // its index in the counted traffic
 
     std::size_t size() const { return names.size(); }
 };
@@ -235,7 +235,7 @@ void Run::prepare_kernel(Launch& launch) {
                         "its parameters are " + joined(launch.names));
 }
 
-/// Whether number and types of the arguments are those of the kernel's parameters.
+/// Whether the arguments match the kernel's parameters in number and types.
 bool Run::takes(const stdlib::Entry& entry, const Launch& launch) const {
     const std::vector<KernelParameter> parameters = parameters_of(entry.kernel());
     if (parameters.size() != launch.options->arguments.size()) return false;
@@ -265,11 +265,11 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
                 argument(launch, std::size_t(columns - parameters.begin())).bits <= entry->variant->most_columns;
             if (fits) return *entry;
         }
-    throw Error(fmt::format("'{}' is one of {}, and none takes these arguments", name, names_of(*alias)),
-                "`ikat kernels NAME` tells what each takes");
+    throw Error(fmt::format("'{}' stands for {}, and none of them takes these arguments", name, names_of(*alias)),
+                "`ikat kernels NAME` lists the parameters of each");
 }
 
-/// One that counts what a launch does and moves, where a report is asked for and it can.
+/// The device; it counts the work and traffic of launches if a report is requested and it can.
 runtime::Device Run::open_device() {
     return runtime::Device::open({.device = options_.device,
                                   .step_budget = options_.steps,
@@ -278,7 +278,7 @@ runtime::Device Run::open_device() {
                                   .traffic = options_.report.empty() ? nullptr : &traffic_});
 }
 
-/// To standard error, so that what the run prints stays clean.
+/// Goes to standard error, to keep the run's output clean.
 void Run::print_report(const runtime::Device& device, const Launch& launch) {
     if (options_.report.empty()) return;
     std::span<emulator::LaunchTraffic> traffic;
@@ -295,13 +295,13 @@ void Run::print_report(const runtime::Device& device, const Launch& launch) {
     fmt::print(stderr, "{}", render(made, options_.report, traffic));
 }
 
-/// What is passed for an argument that is a scalar or a buffer.
+/// The value passed for a scalar or a buffer.
 std::uint64_t Run::bits(const ParsedArgument& argument, std::size_t number) const {
     if (argument.kind == ParsedArgument::Kind::Same) return arguments_.address(argument);
     return arguments_.buffer(number) ? arguments_.buffer(number)->address() : argument.bits;
 }
 
-/// Of a value that is not a buffer of its own.
+/// The bytes of a scalar, an address or a structure.
 std::vector<std::byte> Run::bytes_of(const ParsedArgument& value) const {
     if (value.kind == ParsedArgument::Kind::Structure)
         return pack_structure(value, [this](const ParsedArgument& field) { return arguments_.address(field); });
@@ -312,7 +312,7 @@ std::vector<std::byte> Run::bytes_of(const ParsedArgument& value) const {
     return {bytes.begin(), bytes.end()};
 }
 
-/// Of an argument that is passed by value: fields, or what was uploaded for it.
+/// The bytes of an argument passed by value: its fields, or its contents as a buffer.
 std::vector<std::byte> Run::structure(const ParsedArgument& argument, std::size_t number) const {
     if (!arguments_.buffer(number)) return bytes_of(argument);
     const std::vector<std::uint8_t> bytes = arguments_.buffer(number)->download();
@@ -336,7 +336,7 @@ runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
     return grid;
 }
 
-/// Argument i as the runtime takes it. Raw bits become the parameter's type where the width is the same.
+/// Argument i for the runtime. Raw bits become the parameter's type if the width is the same.
 runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const {
     const NumberType given = original(launch, i).type;
     const ir::Type wanted = parameter.access == ir::Access::Value ? parameter.type : parameter.element;
@@ -348,7 +348,7 @@ runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir
             .offset = argument(launch, i).offset};
 }
 
-/// Grid and block are what the launch helper chooses where the command line does not say.
+/// Grid and block default to the kernel's own choice.
 runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launch) {
     const ast::Kernel& kernel = launch.kernel->kernel();
     std::vector<runtime::Argument> launched;
@@ -366,12 +366,12 @@ runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launc
     return grid;
 }
 
-/// What each launch says for itself.
+/// The options of a single launch.
 void add_launch_options(CLI::App& command, LaunchOptions& options) {
     command.add_option("WHAT", options.what, "A kernel that `ikat kernels` lists, or a file that ends in .ptx")
         ->required();
     command.add_option("ARG", options.arguments, "The kernel's arguments, see below")->expected(0, -1);
-    command.add_option("--entry", options.entry, "Which entry of a file that has several; a part of its name will do");
+    command.add_option("--entry", options.entry, "Which entry of a file with several; a part of the name is enough");
     command.add_option("--grid", options.grid, "Blocks: X[,Y[,Z]]; required for a file");
     command.add_option("--block", options.block, "Threads per block: X[,Y[,Z]]; required for a file");
     command.add_option("--shared", options.shared, "Bytes of dynamic shared memory per block");
@@ -380,20 +380,20 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command.add_option("--set", options.set, "NAME=VALUE: what a .global or .const variable of a file holds first")
+    command.add_option("--set", options.set, "NAME=VALUE: the initial value of a .global or .const variable of a file")
         ->type_name("TEXT")
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// What stands behind a --then.
+/// The words after a --then.
 LaunchOptions parse_launch(std::vector<std::string> words) {
     LaunchOptions options;
     CLI::App command("", "ikat run ... --then");
     command.set_help_flag();
     add_launch_options(command, options);
-    std::ranges::reverse(words);  // as CLI11 takes them
+    std::ranges::reverse(words);  // as CLI11 expects them
     command.parse(std::move(words));
     return options;
 }
@@ -411,19 +411,19 @@ void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
     auto options = std::make_shared<RunOptions>();
     options->launches.emplace_back();
     add_launch_options(*command, options->launches[0]);
-    command->add_option("--device", options->device, "emulator or cuda; else IKAT_DEVICE, else what is there");
+    command->add_option("--device", options->device, "emulator or cuda; default: IKAT_DEVICE, else what is available");
     command->add_option("--check", options->check,
-                        "registers: the emulator finds the use of registers that nothing has assigned, too");
+                        "registers: the emulator also finds the use of uninitialised registers");
     command->add_option("--schedule", options->schedule,
-                        "The order in which the emulator runs warps: 0 in turn, a number, or random; ,lanes behind it: "
-                        "also of lanes that part; else IKAT_SCHEDULE, else 1");
-    command->add_option(
-        "--steps", options->steps,
-        "How many instructions a warp may execute between two barriers; more are an endless loop; else 10^9");
-    command->add_flag("--unchecked", options->unchecked, "Run a file even if its PTX is not what ptxas takes");
+                        "The order in which the emulator runs warps: 0 (round-robin), a number, or random; with ,lanes "
+                        "appended also the order of diverged lanes; default: IKAT_SCHEDULE, else 1");
+    command->add_option("--steps", options->steps,
+                        "How many instructions a warp may execute between two barriers before it counts as an endless "
+                        "loop; default 10^9");
+    command->add_flag("--unchecked", options->unchecked, "Run a file even if ptxas would reject its PTX");
     add_report_option(
         *command, options->report,
-        "Print what the kernel takes of the device and, on the emulator, does and moves, to standard error");
+        "Print the kernel's use of resources and, on the emulator, its work and memory traffic, to standard error");
     command->footer(argument_help);
     command->callback([options, then = std::move(then)] { run(*options, then); });
 }

@@ -25,16 +25,16 @@ Arguments::Arguments(const std::vector<std::string>& texts) {
 
 void Arguments::check_same(const ParsedArgument& same, const std::string& text) const {
     if (same.same >= size() || parsed_[same.same].kind != Kind::Buffer)
-        throw Error(fmt::format("argument '{}': argument {} is no buffer", text, same.same),
+        throw Error(fmt::format("argument '{}': argument {} is not a buffer", text, same.same),
                     "&N names an argument, counted from 0, that is written as a buffer");
     const ParsedArgument& buffer = parsed_[same.same];
     const std::uint64_t bytes = buffer.elements * buffer.type.bytes();
     if (same.offset > bytes)
         throw Error(fmt::format("argument '{}': the buffer of argument {} has {} bytes", text, same.same, bytes),
-                    "&N+BYTES is a place inside of the buffer");
+                    "&N+BYTES must be inside the buffer");
 }
 
-/// Two outputs in one file would leave the second alone there.
+/// Of two outputs to the same file, only the second would remain.
 void Arguments::check_outputs_differ() const {
     std::map<std::string, const ParsedArgument*> taken;
     for (const ParsedArgument& argument : parsed_) {
@@ -43,7 +43,7 @@ void Arguments::check_outputs_differ() const {
         if (!is_new)
             throw Error(fmt::format("arguments '{}' and '{}' are written to the same file", earlier->second->text,
                                     argument.text),
-                        "give each a file of its own");
+                        "give each its own file");
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of all launches of one `ikat run`, with their buffers on the device. They are numbered throughout, so
-// that a later launch names the buffers of an earlier one.
+// The arguments of all launches of one `ikat run`, with their buffers on the device. They are numbered consecutively,
+// so that a later launch can refer to the buffers of an earlier one.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,28 +15,28 @@ class Arguments {
 public:
     using Buffer = runtime::Buffer<std::uint8_t>;
 
-    /// Throws Error for what is no argument, and for outputs that cannot be written.
+    /// Throws Error for invalid arguments, and for outputs that cannot be written.
     explicit Arguments(const std::vector<std::string>& texts);
 
     std::size_t size() const { return parsed_.size(); }
     const ParsedArgument& operator[](std::size_t i) const { return parsed_[i]; }
-    /// Argument i, or the one that it says it is the same as.
+    /// The argument that i refers to by &N, else i itself.
     std::size_t original(std::size_t i) const {
         return parsed_[i].kind == ParsedArgument::Kind::Same ? parsed_[i].same : i;
     }
     const Buffer* buffer(std::size_t i) const { return buffers_[original(i)] ? &*buffers_[original(i)] : nullptr; }
-    /// The address that &N or &N+BYTES stands for.
+    /// The address of &N or &N+BYTES.
     std::uint64_t address(const ParsedArgument& same) const;
 
-    /// Makes and fills the buffers; names[i] is what messages call that of argument i.
+    /// Makes and fills the buffers; messages call that of argument i names[i].
     void upload(const runtime::Device& device, const std::vector<std::string>& names);
 
-    /// Those of the arguments first, in their order; then others by their addresses.
+    /// Sorts the buffers of arguments first, in order; then others by address.
     void sort(std::vector<emulator::BufferTraffic>& buffers) const;
 
     void write_outputs() const;
 
-    /// Throws Error unless &N+BYTES names a buffer and is inside of it; `text` is the argument as written.
+    /// Throws Error unless &N+BYTES refers to a buffer and is inside it; `text` is the argument as written.
     void check_same(const ParsedArgument& same, const std::string& text) const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch on the emulator moved, as `ikat run --report` shows it.
+// The memory traffic of a launch on the emulator, as shown by `ikat run --report`.
 #pragma once
 #include <string>
 
@@ -13,7 +13,7 @@ namespace ikat::cli {
 
 /// A line for each buffer and direction.
 std::string to_text(const emulator::LaunchTraffic& traffic);
-/// The member "traffic".
+/// Adds the member "traffic".
 void add_traffic(Json& json, const emulator::LaunchTraffic& traffic);
 
 }  // namespace ikat::cli

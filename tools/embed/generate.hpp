@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ files that hold compiled kernels:
+// Generates C++ files with compiled kernels:
 //
 //     app_kernels.hpp    namespace app_kernels { extern const ikat::EmbeddedKernel saxpy; }
 //     app_kernels.cpp    its PTX as string literals, its machine code as bytes
@@ -20,7 +20,7 @@ struct Options {
 };
 
 struct Named {
-    std::string variable;  // what the generated code calls it
+    std::string variable;  // its name in the generated code
     const ast::Kernel* kernel;
 };
 
@@ -28,7 +28,7 @@ struct Generated {
     std::string header, source;
 };
 
-/// Throws Error for kernels that do not compile and two kernels of one name.
+/// Throws Error for kernels that do not compile and for two kernels of the same name.
 Generated generate(std::span<const Named> kernels, const Options& options);
 
 }  // namespace ikat::embed

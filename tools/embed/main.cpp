@@ -14,7 +14,7 @@ std::vector<Named> exported() {
     std::vector<Named> out;
     for (const ExportedKernel& kernel : exported_kernels()) out.push_back({kernel.name, &kernel.ast()});
     if (out.empty())
-        throw Error("none of the files exports a kernel", "IKAT_EXPORT_KERNEL(name) behind a kernel exports it");
+        throw Error("none of the files exports a kernel", "IKAT_EXPORT_KERNEL(name) after a kernel exports it");
     return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line diff in three steps: cut off the common head and tail, align the middle by its longest common subsequence
-// (or not at all where that table would be too large), and print the changed groups with a little context.
+// A line diff in three steps: cut off the common head and tail, align the middle by its longest common subsequence (or
+// not at all if that table would be too large), and print the changed groups with a little context.
 #include "tools/testing/diff.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::size_t context = 2;
 constexpr std::size_t longest_report = 60;
 constexpr std::size_t largest_table = 4'000'000;
 
-/// The last line of a text without a final newline says so: otherwise a missing newline would be invisible.
+/// Marks a text without a final newline, which would otherwise be invisible.
 constexpr std::string_view no_newline = "\\ no newline at the end";
 
 Lines split(std::string_view text) {
@@ -39,7 +39,7 @@ enum class Side : char { Both = ' ', Expected = '-', Actual = '+' };
 struct Entry {
     Side side;
     std::string_view line;
-    std::size_t number;  // of the line in expected at which this entry stands, from 1
+    std::size_t number;  // line in `expected` of this entry, from 1
 };
 
 /// lengths[i][j] = length of the longest common subsequence of a[i..] and b[j..].
@@ -92,7 +92,7 @@ std::vector<Entry> compare(const Lines& a, const Lines& b) {
     return out;
 }
 
-/// Which entries are changed or stand at most `context` lines from a change.
+/// Which entries are changed or at most `context` lines from a change.
 std::vector<bool> near_changes(const std::vector<Entry>& entries) {
     std::vector<bool> shown(entries.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {

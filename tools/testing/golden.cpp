@@ -62,7 +62,7 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// A golden file taken apart. `head` is everything down to the mark; expected is absent in a file never blessed.
+/// A parsed golden file. `head` is everything up to the mark; `expected` is absent in a file that was never blessed.
 struct File {
     std::string head;
     std::string verb;
@@ -70,7 +70,7 @@ struct File {
     std::optional<std::string> expected;
 };
 
-/// The mark counts only as a line of its own.
+/// The mark counts only at the start of a line.
 std::size_t find_mark(std::string_view text) {
     std::size_t at = text.find(mark);
     while (at != std::string_view::npos && at != 0 && text[at - 1] != '\n') at = text.find(mark, at + 1);
@@ -106,7 +106,7 @@ Result failure(const fs::path& path, const std::string& message) {
     return {.message = path.string() + ":1: " + message};
 }
 
-/// The output of an action: for something the user got wrong, the text the user would read.
+/// The output of an action; for a user's mistake, the text of the error.
 std::string output_of(const Action& action, const Case& test) {
     std::string text;
     try {
@@ -125,13 +125,13 @@ Result differs(const std::string& difference, const std::string& bless_command) 
                 difference + "If the new output is right:  " + bless_command + "\nthen review it with git diff."};
 }
 
-/// Whether whoever runs the tests approves of a file's difference: by BLESS=all, or by an answer for it.
+/// Whether the user approves a file's difference: by BLESS=all, or by answering.
 class Approval {
 public:
     bool operator()(const std::string& difference) {
         std::printf("%s", difference.c_str());
         if (all_) return true;
-        std::printf("Is the new output right? y(es), a(ll that follow, too), n(o): ");
+        std::printf("Is the new output right? y(es), a(ll remaining), n(o): ");
         std::fflush(stdout);
         std::string answer;
         std::getline(std::cin, answer);
@@ -155,11 +155,11 @@ Result judge(const fs::path& path, const File& file, const std::string& actual, 
     }
     if (!file.expected)
         return failure(path, "has no line \"// ---- expect ----\"; add it with:  " + options.bless_command);
-    if (options.bless) return failure(path, "was not approved; BLESS=all in the environment approves of all files");
+    if (options.bless) return failure(path, "was not approved; BLESS=all in the environment approves all files");
     return differs(change, options.bless_command);
 }
 
-/// All files below a folder in the order of their names; a file stands for itself.
+/// All files below a folder, sorted by name; a path to a file gives that file.
 std::vector<fs::path> files_below(const fs::path& path) {
     if (fs::is_regular_file(path)) return {path};
     std::vector<fs::path> files;

@@ -6,7 +6,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// `call (results), callee, (arguments)` taken apart.
+/// The parts of `call (results), callee, (arguments)`.
 struct Parts {
     std::span<const Operand> results{}, arguments{};
     const Function* callee = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A direct call held against the declaration of what it calls.
+// Checks a direct call against the declaration of its callee.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace ikat::nvptx {
 
-/// "f takes 2 arguments, not 1"; nothing where all fits, and for calls through registers.
+/// "f takes 2 arguments, not 1"; nothing if all fit, and for calls through registers.
 std::string misfit_of_call(const Module& module, const Scopes& scopes, const Instruction& call);
 
 }  // namespace ikat::nvptx

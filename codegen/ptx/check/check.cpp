@@ -83,14 +83,14 @@ private:
     };
     const Target* target_ = nullptr;
     const Instruction* current_ = nullptr;                        // for excerpts
-    std::vector<std::vector<std::pair<Name, Declared>>> labels_;  // by the scopes of the function, in order
+    std::vector<std::vector<std::pair<Name, Declared>>> labels_;  // for each scope of the function, in order
 };
 
 void Checker::head() {
     const Version version = module_.version;
     if (version.major == 0)
         error({}, "the module has no .version", "begin with .version and .target");
-    else if (!is_known(version))  // later minor versions add to what there is
+    else if (!is_known(version))  // later minor versions only add features
         report(is_newer() && version.major == newest_version.major ? Severity::Warning : Severity::Error, {},
                "there is no .version " + to_text(version), "the newest that is known is " + to_text(newest_version));
     if (module_.target.empty()) return error({}, "the module has no .target", "begin with .version and .target");
@@ -130,7 +130,7 @@ void Checker::declared_twice(Name name, const Declared& symbol, const Declared& 
         {.where = {module_.file, earlier.where.line, earlier.where.column}, .message = "it was declared here"});
 }
 
-/// A prototype and its function, or an .extern variable and its definition, which then may not differ.
+/// A prototype and its function, or an .extern variable and its definition; they must agree.
 bool Checker::is_again(Name name, const Declared& symbol, const Declared& earlier) {
     const auto is_extern_variable = [this](const Declared& of) {
         return of.variable && is_extern(of.variable->linkage);
@@ -154,7 +154,7 @@ void Checker::add_range(const Variable::Declarator& declarator, const Declared& 
         declared_twice(declarator.name, symbol, *earlier);
 }
 
-/// Names in initial values are of global and constant variables and of functions that were declared before.
+/// Names in initial values must be global or constant variables or functions, declared before.
 void Checker::initialiser(const Variable& variable, const Variable::Declarator& declarator) {
     if (find_type(module_.text(variable.type)).kind == Type::Kind::Opaque) return;
     if (!names(variable.where, declarator.initialiser)) return;
@@ -219,7 +219,7 @@ void Checker::function(const Function& function) {
     scopes_.leave();
 }
 
-/// Labels may be used before their place: they are collected first, for each scope of the function.
+/// Labels may be used before they are defined: they are collected first, for each scope of the function.
 void Checker::labels(const Function& function) {
     labels_.assign(1, {});
     std::vector<std::size_t> open{0};
@@ -318,7 +318,7 @@ bool Checker::is_extern(std::span<const Name> linkage) const {
     return std::ranges::any_of(linkage, [this](Name each) { return module_.text(each) == ".extern"; });
 }
 
-/// In a module to which nothing is linked afterwards a function has a body: an .extern one if it is used.
+/// In a complete module every function needs a body; an .extern one only if it is used.
 void Checker::body_of(Position where, Name name) {
     static constexpr std::string_view of_the_system[] = {"vprintf", "__assertfail", "malloc", "free"};
     if (!options_.is_complete || std::ranges::find(of_the_system, module_.text(name)) != std::end(of_the_system))
@@ -329,7 +329,7 @@ void Checker::body_of(Position where, Name name) {
               "link the file that has it: `ikat run --link FILE`, `ikat ptx FILE FILE`");
 }
 
-/// All names among the operands are known; reports those that are not.
+/// Whether all names among the operands are declared; reports those that are not.
 bool Checker::names(Position where, Span operands) {
     bool known = true;
     for (const Operand& operand : module_.operands(operands)) {
@@ -389,7 +389,7 @@ void Checker::features(const Instruction& instruction, const Match& match) {
     }
 }
 
-/// Vectors of ld and st have at most 256 bits, and there are none of .b128.
+/// Vectors of ld and st have at most 256 bits, and there are no vectors of .b128.
 bool Checker::width(const Instruction& instruction, const Match& match) {
     const std::uint32_t bits = match.vector * match.t.bits;
     const OpcodeKind kind = info(instruction.opcode).kind;
@@ -406,7 +406,7 @@ void Checker::call(const Instruction& instruction) {
         error(instruction.where, wrong, "see its declaration");
 }
 
-/// Parameters are read and results are written.
+/// Parameters can only be read, results only written.
 void Checker::direction(const Instruction& instruction) {
     const bool writes = instruction.opcode == Opcode::St;
     if (instruction.opcode != Opcode::Ld && !writes) return;

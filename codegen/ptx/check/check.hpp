@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a module PTX that its target takes? The parser knows the shape of the language alone; this looks at names, types
-// and what each opcode takes:
-//
-//   - a .version that knows the .target, and both high enough for what is used;
-//   - names: declared before their use, in the scope or around it, once; labels in reach; predicates as guards;
-//   - directives: known, where they may stand, with as many numbers as they take;
+// Checks whether a module is valid PTX for its target. The parser only knows the syntax; this checks names, types and
+// the operands of each opcode:
+// - a .version that knows the .target, and both high enough for the features used;
+// - names: declared once, before their use, in the same or an enclosing scope; labels in reach; predicates as guards;
+// - directives: known, in allowed positions, with the right number of operands;
 //   - declarations: space, type, alignment, extents, initialisers, the bytes of parameters and of constant memory;
-//   - each instruction: a known opcode, modifiers that go together, the number and the classes of operands, registers
-//     of the right width and kind.
-//
-// It is no proof: addresses are not followed, and opcodes whose row in table/forms takes anything are not looked into.
+// - each instruction: a known opcode, a valid combination of modifiers, number and classes of operands, registers of
+//   the right width and kind.
+// It is not complete: addresses are not tracked, and opcodes whose row in table/forms accepts anything are not checked.
 #pragma once
 #include <optional>
 #include <vector>
@@ -20,14 +18,14 @@
 namespace ikat::nvptx {
 
 struct CheckOptions {
-    /// How to report an opcode that the table does not have; nothing: not at all. In a module of a .version that is
-    /// newer than the table it is a note at most.
+    /// How to report an opcode that is not in the table; empty: not at all. In a module whose .version is newer than
+    /// the table it is at most a note.
     std::optional<Severity> unknown_opcodes = Severity::Error;
-    /// Nothing is linked to it afterwards: the functions that it uses have bodies.
+    /// Nothing will be linked to the module: the functions that it uses must have bodies.
     bool is_complete = false;
 };
 
-/// What is wrong, in the order of the text. Empty if nothing is.
+/// The findings, in text order. Empty if there are none.
 std::vector<Diagnostic> check(const Module& module, const CheckOptions& options = {});
 
 /// Throws Error with the findings if one of them is an error.

@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::uint64_t most_vector_bits = 128, most_constant_bytes = 65536;
 constexpr std::uint64_t most_parameter_bytes = 4352, most_large_parameter_bytes = 32764;
-/// The ABI, which has no registers and local memory outside of functions, came with 3.0; banks of constants went
+/// The ABI, which has no registers and local memory outside functions, came with 3.0; constant banks were removed
 /// before.
 constexpr Version first_abi{3, 0}, last_banks{2, 1}, first_wide{8, 3};
 
-/// "as", "a list" ... of a value in an initialiser.
+/// Whether a value in an initialiser is a number.
 bool is_number(const Operand& value) {
     using Kind = Operand::Kind;
     return value.kind == Kind::Integer || value.kind == Kind::Float32 || value.kind == Kind::Float64;
@@ -29,7 +29,7 @@ public:
         : module_(module), variable_(variable), place_(place), report_(report), type_(find_type(text(variable.type))) {}
 
     void run() {
-        if (!type_) return;  // said elsewhere
+        if (!type_) return;  // reported elsewhere
         space();
         linkage();
         alignment();
@@ -150,8 +150,8 @@ void Declaration::initialiser(const Variable::Declarator& declarator) {
     if (!wrong.empty()) error("the initial value of " + name(declarator) + " " + wrong, {});
 }
 
-/// What is wrong with a value for an array of these extents; the elements that it leaves out are zero, but those of a
-/// vector are all there.
+/// The mistake in a value for an array of these extents, if any; omitted elements are zero, but a vector must be
+/// complete.
 std::string Declaration::misfit(const Operand& value, std::span<const std::int64_t> extents, bool is_element) const {
     if (is_element) return misfit_of_element(value);
     if (value.kind != Operand::Kind::Vector)

@@ -13,7 +13,7 @@ constexpr unsigned any = 255;
 struct Rule {
     std::string_view name;
     unsigned places;
-    unsigned fewest = 0, most = any;  // operands; of some the parser knows more
+    unsigned fewest = 0, most = any;  // operands; for some the parser checks more
     Version since{}, last{99, 9};
     std::uint32_t target = 0;
 };
@@ -79,7 +79,7 @@ void check(const Module& module, const Directive& directive, unsigned place, con
                "it needs .target sm_" + std::to_string(rule->target) + " or higher");
 }
 
-/// Bounds of a launch.
+/// Checks the numbers of launch bounds.
 void check_counts(const Module& module, const Directive& directive, const Report& report) {
     const std::string name(module.text(directive.name));
     static constexpr std::string_view counted[] = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm",
@@ -153,7 +153,7 @@ void check_body_directive(const Module& module, const Directive& directive, bool
     const std::string name(module.text(directive.name));
     static constexpr std::string_view linkages[] = {".extern", ".visible", ".weak", ".common"};
     const bool is_linkage = std::ranges::find(linkages, name) != std::end(linkages);
-    // A prototype may stand here, though nobody writes it so.
+    // A prototype is allowed here, though unusual.
     if (name == ".func" || (is_linkage && directive.raw.starts_with(".func"))) return;
     if (is_linkage) return report(directive.where, name + " within a function", "declare it outside of functions");
     check(module, directive, InBody, nullptr, report);

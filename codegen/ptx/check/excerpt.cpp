@@ -6,7 +6,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// The column at which the opcode begins: behind the guard.
+/// The column at which the opcode begins, after the guard.
 std::size_t opcode_column(const Module& module, const Instruction& instruction) {
     if (instruction.guard == no_name) return 0;
     return module.text(instruction.guard).size() + (instruction.guard_negated ? 3 : 2);
@@ -26,7 +26,7 @@ std::string excerpt_of_opcode(const Module& module, const Instruction& instructi
 std::string excerpt_of_modifier(const Module& module, const Instruction& instruction, Name modifier) {
     std::size_t column = opcode_column(module, instruction) + module.text(instruction.spelling).size();
     const std::span<const Name> modifiers = module.modifiers(instruction.modifiers);
-    // Of one that is there twice, the last is too much.
+    // If a modifier occurs twice, mark the last.
     const auto last = std::find(modifiers.rbegin(), modifiers.rend(), modifier);
     for (const Name each : modifiers.first(std::size_t(modifiers.rend() - last - 1)))
         column += module.text(each).size();

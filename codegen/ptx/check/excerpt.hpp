@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instruction as a message shows it, with a mark under the part that is wrong.
+// Excerpts for messages: an instruction with a mark under the wrong part.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ namespace ikat::nvptx {
 std::string excerpt_of_opcode(const Module& module, const Instruction& instruction);
 /// ... under that modifier.
 std::string excerpt_of_modifier(const Module& module, const Instruction& instruction, Name modifier);
-/// ... under the operand of that number, from 0; behind the last one if there is none.
+/// ... under the operand of that number, from 0; after the last one if it does not exist.
 std::string excerpt_of_operand(const Module& module, const Instruction& instruction, std::size_t number);
 
 }  // namespace ikat::nvptx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text becomes the body of a function of its own, in which {k} is the name of a register. %i0 is as long as {0}: a
-// place in the body is the same place in the text.
+// The text becomes the body of a function in which {k} is replaced by a register name. %i0 is as long as {0}, so
+// positions in the body and in the text are the same.
 #include "codegen/ptx/check/inline.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// Calls operand(k, place) for each {k} of the text, and between(part) for what is between.
+/// Calls operand(k, place) for each {k} of the text, and between(part) for the parts in between.
 void each_part(std::string_view text, auto&& operand, auto&& between) {
     std::size_t from = 0;
     for (std::size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
@@ -34,7 +34,7 @@ std::string head(std::string_view target) {
     return ".version 9.0\n.target " + std::string(target) + "\n.address_size 64\n.func inline_text()\n{\n";
 }
 
-/// Lines of the function around the text, before it.
+/// The function around the text: its lines before the text.
 struct Body {
     std::string text;
     std::uint32_t first_line;
@@ -51,11 +51,11 @@ Body body_of(std::string_view text, std::span<const std::string_view> types, std
     return out;
 }
 
-/// The place of a finding in the user's text, with the line as the user wrote it.
+/// Converts a finding to a location in the user's text, with the user's line.
 Diagnostic in_text(Diagnostic finding, std::string_view text, std::uint32_t first_line) {
     const auto lines = std::uint32_t(std::ranges::count(text, '\n')) + 1;
     std::uint32_t line = finding.where.line < first_line ? 1 : finding.where.line - first_line + 1;
-    if (line > lines) {  // the end of the body, where something was still expected
+    if (line > lines) {  // the end of the body, where more was expected
         line = lines;
         const std::size_t last = text.rfind('\n');
         finding.where.column = std::uint32_t(text.size() - (last == text.npos ? 0 : last + 1)) + 1;
@@ -82,7 +82,7 @@ std::vector<Diagnostic> findings_for(std::string_view text, std::span<const std:
     return out;
 }
 
-/// {7} where there are three operands, and operands that the text does not name.
+/// Reports, for example, {7} with only three operands, and operands that the text does not use.
 std::vector<Diagnostic> wrong_operands(std::string_view text, std::size_t count) {
     std::vector<Diagnostic> out;
     std::vector<bool> named(count);
@@ -137,7 +137,7 @@ std::string with_operands(std::string_view text, std::span<const std::string> op
 InlineText read_inline(std::string_view text, std::span<const std::string_view> types) {
     InlineText out{.findings = wrong_operands(text, types.size())};
     if (!out.findings.empty()) return out;
-    // No target has everything: what one of the newest takes is right.
+    // No target has everything: text that one of the newest accepts is valid.
     std::optional<Module> module;
     out.findings = findings_for(text, types, "sm_120", module);
     if (!out.findings.empty() && findings_for(text, types, "sm_90a", module).empty()) out.findings.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX that stands as text in a kernel: `lop3.b32 {0}, {1}, {2}, {3}, 0xEA;`, where {k} is operand k. It is parsed and
-// checked where it is written, and parsed again where the kernel becomes PTX, with registers for its operands.
+// PTX text in a kernel: `lop3.b32 {0}, {1}, {2}, {3}, 0xEA;`, where {k} is operand k. It is parsed and checked at
+// capture, and parsed again with registers as operands when the kernel's PTX is generated.
 #pragma once
 #include <span>
 #include <string>
@@ -12,20 +12,20 @@
 
 namespace ikat::nvptx {
 
-/// What is known of a text once it has been read.
+/// The result of reading a text.
 struct InlineText {
-    std::vector<Diagnostic> findings;  // their places are lines and columns of the text; empty: it is right
-    /// It computes from its operands alone: it may be left out, merged and moved.
+    std::vector<Diagnostic> findings;  // with lines and columns in the text; empty: it is valid
+    /// Its results depend only on its operands: it may be removed, merged and moved.
     bool pure = false;
 };
 
-/// Reads a text whose {k} stands for a register of type types[k], "b32".
+/// Reads a text in which {k} is a register of type types[k], "b32".
 InlineText read_inline(std::string_view text, std::span<const std::string_view> types);
 
-/// The text with operands[k] in the place of {k}.
+/// The text with operands[k] instead of {k}.
 std::string with_operands(std::string_view text, std::span<const std::string> operands);
 
-/// A text that read_inline found right as the body of a module's only function, operands[k] in the place of {k}.
+/// A text accepted by read_inline as the body of a module's only function, with operands[k] instead of {k}.
 Module parse_inline(std::string_view text, std::span<const std::string> operands);
 
 /// Whether results may be written before all operands are read: they must not share registers.

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-/// What an operand slot may hold besides a register.
+/// What an operand may be besides a register.
 struct Allowed {
     bool wider = false, literal = false, special = false, address = false, sink = false, parts = false, lanes = false,
          minus = false;
@@ -86,7 +86,7 @@ private:
         return base(operand, 32);
     }
 
-    /// `bits` is the width that the base has to have; 0 stands for that of addresses and for 32.
+    /// `bits` is the required width of the base; 0 allows the address width and 32.
     std::string base(const Operand& address, std::uint32_t bits) const {
         const Operand& first = context_.module.operands(address.children)[0];
         const Declared* base = first.kind == Kind::Symbol ? context_.scopes.find(first.name) : nullptr;
@@ -128,7 +128,7 @@ private:
                          : value(given, {.literal = true}, type);
     }
 
-    /// A vector in braces, as long as its rule, its matrix or the modifiers say.
+    /// A vector in braces, with the length given by its rule, its matrix or the modifiers.
     std::string registers(const Operand& operand, bool is_source) const {
         const std::optional<Fragment> matrix = fragment(context_.match, rule_.type);
         const std::uint32_t length = rule_.parts ? rule_.parts : matrix ? matrix->registers : context_.match.vector;
@@ -142,7 +142,7 @@ private:
         return elements(parts, {.wider = type.bits == 8, .literal = is_source, .sink = !is_source}, type);
     }
 
-    /// Where the table gives vectors a type, it knows their length.
+    /// Whether the vector's length is known, which holds if the table gives it a type.
     bool is_sized(const std::optional<Fragment>& matrix) const {
         return matrix || rule_.parts != 0 || !rule_.type.empty();
     }

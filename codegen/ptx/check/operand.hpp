@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operand held against what a form takes in its place.
+// Checks one operand against the rule of a form.
 #pragma once
 #include <string>
 
@@ -16,8 +16,8 @@ struct OperandContext {
     bool short_addresses;  // 32 bits address the instruction's space
 };
 
-/// Why the operand does not suit the rule, as the end of a sentence that begins with the operand: "is a predicate, not
-/// a 32-bit integer". Empty if it suits. Names must have been declared.
+/// Why the operand does not match the rule, as the rest of a sentence that begins with the operand: "is a predicate,
+/// not a 32-bit integer". Empty if it matches. Names must have been declared.
 std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule);
 
 /// "32-bit integer"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lexical scoping: which declaration a name means at a place. Scopes are braces; a function's parameters are its
-// outermost scope, the module lies around them.
+// Lexical scoping: which declaration a name refers to. Scopes are braces; a function's parameters are its outermost
+// scope, inside that of the module.
 #pragma once
 #include <map>
 #include <optional>
@@ -22,7 +22,7 @@ struct Declared {
     const Function* function = nullptr;
     const Variable* variable = nullptr;  // of a register or variable
     Place place = Place::Body;           // ... and where it is declared
-    std::uint64_t bytes = 0;             // of a variable; 0 where they are not known
+    std::uint64_t bytes = 0;             // of a variable; 0 if not known
 };
 
 class Scopes {
@@ -32,9 +32,9 @@ public:
     void enter() { open_.emplace_back(); }
     void leave() { open_.pop_back(); }
 
-    /// Adds to the innermost scope; the symbol that has the name there already, if any.
+    /// Adds a symbol to the innermost scope; returns one that already has the name there, if any.
     const Declared* declare(Name name, const Declared& symbol);
-    /// %r<12>: a name for each number. The symbol that has one of them there already, if any.
+    /// %r<12>: a name for each number. Returns a symbol that already has one of them there, if any.
     const Declared* declare_range(Name prefix, std::uint32_t count, const Declared& symbol);
 
     const Declared* find(Name name) const;
@@ -56,7 +56,7 @@ private:
         std::uint64_t number;
     };
     const Declared* in_ranges(const Scope& scope, Name name) const;
-    /// %r12 taken apart.
+    /// Splits %r12.
     std::optional<Numbered> numbered(Name name) const;
 
     const Module& module_;

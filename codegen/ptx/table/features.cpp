@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module needs of its target, found in its instructions, registers and directives.
+// The features that a module needs, found from its instructions, registers and directives.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".explicitcluster", ".maxclusterrank",
                                                    ".blocksareclusters"};
 
-/// What instructions of one spelling need, operands told apart by their brackets as match() does. It is the same in all
-/// modules, and kernels share most of their spellings.
+/// Caches the features of instructions by spelling, with operands distinguished by their brackets, as in match(). They
+/// are the same in all modules, and kernels share most of their spellings.
 class Spellings {
 public:
     const std::vector<Feature>& needs(const Module& module, const Instruction& instruction) {
@@ -26,7 +26,7 @@ public:
         for (const Operand& operand : module.operands(instruction.operands)) key_ += char(1 + int(operand.kind));
         const auto found = known_.find(key_);
         if (found != known_.end()) return found->second;
-        if (known_.size() >= most) known_.clear();  // modules full of misspelt instructions
+        if (known_.size() >= most) known_.clear();  // in case of modules full of misspelt instructions
         std::vector<Feature>& features = known_[key_];
         add_features(module, instruction, match(module, instruction), features);
         return features;
@@ -38,8 +38,8 @@ private:
     std::string key_;
 };
 
-/// Most instructions and names repeat: each spelling and each name is looked up once. Instructions of one spelling, as
-/// the emitter writes them, share their modifiers in the module's pool.
+/// Most instructions and names repeat, so each spelling and each name is looked up once. Instructions of one spelling
+/// from the emitter share their modifiers in the module's pool.
 class Search {
 public:
     explicit Search(const Module& module) : module_(module) {}

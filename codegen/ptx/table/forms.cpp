@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the rows of the table while this file is compiled: what a program holds is the forms, ready to be matched.
+// Parses the rows of the table at compile time: the program contains the forms, ready to be matched.
 #include "codegen/ptx/table/forms.hpp"
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace ikat::nvptx {
 namespace {
 
-static_assert(std::ranges::is_sorted(opcode_rows::rows, {}, &OpcodeInfo::name), "find_opcode halves the table");
+static_assert(std::ranges::is_sorted(opcode_rows::rows, {}, &OpcodeInfo::name), "find_opcode does a binary search");
 
-/// The table is written in parts; sets and lists are known in all of them.
+/// The table is written in several parts, which share sets and lists.
 struct Part {
     std::span<const table::Set> sets, lists;
     std::span<const table::Row> rows;
@@ -29,7 +29,7 @@ constexpr Part parts[] = {
     {table::tensor::sets, table::tensor::lists, table::tensor::rows},
 };
 
-/// Takes what stands before the separator off the front of text.
+/// Removes and returns the part of text before the separator.
 constexpr std::string_view take(std::string_view& text, char separator) {
     const std::size_t end = std::min(text.find(separator), text.size());
     const std::string_view part = text.substr(0, end);
@@ -112,7 +112,7 @@ constexpr std::size_t row_count = [] {
     return count;
 }();
 
-/// All rows, by opcode, else in the order of the table.
+/// All rows, sorted by opcode, otherwise in table order.
 constexpr auto rows = [] {
     std::array<const table::Row*, row_count> out;
     auto next = out.begin();
@@ -123,7 +123,7 @@ constexpr auto rows = [] {
     return out;
 }();
 
-// What all of them hold, one array for each kind: a form is spans of these.
+// The contents of all rows, one array for each kind: a form consists of spans of these.
 struct Sizes {
     std::size_t groups = 0, alternatives = 0, operands = 0;
 };

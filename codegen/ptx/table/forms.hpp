@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the opcodes of PTX take. The table in forms/ has a row for each form of an instruction:
+// The modifiers and operands of PTX opcodes. The table in forms/ has a row for each form of an instruction:
 //
 //     {.stem = "fma", .modifiers = "$round ftz? sat? f32:t", .operands = "d:t s:t s:t s:t"},
-//
-// Modifiers are groups, of which each takes one of its alternatives, in any order. `a|b` are alternatives, `$name` a
-// set of them, `@name` a list of groups that several rows share, `?` makes a group optional, `*` takes whatever is
-// left. The N of m64nNk16 is a multiple of 8 up to 256. A group may be referred to by the operands:
+// Modifiers are groups, each of which matches one of its alternatives, in any order. `a|b` are alternatives, `$name` a
+// set of them, `@name` a list of groups shared by several rows, `?` makes a group optional, `*` matches all remaining
+// modifiers. The N of m64nNk16 is a multiple of 8 up to 256. Operands may refer to a group:
 //
 //     :t :u  a type                       :s        the shape of a matrix, m16n8k16
 //     :n     a number of registers:       :d :a :b :c   the types of its elements, d = a * b + c
 //            .v4, .x4, or what a shape    :A :B     the same, packed as 4 bits
 //            multiplies it by             :g        .1d to .5d or a texture's geometry: a number of coordinates
-//
-// Operands are a letter and a type; `?` makes one optional, `*4` says of how many parts it is, `@modifier` that it is
-// there with that modifier only, `a|b` is a pair whose second part may be left out:
+// Operands are a letter and a type; `?` makes one optional, `*4` gives its number of parts, `@modifier` means only with
+// that modifier, `a|b` is a pair whose second part is optional:
 //
 //     d destination register        s source: register or literal    m address in brackets
 //     o the same, or _              r source register                y address in tensor memory
@@ -24,9 +22,8 @@
 //     V vector of destinations      A s, special register, address,  l label
 //     v vector of sources             vector of parts                L label of .branchtargets
 //     * anything that is left       p predicate, perhaps negated     i integer
-//
 // The type is t, u, a PTX type, or `wide`: twice as wide as t. A vector's is that of its parts, or d, a, b, c for the
-// registers that hold such a matrix, or `half` for a half of a. Without a type, it is not looked at.
+// registers of such a matrix, or `half` for half of a. Without a type, the type is not checked.
 #pragma once
 #include <array>
 #include <span>
@@ -44,7 +41,7 @@ struct Group {
     std::span<const std::string_view> alternatives;  // without dots
     bool optional = false;
     bool rest = false;  // *
-    char slot = 0;      // what stands after ':'
+    char slot = 0;      // the letter after ':'
 };
 
 struct OperandRule {
@@ -53,10 +50,10 @@ struct OperandRule {
     bool optional = false;
     char second = 0;            // of a pair: q
     std::uint32_t parts = 0;    // *4
-    std::string_view modifier;  // @L2::cache_hint: there with that modifier only
+    std::string_view modifier;  // @L2::cache_hint: only with that modifier
 };
 
-/// A row, read.
+/// A parsed row.
 struct Form {
     Opcode opcode = Opcode::Unknown;
     std::span<const Group> groups;
@@ -64,12 +61,12 @@ struct Form {
     Feature feature = Feature::None;
 };
 
-/// All forms of an opcode, in the order of the table; none of an unknown one.
+/// All forms of an opcode, in table order; none for an unknown one.
 std::span<const Form> forms_of(Opcode opcode);
 
 /// "fma.rn{.ftz}{.sat}.f32 d, a, b, c": how a form is written, for messages.
 std::string syntax(const Form& form);
-/// " d, [a], b": operands by their rules; what may be left out stands in braces.
+/// " d, [a], b": operands by their rules; optional parts are in braces.
 std::string syntax(std::span<const OperandRule> rules);
 
 struct MatrixShape {
@@ -80,31 +77,31 @@ struct Element {
     std::uint32_t bits = 0;
 };
 
-/// How an instruction's modifiers meet a form's groups.
+/// How an instruction's modifiers match a form's groups.
 struct Match {
     const Form* form = nullptr;
-    Type t, u;                          // what the groups :t and :u took
+    Type t, u;                          // the types matched by the groups :t and :u
     std::uint32_t vector = 1;           // .v2: 2; the product of the groups :n
     std::uint32_t coordinates = 0;      // .2d: 2
     MatrixShape shape{};                // .m16n8k16
     std::array<Element, 4> elements{};  // of d, a, b, c
-    std::uint32_t left_out = 0;         // bit i: operand i of the form, whose modifier is not there
-    Name unexpected = no_name;          // the first modifier that no group takes
-    bool is_duplicate = false;          // ... because its group is taken already
-    const Group* missing = nullptr;     // the first group that took none and is not optional
+    std::uint32_t left_out = 0;         // bit i: operand i of the form is absent because its modifier is
+    Name unexpected = no_name;          // the first modifier that no group matches
+    bool is_duplicate = false;          // ... because its group is already matched
+    const Group* missing = nullptr;     // the first non-optional group without a match
     std::size_t problems = 0;
 
-    /// What the form takes in the place of each operand, and how many of these it needs.
+    /// The rule for each operand of the form.
     std::vector<OperandRule> rules() const;
 };
 
 bool takes_any_operands(std::span<const OperandRule> rules);
 std::size_t fewest_operands(std::span<const OperandRule> rules);
 
-/// The form that suits the instruction best; form == nullptr for an unknown opcode.
+/// The best matching form; form == nullptr for an unknown opcode.
 Match match(const Module& module, const Instruction& instruction);
 
-/// What the modifiers of an instruction and its form need.
+/// Adds the features needed by the modifiers of an instruction and its form.
 void add_features(const Module& module, const Instruction& instruction, const Match& match,
                   std::vector<Feature>& features);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers in which each thread of a warp (mma) or of four warps (wgmma) holds its part of a matrix.
+// The registers for each thread's part of a matrix that is distributed over a warp (mma) or four warps (wgmma).
 #pragma once
 #include <optional>
 #include <string_view>
@@ -13,7 +13,7 @@ struct Fragment {
     Type type;  // of each
 };
 
-/// Of the matrix d, a, b or c, or of the half of a that a sparse product keeps; none for another name.
+/// The fragment of the matrix d, a, b or c, or `half` for a sparse a; none for other names.
 std::optional<Fragment> fragment(const Match& match, std::string_view matrix);
 
 }  // namespace ikat::nvptx

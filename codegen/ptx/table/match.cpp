@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds instructions against the forms of their opcode.
+// Matches instructions with the forms of their opcode.
 #include <algorithm>
 
 #include "codegen/ptx/table/forms.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
 
-/// The number at the front of text, which is taken off.
+/// Removes and returns the number at the front of text.
 std::uint32_t take_number(std::string_view& text) {
     std::uint32_t number = 0;
     for (; !text.empty() && text[0] >= '0' && text[0] <= '9' && number < 1000; text.remove_prefix(1))
@@ -18,7 +18,7 @@ std::uint32_t take_number(std::string_view& text) {
     return number;
 }
 
-/// "m64nNk16" takes "m64n24k16".
+/// "m64nNk16" matches "m64n24k16".
 bool takes(std::string_view alternative, std::string_view text) {
     if (alternative[0] != 'm') return alternative == text;
     const std::size_t at = alternative.find("nN");
@@ -28,7 +28,7 @@ bool takes(std::string_view alternative, std::string_view text) {
     return number >= 8 && number <= 256 && number % 8 == 0 && text == alternative.substr(at + 2);
 }
 
-/// What a group :n multiplies the number of registers by.
+/// The factor of a group :n on the number of registers.
 std::uint32_t registers_of(std::string_view text) {
     if (text == "16x128b" || text == "m16n16") return 2;
     if (text == "16x256b") return 4;
@@ -37,7 +37,7 @@ std::uint32_t registers_of(std::string_view text) {
     return take_number(text);
 }
 
-/// A texture's coordinates come as one, two or four, whatever the fourth is.
+/// A texture has one, two or four coordinate registers; the fourth may be unused.
 std::uint32_t coordinates_of(std::string_view text) {
     if (text == "a1d") return 2;
     if (text.size() == 2) return std::uint32_t(text[0] - '0');
@@ -62,7 +62,7 @@ std::uint32_t element_bits(std::string_view type) {
     return type == "b1" ? 1 : 8;
 }
 
-/// One form held against the modifiers.
+/// One form matched with the modifiers.
 struct Attempt {
     const Module& module;
     Match match;
@@ -125,7 +125,7 @@ struct Attempt {
     }
 };
 
-/// Whether an operand can stand where the letter does, by its brackets alone.
+/// Whether an operand can match the rule, judged only by its brackets.
 bool has_form(const Operand& operand, const OperandRule& rule) {
     using Kind = Operand::Kind;
     if (operand.kind == Kind::Pair) return rule.second != 0;
@@ -148,7 +148,7 @@ bool has_form(const Operand& operand, const OperandRule& rule) {
     }
 }
 
-/// How far the operands are from what the form takes: first by their number, then by their brackets.
+/// How far the operands are from the form: first by their number, then by their brackets.
 std::pair<std::size_t, std::size_t> misfit(const Match& match, std::span<const Operand> given) {
     const std::vector<OperandRule> rules = match.rules();
     if (takes_any_operands(rules)) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opcodes of PTX as numbers, and what is known of each whatever its modifiers are.
+// The opcodes of PTX as numbers, and the properties of each that do not depend on modifiers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace ikat::nvptx {
 
 enum class Opcode : std::uint8_t {
-    Unknown,  // a word that the table does not have
+    Unknown,  // a word that is not in the table
 #define OPCODE(id, ...) id,
 #include "codegen/ptx/table/opcodes.def"
 #undef OPCODE
 };
 
-/// What an opcode is for.
+/// The category of an opcode.
 enum class OpcodeKind : std::uint8_t {
-    // These compute from their operands alone.
+    // These are pure: their results depend only on their operands.
     Arithmetic,
     Bits,
     SpecialFunction,
@@ -44,15 +44,15 @@ enum class OpcodeKind : std::uint8_t {
 struct OpcodeInfo {
     enum Trait : std::uint8_t {
         Bare = 1,        // has a form without operands
-        Convergent = 2,  // threads do it together, or it tells which are together
-        Jumps = 4,       // control may go on elsewhere
+        Convergent = 2,  // executed by threads together, or depends on which threads are active
+        Jumps = 4,       // control may continue elsewhere
     };
     std::string_view name;
     OpcodeKind kind = OpcodeKind::Arithmetic;
     std::uint8_t traits = 0;
 
     constexpr bool is(Trait trait) const { return traits & trait; }
-    /// Its results depend on its operands alone, and it does nothing else. A special register among them may read
+    /// Its results depend only on its operands, and it has no effects. A special register among them may read
     /// differently each time.
     constexpr bool is_pure() const { return kind <= OpcodeKind::Move; }
 };
@@ -74,7 +74,7 @@ inline constexpr std::size_t opcode_count = std::size(opcode_rows::rows);
 
 constexpr const OpcodeInfo& info(Opcode opcode) { return opcode_rows::rows[std::size_t(opcode)]; }
 
-/// The opcode of that name, "add"; Unknown for a word that is none.
+/// The opcode of that name, "add"; Unknown for any other word.
 constexpr Opcode find_opcode(std::string_view name) {
     std::size_t first = 1, behind = opcode_count;
     while (first < behind) {

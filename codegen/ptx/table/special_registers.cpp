@@ -48,7 +48,7 @@ constexpr SpecialRegister registers[] = {
     {.name = "%reserved_smem_offset_*", .type = b32},
 };
 
-/// '*' stands for digits.
+/// '*' matches digits.
 bool suits(std::string_view pattern, std::string_view name) {
     const std::size_t star = pattern.find('*');
     if (star == pattern.npos) return pattern == name;
@@ -62,7 +62,7 @@ bool suits(std::string_view pattern, std::string_view name) {
 }  // namespace
 
 const SpecialRegister* find_special_register(std::string_view name) {
-    // Of most names it is clear that they are none: %r12.
+    // Most names are clearly not special: %r12.
     if (!name.starts_with('%') || (name.size() > 2 && name[2] >= '0' && name[2] <= '9')) return nullptr;
     for (const SpecialRegister& each : registers)
         if (suits(each.name, name)) return &each;

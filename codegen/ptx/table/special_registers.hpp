@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers that a thread finds set: %tid.x, %laneid, %clock64.
+// The special registers of a thread: %tid.x, %laneid, %clock64.
 #pragma once
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a form is written, for messages: "add{.rn|.rz}.f32 d, a, b".
+// The syntax of a form, for messages: "add{.rn|.rz}.f32 d, a, b".
 #include "codegen/ptx/table/forms.hpp"
 
 namespace ikat::nvptx {
@@ -22,7 +22,7 @@ std::string modifiers(const Form& form) {
     return out;
 }
 
-/// Sources are called a, b, c in their order, destinations d and p.
+/// Sources are called a, b, c in order, destinations d and p.
 std::string name_of(char letter, char& next) {
     switch (letter) {
         case 'd':

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: the CUDA programming guide's table of compute capabilities for the limits; the release notes of the PTX ISA
-// for the versions, each feature's pair then tried with ptxas 13.0.
+// for the versions; each feature's version and target were then checked with ptxas 13.0.
 #include "codegen/ptx/table/target.hpp"
 
 #include <algorithm>

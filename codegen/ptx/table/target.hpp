@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs that PTX is made for, what they can hold, and which PTX version and target a feature needs.
-//
-// A driver refuses PTX that is newer than itself, so a module asks for the lowest version that covers what it uses:
+// The target GPUs, their limits, and the PTX version and target that each feature needs.
+// A driver rejects PTX that is newer than itself, so a module names the lowest version that has the features it uses:
 // lowest_version(target, features_of(module)).
 #pragma once
 #include <cstdint>
@@ -24,7 +23,7 @@ constexpr bool operator<(const Version& a, const Version& b) {
 struct Target {
     std::string_view name;    // "sm_90a", as .target has it
     std::uint32_t number;     // 90
-    bool specific;            // the "a": its code runs on this architecture alone
+    bool specific;            // the "a": its code runs only on this architecture
     Version version;          // the first PTX that knows it
     std::uint32_t registers;  // of 32 bits, per multiprocessor and per CTA
     std::uint32_t registers_per_thread;
@@ -44,7 +43,7 @@ const Target& target(std::string_view name);
 /// As above, or nullptr.
 const Target* find_target(std::string_view name);
 
-/// Whether there is such an architecture, if only one that ikat makes no PTX for: sm_52.
+/// Whether there is such an architecture, even if ikat generates no PTX for it: sm_52.
 bool is_architecture(std::string_view name);
 /// Whether PTX ever had this version.
 bool is_known(Version version);
@@ -53,7 +52,7 @@ inline constexpr Version newest_version{9, 0};
 /// "9.0"
 std::string to_text(Version version);
 
-/// What not every version and not every target has. See target.cpp for the table.
+/// Features that not every version and target has. See target.cpp for the table.
 enum class Feature : std::uint8_t {
     None,
     MatrixLoad,
@@ -144,7 +143,7 @@ enum class Feature : std::uint8_t {
 struct FeatureInfo {
     Feature feature;
     std::string_view name;      // "cp.async", for messages
-    Version version{6, 3};      // the lowest that has it ...
+    Version version{6, 3};      // the lowest version that has it ...
     std::uint32_t target = 75;  // ... and the lowest target
     bool specific = false;      // only on "a" forms ...
     std::uint32_t last = ~0u;   // ... and of those up to this one
@@ -157,7 +156,7 @@ bool supports(const Target& target, Feature feature);
 /// does not have.
 Version lowest_version(const Target& target, std::span<const Feature> features);
 
-/// What the module's instructions and modifiers need, each feature once, in ascending order.
+/// The features that the module's instructions and modifiers need, each once, in ascending order.
 std::vector<Feature> features_of(const Module& module);
 
 }  // namespace ikat::nvptx

@@ -12,7 +12,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// A function or a variable outside of functions, by its name.
+/// A function, or a variable outside functions, by name.
 struct Global {
     bool is_function = false, is_definition = false;
     std::string_view linkage;  // "", ".visible", ".extern", ".weak", ".common"
@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    /// What is being copied.
+    /// The module that is being copied.
     const Module& module() const { return modules_[from_]; }
 
     void head();
@@ -88,9 +88,9 @@ private:
         std::size_t module;
         Global global;
     };
-    std::map<std::string, Definition, std::less<>> definitions_;  // of what other modules see
+    std::map<std::string, Definition, std::less<>> definitions_;  // of symbols visible to other modules
     std::set<std::string, std::less<>> taken_;                    // names of the modules added so far
-    std::set<std::string, std::less<>> placed_;                   // of those, what is in the result
+    std::set<std::string, std::less<>> placed_;                   // those that are already in the result
     std::vector<std::map<Name, Name>> own_;                       // by module: symbols with a new name
 };
 
@@ -127,7 +127,7 @@ void Linker::find_definitions() {
         });
 }
 
-/// A module's own symbols that have the name of another's get one of their own.
+/// Renames local symbols that have the same name as a symbol of another module.
 void Linker::rename_own() {
     std::map<Name, Name>& own = own_[from_];
     std::set<std::string, std::less<>> names;
@@ -145,7 +145,7 @@ void Linker::rename_own() {
     taken_.insert(names.begin(), names.end());
 }
 
-/// A declaration of what is defined in another module has that definition's linkage.
+/// A declaration of a symbol defined in another module gets that definition's linkage.
 std::vector<Name> Linker::linkage(const Function& of) {
     const auto found = definitions_.find(module().text(of.name));
     if (linkage_of(module(), of.linkage).empty() || found == definitions_.end()) return copier().words(of.linkage);
@@ -178,14 +178,14 @@ Function Linker::function(const Function& from) {
     for (Statement each : from.body) {
         const bool is_location =
             each.kind == Statement::Kind::Directive && module().text(from.body_directives[each.index].name) == ".loc";
-        if (is_location && from_ > 0) continue;  // it counts files of its own module
+        if (is_location && from_ > 0) continue;  // its file numbers are those of its own module
         if (each.kind == Statement::Kind::Label) each.index = std::uint32_t(copy.symbol(Name(each.index)));
         made.body.push_back(each);
     }
     return made;
 }
 
-/// Behind its definition a function is not declared again, and of several definitions one is taken.
+/// After its definition a function is not declared again, and of several definitions one is used.
 void Linker::add_function(const Function& from) {
     const std::string name(module().text(from.name));
     const auto found = from.linkage.empty() ? definitions_.end() : definitions_.find(name);
@@ -197,7 +197,7 @@ void Linker::add_function(const Function& from) {
     out_.functions.push_back(function(from));
 }
 
-/// The first that speaks of a variable brings its definition, from whichever module.
+/// The first mention of a variable adds its definition, from whichever module has it.
 void Linker::add_variable(const Variable& from) {
     const std::string name(module().text(from.declarators.front().name));
     const auto found = from.linkage.empty() ? definitions_.end() : definitions_.find(name);

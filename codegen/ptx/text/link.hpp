@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several modules become one, as a linker makes one program of separately compiled files:
+// Links several modules into one, like a linker:
 //
 //     a.ptx: .extern .func f(...);  .visible .entry k(...) { ... call f ... }
 //     b.ptx: .visible .func f(...) { ... }
-//
-// What is .extern in one and .visible or .weak in another is one thing; of what is .weak or .common in several, the
-// first is taken. What is neither is a module's own, and gets another name where two modules have it. Debug information
-// stays that of the first module.
+// A symbol that is .extern in one module and .visible or .weak in another is the same; of symbols that are .weak or
+// .common in several, the first is used. Other symbols are local, and are renamed if two modules have the same name.
+// Only the debug information of the first module is kept.
 #pragma once
 #include <vector>
 
@@ -14,8 +13,8 @@
 
 namespace ikat::nvptx {
 
-/// Throws Error for two definitions of one name, for declarations that differ in kind, and for address sizes that
-/// differ. The result asks for the highest of the versions and of the targets.
+/// Throws Error for two definitions of one name, for declarations of different kinds, and for different address sizes.
+/// The result has the highest of the versions and of the targets.
 Module link(const std::vector<Module>& modules);
 
 }  // namespace ikat::nvptx

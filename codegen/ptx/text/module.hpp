@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PTX module as data. Emitter, parser, printer and emulator meet here: the emitter and the parser make a Module, the
+// A PTX module as data, shared by emitter, parser, printer and emulator: the emitter and the parser build a Module, the
 // printer and the emulator read it.
-//
-// The model follows the *shape* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
-// token in its written order, so that what was parsed prints back the same. What an instruction may look like is not
-// known here; table/forms.hpp tells it.
+// The model follows the *syntax* of the language (directives, nested scopes, `@p op.mods operands;`) and keeps every
+// token in its written order, so that parsed text prints back the same. The valid forms of instructions are not known
+// here; see table/forms.hpp.
 //
 // Names are interned in the module. Operands, modifiers and names of lists live in flat pools and are referred to by
 // spans: a 12 MB file is a few large vectors. A Module is a plain value.
@@ -32,7 +31,7 @@ struct Span {
     bool operator==(const Span&) const = default;
 };
 
-/// A place in the PTX text, counted from 1; line 0 means the module was built and not parsed.
+/// A position in the PTX text, counted from 1; line 0 means that the module was built, not parsed.
 struct Position {
     std::uint32_t line = 0, column = 0;
 };
@@ -56,7 +55,7 @@ struct Operand {
     };
     Kind kind = Kind::Sink;
     bool negated = false;     // Symbol: !%p
-    bool minus = false;       // Symbol: -%r, as vmad has it
+    bool minus = false;       // Symbol: -%r, as in vmad
     bool has_offset = false;  // Symbol, Generic: an offset was written, even +0
     Name name = no_name;      // Symbol and String; for literals their spelling, which the printer uses when present
     Name suffix = no_name;    // Symbol: ".x", ".b0", ".h1"
@@ -87,7 +86,7 @@ struct Variable {
     std::vector<Name> linkage{};  // ".visible", ".extern", ".weak", ".common" as written
     Name space = no_name;         // ".reg", ".shared", ".global", ".const", ".local", ".param"
     std::uint32_t alignment = 0;  // .align before the type: of the variable, in bytes; 0 = natural
-    Name attribute = no_name;     // ".attribute(.managed)" in one piece
+    Name attribute = no_name;     // ".attribute(.managed)" as one token
     Name vector = no_name;        // ".v2", ".v4", ".v8"
     Name type = no_name;          // ".b32", ".f32", ".pred", ".texref"
     std::vector<Name> pointer{};  // what follows the type of a pointer parameter: ".ptr" ".global" ".align" "16"
@@ -100,15 +99,15 @@ struct Variable {
 struct Directive {
     Name name = no_name;  // ".maxntid"
     Span operands{};      // into operands
-    /// Text kept as written: with a body, what stands between its braces (.section); without one, the rest of a
-    /// directive whose operands are not looked into (.callprototype, unknown ones), its ';' included.
+    /// Text kept as written: with a body, the part between its braces (.section); without one, the rest of a directive
+    /// whose operands are not parsed (.callprototype, unknown ones), including its ';'.
     std::string raw{};
     bool has_body = false;
     Position where{};
 };
 
-/// What stands in a body, in order. Scopes are flat: ScopeBegin ... ScopeEnd. `index` is into the function's vector of
-/// that kind, or the label's Name.
+/// The statements of a body, in order. Scopes are flat: ScopeBegin ... ScopeEnd. `index` is into the function's vector
+/// of that kind, or the label's Name.
 struct Statement {
     enum class Kind : std::uint8_t { Instruction, Label, Variable, Directive, ScopeBegin, ScopeEnd };
     Kind kind = Kind::Instruction;
@@ -124,7 +123,7 @@ struct Function {
     Name name = no_name;
     std::vector<Variable> results{};      // .func (.param .b32 r) f (...)
     std::vector<Variable> parameters{};   // one declarator each
-    std::vector<Directive> directives{};  // .maxntid 256, 1, 1 and its like, in written order
+    std::vector<Directive> directives{};  // such as .maxntid 256, 1, 1, in written order
     std::vector<Statement> body{};
     std::vector<Instruction> instructions{};
     std::vector<Variable> variables{};
@@ -148,7 +147,7 @@ public:
     Span add_operands(std::span<const Operand> operands);
     Span add_modifiers(std::span<const Name> modifiers);
 
-    /// Its definition, or that of the function which it is an .alias of, or else a prototype, or nullptr.
+    /// Its definition, or that of the function it is an .alias of, or else a prototype, or nullptr.
     const Function* find_function(std::string_view name) const;
 
     struct Version {
@@ -168,7 +167,7 @@ public:
     std::vector<Variable> variables;
     std::vector<Directive> directives;
 
-    /// Of the text the module was parsed from; empty when it was built. For messages.
+    /// The file the module was parsed from, for messages; empty if it was built.
     const char* file = "";
 
 private:
@@ -183,14 +182,14 @@ private:
 
     std::deque<std::string> texts_;               // by Name; a deque, so that text() stays valid while names are added
     std::vector<Slot> slots_;                     // open addressing; a power of two, at most half full
-    std::vector<std::optional<Opcode>> opcodes_;  // by Name; of those that somebody asked for
+    std::vector<std::optional<Opcode>> opcodes_;  // by Name; cached on demand
 };
 
 /// The module as text. Deterministic; a module that was parsed from text in this printer's layout prints the same
 /// bytes. Throws nothing.
 std::string print(const Module& module);
 
-/// As above; lines[f][i] is the line of the text on which instruction i of function f stands.
+/// As above; lines[f][i] is the line of instruction i of function f in the text.
 std::string print(const Module& module, std::vector<std::vector<std::uint32_t>>& lines);
 
 /// One instruction as print writes it, without indentation and line end: "@%p1 bra loop;". For messages.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module as text: one statement a line, four spaces for each open brace, labels at the left edge.
+// A module as text: one statement per line, four spaces for each open brace, labels at the left edge.
 //
 //     .visible .entry saxpy(
 //         .param .u64 x
@@ -11,9 +11,8 @@
 //     done:
 //         ret;
 //     }
-//
-// Tokens are written as they stand in the module; only blanks, comments and the order of a declaration's parts are the
-// printer's own. So what it wrote parses and prints to the same bytes.
+// Tokens are written as they are in the module; only blanks, comments and the order of a declaration's parts are chosen
+// by the printer. So its output parses and prints to the same bytes.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -235,7 +234,7 @@ void Printer::directive(const Directive& directive) {
     end_line();
 }
 
-/// Commas between operands, but for the two of DWARF: `.file 1 "a.cu", 12, 7` and
+/// Commas between operands, except for the two of DWARF: `.file 1 "a.cu", 12, 7` and
 /// `.loc 1 10 5, function_name f, inlined_at 1 3 2`.
 void Printer::directive_operands(const Directive& directive) {
     const bool is_loc = module_.text(directive.name) == ".loc";
@@ -307,7 +306,7 @@ void Printer::operand(const Operand& operand) {
     }
 }
 
-/// As it was spelled, or in the form that loses no bit.
+/// In its original spelling, or in an exact form.
 void Printer::literal(const Operand& operand) {
     if (operand.name != no_name)
         put(operand.name);

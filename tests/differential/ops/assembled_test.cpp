@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's assembler takes every op, type and modifier, on registers and on immediates, for one target or for all. One
-// file holds many entries: starting the assembler costs more than an entry.
+// NVIDIA's assembler accepts every op, type and modifier, on registers and on immediates, for one target or for all.
+// One file holds many entries, because starting the assembler costs more than an entry.
 #include <iterator>
 
 #include "codegen/pipeline/compile.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t entries_per_file = 64;
 constexpr const char* targets[] = {"sm_75", "sm_80", "sm_90"};
 
-/// Several modules of one entry each as one: the header of the newest, all entries.
+/// Combines several modules of one entry each: the header of the newest, all entries.
 class Bundle {
 public:
     explicit Bundle(const char* target) : target_(target) {}

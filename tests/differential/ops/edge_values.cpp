@@ -17,7 +17,7 @@ std::vector<Word> integers(int width) {
     return out;
 }
 
-/// By exponent and mantissa width, both signs of each.
+/// Edge values of a float format by exponent and mantissa width, with both signs.
 std::vector<Word> floats(int exponent_bits, int mantissa_bits) {
     const Word exponents = (Word{1} << exponent_bits) - 1, mantissas = (Word{1} << mantissa_bits) - 1;
     const Word bias = exponents / 2;
@@ -53,7 +53,7 @@ std::vector<Word> floats(int exponent_bits, int mantissa_bits) {
     return out;
 }
 
-/// Each value of a lane in the lower half, with another in the upper one.
+/// Each edge value of a lane in the lower half, with another in the upper half.
 std::vector<Word> pairs(Type lane) {
     const std::vector<Word> values = edge_values(lane);
     std::vector<Word> out;

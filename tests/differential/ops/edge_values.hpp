@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a type at which arithmetic goes wrong.
+// The values of a type at which arithmetic tends to go wrong.
 #pragma once
 #include <vector>
 

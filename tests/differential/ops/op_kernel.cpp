@@ -12,7 +12,7 @@ namespace {
 
 using ir::Op, ir::Type, ir::Value, ir::Word;
 
-/// A kernel under construction whose result is the last but one of its parameters.
+/// A kernel under construction; its result is the last parameter but one.
 class KernelBuilder {
 public:
     explicit KernelBuilder(const OpCase& test) : test_(test) {
@@ -140,7 +140,7 @@ namespace {
 
 constexpr Rounding roundings[] = {Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up};
 
-/// The ways in which the op can be written at a type.
+/// The modifier combinations of the op at a type.
 std::vector<ir::FloatInfo> ways(Op op, Type type) {
     const ir::Modifier modifiers = ir::info(op).modifiers;
     std::vector<ir::FloatInfo> out{{}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that compute one instruction: once on operands from memory, a thread for each, once on constants.
+// Kernels that compute one instruction: on operands from memory, one thread each, and on constants.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ikat::test {
 
-/// An instruction to be tested: all but its operands. Of one with two results, `result` is the one to look at.
+/// An instruction to be tested, without its operands. If it has two results, `result` selects the one to check.
 struct OpCase {
     ir::Instruction instruction;
     std::uint32_t result = 0;
@@ -25,7 +25,7 @@ using Arguments = std::vector<std::vector<ir::Word>>;
 /// All combinations of edge values of the operands' types.
 Arguments edge_arguments(const OpCase& test);
 
-/// How a value is held in memory: predicates as u32.
+/// The type of a value in memory: predicates are u32.
 ir::Type stored_type(ir::Type type);
 
 /// Thread i computes result[i] from argument0[i], argument1[i] …; parameters: the arguments' buffers, the result's, n.
@@ -34,7 +34,7 @@ ir::Function memory_kernel(const OpCase& test);
 /// One thread computes result[i] from the constants arguments[i].
 ir::Function constant_kernel(const OpCase& test, const Arguments& arguments);
 
-/// Whether the target can do it at all: not so fma of bf16 before sm_80, and 8-bit floats before sm_89.
+/// Whether the target supports it at all: not fma of bf16 before sm_80, nor 8-bit floats before sm_89.
 bool has_way(const OpCase& test, const nvptx::Target& target);
 
 /// Every OP row of the table at every type of its domain, with each rounding, .ftz, .sat and .approx that it has.

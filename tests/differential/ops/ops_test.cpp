@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pure op × type × modifier on its edge values: compiled to PTX and run, the device gives what the reference
-// gives, bit by bit, approximate ops within their ulp. On operands from memory; on constants, which without the passes
-// are immediates of the instruction and with them are folded.
+// Every pure op × type × modifier on its edge values: compiled to PTX and run, the device gives the reference's results
+// bit for bit, approximate ops within their ulp. The operands come from memory, or are constants: without passes
+// immediates, with passes folded.
 #include <algorithm>
 
 #include "codegen/pipeline/compile.hpp"
@@ -51,7 +51,7 @@ void launch(const Compiled& compiled, std::uint32_t threads, std::span<const std
     device().launch(module, compiled.name, runtime::grid(threads, 64), parameters);
 }
 
-/// What kernels are compiled for, if not for the device: an older target whose PTX it runs, too.
+/// The target to compile for, if not the device's: an older one, whose PTX the device runs, too.
 std::string older_target;
 std::string compiled_for() { return older_target.empty() ? device().properties().target : older_target; }
 
@@ -75,7 +75,7 @@ std::vector<Word> on_memory(const OpCase& test, const Arguments& arguments) {
     return download(type, buffers.back());
 }
 
-/// Runs the kernel that holds its operands.
+/// Runs the kernel with constant operands.
 std::vector<Word> on_constants(const OpCase& test, const Arguments& arguments, bool optimise) {
     const Type type = stored_type(test.result_type());
     const auto result = upload(type, std::vector<Word>(arguments.size(), 0xcdcdcdcdcdcdcdcd));
@@ -93,7 +93,7 @@ std::string listed(const std::vector<Word>& words) {
     return out;
 }
 
-/// How many results are wrong; the first few are shown.
+/// How many results are wrong; prints the first few.
 int count_wrong(const OpCase& test, const Arguments& arguments, const std::vector<Word>& actual, const char* how) {
     int wrong = 0;
     REQUIRE(actual.size() == arguments.size());

@@ -14,7 +14,7 @@ using ir::Op, ir::Type, ir::Word;
 
 constexpr int host_rounding[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
 
-/// One IEEE operation in the host's current rounding mode. Volatile keeps the compiler from doing it itself.
+/// One IEEE operation in the host's current rounding mode. Volatile keeps the compiler from folding it.
 template <class T>
 T operate(Op op, const std::vector<T>& x) {
     volatile T a = x[0], b = x.size() > 1 ? x[1] : T(0), c = x.size() > 2 ? x[2] : T(0);
@@ -47,7 +47,7 @@ Word evaluate(const OpCase& test, std::span<const Word> arguments) {
     return ir::evaluate(it.op, it.type, it.from, fp, arguments, it.attribute, test.result);
 }
 
-/// Rounded to an integer by the host, in its rounding mode, and clamped; nothing of a NaN.
+/// Rounded to an integer by the host, in its rounding mode, and clamped; nothing for a NaN.
 template <class To>
 std::optional<Word> to_integer(double x, Rounding rounding) {
     if (x != x) return {};
@@ -114,20 +114,21 @@ bool is_nan(Type type, Word bits) {
     }
 }
 
-/// The place of a float among all floats of its type in order; neighbours are 1 apart, the zeros are one place.
+/// The position of a float among all floats of its type in order; neighbours are 1 apart, both zeros have the same
+/// position.
 std::int64_t rank(Type type, Word bits) {
     const Word top = Word{1} << (ir::bits(type) - 1);
     return bits & top ? -std::int64_t(bits ^ top) : std::int64_t(bits);
 }
 
-/// Where the error of sin and cos has no bound.
+/// Whether the error of sin and cos is unbounded here.
 bool beyond_half_turn(Word bits) {
     const float x = ir::from_word<float>(bits);
     return std::isfinite(x) && std::abs(x) > 3.14159f;
 }
 
-/// What PTX says of approximations in 16 bits: 2^-9.9 and 2^-7 of 2^x are little more than 2 units of the last place,
-/// of tanh the error is absolute. ex2.bf16 flushes subnormal numbers where it is one instruction.
+/// PTX's bounds for approximations in 16 bits: for 2^x, 2^-9.9 and 2^-7 are little more than 2 units in the last place;
+/// for tanh the error is absolute. ex2.bf16 flushes subnormal numbers where it is one instruction.
 Expected approximated(Op op, Type type, Word value) {
     const Type each = lane(type);
     if (op == Op::Exp2) return {value, 2, 0, each == Type::BF16};

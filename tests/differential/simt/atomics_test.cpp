@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics of each operator, in global and in shared memory, with their results and without; fences; accesses with an
-// order and volatile ones; sums of vectors.
+// Atomics of each operator, in global and in shared memory, with used and unused results; fences; ordered and volatile
+// accesses; vector sums.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace {
 
 using u32s = std::vector<std::uint32_t>;
 
-/// Every operator on a place of its own by all threads; what each gave, where that does not depend on their order.
+/// All threads apply every operator, each to its own word; results that do not depend on the order are stored.
 const auto operators = kernel("operators", params("x"), [](InOut<std::uint32_t> x) {
     u32 i = global_id().x;
     atomic_add(x[0], i);
@@ -136,7 +136,7 @@ TEST_CASE("atomics of each type") {
     CHECK(float(h.download()[0]) == 64.5f);
 }
 
-// Each thread offers one value to the least and the greatest of its column, in both types and both spaces.
+// Each thread contributes one value to the minimum and the maximum of its column, in both types and both spaces.
 const auto bounds = kernel("bounds", params("x", "f", "d"), [](In<float> x, InOut<float> f, InOut<double> d) {
     u32 i = thread_id().x;
     Shared<float, 2> s;
@@ -154,7 +154,7 @@ const auto bounds = kernel("bounds", params("x", "f", "d"), [](In<float> x, InOu
     if_(i < 2, [&] { f[2 + i] = s[i]; });
 });
 
-TEST_CASE("least and greatest floats by atomics") {
+TEST_CASE("atomic minimum and maximum of floats") {
     auto& device = simt_device();
     const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
     std::vector<float> x(64);
@@ -175,7 +175,7 @@ TEST_CASE("least and greatest floats by atomics") {
     CHECK(std::signbit(d.download()[1]));
 }
 
-// The last block to finish adds up what all have written, which the fence and the counter make visible.
+// The last block to finish sums what all have written, which the fence and the counter make visible.
 const auto last_block = kernel("last_block", params("x", "n"), [](InOut<std::uint32_t> x, u32 n) {
     u32 block = block_id().x;
     volatile_store(x[2 + block], block * block + 1);
@@ -198,7 +198,7 @@ TEST_CASE("fences, volatile and ordered accesses") {
     CHECK(got[1] == total);
 }
 
-// Thread 0 of each block waits until the other block has said its number.
+// Thread 0 of each block waits until the other block has written its number.
 const auto meeting = kernel("meeting", params("x"), [](InOut<std::uint32_t> x) {
     u32 block = block_id().x;
     atomic_store(x[block], block + 10, Order::Release, Scope::Gpu);
@@ -224,7 +224,7 @@ TEST_CASE("sums of vectors") {
     CHECK(got == std::vector<float>{240.5f, 16.5f, -239.5f, 32.5f, 256.5f, 16.5f, -255.5f, 32.5f, 496.5f, 96.5f});
 }
 
-TEST_CASE("ptxas takes atomics") {
+TEST_CASE("ptxas accepts atomics") {
     check_assembled(operators, 75);
     check_assembled(wide_operators, 75);
     check_assembled(bounds, 75);

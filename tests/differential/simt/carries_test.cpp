@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers longer than a register: chains of steps that stand together, that cross, that stores or loops take apart.
+// Multi-word numbers: chains of steps that are adjacent, interleaved, or separated by stores or loops.
 #include <array>
 #include <random>
 
@@ -60,7 +60,7 @@ TEST_CASE("sums that carry") {
     }
 }
 
-// Eight words of a and b, then of the sum and of the difference of b and the sum. Both chains stand between each other.
+// Eight words of a and b, then of the sum and of the difference of b and the sum. The two chains are interleaved.
 const auto eight_words = kernel("eight_words", params("x"), [](InOut<std::uint32_t> x) {
     u32 first = 32 * thread_id().x;
     Regs<u32, 8> a, b, sum, rest;
@@ -75,7 +75,7 @@ const auto eight_words = kernel("eight_words", params("x"), [](InOut<std::uint32
     for (int k = 0; k < 8; ++k) x[first + 16 + k] = sum[k], x[first + 24 + k] = rest[k];
 });
 
-// The same, where each word is stored before the next is loaded, in a loop of the device.
+// The same in a device loop, which stores each word before it loads the next.
 const auto word_by_word = kernel("word_by_word", params("x"), [](InOut<std::uint32_t> x) {
     u32 first = 32 * thread_id().x;
     pred carry = false, borrow = false;
@@ -112,7 +112,7 @@ TEST_CASE("eight words, two chains at once") {
     check_assembled(word_by_word, 75);
 }
 
-// Steps of any kind on what came before: sums in other chains, carries that two steps take, or none.
+// Steps of any kind on earlier values: sums from other chains, carries that two steps use, or none.
 struct Step {
     bool adds, wide;
     std::size_t a, b, carry;
@@ -132,7 +132,7 @@ std::vector<Step> random_steps(std::uint32_t seed, std::size_t inputs, std::size
 }
 constexpr std::size_t inputs = 6, most_steps = 40;
 
-/// What is looked at: each number, and each carry that no step takes.
+/// Whether a carry is checked: one that no step uses. (Every number is checked.)
 bool is_last(const std::vector<Step>& steps, std::size_t carry) {
     return std::ranges::find(steps, carry, &Step::carry) == steps.end();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and their ends, against what the host computes: ranges that end where their type does, what a condition
-// assigns, threads that leave a round early, blocks of large numbers.
+// Loops and their ends, compared with the host: ranges that end at the limits of their type, assignments in conditions,
+// threads that leave an iteration early, large block numbers.
 #include <limits>
 
 #include "tests/differential/simt/run.hpp"
@@ -80,7 +80,7 @@ TEST_CASE("ranges of constants near INT_MIN and INT_MAX") {
     CHECK(run(constant_ranges, 1, 1, u32s(7)) == u32s{3, 0x80000004, 3, 5, 0x7ffffffe, 8, 0x7ffffffe});
 }
 
-/// The variable that decides is assigned in the condition alone.
+/// The deciding variable is assigned only in the condition.
 const auto in_condition = kernel("in_condition", params("y", "limit"), [](InOut<std::uint32_t> y, u32 limit) {
     u32 n = 0, rounds = 0;
     while_(
@@ -106,7 +106,7 @@ TEST_CASE("a variable that only a while's condition assigns") {
     CHECK(run(in_condition, 1, 1, u32s(3), 64u) == u32s{66, 21, 0});
 }
 
-/// Behind some ways through the body nothing is left to do in the round.
+/// On some paths through the body nothing is left to do in the iteration.
 const auto rounds_apart = kernel("rounds_apart", params("y"), [](InOut<std::uint32_t> y) {
     u32 a = thread_id().x, round = 0;
     while_(
@@ -122,7 +122,7 @@ const auto rounds_apart = kernel("rounds_apart", params("y"), [](InOut<std::uint
     y[thread_id().x] = ballot(a == 0);
 });
 
-TEST_CASE("threads that need less of a round wait for the others before the next") {
+TEST_CASE("threads that finish an iteration early wait for the others before the next") {
     u32s expected(32);
     for (std::uint32_t t = 0; t < 32; ++t) {
         std::uint32_t a = t;
@@ -139,7 +139,7 @@ const auto far_block = kernel("far_block", params("y"),
 
 TEST_CASE("blocks beyond 65535") { CHECK(run(far_block, 0x10001, 1, u32s(1)) == u32s{0x10000}); }
 
-TEST_CASE("two ways back to the beginning of a loop") {
+TEST_CASE("a loop with two back edges") {
     const u32s counted = run_ir(R"(kernel @two_ways(%y: inout u32*) {
 ^0:
   %y = param.u64 %y

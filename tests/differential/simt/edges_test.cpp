@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels at the edges of types, against what the host computes: narrow loads widened, products, comparisons and
-// addresses of negative numbers, offsets beyond 2^31, sums that must not be fused.
+// Kernels at the edges of types, compared with the host: widened narrow loads, products, comparisons and addresses of
+// negative numbers, offsets beyond 2^31, sums that must not be fused.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ void check_widened() {
     }
 }
 
-TEST_CASE("narrow loads are extended as their type says") {
+TEST_CASE("narrow loads are extended according to their type") {
     check_widened<std::int8_t>();
     check_widened<std::uint8_t>();
     check_widened<std::int16_t>();
@@ -54,7 +54,7 @@ const auto widened_or_not = kernel("widened_or_not", params("x", "y"), [](In<std
     y[i] = cast<i32>(x.load_if((i & 1) == 0, i, -3));
 });
 
-TEST_CASE("what stands for a narrow load is extended, too") {
+TEST_CASE("a value that replaces a narrow load is extended, too") {
     std::vector<std::int16_t> x(32);
     std::vector<std::int32_t> expected(32);
     for (std::int32_t i = 0; i < 32; ++i) x[i] = std::int16_t(i - 9), expected[i] = i % 2 == 0 ? i - 9 : -3;
@@ -63,7 +63,7 @@ TEST_CASE("what stands for a narrow load is extended, too") {
     CHECK(y.download() == expected);
 }
 
-/// x * 2^n in 64 bits, as shifts and as products: what mul.wide may do, and from 2^31 on may not.
+/// x * 2^n in 64 bits, as shifts and as products: mul.wide may be used only below 2^31.
 const auto shifted = kernel("shifted", params("x", "y"), [](In<std::int32_t> x, InOut<std::int64_t> y) {
     u32 i = thread_id().x;
     auto s = cast<i64>(x[i]);
@@ -97,7 +97,7 @@ TEST_CASE("products and shifts by powers of two around 2^31") {
 
 // ---- addresses
 
-/// Elements of a table in which element k is k, at sums and differences with constants on either side.
+/// Elements of a table in which element k is k, indexed by sums and differences with constants on either side.
 const auto differences =
     kernel("differences", params("x", "y", "a", "b"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u32 a, u32 b) {
         Shared<std::uint32_t, 64> s;
@@ -128,7 +128,7 @@ TEST_CASE("addresses of differences keep the signs of their constants") {
                                2 * b + 34 - a, 2 * (a - b) - b - 1});
 }
 
-/// From where `first` elements would be: with the constant it is inside.
+/// Relative to an address far outside: adding the constant gives an element inside.
 template <std::uint64_t constant>
 const auto far = kernel("far", params("x", "y", "first"), [](In<std::uint32_t> x, InOut<std::uint32_t> y, u64 first) {
     u32 i = thread_id().x;
@@ -161,14 +161,14 @@ TEST_CASE("constants of 2^31 to 2^32 bytes and beyond in an address") {
     check_far<(1ull << 40) + 3>(buffer);
 }
 
-/// One address with different constants on either way: what they have in common is computed on both.
+/// One address with different constants on each path: the common part is computed on both.
 const auto either_way = kernel("either_way", params("x", "y"), [](In<std::uint32_t> x, InOut<std::uint32_t> y) {
     u32 i = thread_id().x;
     u32 number = x[i];
     if_((i & 1) == 0, [&] { y[i + 32] = number; }).else_([&] { y[i + 64] = number + 100; });
 });
 
-TEST_CASE("addresses on either way of a branch") {
+TEST_CASE("addresses on both paths of a branch") {
     u32s expected(128, 7);
     u32s x(32);
     for (std::uint32_t i = 0; i < 32; ++i) {
@@ -219,7 +219,7 @@ const auto rounded = kernel("rounded", params("x", "y"), [](In<float> x, InOut<s
     y[i * 4 + 3] = cast<i32>(x[i], Rounding::Up);
 });
 
-TEST_CASE("one value rounds in four ways to four numbers") {
+TEST_CASE("four rounding modes of one value give four numbers") {
     std::vector<float> x;
     for (int k = 0; k < 32; ++k) x.push_back(float(k - 16) / 4 + 0.125f);
     auto y = simt_device().upload(std::vector<std::int32_t>(128), "y");
@@ -252,8 +252,8 @@ TEST_CASE("the wide product of the same bits, signed and unsigned") {
     }
 }
 
-/// Comparisons of a number from 8 on with one up to 8, which are the same at most in one value; and the remainder of
-/// one that is at most the divisor.
+/// Comparisons of a number that is at least 8 with one that is at most 8; and the remainder of a number that is at most
+/// the divisor.
 template <class T>
 const auto touching = kernel("touching", params("x", "y"), [](In<T> x, InOut<std::uint32_t> y) {
     u32 i = thread_id().x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the language that only values show: ranges that count down, shuffles in groups, the lowest bit, an InOut
-// that is read as an In.
+// Parts of the language that need their results checked: ranges that count down, shuffles in groups, the lowest bit, an
+// InOut that is read as an In.
 #include <bit>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace ikat::test {
 namespace {
 
-/// x[0] counts the rounds, behind it stands what the loop's variable was.
+/// x[0] counts the iterations; after it come the values of the loop variable.
 template <class V, int step>
 auto counting_down() {
     using T = DeviceTypeOf<V>;
@@ -70,7 +70,7 @@ TEST_CASE("shuffles within groups of lanes") {
         INFO("lane " << lane);
         CHECK(got[lane] == (lane % 8 + 3 < 8 ? lane + 3 : lane));
         CHECK(got[32 + lane] == (lane % 8 >= 3 ? lane - 3 : lane));
-        // As CUDA's: another group's lane above this one is out of reach, one below it is not.
+        // As in CUDA: lanes of higher groups are out of reach, those of lower groups are not.
         CHECK(got[64 + lane] == ((lane ^ 5) / 4 <= lane / 4 ? lane ^ 5 : lane));
         CHECK(got[96 + lane] == lane / 4 * 4 + 6 % 4);
         CHECK(got[128 + lane] == lane / 16 * 16 + 1);
@@ -113,7 +113,7 @@ const auto checks = kernel("checks", params("x", "n"), [](InOut<float> x, u32 n)
     x[i] = 1;
 });
 
-TEST_CASE("the text of a check that fails is the error's") {
+TEST_CASE("the text of a failed check is the error's message") {
     std::string printed;
     const auto device = runtime::Device::open({.device = "emulator", .printed = &printed});
     auto x = device.upload(std::vector<float>(65, 1.5f), "x");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory holds, against what the host computes: values that must not be remembered across barriers, atomics and
-// other names of the same memory; where arrays begin, and which tables are one.
+// The contents of memory, compared with the host: values that must not be reused across barriers, atomics and aliases;
+// where arrays start, and which tables are shared.
 #include "tests/differential/simt/run.hpp"
 
 namespace ikat::test {
@@ -8,7 +8,7 @@ namespace {
 
 using u32s = std::vector<std::uint32_t>;
 
-TEST_CASE("what is stored under one name of dynamic shared memory is there under the other") {
+TEST_CASE("a store through one alias of dynamic shared memory is seen through the other") {
     CHECK(run_ir(R"(kernel @names(%y: inout u32*) {
   dynamic shared $a: u32[]
   dynamic shared $b: u32[]
@@ -27,7 +27,7 @@ TEST_CASE("what is stored under one name of dynamic shared memory is there under
                  {0}) == u32s{2});
 }
 
-TEST_CASE("what is stored by a generic address is there by the global one") {
+TEST_CASE("a store to a generic address is seen at the global address") {
     CHECK(run_ir(R"(kernel @generic(%y: inout u32*) {
 ^0:
   %y = param.u64 %y
@@ -53,11 +53,11 @@ const auto overwritten = kernel("overwritten", params("x"), [](InOut<std::uint32
     s[63 - i] = i + 100;
     x[63 - i] = i + 1000;
     sync_block();
-    x[64 + i] = s[i] + x[i];  // what the other stored
+    x[64 + i] = s[i] + x[i];  // the other thread's value
     x[128 + i] = other;
 });
 
-TEST_CASE("behind a barrier memory holds what others stored") {
+TEST_CASE("after a barrier memory holds what others stored") {
     const u32s got = run(overwritten, 1, 64, u32s(192));
     for (std::uint32_t i = 0; i < 64; ++i) {
         CHECK(got[64 + i] == (63 - i) * 2 + 1100);
@@ -65,7 +65,7 @@ TEST_CASE("behind a barrier memory holds what others stored") {
     }
 }
 
-/// Each thread's own element, by other operations than stores.
+/// Changes each thread's own element by operations other than stores.
 const auto between = kernel("between", params("x", "y"), [](InOut<std::uint32_t> x, InOut<std::uint32_t> y) {
     u32 i = thread_id().x;
     x[i] = 1;
@@ -75,7 +75,7 @@ const auto between = kernel("between", params("x", "y"), [](InOut<std::uint32_t>
     y[i * 8] = before;
     y[i * 8 + 1] = old;
     y[i * 8 + 2] = after - old;
-    atomic_exchange(x[i], 40);  // nobody asks what was there
+    atomic_exchange(x[i], 40);  // the old value is unused
     y[i * 8 + 3] = x[i];
     atomic_store(x[i], 41);
     y[i * 8 + 4] = x[i];
@@ -83,7 +83,7 @@ const auto between = kernel("between", params("x", "y"), [](InOut<std::uint32_t>
     y[i * 8 + 5] = x[i];
 });
 
-TEST_CASE("a load behind an atomic or an ordered store of the same element reads what that left") {
+TEST_CASE("a load after an atomic or an ordered store of the same element reads the new value") {
     auto y = simt_device().upload(u32s(256), "y");
     simt_device().launch(between, runtime::Grid{{1}, {32}}, simt_device().upload(u32s(32), "x"), y);
     const u32s got = y.download();
@@ -97,7 +97,7 @@ const auto reduced = kernel("reduced", params("x", "y"), [](InOut<float> x, InOu
     y[0] = x[0], y[1] = x[1];
 });
 
-TEST_CASE("a load behind a reduction of a vector reads what that left") {
+TEST_CASE("a load after a vector reduction reads the new value") {
     auto y = simt_device().upload(std::vector<float>(2), "y");
     simt_device().launch(reduced, runtime::Grid{{1}, {1}}, simt_device().upload(std::vector<float>(2), "x"), y);
     CHECK(y.download() == std::vector<float>{11, 22});
@@ -114,7 +114,7 @@ const auto read_only = kernel("read_only", params("x", "y"), [](In<std::uint32_t
     y[2] = x[1];
 });
 
-TEST_CASE("two parameters of one buffer see each other's stores; one that is only read is refused") {
+TEST_CASE("two parameters of one buffer see each other's stores; a read-only one is rejected") {
     auto buffer = simt_device().upload(u32s{0, 5, 0, 0}, "buffer");
     simt_device().launch(aliased, runtime::Grid{{1}, {1}}, buffer, buffer);
     CHECK(buffer.download() == u32s{5, 7, 7, 0});
@@ -135,7 +135,7 @@ const auto three_arrays = kernel("three_arrays", params("x", "n"), [](InOut<std:
     x[2 * n + i] = c[n - 1 - i];
 });
 
-TEST_CASE("dynamic arrays stand one behind the other") {
+TEST_CASE("dynamic arrays follow each other") {
     u32s expected(96);
     for (std::uint32_t i = 0; i < 96; ++i) expected[i] = i / 32 * 100 + 31 - i % 32;
     auto x = simt_device().upload(u32s(96), "x");
@@ -149,7 +149,9 @@ const auto tables = kernel("tables", params("x"), [](InOut<std::uint32_t> x) {
     x[i] = a[i & 3] * 100 + b[i & 3] * 10 + c[i & 3];
 });
 
-TEST_CASE("tables that begin alike are not one") { CHECK(run(tables, 1, 4, u32s(4)) == u32s{111, 222, 333, 454}); }
+TEST_CASE("tables with a common prefix are different") {
+    CHECK(run(tables, 1, 4, u32s(4)) == u32s{111, 222, 333, 454});
+}
 
 }  // namespace
 }  // namespace ikat::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of 8, 16 and 64 bits where registers have 32: shuffles, matches, reductions, ranges, text, vectors, structs,
-// functions that are called.
+// Values of 8, 16 and 64 bits in operations on 32-bit registers: shuffles, matches, reductions, ranges, text, vectors,
+// structs, called functions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 
 using u32s = std::vector<std::uint32_t>;
 
-/// Each lane's value from the next lane but one, and from the lane that its number turned around names.
+/// Each lane's value from the lane two above, and from the lane with its reversed number.
 template <class E>
 const auto shuffled = kernel("shuffled", params("x", "y"), [](In<E> x, InOut<E> y) {
     u32 i = thread_id().x;
@@ -165,7 +165,7 @@ TEST_CASE("text on narrow operands") {
     check_assembled(narrow_texts, 75);
 }
 
-// 16 bytes in one access, whatever the elements: changed, under a condition, from shared memory.
+// 16 bytes in one access for any element type: changed, under a condition, from shared memory.
 template <class E, int N>
 const auto long_vectors = kernel("long_vectors", params("x", "y", "n"), [](In<E> x, InOut<E> y, u32 n) {
     u32 i = thread_id().x;
@@ -210,8 +210,7 @@ TEST_CASE("vectors of 8 and 16 elements") {
     check_long_vectors<std::int8_t, 16>();
 }
 
-// Arithmetic on the elements: bytes that are not wrapped before they are put together, floats that are converted in
-// twos.
+// Arithmetic on the elements: bytes that are not wrapped before they are packed, floats that are converted in pairs.
 const auto computed = kernel("computed", params("x", "h"), [](InOut<std::uint8_t> x, InOut<half> h) {
     auto v = x.vec<16>(0);
     const auto bytes = [&]<std::size_t... k>(std::index_sequence<k...>) {
@@ -315,7 +314,7 @@ TEST_CASE("variables are exchanged") {
     }
 }
 
-// Exponentials and tangents in 16 bits, and what a clamp becomes part of.
+// Exponentials and tangents in 16 bits, and operations that absorb a clamp.
 const auto approximate = kernel("approximate", params("x", "y"), [](In<half> x, InOut<float> y) {
     u32 i = thread_id().x;
     f16 v = x[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on one block, for tests: its buffers up and down again; and before ptxas.
+// Test helpers: run a kernel on one block, with upload and download of its buffers; assemble it with ptxas.
 #pragma once
 #include <span>
 #include <vector>
@@ -20,7 +20,7 @@ inline runtime::Device& simt_device() {
     return opened;
 }
 
-/// Launches blocks of `threads` threads on a buffer that begins as `initial`; what it holds afterwards.
+/// Launches blocks of `threads` threads on a buffer that contains `initial`; returns its contents afterwards.
 template <class T, class... P, class... A>
 std::vector<T> run(const Kernel<InOut<T>, P...>& kernel, std::uint32_t blocks, std::uint32_t threads,
                    const std::vector<T>& initial, A&&... arguments) {
@@ -29,8 +29,8 @@ std::vector<T> run(const Kernel<InOut<T>, P...>& kernel, std::uint32_t blocks, s
     return buffer.download();
 }
 
-/// What a kernel leaves in its first parameter, a buffer, if it is compiled in a certain way; `further` are the bytes
-/// of the parameters behind it.
+/// Compiles a kernel with these options and returns the contents of its first parameter, a buffer; `further` are the
+/// bytes of the other parameters.
 template <class T, class... P>
 std::vector<T> run_compiled(const Kernel<InOut<T>, P...>& kernel, const CompileOptions& options, std::uint32_t threads,
                             const std::vector<T>& initial, std::span<const std::uint32_t> further = {}) {
@@ -44,7 +44,7 @@ std::vector<T> run_compiled(const Kernel<InOut<T>, P...>& kernel, const CompileO
     return buffer.download();
 }
 
-/// What a kernel of IR, which the language would not make, leaves in its only buffer; optimised.
+/// Compiles and optimises IR that the language would not generate; returns the contents of its only buffer.
 inline std::vector<std::uint32_t> run_ir(const char* text, const std::vector<std::uint32_t>& initial,
                                          std::uint32_t threads = 1) {
     const Compiled compiled = compile(ir::parse_function(text), {.target = "sm_80"});
@@ -56,7 +56,7 @@ inline std::vector<std::uint32_t> run_ir(const char* text, const std::vector<std
     return y.download();
 }
 
-/// NVIDIA's assembler takes the kernel for each target from sm_`lowest` on, without a warning.
+/// Checks that NVIDIA's assembler accepts the kernel for each target from sm_`lowest` on, without a warning.
 template <class... P>
 void check_assembled(const Kernel<P...>& kernel, std::uint32_t lowest) {
     static const bool is_skipped = tests::skip_without_ptxas();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics of 16 bits and of two in one register, reductions of vectors: by instructions where a target has them, by
-// loops of compare and swap where not. Numbers are whole and small, so that every order of adding gives the same sum.
+// Atomics of 16 bits and of packed pairs, and vector reductions: as instructions where a target has them, elsewhere as
+// compare-and-swap loops. The numbers are small integers, so that every order of addition gives the same sum.
 #include <array>
 
 #include "tests/differential/simt/run.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t threads = 64;
 
-/// A whole number as an E; the upper lane of a packed one holds one more.
+/// An integer as an E; the upper lane of a packed type holds one more.
 template <class E>
 auto number(const u32& n) {
     if constexpr (is_pair<E>)
@@ -35,7 +35,7 @@ std::array<double, 2> lanes_of(E value) {
         return {double(float(value)), double(float(value)) + 1};
 }
 
-/// Runs on the emulator as the targets have it; on a GPU, as that is.
+/// On the emulator, runs for each target; on a GPU, only for its own.
 template <class F>
 void on_targets(F&& run) {
     if (simt_device().properties().kind != runtime::DeviceKind::Emulator) return run(simt_device());
@@ -57,7 +57,7 @@ const auto operators = kernel("operators", params("x"), [](InOut<E> x) {
     atomic_min(x[1], number<E>(i + 3));
     atomic_max(x[2], number<E>(i + 3), Order::AcquireRelease, Scope::Gpu);
     auto old = atomic_exchange(x[3], v);
-    atomic_add(x[4], old);  // each number is handed on once
+    atomic_add(x[4], old);  // each number is passed on once
     atomic_cas(x[5], number<E>(u32(7)), number<E>(u32(9)));
     atomic_add(s[0], v);
     atomic_max(s[1], number<E>(i));
@@ -171,7 +171,7 @@ TEST_CASE("reductions of vectors") {
     check_vectors<bfloat16x2, 2>();
 }
 
-TEST_CASE("ptxas takes small atomics") {
+TEST_CASE("ptxas accepts small atomics") {
     check_assembled(operators<half>, 75);
     check_assembled(operators<bfloat16>, 75);
     check_assembled(operators<half2>, 75);

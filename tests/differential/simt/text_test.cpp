@@ -16,7 +16,7 @@ const auto texts = kernel("texts", params("x"), [](InOut<std::uint32_t> x) {
     ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(a + 1));
     x[64 + i] = low;
     x[96 + i] = high;
-    // A predicate, a variable that is read and written, a register and a label of its own: each in a scope.
+    // A predicate, a variable that is read and written, a local register and a local label: each in a scope.
     pred big;
     ptx("setp.gt.u32 {0}, {1}, 0x7fffffff;", out(big), in(a));
     u32 count = i;
@@ -68,7 +68,7 @@ const auto same_names = kernel("local0", params("r", "a0", "local1"), [](InOut<s
     x[thread_id().x] = result + local[thread_id().x] + m;
 });
 
-TEST_CASE("parameters, arrays and the functions that are called may share names") {
+TEST_CASE("parameters, arrays and called functions may share names") {
     const u32s got = run(same_names, 1, 32, u32s(32, 5), 100, 1000);
     CHECK(got == u32s(32, 1116));
     check_assembled(same_names, 75);
@@ -87,7 +87,7 @@ TEST_CASE("functions that are called") {
         CHECK(got[i] == (i % 3 == 0 ? model(x[i], i % 7) + (x[i] + 1) * (x[i] + 1) : model(4, 3)));
 }
 
-TEST_CASE("functions that are inlined do what they do when they are called") {
+TEST_CASE("inlined functions do the same as called ones") {
     const CompileOptions inlined{.passes = "inline,cfg,fold,simplify,cse,licm,dce,cfg", .verify_each = true};
     std::vector<float> x(64);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i) / 4;
@@ -98,7 +98,7 @@ TEST_CASE("functions that are inlined do what they do when they are called") {
     CHECK(run_compiled(same_names, inlined, 32, u32s(32, 5), numbers) == u32s(32, 1116));
 }
 
-TEST_CASE("ptxas takes text and functions") {
+TEST_CASE("ptxas accepts text and functions") {
     check_assembled(texts, 75);
     check_assembled(calls, 75);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warps and blocks: reductions and matches in one instruction, named barriers, barriers that ask, special registers.
+// Warps and blocks: reductions and matches in one instruction, named barriers, barriers with a reduction, special
+// registers.
 #include <algorithm>
 
 #include "tests/differential/simt/run.hpp"
@@ -67,7 +68,7 @@ TEST_CASE("lanes that hold the same value") {
     CHECK(got[24] == 0xdead);
 }
 
-// Warps 0 and 1 hand over to warps 2 and 3 through barrier 1, which the latter wait at.
+// Warps 0 and 1 pass data to warps 2 and 3 through barrier 1, at which the latter wait.
 const auto handing_over = kernel("handing_over", params("x"), [](InOut<std::uint32_t> x) {
     Shared<std::uint32_t, 64> handed;
     u32 i = thread_id().x;
@@ -80,7 +81,7 @@ const auto handing_over = kernel("handing_over", params("x"), [](InOut<std::uint
     });
 });
 
-TEST_CASE("warps hand over through a named barrier") {
+TEST_CASE("warps pass data through a named barrier") {
     const u32s got = run(handing_over, 1, 128, u32s(128, 7));
     for (std::uint32_t i = 64; i < 128; ++i) CHECK(got[i] == (127 - i) * 3);
     CHECK(got[0] == 7);
@@ -93,7 +94,7 @@ const auto asking = kernel("asking", params("x", "n"), [](InOut<std::uint32_t> x
     x[i] = count * 4 + select(every, 2u, 0u) + select(some, 1u, 0u);
 });
 
-TEST_CASE("a barrier asks all threads") {
+TEST_CASE("a barrier with a reduction") {
     for (std::uint32_t n : {0u, 1u, 77u, 96u, 200u}) {
         const u32s got = run(asking, 1, 96, u32s(96), n);
         const std::uint32_t count = std::min(n, 96u);
@@ -132,7 +133,7 @@ TEST_CASE("special registers") {
     }
 }
 
-/// Of a launch without clusters, each block is one.
+/// In a launch without clusters, each block is its own cluster.
 const auto clusters = kernel("clusters", params("x"), [](InOut<std::uint32_t> x) {
     u32 block = block_id().x;
     if_(thread_id().x == 0, [&] {
@@ -145,7 +146,7 @@ const auto clusters = kernel("clusters", params("x"), [](InOut<std::uint32_t> x)
     });
 });
 
-TEST_CASE("a block that is launched without a cluster is one of its own") {
+TEST_CASE("a block that is launched without clusters is its own cluster") {
     const runtime::Device device = open_device({.target = "sm_90"});
     if (device.properties().compute_major < 9) return;
     auto x = device.upload(u32s(18, 7), "x");
@@ -158,7 +159,7 @@ TEST_CASE("a block that is launched without a cluster is one of its own") {
     check_assembled(clusters, 90);
 }
 
-/// Its operand is the same for all lanes, and what it gives is not.
+/// Its operand is the same for all lanes, but its result is not.
 const auto elected = kernel("elected", params("y"),
                             [](InOut<std::uint32_t> y) { if_(elect(), [&] { y[warp_id()] += lane_id() + 1; }); });
 
@@ -172,7 +173,7 @@ TEST_CASE("one lane of each warp is elected") {
     }
 }
 
-TEST_CASE("ptxas takes what warps do") {
+TEST_CASE("ptxas accepts warp operations") {
     check_assembled(reductions, 80);
     check_assembled(matches, 75);
     check_assembled(handing_over, 75);

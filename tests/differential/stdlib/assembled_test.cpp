@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the registry, compiled for one target or for all, is taken by NVIDIA's assembler without a warning
-// and without a spill; its registry row tells what a user has to know.
+// NVIDIA's assembler accepts every kernel of the registry, compiled for one target or for all, without a warning or a
+// spill; its registry row documents what a user must know.
 #include <iterator>
 
 #include "codegen/pipeline/compile.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("registered kernels are assembled without spills") {
     }
 }
 
-TEST_CASE("the registry is in order and says what its kernels are for") {
+TEST_CASE("the registry is consistent and documents its kernels") {
     std::string_view before;
     for (const stdlib::Entry& entry : stdlib::registry()) {
         INFO(entry.name);

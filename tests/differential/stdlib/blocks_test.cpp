@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of the registry in blocks and grids that nobody launches it in: the launch is refused, or its results
-// are those of the launch helper's own choice. Inputs are small integers, so that sums are exact in any order.
+// Every kernel of the registry with unusual blocks and grids: the launch is rejected, or gives the same results as with
+// the launch helper's choice. Inputs are small integers, so that sums are exact in any order.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ using Contents = std::vector<std::vector<std::uint8_t>>;
 
 const Numbers some{{"elements", 2053}};  // no multiple of any vector or block
 
-/// 0, 1, 2, 3, 0, ... as the type has them; indices are 0, 1, 2 ...
+/// 0, 1, 2, 3, 0, ... in this type; indices are 0, 1, 2 ...
 std::vector<std::uint8_t> contents(ir::Type type, std::size_t elements) {
     return with_type(type, [&]<class T>() {
         std::vector<std::uint8_t> out(elements * sizeof(T));
@@ -40,8 +40,8 @@ std::uint64_t bits_of(ir::Type type, double value) {
     return type == ir::Type::F32 ? std::bit_cast<std::uint32_t>(float(value)) : std::uint64_t(value);
 }
 
-/// The buffers after a launch in `block`, or nothing where it is refused; block.x = 0 is the helper's choice. The grid
-/// is the helper's, so many times along each dimension.
+/// The buffers after a launch with `block`, or nothing if it is rejected; block.x = 0 is the helper's choice. The grid
+/// is the helper's, multiplied by `times` along each dimension.
 Contents run(const runtime::Device& device, const stdlib::Entry& entry, const TrafficRow& row, runtime::Dim3 block,
              runtime::Dim3 times = {1}) {
     const auto& parameters = entry.kernel().parameters;
@@ -74,7 +74,7 @@ Contents run(const runtime::Device& device, const stdlib::Entry& entry, const Tr
 
 }  // namespace
 
-TEST_CASE("in odd blocks and grids every kernel of the registry is right or refused") {
+TEST_CASE("with unusual blocks and grids every kernel of the registry is right or rejected") {
     const auto device = runtime::Device::open({.device = "emulator", .threads = 1});
     std::size_t right = 0, refused = 0;
     for (const stdlib::Entry& entry : stdlib::registry()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch of a kernel of the registry: its arguments, and what it has to leave in its outputs. The grid is the one
-// that the registry's launch helper chooses.
+// One launch of a kernel of the registry: its arguments and its expected outputs. The registry's launch helper chooses
+// the grid.
 //
 //     Case c;
 //     c.in(x).out<float>(want, bound).number(n);      // in the order of the kernel's parameters
@@ -27,7 +27,7 @@ public:
         arguments_.push_back({.type = ir::type_of<T>, .bytes = bytes_of(elements)});
         return *this;
     }
-    /// As many elements as `want`, each within `bound` (one for all, or one each) of it and the rounding to T.
+    /// An output of as many elements as `want`, each within `bound` (one for all, or one each) plus the rounding to T.
     template <runtime::Element T>
     Case& out(std::vector<double> want, std::vector<double> bound) {
         std::vector<std::byte> poison(want.size() * sizeof(T), std::byte{0xff});
@@ -38,7 +38,7 @@ public:
                               .read = &read<T>});
         return *this;
     }
-    /// The same for what the kernel changes: it begins as `elements`.
+    /// The same for a buffer that the kernel changes; it initially contains `elements`.
     template <runtime::Element T>
     Case& inout(const std::vector<T>& elements, std::vector<double> want, std::vector<double> bound) {
         out<T>(std::move(want), std::move(bound));
@@ -55,7 +55,7 @@ private:
         ir::Type type{};
         std::vector<std::byte> bytes{};
         std::vector<double> want{}, bound{};
-        double (*read)(const std::byte* at) = nullptr;  // of outputs
+        double (*read)(const std::byte* at) = nullptr;  // for outputs
         bool is_scalar = false;
         std::uint64_t bits = 0;
     };
@@ -82,7 +82,7 @@ private:
     std::vector<Argument> arguments_;
 };
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 template <class T>
 std::vector<T> random_elements(std::size_t count, std::uint32_t seed, float low = -1, float high = 1) {
     std::mt19937 random(seed);
@@ -103,15 +103,15 @@ std::string name_of(const std::string& name) {
     return name + (std::is_same_v<T, half> ? "_f16" : std::is_same_v<T, bfloat16> ? "_bf16" : "");
 }
 
-/// Calls check<T>(arguments...) for each type that kernels come in.
+/// Calls check<T>(arguments...) for each type that kernels support.
 #define IKAT_EACH_TYPE(check, ...) (check<float>(__VA_ARGS__), check<half>(__VA_ARGS__), check<bfloat16>(__VA_ARGS__))
 
-/// The error of rounding to T once: relative, half a unit in the last place.
+/// The relative error of one rounding to T: half a unit in the last place.
 template <class T>
 inline constexpr double rounding = std::is_same_v<T, half>       ? 0x1p-11
                                    : std::is_same_v<T, bfloat16> ? 0x1p-8
                                                                  : 0x1p-24;
-/// Of f32.
+/// The rounding error of f32.
 inline constexpr double epsilon = rounding<float>;
 /// Below this, the error of rounding to T is absolute.
 template <class T>

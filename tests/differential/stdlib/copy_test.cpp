@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_matrix between matrices of any pitch: what lies between the rows of the target stays.
+// copy_matrix between matrices of any pitch: the gaps between the rows of the target are not changed.
 #include "stdlib/layout/copy.hpp"
 
 #include "tests/catch.hpp"

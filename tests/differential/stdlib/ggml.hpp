@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder of GGML's blocks on the host, written element by element from the description of the formats and not from
-// the kernels: every weight is found by itself.
+// A host decoder of GGML's blocks, written element by element from the description of the formats, independently of the
+// kernels: every weight is decoded separately.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -68,7 +68,7 @@ inline std::vector<float> decode(stdlib::Quantised format, std::span<const std::
     return out;
 }
 
-/// Activations as Q8_1 in words, by the rules of GGML; s is left out.
+/// Activations as words of Q8_1, by the rules of GGML, without s.
 inline std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x) {
     std::vector<std::uint32_t> out(x.size() / 32 * 9);
     for (std::size_t block = 0; block < x.size() / 32; ++block) {
@@ -84,7 +84,7 @@ inline std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x) {
     return out;
 }
 
-/// The values that they stand for.
+/// The values that they represent.
 inline std::vector<float> decode_q8_1(std::span<const std::uint32_t> words) {
     std::vector<float> out;
     for (std::size_t block = 0; block < words.size() / 9; ++block)

@@ -35,7 +35,7 @@ void check_dot() {
             scale += std::abs(double(float(x[i])) * float(y[i]));
             squares += double(float(x[i])) * float(x[i]);
         }
-        const double terms = double(n) / 32 + 32;  // of one thread, and of the trees above
+        const double terms = double(n) / 32 + 32;  // of one thread, and of the reduction trees
         const auto a = device.upload(x, "x"), b = device.upload(y, "y");
         CHECK(std::abs(stdlib::dot(device, a, b) - dot) <= terms * epsilon * scale);
         CHECK(std::abs(stdlib::norm2(device, a) - squares) <= terms * epsilon * squares);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantised weights against the host's decoder: dequantised bit for bit, multiplied within the bound of the sum.
+// Quantised weights compared with the host's decoder: dequantised bit for bit, multiplied within the bound of the sum.
 #include "stdlib/quantised/quantised.hpp"
 
 #include <bit>
@@ -29,7 +29,7 @@ const Format formats[] = {{Quantised::Q4_0, "q4_0", {0}},
                           {Quantised::Q5_K, "q5_k", {0, 2}},
                           {Quantised::Q6_K, "q6_k", {208}}};
 
-/// Random bytes, with scales of a sensible size; of the first blocks, those at the edges of f16.
+/// Random bytes with scales of a sensible size; those of the first blocks are edge values of f16.
 std::vector<std::uint8_t> random_blocks(const Format& format, std::size_t count, std::uint32_t seed, bool edges) {
     std::mt19937 random(seed);
     const std::size_t size = stdlib::bytes_of(format.format);
@@ -46,7 +46,7 @@ std::vector<std::uint8_t> random_blocks(const Format& format, std::size_t count,
     return out;
 }
 
-/// Rows, and blocks of a row.
+/// Rows, and blocks per row.
 const std::uint32_t shapes[][2] = {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}, {3, 65}, {2, 133}};
 
 /// f(format, rows, columns, w) for matrices of all of these.
@@ -59,8 +59,8 @@ void each_matrix(auto&& f) {
         }
 }
 
-/// A kernel that is given activations (`given`, which stand for the numbers x) against the sum of weight times x, whose
-/// terms are as large as |weight| + `cancelled`, and `steps` roundings besides those of the sum.
+/// Compares a kernel on activations (`given`, which represent the numbers x) with the sum of weight times x. The terms
+/// are at most |weight| + `cancelled`; there are `steps` roundings in addition to those of the sum.
 template <class X>
 void check_product(const runtime::Device& device, const Format& format, const std::string& kernel, std::uint32_t rows,
                    const std::vector<std::uint8_t>& w, const std::vector<X>& given, std::vector<float> x,
@@ -136,7 +136,7 @@ TEST_CASE("quantised matrix times quantised vector of any shape") {
     const runtime::Device device = test::open_device();
     each_matrix([&](const Format& format, std::uint32_t rows, std::uint32_t columns, const auto& w) {
         const auto q = test::quantise_q8_1(test::random_elements<float>(columns, 3));
-        // scale q - minimum cancels: each is at most 64 times a weight's unit.
+        // scale q - minimum cancels: both are at most 64 times a weight's unit.
         check_product(device, format, std::string("gemv_") + format.name + "_q8_1", rows, w, q, test::decode_q8_1(q), 2,
                       16);
     });

@@ -24,15 +24,15 @@ using test::epsilon, test::floats;
 struct Shape {
     std::uint32_t rows, columns;
 };
-// The last two are longer than what registers hold.
+// The last two do not fit into registers.
 const Shape shapes[] = {{0, 8},   {3, 0},    {1, 1},    {5, 3},    {4, 4},    {7, 31},   {9, 32},
                         {6, 128}, {3, 1000}, {2, 1023}, {130, 64}, {2, 8192}, {2, 8196}, {1, 10007}};
 
 /// The error of a sum over a row of at most `columns` terms, relative to the sum of their magnitudes: each thread adds
-/// its share, the tree above has 16 levels.
+/// its share, the reduction tree has 16 levels.
 double of_sum(std::uint32_t columns) { return (columns / 32.0 + 16) * epsilon; }
 
-/// What a norm may be off: `factor` and a mean that are, times what they are applied to.
+/// The allowed error of a norm: the errors of `factor` and of the mean, times what they are applied to.
 template <class T>
 std::vector<double> bounds(const std::vector<double>& want, const std::vector<float>& beta, double largest,
                            std::uint32_t columns) {
@@ -45,7 +45,7 @@ std::vector<double> bounds(const std::vector<double>& want, const std::vector<fl
     return bound;
 }
 
-/// Elements whose squares f32 cannot hold, and whose sums it cannot hold either.
+/// Elements whose squares, and whose sums, overflow f32.
 template <class T>
 void check_large_norms() {
     const runtime::Device device = test::open_device();
@@ -86,7 +86,7 @@ void check_large_norms() {
         }
 }
 
-/// What a kernel without other parameters makes of rows.
+/// The result of a kernel without other parameters on rows.
 template <class T>
 std::vector<T> of_rows(const runtime::Device& device, const std::string& kernel, const std::vector<T>& x,
                        std::uint32_t rows, std::uint32_t columns) {
@@ -103,8 +103,8 @@ std::vector<T> of_rows(const runtime::Device& device, const std::string& kernel,
     return to.download();
 }
 
-/// softmax(x + c) = softmax(x), bit for bit, where x + c is exact; with c = -1000 all of a row is far below what exp
-/// does not round to 0.
+/// softmax(x + c) = softmax(x), bit for bit, if x + c is exact; with c = -1000, exp of every element of a row would
+/// round to 0.
 template <class T>
 void check_shifted(const char* kernel) {
     const runtime::Device device = test::open_device();

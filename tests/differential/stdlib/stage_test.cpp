@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of an array that a group of threads brings to shared memory, wherever they begin and end.
+// Pieces of an array that a group of threads copies to shared memory, wherever they start and end.
 #include "stdlib/tile/stage.hpp"
 
 #include <cstring>
@@ -35,7 +35,7 @@ StageKernel make_reader(const char* name) {
         .require(aligned<16>("x"));
 }
 
-/// All that the kernel reads of arrays of some lengths, in blocks of 64 threads with so many groups.
+/// Checks what the kernel reads from arrays of several lengths, in blocks of 64 threads with that many groups.
 void check(const StageKernel& reader, std::uint32_t groups, std::uint32_t alignment, std::uint32_t words) {
     const runtime::Device device = test::open_device();
     for (const std::uint32_t bytes : {2u, 30u, 32u, 48u, 50u, 612u, 640u, 1026u}) {
@@ -57,7 +57,7 @@ void check(const StageKernel& reader, std::uint32_t groups, std::uint32_t alignm
     }
 }
 
-/// WarpGroup has blocks of 128 threads; here there are two warps.
+/// WarpGroup has blocks of 128 threads; this one has two warps.
 struct TwoWarps : stdlib::WarpGroup {
     static constexpr std::uint32_t rows_of_block = 2;
 };

@@ -19,7 +19,7 @@ namespace {
 using namespace ikat;
 using test::epsilon, test::random_elements;
 
-/// Bounds every partial sum of the terms and so, times their number and epsilon, the error of adding them up.
+/// Bounds every partial sum of the terms and thus, times their number and epsilon, the error of the sum.
 template <class T>
 double sum_of_magnitudes(const std::vector<T>& x) {
     double total = 0;
@@ -62,7 +62,7 @@ TEST_CASE("sum and max of f32") { check_reductions<float>(); }
 TEST_CASE("sum and max of f16") { check_reductions<half>(); }
 TEST_CASE("sum and max of bf16") { check_reductions<bfloat16>(); }
 
-TEST_CASE("max ignores NaN and knows infinities") {
+TEST_CASE("max ignores NaN and handles infinities") {
     const runtime::Device device = test::open_device();
     std::vector<float> x(70, -3.0f);
     x[5] = std::numeric_limits<float>::quiet_NaN();
@@ -71,7 +71,7 @@ TEST_CASE("max ignores NaN and knows infinities") {
     CHECK(stdlib::max(device, device.upload(x, "x")) == x[69]);
 }
 
-/// y[r] = the sum of r + 1 over the threads of the block, for four rounds of one loop.
+/// y[r] = the sum of r + 1 over the threads of the block, for four iterations of one loop.
 const auto sums_in_a_loop = kernel("sums_in_a_loop", params("y"), [](Out<float> y) {
     for (auto round : range(4)) {
         f32 sum = stdlib::block_sum(cast<f32>(round + 1));
@@ -89,7 +89,7 @@ TEST_CASE("block reductions may follow each other in any order of the warps") {
     }
 }
 
-TEST_CASE("the least of a warp, and vectors that are stored where a condition holds") {
+TEST_CASE("the minimum of a warp, and conditional vector stores") {
     const auto least =
         kernel("least", params("x", "warp", "copy", "n"), [](In<float> x, Out<float> warp, Out<float> copy, u32 n) {
             const auto i = value(thread_id().x);
@@ -134,7 +134,7 @@ TEST_CASE("running sums and broadcasts") {
             block[i] = x[i] + (i % threads ? block[i - 1] : 0);
         }
         for (std::uint32_t i = 0; i < x.size(); ++i) last[i] = x[i / threads * threads + 33] + x[i / 32 * 32 + 5];
-        for (auto& sum : block) ++sum;  // the last round's
+        for (auto& sum : block) ++sum;  // of the last iteration
         auto a = device.buffer<std::uint32_t>(x.size()), b = device.buffer<std::uint32_t>(x.size()),
              c = device.buffer<std::uint32_t>(x.size());
         device.launch(scans, runtime::grid(x.size(), threads), device.upload(x), a, b, c);
@@ -144,16 +144,16 @@ TEST_CASE("running sums and broadcasts") {
     }
 }
 
-TEST_CASE("reductions refuse blocks that they are not right in") {
+TEST_CASE("reductions reject unsupported blocks") {
     const runtime::Device device = test::open_device();
     auto y = device.buffer<float>(4, "y");
     CHECK_THROWS_WITH(device.launch(sums_in_a_loop, runtime::grid(33, 33), y),
                       Catch::Contains("a block of 33 threads, but the kernel needs whole warps"));
     CHECK_THROWS_WITH(device.launch(sums_in_a_loop, runtime::Grid{{1}, {16, 4}}, y),
-                      Catch::Contains("the kernel needs blocks of one dimension"));
+                      Catch::Contains("the kernel needs one-dimensional blocks"));
 }
 
-TEST_CASE("launch helpers refuse sizes that do not fit together") {
+TEST_CASE("launch helpers reject inconsistent sizes") {
     const runtime::Device device = test::open_device();
     auto small = device.buffer<float>(5, "small"), large = device.buffer<float>(6, "large");
     CHECK_THROWS_WITH(stdlib::saxpy(device, 1.0f, large, small), Catch::Contains("'x' has 6 elements and 'y' has 5"));

@@ -4,8 +4,8 @@
 //
 // A kernel must read each element of an array that streams through it once and write each of its result once; an array
 // that it changes counts twice. Arrays that many blocks read again (a weight per column, the vector of a GEMV, a table)
-// or that are much shorter than the others (a result per row) are small: they stay in the second-level cache, and what
-// counts of them is what was touched, once.
+// or that are much shorter than the others (a result per row) are small: they stay in the second-level cache, so their
+// sectors count once.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace ikat::test {
 
-/// A scalar, or an array of so many elements of the parameter's type.
+/// A scalar, or an array of that many elements of the parameter's type.
 struct Given {
     enum class Kind : std::uint8_t { Number, Streamed, Small };
     Kind kind = Kind::Number;

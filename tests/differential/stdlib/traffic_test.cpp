@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the library move on the emulator, against what they cannot avoid (traffic_table.hpp): at
-// most 1.05 times as much, in accesses that ask for whole sectors. `test_stdlib_traffic [table]` prints it.
+// The memory traffic of the library's kernels on the emulator, compared with the minimum (traffic_table.hpp): at most
+// 1.05 times as much, in accesses that request whole sectors. `test_stdlib_traffic [table]` prints it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 /// In bytes.
 struct Measured {
-    std::uint64_t minimum = 0, moved = 0;      // of the arrays that stream
+    std::uint64_t minimum = 0, moved = 0;      // of the streamed arrays
     double efficiency = 1;                     // ... the lowest
     std::uint64_t small = 0, small_moved = 0;  // of the others
 
@@ -30,7 +30,7 @@ std::uint64_t scalar_bits(ir::Type type, double value) {
     return type == ir::Type::F32 ? std::bit_cast<std::uint32_t>(float(value)) : std::uint64_t(value);
 }
 
-/// 0, 1, 2 ... where a kernel may use the elements as indices, else zeros.
+/// 0, 1, 2 ... if a kernel may use the elements as indices, else zeros.
 void fill(runtime::Buffer<std::uint8_t>& buffer, ir::Type element, std::size_t elements) {
     std::vector<std::uint8_t> bytes(buffer.size());
     if (element == ir::Type::U32)
@@ -124,7 +124,7 @@ void each_of_uneven_rows(auto&& f) {
     }
 }
 
-TEST_CASE("every kernel moves at most 1.05 times what it cannot avoid, in whole sectors") {
+TEST_CASE("every kernel moves at most 1.05 times the minimum, in whole sectors") {
     each_kernel([](const stdlib::Entry&, const Measured& got) {
         CHECK(got.times() <= 1.05);
         CHECK(got.efficiency >= 0.99);
@@ -132,14 +132,14 @@ TEST_CASE("every kernel moves at most 1.05 times what it cannot avoid, in whole 
     });
 }
 
-TEST_CASE("rows that are too long to be kept are read once in each pass") {
+TEST_CASE("rows that are too long for registers are read once in each pass") {
     each_of_long_rows([](const stdlib::Entry& entry, const Measured& got) {
         CHECK(got.times_of_streamed() == entry.variant->passes);  // as the recipes say
         CHECK(got.efficiency >= 0.99);
     });
 }
 
-TEST_CASE("rows that begin in the middle of a sector move hardly more") {
+TEST_CASE("rows that start in the middle of a sector move hardly more") {
     each_of_uneven_rows([](const stdlib::Entry&, const Measured& got) { CHECK(got.times() <= 1.05); });
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("the table of docs/performance.md", "[.][table]") {
                    got.minimum + got.small, got.moved + got.small_moved, got.times(), 100 * got.efficiency);
     };
     const char* const head =
-        "| kernel | minimum | bytes | moved | times | sectors asked for |\n|---|---|---|---|---|---|\n";
+        "| kernel | minimum | bytes | moved | times | sectors requested |\n|---|---|---|---|---|---|\n";
     fmt::print("{}", head), each_kernel(print_row);
     fmt::print("{}", head), each_of_long_rows(print_row);
     fmt::print("{}", head), each_of_uneven_rows(print_row);

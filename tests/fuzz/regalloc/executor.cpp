@@ -27,7 +27,7 @@ struct Executor {
     Class class_of(Value v) const { return problem.values[index(v)].register_class; }
     Register home(Value v) const { return answer.registers[index(v)]; }
 
-    /// A value that can be computed again is the same each time.
+    /// A rematerialisable value is the same each time.
     Word computed_again(Value v) const { return mix(seed, 0xC0FFEE + index(v)); }
 
     void expect(Word found, Value v, Block b, std::size_t place) {
@@ -78,7 +78,7 @@ struct Executor {
     void execute(Block b, std::size_t i) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         read_tied(b, i, instruction);
-        if (instruction.early)  // something else than it will be in the end
+        if (instruction.early)  // not its final value yet
             for (Value v : instruction.definitions)
                 if (home(v) != no_register) registers[class_of(v)][home(v)] = mix(seed, ~Word{index(v)});
         read(b, i, instruction.uses, instruction);

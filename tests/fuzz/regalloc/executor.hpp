@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a problem on data, in SSA form and with an answer's registers, side by side. It shares no code with the
-// allocator or its checker: it is what both are judged by.
+// allocator or its checker: it is the reference for both.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ikat::regalloc::fuzz {
 
-/// Follows one path (chosen by `seed` and the data) for at most `steps` blocks. Returns the first use that reads
-/// something else than its value, or an empty string. The answer must name registers and slots that exist.
+/// Follows one path (chosen by `seed` and the data) for at most `steps` blocks. Returns the first use that reads a
+/// wrong value, or an empty string. The answer must name registers and slots that exist.
 std::string execute(const Problem& problem, const Allocation& answer, std::uint64_t seed, std::uint32_t steps);
 
 }  // namespace ikat::regalloc::fuzz

@@ -12,7 +12,7 @@ namespace {
 
 struct Generator {
     std::mt19937_64 random;
-    std::int64_t budget;  // instructions still to make
+    std::int64_t budget;  // instructions still to generate
     Problem problem{};
     std::vector<Value> visible{};  // defined in blocks that dominate this one
     Block here{};
@@ -99,7 +99,7 @@ struct Generator {
     }
     void decide() { block(here).terminator_uses = {pick()}; }
 
-    /// A branch with up to three ways that join again; some ways are empty (critical edges), some return.
+    /// A branch with up to three arms that join again; some are empty (critical edges), some return.
     void branch(std::uint32_t depth) {
         decide();
         const Block fork = here, join = new_block();
@@ -126,7 +126,7 @@ struct Generator {
         enter(join);
     }
 
-    /// What the next iteration gets: often the parameters themselves, in another order.
+    /// The arguments of the next iteration: often the parameters themselves, in another order.
     std::vector<Value> next_iteration(const std::vector<Value>& parameters) {
         std::vector<Value> arguments = pick_like(parameters);
         for (Value& v : arguments)
@@ -155,7 +155,7 @@ struct Generator {
         enter(after);
     }
 
-    /// do {…} while (…): the edge back is critical, so the header has no parameters.
+    /// do {…} while (…): the back edge is critical, so the header has no parameters.
     void loop_at_least_once(std::uint32_t depth) {
         const Block header = new_block(), after = new_block();
         go(here, header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random allocation problems: structured control flow in SSA form, several classes, tied pairs, values that can be
-// computed again, critical edges without arguments, blocks nobody reaches. The same seed gives the same problem.
+// Random allocation problems: structured control flow in SSA form, several classes, tied pairs, rematerialisable
+// values, critical edges without arguments, unreachable blocks. The same seed gives the same problem.
 #pragma once
 #include <cstdint>
 
@@ -8,11 +8,11 @@
 
 namespace ikat::regalloc::fuzz {
 
-/// About `size` instructions. One seed in five gives blocks that nothing reaches; their registers obey no limit.
+/// About `size` instructions. One seed in five gives unreachable blocks, to whose registers limits do not apply.
 Problem random_problem(std::uint64_t seed, std::uint32_t size);
 inline bool has_unreachable_blocks(std::uint64_t seed) { return seed % 5 == 0; }
 
-/// The registers that one place alone can need, per class: limits below cannot be kept.
+/// The registers that a single instruction may need, per class: lower limits cannot be met.
 std::vector<std::uint32_t> smallest_limits(const Problem& problem);
 
 }  // namespace ikat::regalloc::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems through every way of allocating, each answer through the checker and through execution; then answers
-// with one thing changed, to see that the checker objects to whatever execution finds wrong.
+// Random problems through every allocation method, each answer through the checker and through execution; then answers
+// with one change, to see that the checker rejects whatever execution finds wrong.
 //
 // IKAT_FUZZ_SEED sets the first seed, IKAT_FUZZ_COUNT the number of problems.
 #include <algorithm>
@@ -22,7 +22,7 @@ const std::uint64_t first_seed = test::first_seed(1), problem_count = test::seed
 
 std::uint32_t size_of(std::uint64_t seed) { return 1 + std::uint32_t(seed * 7919 % 120); }
 
-/// Everything that must hold for any right answer; false stops the test, after saying what and where.
+/// Checks everything that must hold for a right answer; false stops the test, after reporting what and where.
 bool is_right(const Problem& problem, const Allocation& answer, std::uint64_t seed) {
     std::string complaints;
     for (const std::string& each : check(problem, answer)) complaints += each + '\n';
@@ -78,7 +78,7 @@ TEST_CASE("a value is live wherever a later use will find it") {
     }
 }
 
-TEST_CASE("values that interfere do not share, whoever colours") {
+TEST_CASE("interfering values do not share a register, whatever the method") {
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
         const Problem problem = random_problem(seed, size_of(seed));
         const Liveness liveness = liveness_of(problem, flow_of(problem));
@@ -118,7 +118,7 @@ TEST_CASE("spilling is right and obeys limits") {
     }
 }
 
-TEST_CASE("limits that cannot be kept are exceeded, not obeyed wrongly") {
+TEST_CASE("limits that cannot be met are exceeded, without wrong answers") {
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
         Problem problem = random_problem(seed, size_of(seed));
         const std::vector<std::uint32_t> smallest = smallest_limits(problem);
@@ -130,7 +130,7 @@ TEST_CASE("limits that cannot be kept are exceeded, not obeyed wrongly") {
     }
 }
 
-TEST_CASE("the problems make the allocator do everything it can") {
+TEST_CASE("the problems exercise everything the allocator can do") {
     std::array<std::size_t, 4> edits{};
     std::size_t reassigned = 0, tied_copies = 0, moves_at_start = 0;
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count; ++seed) {
@@ -193,7 +193,7 @@ struct Mutator {
         if (a.block == b.block && a.before == b.before) std::swap(a, b);
     }
 
-    /// One thing, at random; what it names stays in range.
+    /// Changes one thing at random; ids stay in range.
     void run() {
         const std::uint32_t what = below(10);
         if (what < 3 || answer.edits.empty()) {
@@ -224,7 +224,7 @@ bool in_range(const Problem& problem, const Allocation& answer) {
     });
 }
 
-TEST_CASE("the checker objects to every answer that execution finds wrong") {
+TEST_CASE("the checker rejects every answer that execution finds wrong") {
     std::size_t mutants = 0, wrong = 0, objected = 0;
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count; ++seed) {
         Problem problem = random_problem(seed, size_of(seed) / 2 + 4);

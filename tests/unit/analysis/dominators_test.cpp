@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dominators against their definition on random graphs: a dominates b if b cannot be reached once a is taken away.
+// Dominators compared with their definition on random graphs: a dominates b if b cannot be reached without a.
 #include <random>
 
 #include "codegen/support/dominator_tree.hpp"
@@ -44,12 +44,12 @@ TEST_CASE("a graph keeps its edges in order, and reversed ones by source") {
     CHECK(std::vector(reversed.successors(0).begin(), reversed.successors(0).end()) == std::vector<std::uint32_t>{2});
 }
 
-TEST_CASE("reverse postorder reads forward and leaves out what nothing reaches") {
+TEST_CASE("reverse postorder goes forward and leaves out unreachable nodes") {
     CHECK(graph_of({{1, 2}, {3}, {3}, {}, {0}}).reverse_postorder() == std::vector<std::uint32_t>{0, 1, 2, 3});
     CHECK(graph_of({{2}, {}, {1, 2}}).reverse_postorder() == std::vector<std::uint32_t>{0, 2, 1});
 }
 
-TEST_CASE("a diamond's join is dominated by its fork alone") {
+TEST_CASE("a diamond's join is dominated only by its fork") {
     const DominatorTree tree(graph_of({{1, 2}, {3}, {3}, {}, {3}}));
     CHECK(tree.parent(3) == 0);
     CHECK(tree.dominates(0, 3));

@@ -33,7 +33,7 @@ std::vector<T> values(const ParsedArgument& argument) {
 }
 using Floats = std::vector<float>;
 
-/// A folder of its own for the files of a test.
+/// A separate folder for the files of a test.
 struct Folder {
     std::filesystem::path path = std::filesystem::temp_directory_path() / ("ikat_argument_" + std::to_string(getpid()));
     Folder() { std::filesystem::create_directories(path); }
@@ -89,8 +89,8 @@ TEST_CASE("argument: random values") {
     CHECK(first == values<float>(cli::parse_argument("f32[10x10]:rand(3)")));
     CHECK(first != values<float>(cli::parse_argument("f32[100]:rand(4)")));
     CHECK_THAT(refused("f32[]:rand(3)"), contains("random values need a size"));
-    CHECK_THAT(refused("f32[4]:rand(x)"), contains("'x' is no seed"));
-    CHECK_THAT(refused("f32[4]:rand(3"), contains("'rand(3' is no f32"));
+    CHECK_THAT(refused("f32[4]:rand(x)"), contains("'x' is not a valid seed"));
+    CHECK_THAT(refused("f32[4]:rand(3"), contains("'rand(3' is not a valid f32"));
 }
 
 TEST_CASE("argument: the same buffer as another") {
@@ -133,26 +133,26 @@ TEST_CASE("argument: files") {
     CHECK_THAT(refused("b64[]:@" + npy), contains("holds f32, not b64"));
     CHECK_THAT(refused("f32[7]:@" + bin), contains("6 values for a buffer of 7"));
     write_file(bin, std::as_bytes(std::span(data)).first(23));
-    CHECK_THAT(refused("f32[]:@" + bin), contains("23 bytes, which is no whole number of f32"));
+    CHECK_THAT(refused("f32[]:@" + bin), contains("23 bytes, which is not a whole number of f32"));
     CHECK_THAT(refused("f32[]:@" + (folder / "none.npy")), contains("No such file"));
     CHECK_THAT(refused("f32[]:@a.txt"), contains("neither a .npy nor a .bin file"));
 }
 
-TEST_CASE("argument: what is none is quoted, with a hint") {
-    CHECK_THAT(refused("7"), contains("argument '7': it is none of the forms of an argument"));
+TEST_CASE("argument: an invalid one is quoted, with a hint") {
+    CHECK_THAT(refused("7"), contains("argument '7': it is not a valid argument"));
     CHECK_THAT(refused("7"), contains("hint: an argument is a scalar (u32:7)"));
-    CHECK_THAT(refused(""), contains("none of the forms"));
+    CHECK_THAT(refused(""), contains("not a valid argument"));
     CHECK_THAT(refused("s32:7"), contains("there is no type 's32'"));
     CHECK_THAT(refused("s32[4]"), contains("types are u8 u16"));
     CHECK_THAT(refused("f32[4"), contains("not closed"));
-    CHECK_THAT(refused("f32[4]7"), contains("what does '7' mean here?"));
+    CHECK_THAT(refused("f32[4]7"), contains("unexpected '7'"));
     CHECK_THAT(refused("f32[]"), contains("neither a size nor contents"));
-    CHECK_THAT(refused("f32[4,4]"), contains("'4,4' is no size"));
-    CHECK_THAT(refused("f32[4x]"), contains("'' is no size"));
-    CHECK_THAT(refused("f32[-4]"), contains("'-4' is no size"));
+    CHECK_THAT(refused("f32[4,4]"), contains("'4,4' is not a valid size"));
+    CHECK_THAT(refused("f32[4x]"), contains("'' is not a valid size"));
+    CHECK_THAT(refused("f32[-4]"), contains("'-4' is not a valid size"));
     CHECK_THAT(refused("f32[4]:1,2"), contains("2 values for a buffer of 4"));
-    CHECK_THAT(refused("f32[4]:"), contains("'' is no f32"));
-    CHECK_THAT(refused("f32[]:1,,2"), contains("'' is no f32"));
+    CHECK_THAT(refused("f32[4]:"), contains("'' is not a valid f32"));
+    CHECK_THAT(refused("f32[]:1,,2"), contains("'' is not a valid f32"));
     CHECK_THAT(refused("f32[4294967296x4294967296]"), contains("larger than any memory"));
 }
 

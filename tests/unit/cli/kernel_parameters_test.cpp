@@ -51,7 +51,7 @@ TEST_CASE("a shape of another rank is refused") {
     CHECK_THAT(message, contains("argument 'f16[4x3x2]' has a shape of rank 3, but parameter 'A' is of rank 2"));
     CHECK_THAT(message, contains("f32[300x250]"));
     CHECK_THAT(message_of([] { shape_of(2, "f32[]:1,2"); }), contains("f32[4x300x250]"));
-    CHECK_THAT(message_of([] { shape_of(1, "u64:7"); }), contains("argument 'u64:7' is no buffer"));
+    CHECK_THAT(message_of([] { shape_of(1, "u64:7"); }), contains("argument 'u64:7' is not a buffer"));
 }
 
 }  // namespace

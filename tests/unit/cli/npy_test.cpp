@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers below are what NumPy 1.26 writes.
+// The headers below are those that NumPy 1.26 writes.
 #include "tools/cli/npy.hpp"
 
 #include <array>
@@ -56,23 +56,23 @@ TEST_CASE("npy: every type that kernels know") {
         CHECK_THAT(refused_file(file(header(dtype, "(1,)"), "x")), contains("which no kernel takes"));
 }
 
-TEST_CASE("npy: shapes of no, one and no elements") {
+TEST_CASE("npy: shapes of rank 0 and 1, and without elements") {
     CHECK(parse(file(header("<f4", "()"), "abcd")).shape.empty());
     CHECK(parse(file(header("<f4", "(1,)"), "abcd")).shape == std::vector<std::uint64_t>{1});
     CHECK(parse(file(header("<f4", "(0, 3)"), "")).data.empty());
 }
 
-TEST_CASE("npy: what cannot be read says so") {
-    CHECK_THAT(refused_file("no such thing"), contains("'a.npy' is no .npy file"));
+TEST_CASE("npy: files that cannot be read are errors") {
+    CHECK_THAT(refused_file("no such thing"), contains("'a.npy' is not a .npy file"));
     CHECK_THAT(refused_file(file(header("<f4", "(2, 3)"), six_floats, 4)), contains("version 4"));
     CHECK_THAT(refused_file(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("Fortran order"));
     CHECK_THAT(refused_file(file(header("<f4", "(2, 3)", "True"), six_floats)), contains("C order"));
     CHECK_THAT(refused_file(file(header(">f4", "(2, 3)"), six_floats)), contains("big-endian"));
-    CHECK_THAT(refused_file(file(header("<f4", "(2, 4)"), six_floats)), contains("cut off"));
-    CHECK_THAT(refused_file(file(header("<f4", "(2, 2)"), six_floats)), contains("goes on for 8 bytes"));
-    CHECK_THAT(refused_file(file(header("<f8", "(4294967296, 4294967296)"), six_floats)), contains("cut off"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 4)"), six_floats)), contains("truncated"));
+    CHECK_THAT(refused_file(file(header("<f4", "(2, 2)"), six_floats)), contains("has 8 more bytes after its array"));
+    CHECK_THAT(refused_file(file(header("<f8", "(4294967296, 4294967296)"), six_floats)), contains("truncated"));
     CHECK_THAT(refused_file(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "x")),
-               contains("no plain .npy file"));
+               contains("not a plain .npy file"));
     CHECK_THAT(refused_file(file("{'descr': '<f4', 'fortran_order': False}", "x")), contains("lacks"));
     CHECK_THAT(refused_file(file("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,)}", "x")), contains("neither"));
     CHECK_THAT(refused_file(file("{'order': '<f4'}", "x")), contains("unknown key 'order'"));
@@ -86,7 +86,7 @@ TEST_CASE("npy: a file cut off anywhere is an error, never a crash") {
     CHECK(refused_file(whole).empty());
 }
 
-TEST_CASE("npy: what is written is what NumPy writes, and reads back") {
+TEST_CASE("npy: files are written as NumPy writes them, and read back") {
     const std::array<float, 6> values{1, 2, 3, 4, 5, 6};
     const auto data = std::as_bytes(std::span(values));
     const std::uint64_t shape[] = {2, 3};

@@ -34,15 +34,15 @@ TEST_CASE("integers: decimal, hexadecimal, negative; the bits are those of the t
 }
 
 TEST_CASE("integers that do not fit are refused, with the range") {
-    CHECK_THAT(refused("u8", "256"), contains("'256' is no u8"));
+    CHECK_THAT(refused("u8", "256"), contains("'256' is not a valid u8"));
     CHECK_THAT(refused("u8", "256"), contains("from 0 to 255"));
     CHECK_THAT(refused("i8", "128"), contains("from -128 to 127"));
-    CHECK_THAT(refused("i8", "-129"), contains("is no i8"));
-    CHECK_THAT(refused("u32", "-1"), contains("is no u32"));
-    CHECK_THAT(refused("u64", "18446744073709551616"), contains("is no u64"));
-    CHECK_THAT(refused("b32", "0x100000000"), contains("is no b32"));
+    CHECK_THAT(refused("i8", "-129"), contains("is not a valid i8"));
+    CHECK_THAT(refused("u32", "-1"), contains("is not a valid u32"));
+    CHECK_THAT(refused("u64", "18446744073709551616"), contains("is not a valid u64"));
+    CHECK_THAT(refused("b32", "0x100000000"), contains("is not a valid b32"));
     for (const char* text : {"", "-", "1.5", "1 ", "0x", "seven", "+7"})
-        CHECK_THAT(refused("i32", text), contains("is no i32"));
+        CHECK_THAT(refused("i32", text), contains("is not a valid i32"));
 }
 
 TEST_CASE("floats are rounded to nearest") {
@@ -54,7 +54,8 @@ TEST_CASE("floats are rounded to nearest") {
     CHECK(parse("f32", "inf") == 0x7f800000);
     CHECK(parse("f32", "+2") == 0x40000000);
     CHECK(parse("f32", "nan") == 0x7fc00000);
-    for (const char* text : {"", "1e50", "0x10", "one", "1,2"}) CHECK_THAT(refused("f32", text), contains("is no f32"));
+    for (const char* text : {"", "1e50", "0x10", "one", "1,2"})
+        CHECK_THAT(refused("f32", text), contains("is not a valid f32"));
 }
 
 TEST_CASE("printed numbers read back as the same bits") {
@@ -73,7 +74,7 @@ TEST_CASE("printed numbers read back as the same bits") {
     CHECK(cli::format_number(named("b32"), 0xdead) == "0xdead");
 }
 
-TEST_CASE("there is no type of another name") {
+TEST_CASE("other names are not types") {
     for (const char* name : {"", "f8", "s32", "float", "pred", "b128", "f16x2"}) CHECK_FALSE(cli::number_type(name));
     CHECK(cli::number_type_names() == "u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2 b8 b16 b32 b64");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/cli.md knows every option of every command and every variable of the environment that ikat reads.
+// docs/cli.md documents every option of every command and every environment variable that ikat reads.
 #include <filesystem>
 #include <fstream>
 #include <regex>

@@ -13,14 +13,14 @@ inline const std::filesystem::path root = IKAT_SOURCE_DIR;
 
 using Lines = std::vector<std::string>;
 
-/// Without indentation, and without the places (folder, line, column) of messages.
+/// Without indentation, and without the locations (folder, line, column) of messages.
 Lines lines_of(std::istream& in);
 Lines lines_of_file(const std::filesystem::path& path);
 
 /// The blocks that open with `fence`: "```cpp".
 std::vector<Lines> blocks_of(const Lines& page, const std::string& fence);
 
-/// Whether the block's lines stand in `whole`, one behind the other.
+/// Whether the block's lines occur in `whole`, one after the other.
 bool contains(const Lines& whole, const Lines& block);
 
 }  // namespace ikat::tests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/runtime.md, docs/library.md and docs/testing.md, compiled and run. pages_test.cpp holds the
-// pages against this file.
+// The examples of docs/runtime.md, docs/library.md and docs/testing.md, compiled and run. pages_test.cpp compares the
+// pages with this file.
 #include <ikat/ikat.hpp>
 #include <ikat/stdlib.hpp>
 #include <ikat/testing.hpp>
@@ -31,7 +31,7 @@ TEST_CASE("docs/runtime.md: a device, buffers, a launch") {
     setenv("IKAT_DEVICE", "emulator", 1);
     const std::uint32_t n = 1000;
     std::vector<float> host_x(n, 3), host_y;
-    Device device = Device::open();                          // CUDA where a driver sees a device, else the emulator
+    Device device = Device::open();                          // CUDA if the driver finds a device, else the emulator
     Buffer<float> x = device.upload(host_x, "x");            // from a vector, an array or a span; the name is for messages
     Buffer<float> y = device.buffer<float>(n, "y");          // no particular contents
     y.fill(1);
@@ -74,8 +74,8 @@ TEST_CASE("docs/library.md: on a device and on a stream") {
     auto workspace = device.buffer<std::uint8_t>(stdlib::reduction_workspace(x.size()));
     stdlib::softmax(device, x, y, rows, columns);                      // done when it returns
     stdlib::softmax(stream, x, y, rows, columns);                      // done with stream.synchronize()
-    float total = stdlib::sum(device, x);                              // a number for the host: of a device alone
-    stdlib::sum(stream, x, total_buffer, workspace);                   // the same to a buffer
+    float total = stdlib::sum(device, x);                              // a number for the host: only on a device
+    stdlib::sum(stream, x, total_buffer, workspace);                   // the same, written to a buffer
     stream.synchronize();
     CHECK(device.download(total_buffer)[0] == total);
     CHECK(device.download(y)[0] == 0.01f);

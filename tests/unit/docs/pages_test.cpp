@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code on a page is code that a compiler has seen: every ```cpp block of the documentation and of README.md stands,
-// line for line, in a program of examples/ or in one of the files *_examples.cpp of the tests, and every ```cuda block
-// in a source that the tests give to nvcc.
+// Code in the documentation is compiled: every ```cpp block of the documentation and of README.md occurs, line for
+// line, in a program of examples/ or in one of the files *_examples.cpp of the tests, and every ```cuda block in a
+// source that the tests compile with nvcc.
 #include "tests/catch.hpp"
 #include "tests/unit/docs/lines.hpp"
 
@@ -17,7 +17,7 @@ std::vector<fs::path> files_below(const char* folder, std::string_view ending) {
     return out;
 }
 
-/// All lines, with one between two files that no block has.
+/// All lines, with a separator between files that occurs in no block.
 Lines lines_of_all(const std::vector<fs::path>& files) {
     Lines out;
     for (const fs::path& file : files) {
@@ -28,7 +28,7 @@ Lines lines_of_all(const std::vector<fs::path>& files) {
     return out;
 }
 
-/// The cells of a table's row without the bars.
+/// The cells of a table row without the bars.
 std::vector<std::string> cells_of(const std::string& line) {
     std::vector<std::string> out;
     for (std::size_t at = 1; at < line.size();) {
@@ -41,7 +41,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("docs/errors.md tells messages that the tests expect") {
+TEST_CASE("docs/errors.md has messages that the tests expect") {
     std::string tests;
     for (const char* ending : {".txt", ".cpp"})
         for (const fs::path& file : files_below("tests", ending))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each page of docs/tutorial shows its program: its ```cpp blocks are lines of the source, its ```text blocks are lines
-// of the output; so do docs/emulator.md and its program. Where a message points to (folder, line, column) is not
-// compared.
+// of the output; the same holds for docs/emulator.md and its program. The locations in messages (folder, line, column)
+// are not compared.
 #include <algorithm>
 #include <cstdio>
 #include <sstream>

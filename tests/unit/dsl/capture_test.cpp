@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a kernel is captured, how often, in which thread, and what happens when that goes wrong.
+// When a kernel is captured, how often, in which thread, and what happens on errors.
 #include <atomic>
 #include <barrier>
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace ikat {
 namespace {
 
-// At namespace scope, and wrong: making it must not end the program before main().
+// A wrong kernel at namespace scope: defining it must not end the program before main().
 const auto wrong = kernel("wrong", params("y"), [](Out<float> y) {
     y[0] = 1e300;
     break_();
@@ -73,7 +73,7 @@ TEST_CASE("captures in several threads do not disturb each other") {
     for (const std::string& text : texts) CHECK(text == expected);
 }
 
-TEST_CASE("everything that is wrong is said together, and each time") {
+TEST_CASE("all mistakes are reported together, and each time") {
     for (int use = 0; use < 2; ++use) {
         const std::vector<Diagnostic> found = diagnostics_of(wrong);
         REQUIRE(found.size() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("everything that is wrong is said together, and each time") {
     }
 }
 
-TEST_CASE("an exception of the user's own passes through") {
+TEST_CASE("a user's exception passes through") {
     const auto k = kernel("k", params("x"), [](InOut<float> x) {
         if_(x[0] > 1, [&] { throw std::runtime_error("mine"); });
         x[0] = 1;
@@ -103,7 +103,7 @@ TEST_CASE("memory that runs out is one error with the line of the kernel") {
     CHECK(found[0].where.known());
 }
 
-TEST_CASE("a loop that an exception leaves says nothing of its own") {
+TEST_CASE("a loop that is left by an exception reports nothing itself") {
     const auto k = kernel("k", params("n"), [](u32 n) {
         for ([[maybe_unused]] auto i : range(n)) throw std::runtime_error("mine");
     });
@@ -167,10 +167,10 @@ TEST_CASE("captures nest") {
 auto mutates() {
     return kernel("k", params("x"), [k = 0](InOut<float> x) mutable { if_(x[0] > 1, [&] { x[k++] = 1; }); });
 }
-/// Before anything has said what it wants.
+/// With the default setting, before any test changes it.
 const std::size_t found_by_default = diagnostics_of(mutates()).size();
 
-TEST_CASE("host state that changes in a region is looked for in every build, unless that is switched off") {
+TEST_CASE("changing host state is checked for in every build, unless that is disabled") {
     if (!std::getenv("IKAT_CHECK_CAPTURE")) CHECK(found_by_default == 1);
     check_capture(true);
     CHECK(diagnostics_of(mutates()).size() == 1);
@@ -179,7 +179,7 @@ TEST_CASE("host state that changes in a region is looked for in every build, unl
     check_capture(true);
 }
 
-TEST_CASE("a body runs twice, and what it does besides recording happens twice") {
+TEST_CASE("a body runs twice, with its side effects") {
     static int runs;
     runs = 0;
     const auto k = kernel("k", params("x"), [](InOut<float> x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels are refused for what their control flow does, and which are not: variables that may be unassigned, and
-// operations of a whole warp where not all of it may come. What is said of each stands in tests/golden/dsl_errors.
+// Which kernels are rejected because of their control flow, and which are not: variables that may be unassigned, and
+// operations of a whole warp in divergent code. tests/golden/dsl_errors has the messages.
 #include <ikat/dsl.hpp>
 
 #include "codegen/support/diagnostic.hpp"
@@ -89,7 +89,7 @@ const auto own_lane = device_fn("own_lane", [](u32 n) { return lane_id() + n; })
 const auto through_own_lane = device_fn("through_own_lane", [](u32 n) { return own_lane(n) * 2; });
 const auto next_number = device_fn("next_number", [](u32 n) { return n + 1; });
 
-TEST_CASE("what a function gives may differ from thread to thread, if it asks who calls") {
+TEST_CASE("a function's result may differ between threads if it reads the thread index") {
     const auto behind = [](const auto& function) {
         return [&function](InOut<std::uint32_t> y, u32 n) {
             y[n] = 1;

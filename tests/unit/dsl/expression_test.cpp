@@ -29,21 +29,21 @@ auto square(const auto& v) {
         return square<levels - 1>(v * v);
 }
 
-TEST_CASE("a tree that is shared is committed once, however large it would be written out") {
+TEST_CASE("a shared tree is committed once, however large it would be when expanded") {
     const auto nine = kernel("nine", [](InOut<float> y) { y[1] = square<9>(y[0]); });
     CHECK(count(nine.ast(), ir::Op::Mul) == 9);
     const auto sixty = kernel("sixty", [](InOut<float> y) { y[1] = square<60>(y[0]); });
     CHECK(count(sixty.ast(), ir::Op::Mul) == 60);
 }
 
-TEST_CASE("an expression's type says what it gives, and stays as small however large its tree is") {
+TEST_CASE("an expression's type is that of its value, and stays small however large its tree is") {
     static_assert(std::is_same_v<decltype(std::declval<f32&>() * 2 + std::declval<f32&>()), Expr<float>>);
     static_assert(std::is_same_v<decltype(std::declval<f32&>() < 2), Expr<bool>>);
     static_assert(std::is_same_v<decltype(square<9>(std::declval<Leaf<float>>())), Expr<float>>);
     static_assert(sizeof(decltype(square<9>(std::declval<Leaf<float>>()))) <= 16);
 }
 
-TEST_CASE("what nothing uses is not there") {
+TEST_CASE("unused expressions are dropped") {
     const auto k = kernel("k", params("x", "y"), [](In<float> x, InOut<float> y) {
         auto load = x[0];
         auto product = x[1] * x[2];
@@ -56,7 +56,7 @@ TEST_CASE("what nothing uses is not there") {
     CHECK(count(k.ast(), ast::Kind::Extract) == 1);
 }
 
-TEST_CASE("a load that is only kept is made where it was written") {
+TEST_CASE("a load that is kept in a name happens where it was written") {
     const auto k = kernel("k", params("y"), [](InOut<float> y) {
         auto kept = y[0];
         y[0] = 1;
@@ -71,7 +71,7 @@ TEST_CASE("a load that is only kept is made where it was written") {
     CHECK(kind_at(ast::Kind::Load) < kind_at(ast::Kind::Store));
 }
 
-/// The helper's parameters are named inside it; the order of its reads is that of its expression all the same.
+/// The helper's parameters are named inside it; still, the order of reads is that of the expression.
 template <Value A, Value B>
 auto difference(A a, B b) {
     return a - b;
@@ -106,7 +106,7 @@ TEST_CASE("host numbers adapt exactly or not at all") {
           }) == 9);
 }
 
-TEST_CASE("a function gives the variable that it declared") {
+TEST_CASE("a function returns the variable that it declared") {
     const auto declares = [](InOut<float> x) {
         const auto made = [&] {
             f32 inner = x[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of several lanes: each operation is the scalar one on each lane, bit for bit; what they read is of the
-// place where it is written; and their PTX is that of the lanes written out.
+// Expressions of several lanes: each operation is the scalar one on each lane, bit for bit; reads happen where they are
+// written; and the PTX is that of the lanes written out by hand.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -45,7 +45,7 @@ bool equal_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-/// f of three vectors of N elements, and of three elements.
+/// f applied to three vectors of N elements, and to three elements.
 template <class T, class R, int N, class F>
 void check_lanes(const char* name, const F& f) {
     const auto lanes = kernel("lanes", [f](In<T> a, In<T> b, In<T> c, Out<R> y) {
@@ -75,7 +75,7 @@ void check_lanes(const char* name, const F& f) {
     CHECK(equal_bits(again.download(), expected.download()));
 }
 
-// A function of a, b and c, which are lanes or numbers.
+// A function of a, b and c, which are vectors or numbers.
 #define IKAT_CHECK(T, R, N, ...)                                                         \
     check_lanes<T, R, N>(#__VA_ARGS__, [](const auto& a, const auto& b, const auto& c) { \
         (void)a, (void)b, (void)c;                                                       \
@@ -154,7 +154,7 @@ TEST_CASE("lanes: bits, bytes and packed integers") {
     IKAT_CHECK(std::uint32_t, std::uint32_t, 4, cast<u32>((mul_wide(a, b) ^ mad_wide(b, c, 5u)) >> 16));
 }
 
-/// What y holds behind the kernel, of 16 numbers 0, 1, 2 ..., where x holds 10, 11, 12 ...
+/// The contents of y after the kernel; initially y holds the 16 numbers 0, 1, 2 ... and x 10, 11, 12 ...
 template <class Body>
 std::vector<float> run(const Body& body) {
     const auto k = kernel("k", params("x", "y"), body);
@@ -187,7 +187,7 @@ TEST_CASE("lanes: all are read before one is written") {
     CHECK(part(y, 12) == Floats{13, 14, 15, 16});
 }
 
-TEST_CASE("lanes: what is read is of the place where it is written") {
+TEST_CASE("lanes: reads happen where they are written") {
     const auto y = run([](In<float> x, InOut<float> y) {
         f32 a = 2;
         Regs<f32, 4> r = x.vec<4>(0);
@@ -207,7 +207,7 @@ TEST_CASE("lanes: what is read is of the place where it is written") {
     CHECK(part(y, 12) == Floats{22, 23, 24, 25});
 }
 
-TEST_CASE("lanes: a tree holds nothing of its operands' but their values") {
+TEST_CASE("lanes: a tree holds the values of its operands, not references") {
     const auto y = run([](In<float> x, InOut<float> y) {
         const auto made = [&] {
             Regs<f32, 4> local = x.vec<4>(0);
@@ -297,7 +297,7 @@ TEST_CASE("lanes: regions that are recorded twice, and trees that are used in se
 
 // ---- what is recorded
 
-/// Of f32.
+/// The number of f32 nodes with this op.
 std::size_t count_of(const ast::Kernel& kernel, ir::Op op) {
     return std::size_t(std::ranges::count_if(test::nodes_in_order(kernel), [&](const ast::NodeInfo& node) {
         return node.kind == ast::Kind::Operation && node.op == op && node.type == ir::Type::F32;
@@ -329,7 +329,7 @@ TEST_CASE("lanes: trees do not double where they are used twice, nor do their ty
     CHECK(occurrences(compile(k.ast(), {}).ptx, "mul.") == 4 * 9);
 }
 
-TEST_CASE("lanes: what nothing uses is not there") {
+TEST_CASE("lanes: unused expressions are dropped") {
     const auto k = kernel("k", [](In<float> x, InOut<float> y) {
         auto unused = x.vec<4>(0) * 2;
         Regs<f32, 4> r;
@@ -342,7 +342,7 @@ TEST_CASE("lanes: what nothing uses is not there") {
     CHECK(count_of(k.ast(), ir::Op::Mul) == 1);
 }
 
-TEST_CASE("lanes: contraction is that of the place where an operation is written") {
+TEST_CASE("lanes: contraction is decided where an operation is written") {
     const auto fused = kernel("k", [](In<float> x, InOut<float> y) {
         auto sum = contract([&] { return x.vec<4>(0) * x.vec<4>(1) + y.vec<4>(0); });
         y.vec<4>(0) = sum;
@@ -355,7 +355,7 @@ TEST_CASE("lanes: contraction is that of the place where an operation is written
     CHECK(occurrences(compile(exactly.ast(), {}).ptx, "fma.rn.f32") == 0);
 }
 
-// ---- what becomes of it
+// ---- the result
 
 template <class A, class B>
 void same_ptx(const A& lanes, const B& written_out) {
@@ -365,7 +365,7 @@ void same_ptx(const A& lanes, const B& written_out) {
     }
 }
 
-TEST_CASE("lanes: the PTX is that of the lanes written out") {
+TEST_CASE("lanes: the PTX is that of the lanes written out by hand") {
     same_ptx(
         kernel("k", [](f32 a, In<float> x, InOut<float> y, u32 i) { y.vec<4>(i) = a * x.vec<4>(i) + y.vec<4>(i); }),
         kernel("k", [](f32 a, In<float> x, InOut<float> y, u32 i) {

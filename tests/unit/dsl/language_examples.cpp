@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of docs/language.md, compiled and captured. tests/unit/docs holds the page against this file.
+// The examples of docs/language.md, compiled and captured. tests/unit/docs compares the page with this file.
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 
@@ -46,7 +46,7 @@ const auto bytes = kernel("bytes", [](InOut<std::uint8_t> bytes, u32 i) {
 const auto small_floats = kernel("small_floats", [](f32 a, f32 b, f16 half_x, f16 half_y, u32 i, Out<e4m3> small,
                                                     Out<e4m3x2> small_pairs, Out<bfloat16> brains) {
     f16x2 both = pack(half_x, half_y);                 // half_x in lane 0
-    both = fma(both, pack<f16x2>(a, b), 1);            // of both lanes; a and b are f32
+    both = fma(both, pack<f16x2>(a, b), 1);            // on both lanes; a and b are f32
     f32 sum = cast<f32>(both[0]) + cast<f32>(both[1]);
     small[i] = cast<e4m3>(sum);
     small_pairs[i] = cast<e4m3x2>(both);
@@ -87,7 +87,7 @@ const auto texts = kernel("texts", [](Out<std::uint32_t> y, u32 a, u32 b) {
     ptx("lop3.b32 {0}, {1}, {2}, {3}, 0xEA;", out(d), in(a), in(b), in(7u));
     ptx("mul.lo.u32 {0}, {2}, {3};\nmul.hi.u32 {1}, {2}, {3};", out(low), out(high), in(a), in(d));
     ptx("{\n.reg .pred p;\nsetp.gt.u32 p, {1}, 9;\n@p add.u32 {0}, {0}, 1;\n}", inout(d), in(low));
-    ptx("mov.u32 {0}, %envreg3;", out(d));       // the special registers that have no function
+    ptx("mov.u32 {0}, %envreg3;", out(d));       // for special registers that have no function
     y[0] = d + high;
 });
 
@@ -194,7 +194,7 @@ const auto advance = kernel("advance", params("bodies", "time", "n"), [](InOut<B
     mine[&Body::x] += mine[&Body::speed] * time;
     if_(mine[&Body::x] > 1, [&] { mine = Body{0, 1, 0}; });
     bodies[i] = mine;                          // three stores
-    bodies[i][&Body::hits] += 1;               // a place as any other
+    bodies[i][&Body::hits] += 1;               // an element as any other
 });
 
 struct Inputs {
@@ -232,15 +232,15 @@ const auto axpby = kernel("axpby", [](In<float> x, InOut<float> y, f32 a, f32 b)
                        contract([&] { y[i] = a * x[i] + b * y[i]; });      // a product and an fma
                        auto error = contract([&] { return x[i] * a - b; });  // an fma
                        exact([&] { y[i] += error * b; });                  // two roundings, in any kernel
-                   }).contract();                                          // all else in it
+                   }).contract();                                          // everything else in it
 
 const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
     u32 i = global_id().x;
     f32 sum = 0;
     if_(i < n, [&] { y[i] = 1; }).else_if([&] { return i < 2 * n; }, [&] { y[i] = 2; }).else_([&] { y[i] = 3; });
     for (auto k : range(n)) sum += x[k];                     // 0 … n-1
-    for (auto k : range(4, n, 2).unroll(4)) sum += x[k];     // 4, 6 …; four rounds to a trip
-    for (auto k : grid_stride(n)) y[k] = x[k];               // each element to one thread of the grid, along x
+    for (auto k : range(4, n, 2).unroll(4)) sum += x[k];     // 4, 6 …; unrolled by four
+    for (auto k : grid_stride(n)) y[k] = x[k];               // one thread of the grid per element, along x
     while_([&] { return sum > 1; }, [&] { sum = sum / 2; });
     for (auto k : range(n)) {
         if_(x[k] < 0, [&] { continue_(); });
@@ -248,7 +248,7 @@ const auto control = kernel("control", [](In<float> x, Out<float> y, u32 n) {
         sum += x[k];
     }
     return_if(i >= n);
-    for (int k = 0; k < 4; ++k) sum += x[i + k];             // the host's loop: four loads
+    for (int k = 0; k < 4; ++k) sum += x[i + k];             // a host loop: four loads
     y[i] = sum;
 });
 
@@ -295,7 +295,7 @@ TEST_CASE("the layouts of docs/language.md are right") {
     const auto swizzled = compose(Swizzle(3, 0, 3), tile);     // Sw<3,0,3> o (8,8):(8,1)
     const Layout left = compose(tile, Layout({8, 4}, {1, 8})); // columns 0 to 3: (8,4):(8,1)
     const bool in_other_banks = swizzled(1, 0) % 8 != swizzled(0, 0) % 8;
-    const std::string table = swizzled.drawn();                // a table of the places
+    const std::string table = swizzled.drawn();                // a table of the offsets
     CHECK(tile.text() == "(8,8):(8,1)");
     CHECK(swizzled.text() == "Sw<3,0,3> o (8,8):(8,1)");
     CHECK(left.text() == "(8,4):(8,1)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table of approximations in docs/language.md is the op table's.
+// The table of approximations in docs/language.md agrees with the op table.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -26,7 +26,7 @@ Lines lines_of(const std::string& path) {
     return out;
 }
 
-TEST_CASE("docs/language.md tells the errors of approximations as the op table does") {
+TEST_CASE("docs/language.md gives the errors of approximations of the op table") {
     std::string page;
     for (const std::string& line : lines_of("docs/language.md")) page += line + '\n';
     const auto row = [&](const char* name, ir::Op op) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts and swizzles: their laws, and CuTe's definitions read letter by letter.
+// Layouts and swizzles: their laws, and CuTe's definitions taken literally.
 #include <algorithm>
 #include <ikat/layout.hpp>
 #include <random>
@@ -22,7 +22,7 @@ std::vector<Number> places_of(const Layout& layout) {
     return out;
 }
 
-/// CuTe: a coordinate is idx2crd by the shape, colexicographic; its place the inner product with the stride.
+/// CuTe: a coordinate is idx2crd by the shape, colexicographic; its offset is the inner product with the stride.
 Number place_by_definition(const Layout& layout, Number index) {
     Number place = 0;
     for (const Mode& mode : layout.modes())
@@ -51,7 +51,7 @@ TEST_CASE("layouts: text, sizes, coordinates") {
     CHECK(Layout({12, 1, 2, 3}, {1, 7, 12, 24}).coalesced() == Layout(72));
 }
 
-TEST_CASE("layouts: a table of the places") {
+TEST_CASE("layouts: a table of the offsets") {
     CHECK(Layout({2, 6}, {6, 1}).drawn() == " 0  1  2  3  4  5\n 6  7  8  9 10 11\n");
     CHECK(Layout(3, 5).drawn() == " 0\n 5\n10\n");
     CHECK(compose(Swizzle(2, 0, 2), Layout({4, 4}, {4, 1})).drawn() ==
@@ -64,7 +64,7 @@ TEST_CASE("layouts: composition as CuTe's documentation shows it") {
     CHECK(compose(Layout({10, 2}, {16, 4}), Layout({5, 4}, {1, 5})).text() == "(5,(2,2)):(16,(80,4))");
 }
 
-/// With strides of all kinds: those of a permutation of the steps, and sometimes any.
+/// With strides of all kinds: mostly a permutation of compact ones, sometimes arbitrary.
 Layout random_layout(std::mt19937& random, Number most_places) {
     for (;;) {
         std::vector<Mode> modes(1 + random() % 3);
@@ -132,7 +132,7 @@ TEST_CASE("layouts: a swizzle is its own inverse and permutes each block of plac
                 const unsigned block = 1u << (bits + base + unsigned(std::abs(shift)));
                 std::set<std::uint64_t> seen;
                 for (std::uint64_t place = 0; place < 2 * block; ++place) {
-                    // Bit by bit: the bits from `base` on take those `shift` above them.
+                    // Bit by bit: the bits from `base` on are XORed with those `shift` above them.
                     std::uint64_t expected = place;
                     for (unsigned bit = 0; bit < bits; ++bit) {
                         const unsigned low = base + bit, high = low + unsigned(std::abs(shift));
@@ -148,8 +148,8 @@ TEST_CASE("layouts: a swizzle is its own inverse and permutes each block of plac
             }
 }
 
-TEST_CASE("layouts: what a swizzle is for") {
-    // Rows of 128 bytes in 16-byte pieces: those of a column are in eight different groups of banks.
+TEST_CASE("layouts: a swizzle avoids bank conflicts") {
+    // Rows of 128 bytes in 16-byte pieces: the pieces of a column are in eight different groups of banks.
     const auto swizzled = compose(Swizzle(3, 4, 3), Layout({8, 8}, {128, 16}));
     for (Number column = 0; column < 8; ++column) {
         std::set<Number> groups;
@@ -161,7 +161,7 @@ TEST_CASE("layouts: what a swizzle is for") {
     for (Number row = 0; row < 8; ++row) CHECK(first_column(row) == swizzled(row, 0));
 }
 
-TEST_CASE("layouts: what is none says so") {
+TEST_CASE("layouts: invalid ones are errors") {
     const Layout rows({4, 8}, {8, 1});
     CHECK_THAT(message_of([&] { rows(4, 0); }), contains("coordinate 4 of (4,8):(8,1), which has 4"));
     CHECK_THAT(message_of([&] { rows(32); }), contains("coordinate 32 of (4,8):(8,1), which has 32"));
@@ -171,7 +171,7 @@ TEST_CASE("layouts: what is none says so") {
     CHECK_THAT(message_of([] { Layout(std::vector<Mode>{}); }), contains("a layout without extents"));
     CHECK_THAT(message_of([&] { compose(rows, Layout(33)); }), contains("has 33 places, and (4,8):(8,1) only 32"));
     CHECK_THAT(message_of([&] { compose(rows, Layout(2, 3)); }), contains("do not have constant strides"));
-    // Each mode alone would do; together they carry: 3 + 3 is element 6, which lies elsewhere.
+    // Each mode alone would be valid; together they carry: 3 + 3 is element 6, which is elsewhere.
     CHECK_THAT(message_of([] {
                    compose(Layout({4, 2}, {1, 10}), Layout({2, 2}, {3, 3}));
                }),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every statement and every subscript knows its line.
+// Every statement and every subscript has its line.
 #include <algorithm>
 #include <ikat/dsl.hpp>
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that ikat_add_kernels() writes, and kernels that come from such files. That the files compile is shown by
-// tests/package.
+// The files that ikat_add_kernels() writes, and kernels from such files. tests/package shows that the files compile.
 #include <ikat/ikat.hpp>
 
 #include <cstring>
@@ -49,7 +48,7 @@ TEST_CASE("the header names the variable, the source its entry and an image per 
     place(files.source, "\".target sm_75\\n\"");
 }
 
-TEST_CASE("kernels of one name and targets that are none are errors") {
+TEST_CASE("two kernels of the same name and unknown targets are errors") {
     const embed::Named both[] = {{"twice", &twice.ast()}, {"twice", &twice.ast()}};
     CHECK_THROWS_AS(embed::generate(both, {.name = "k", .targets = {"sm_80"}, .ptxas = std::nullopt}), Error);
     CHECK_THROWS_AS(generated({"sm_8"}), Error);

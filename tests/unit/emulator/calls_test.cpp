@@ -46,7 +46,7 @@ const std::string fibonacci = R"(
         st.param.b32 [a], %r4; call.uni (b), fibonacci, (a); ld.param.b32 %r6, [b];
     }
     add.u32 %r2, %r5, %r6;
-    // what was live over the calls: a predicate and a 64-bit register
+    // values that are live across the calls: a predicate and a 64-bit register
     @%p2 add.u32 %r2, %r2, 1000; shr.u64 %w0, %w0, 40; cvt.u32.u64 %r7, %w0; sub.u32 %r7, %r7, %r1; add.u32 %r2, %r2, %r7;
 $leave:
     st.param.b32 [result], %r2;
@@ -60,7 +60,7 @@ std::uint32_t expected_fibonacci(std::uint32_t n) {
 
 }  // namespace
 
-TEST_CASE("a function has other names") {
+TEST_CASE("a function may have aliases") {
     const std::string functions =
         ".visible .func (.param .b32 r) twice(.param .b32 n)\n"
         "{ .reg .b32 x; ld.param.b32 x, [n]; add.u32 x, x, x; st.param.b32 [r], x; ret; }\n"
@@ -112,7 +112,7 @@ TEST_CASE("two functions that call each other, with parameters in registers") {
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 2 * i + (i % 2 == 0));
 }
 
-TEST_CASE("variables of a function that calls itself are its own, and their addresses may be passed") {
+TEST_CASE("each level of a recursion has its own variables, whose addresses may be passed") {
     // Each level appends its own depth to a list through pointers to the frames before it.
     const std::string functions = R"(
 .func (.param .b32 total) walk (.param .b64 previous, .param .b32 depth)

@@ -44,7 +44,7 @@ TEST_CASE("sums and differences in two steps") {
           [](std::uint64_t a, std::uint64_t b, std::uint64_t) { return a + b; });
     check(on_halves("sub.cc.u32 %r6, %r1, %r2; subc.u32 %r7, %r4, %r5;"),
           [](std::uint64_t a, std::uint64_t b, std::uint64_t) { return a - b; });
-    // a destination that is an operand, too
+    // a destination that is also an operand
     check(on_halves("add.cc.s32 %r1, %r1, %r2; addc.s32 %r4, %r4, %r5; mov.u32 %r6, %r1; mov.u32 %r7, %r4;"),
           [](std::uint64_t a, std::uint64_t b, std::uint64_t) { return a + b; });
 }
@@ -77,7 +77,7 @@ TEST_CASE("products that are added up") {
           });
 }
 
-// ptxas, where it folds them, gives the same: the flag is what an adder carries, a difference is a + ~b + 1.
+// When ptxas folds these, it gives the same: the flag is an adder's carry, a difference is a + ~b + 1.
 TEST_CASE("sums and differences mixed") {
     const auto mixed = [](const std::string& code) { return std::uint32_t(ikat::tests::one(code + " %r0, 0, 0;", 0)); };
     CHECK(mixed("sub.cc.u32 %r4, 1, 2; addc.u32") == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator finds while it runs, and the words in which it says so.
+// Findings of the emulator at run time, and their messages.
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -74,7 +74,7 @@ TEST_CASE("out of bounds in every pattern: contiguous, uniform, strided, half a 
                contains("4 bytes across the end of buffer 'x'"));
     CHECK_THAT(finding(accessing("ld.u32 %r5, [%d1+256];", 0)),
                contains("generic load of 4 bytes, right past the end of buffer 'x'"));
-    // The last word itself is in.
+    // The last word itself is in bounds.
     CHECK(finding(accessing("ld.global.u32 %r5, [%d1+252];", 0)) == "no failure");
     CHECK(finding(accessing("ld.global.u32 %r5, [%d1+128];", 1)) == "no failure");
 }
@@ -151,7 +151,7 @@ TEST_CASE("an index beyond one array does not land in the next") {
     CHECK_THAT(finding(kernel(".shared .b32 first[4]; .shared .b32 second[4]; mov.u32 %r1, first; mov.u32 %r2, second;"
                               "ld.shared.u32 %r3, [second-4]; ret;")),
                contains("4 bytes before the start of 'second' in shared memory"));
-    // what lies between counts nowhere, and a place that is aligned by chance on no device is not here
+    // gaps do not count as shared memory, and no variable has an alignment that it would not have on a device
     CHECK(finding(kernel(".shared .b32 first[4]; .shared .b32 second[5]; mov.u32 %r1, first; mov.u32 %r2, second;"
                          "mov.u32 %r3, %total_smem_size; setp.ne.u32 %p1, %r3, 36; @%p1 trap; ret;")) == "no failure");
     CHECK_THAT(finding(kernel(".shared .b32 first; .shared .b32 second[4]; st.shared.u32 [first], 0;"
@@ -196,7 +196,7 @@ $end: ret;)"));
         kernel("    mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret;\n    bar.sync 0, 64; ret;");
     CHECK_THAT(finding(gone, 96), contains("deadlock in block (0,0,0): no warp can go on; 64 threads have exited"));
     CHECK_THAT(finding(gone, 96), contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 64 threads have reached"));
-    // a number that is the block's is one as well
+    // a count equal to the block size is also counted
     CHECK_THAT(finding(gone, 64), contains("deadlock in block (0,0,0): no warp can go on; 32 threads have exited"));
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("barriers used wrongly") {
                contains("threads of one warp wait at different barriers"));
 }
 
-TEST_CASE("warp-wide instructions that members never reach, or that a stranger executes") {
+TEST_CASE("warp-wide instructions that members never reach, or that a non-member executes") {
     const std::string missing = finding(kernel(R"(
     mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 8; @%p1 bra $a;
     shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; bra $end;
@@ -248,7 +248,7 @@ TEST_CASE("a shuffle that names threads that have exited") {
     CHECK(finding(text, 20) == "no failure");  // these have never been there
     CHECK(finding(kernel("mov.u32 %r1, %laneid; setp.ge.u32 %p1, %r1, 20; @%p1 ret;\n"
                          "shfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xfffff; ret;")) == "no failure");
-    // a vote asks those that are left
+    // a vote includes only threads that have not exited
     CHECK(finding(kernel("mov.u32 %r1, %laneid; setp.ge.u32 %p1, %r1, 20; @%p1 ret;\n"
                          "vote.sync.ballot.b32 %r2, %p1, -1; ret;")) == "no failure");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divergence, loops, barriers, warp-wide instructions, calls: kernels whose lanes and warps go different ways.
+// Divergence, loops, barriers, warp-wide instructions, calls: kernels whose lanes and warps take different paths.
 #include <numeric>
 
 #include "tests/unit/emulator/evaluate.hpp"
@@ -48,7 +48,7 @@ $end:
     }
 }
 
-TEST_CASE("nested divergence meets again") {
+TEST_CASE("nested divergence reconverges") {
     const std::string text = kernel(R"(
     mov.u32 %r2, %laneid; and.b32 %r3, %r2, 1; and.b32 %r4, %r2, 2;
     setp.eq.u32 %p1, %r3, 0; setp.eq.u32 %p2, %r4, 0;
@@ -72,7 +72,7 @@ $end:
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == 3200 + i % 4);
 }
 
-TEST_CASE("bra.uni at which the threads of a warp part is a finding") {
+TEST_CASE("a bra.uni at which the threads of a warp diverge is a finding") {
     const std::string before = "mov.u32 %r1, 7; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; setp.eq.u32 %p1, %r3, 0; ";
     const std::string after = "mov.u32 %r1, 8; $on:" + store_r1_in_grid;
     CHECK(words(kernel(before + "@%p1 bra.uni $on; " + after), 64)[31] == 7);  // warps may differ
@@ -103,7 +103,7 @@ $end:
 }
 
 TEST_CASE("a lane may spin for another lane of its warp") {
-    // Lane 0 sets the flag on a path behind the loop in which all others wait.
+    // Lane 0 sets the flag on a path after the loop in which all others wait.
     const std::string text = kernel(R"(
     .shared .u32 flag;
     mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0;
@@ -236,7 +236,7 @@ $join:
     }
 }
 
-TEST_CASE("a shuffle by literals gives what one by registers gives") {
+TEST_CASE("a shuffle with literals gives the same as one with registers") {
     std::string body = "mov.u32 %r1, %laneid; mad.lo.u32 %r1, %r1, 77, 5; mov.u32 %r9, 0;\n";
     int shuffles = 0;
     for (const std::string mode : {"up", "down", "bfly", "idx"})
@@ -258,7 +258,7 @@ TEST_CASE("a shuffle by literals gives what one by registers gives") {
     }
 }
 
-TEST_CASE("lanes that wait at a warp-wide instruction go on when the others exit late") {
+TEST_CASE("lanes that wait at a warp-wide instruction continue when the others exit late") {
     // Lanes 20 to 31 count for a while and exit; the others wait for them meanwhile.
     const std::string late = R"(
     mov.u32 %r2, %tid.x; setp.lt.u32 %p1, %r2, 20; setp.lt.u32 %p2, %r2, 3; mov.u32 %r3, 0; @%p1 bra $meet;
@@ -280,7 +280,7 @@ $meet:
     all("bar.sync 0; mov.u32 %r1, 6;", 6);
 }
 
-TEST_CASE("lanes that leave a loop one after the other meet behind it") {
+TEST_CASE("lanes that leave a loop one after the other reconverge after it") {
     const auto result = words(kernel(R"(
     mov.u32 %r2, %tid.x; mov.u32 %r3, 0; mov.u32 %r4, 0;
 $outer:
@@ -337,7 +337,7 @@ TEST_CASE("members of two groups shuffle in one instruction") {
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i < 16 ? 0xffff : 0));
 }
 
-TEST_CASE("bar.warp.sync is met from different places") {
+TEST_CASE("bar.warp.sync may be reached at different instructions") {
     const std::string text = kernel(R"(
     .shared .u32 cell;
     mov.u32 %r2, %laneid; setp.eq.u32 %p1, %r2, 0; @%p1 bra $one;
@@ -405,7 +405,7 @@ TEST_CASE("a kernel prints in the order of its blocks") {
 }
 
 TEST_CASE("a long run needs no stack") {
-    // Handlers continue by sibling calls; one that were a call would overflow the stack here.
+    // Handlers end in sibling calls; an ordinary call would overflow the stack here.
     const std::string text = kernel(R"(
     .shared .align 16 .b8 tile[1024];
     mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; mov.u32 %r1, 0; mov.u32 %r4, 0; ld.param.u64 %d1, [p0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel may declare or find beside its own arrays and registers: registers of several elements, variables of
-// the module inside a function, memory that the system reserves, the workspace of a cooperative launch.
+// Less common declarations and environment: registers of several elements, module variables declared inside a function,
+// reserved shared memory, the workspace of a cooperative launch.
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> declared(const std::string& body, std::string_view mo
 
 }  // namespace
 
-TEST_CASE("registers of several elements: each by its name, and all together") {
+TEST_CASE("registers of several elements: each by name, and all together") {
     const auto first = [](const std::string& body, std::size_t count, std::string_view module_scope = "") {
         auto all = declared(body, module_scope);
         all.resize(count);
@@ -41,7 +41,7 @@ TEST_CASE("registers of several elements: each by its name, and all together") {
     CHECK(first(R"(.reg .v2 .u64 v; ld.global.v2.u64 v, [%d1]; st.global.u64 [%d1], v.y;)", 3) == Words{3, 4, 3});
     CHECK(first(R"(.reg .v4 .b16 v; ld.global.v4.b16 v, [%d1]; mov.b64 %d2, v; st.global.b64 [%d1+8], %d2;)", 4) ==
           Words{1, 2, 1, 2});
-    // Guarded, in an inner scope whose register hides it, given to a function and back.
+    // Guarded, in an inner scope whose register hides it, passed to a function and back.
     CHECK(first(R"(.reg .v2 .b32 v; ld.global.v2.b32 v, [%d1]; setp.eq.u32 %p1, v.x, 2; @%p1 mov.u32 v.y, 7;
                    { .reg .b32 v; mov.u32 v, 8; st.global.b32 [%d1+8], v; } st.global.v2.b32 [%d1], v;)",
                 3) == Words{1, 2, 8});
@@ -59,7 +59,7 @@ TEST_CASE("a .global or .const variable inside a function is one for all launche
     const std::string count = R"(.func (.reg .b32 o) count () {
         .global .u32 n = 5; .const .u32 step[2] = {1, 10}; .reg .b32 %s;
         ld.const.u32 %s, [step+4]; atom.global.add.u32 o, [n], %s; ret; })";
-    // n of the kernel is another, in each of its scopes.
+    // The kernel's n is a different variable, in each of its scopes.
     const auto all = declared(R"(.global .u32 n = 70; { .global .u32 n = 80; ld.global.u32 %r1, [n]; }
         ld.global.u32 %r2, [n]; call (%r3), count, (); call (%r4), count, ();
         st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r4};)",
@@ -71,7 +71,7 @@ TEST_CASE("a .global or .const variable inside a function is one for all launche
         contains("right past the end of buffer 'few'"));
 }
 
-TEST_CASE("vote and shfl without .sync: members are the lanes that are there") {
+TEST_CASE("vote and shfl without .sync: members are the active lanes") {
     Machine machine;
     const auto out = machine.empty<std::uint32_t>("out", 32);
     machine.run(kernel(R"(
@@ -88,7 +88,7 @@ $end:
     for (std::uint32_t i = 0; i < 32; ++i) CHECK(result[i] == (i % 2 ? 0xaau : 106u));
 }
 
-TEST_CASE("the reserved part of shared memory is zero, apart from the kernel's own, and has an end") {
+TEST_CASE("the reserved part of shared memory is zero, separate from the kernel's own, and bounded") {
     const std::string addresses = R"(.shared .u32 own[4]; mov.u32 %r1, %reserved_smem_offset_1;
         mov.u32 %r2, %reserved_smem_offset_begin; mov.u32 %r3, %reserved_smem_offset_end; cvt.u64.u32 %d2, %r1;
         cvta.shared.u64 %d2, %d2; mov.u32 %r4, 7;)";
@@ -107,7 +107,7 @@ TEST_CASE("the reserved part of shared memory is zero, apart from the kernel's o
 }
 
 TEST_CASE("the blocks of a cooperative launch meet in its workspace") {
-    // As the groups of CUDA's library do it: the first block adds what turns the highest bit when all have come.
+    // As in CUDA's cooperative groups: the first block adds a value that flips the highest bit when all have arrived.
     const std::string text = kernel(R"(
     .reg .b64 %ws; mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %ws, {%r2, %r1};
     ld.global.u32 %r10, [%ws];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the decoder against the table of forms: which instructions are run, and by what.
+// The decoder's rules compared with the table of forms: which instructions are run, and by which rule.
 #include <map>
 #include <set>
 #include <string>
@@ -9,7 +9,7 @@
 
 using namespace ikat;
 
-TEST_CASE("every row of the rules is that of some form, and no two are alike") {
+TEST_CASE("every rule matches some form, and no two rules are alike") {
     std::set<const emulator::RuleRow*> used;
     for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode)
         for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode)))
@@ -23,7 +23,7 @@ TEST_CASE("every row of the rules is that of some form, and no two are alike") {
         }
 }
 
-TEST_CASE("an opcode is run in all of its forms or in none") {
+TEST_CASE("all forms of an opcode are run, or none") {
     for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode) {
         INFO(nvptx::info(nvptx::Opcode(opcode)).name);
         std::set<bool> runs;
@@ -33,7 +33,7 @@ TEST_CASE("an opcode is run in all of its forms or in none") {
     }
 }
 
-TEST_CASE("the row that asks for most of a form's modifiers is taken") {
+TEST_CASE("the row that requires most of a form's modifiers is used") {
     const auto with = [](const char* stem, std::string_view modifiers) {
         nvptx::Module module = nvptx::parse(".version 8.0\n.target sm_100\n.address_size 64\n.visible .entry k()\n{\n" +
                                                 std::string(stem) + std::string(modifiers) + " %r1, %r2, %r3;\n}\n",

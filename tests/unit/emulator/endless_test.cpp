@@ -9,7 +9,7 @@ using tests::Machine;
 
 namespace {
 
-/// What a launch on two words, both 0, says; the budget is the default, which takes seconds.
+/// The message of a launch on two words, both 0; the budget is the default, which takes seconds.
 std::string run(const std::string& body, std::uint32_t blocks = 1, std::uint32_t threads = 64, unsigned host = 1) {
     Machine machine;
     machine.options.threads = host;
@@ -22,7 +22,7 @@ const std::string poll = "$wait: ld.volatile.global.u32 %r3, [%d1]; setp.eq.u32 
 
 }  // namespace
 
-TEST_CASE("a loop that comes round to the same values is endless, and said to be at once") {
+TEST_CASE("a loop that returns to the same state is endless, and is reported immediately") {
     const std::string message = run("$loop: bra $loop;");
     CHECK_THAT(message, contains("an endless loop: the same values come again and again and nothing is read that could "
                                  "change, in block (0,0,0) thread (0,0,0)"));
@@ -40,7 +40,7 @@ TEST_CASE("a loop that comes round to the same values is endless, and said to be
                contains("an endless loop"));
 }
 
-TEST_CASE("the checked code is watched as the plain one is") {
+TEST_CASE("endless loops are found in the checked code, too") {
     for (const char* body : {"$loop: bra $loop;",
                              "mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; and.b32 %r3, %r3, 255;"
                              "setp.lt.u32 %p1, %r3, 256; @%p1 bra $loop; ret;"}) {
@@ -48,10 +48,10 @@ TEST_CASE("the checked code is watched as the plain one is") {
         machine.options.check_registers = true;
         CHECK_THAT(machine.failure(kernel(body), {.block = {64, 1, 1}}, 0ull, 0ull, 0ull, 0u),
                    contains("an endless loop"));
-        // a warp that comes to it on its way
+        // a warp that switches to it inside the loop
         CHECK_THAT(run(".shared .u32 s; ld.shared.u32 %r9, [s]; " + std::string(body)), contains("an endless loop"));
     }
-    // What it reads is what its own ops do, not those in their places in the plain code.
+    // What the loop reads is determined by the checked ops, not by the plain ops at the same positions.
     std::string sums = "setp.eq.u32 %p1, %r2, 1; @%p1 bra $write;\n";
     for (int i = 0; i < 60; ++i) sums += "add.u32 %r9, %r1, 1;\n";
     Machine machine;
@@ -62,7 +62,7 @@ TEST_CASE("the checked code is watched as the plain one is") {
                           {.grid = {2, 1, 1}, .block = {64, 1, 1}}, words, 0ull, 0ull, 0u) == "no failure");
 }
 
-TEST_CASE("waiting for memory that nobody can change any more is found at once") {
+TEST_CASE("waiting for memory that no thread can change any more is found immediately") {
     const std::string global = run(poll + "ret;");
     CHECK_THAT(global, contains("block (0,0,0) waits for memory to change, and nobody is left who could change it"));
     CHECK_THAT(global, contains("warp 1 lanes 0-31 read the same memory again and again"));
@@ -70,7 +70,7 @@ TEST_CASE("waiting for memory that nobody can change any more is found at once")
                    "@%p1 bra $barrier; $wait: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p2, %r3, 0;"
                    "@%p2 bra $wait; $barrier: bar.sync 0; ret;"),
                contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 64 threads have reached"));
-    // A lock that nobody gives back: a compare and swap that fails changes nothing.
+    // A lock that is never released: a failed compare-and-swap changes nothing.
     CHECK_THAT(run("$try: atom.global.cas.b32 %r3, [%d1], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra $try; ret;"),
                contains("waits for memory to change"));
     // Lanes of one warp, of which the one that would write waits for the others.
@@ -87,7 +87,7 @@ TEST_CASE("waiting for memory that nobody can change any more is found at once")
                contains("block (0,0,0) waits"));
 }
 
-TEST_CASE("waiting for somebody who comes late is no finding") {
+TEST_CASE("waiting for a late thread is not a finding") {
     const std::string late = R"(
     mov.u32 %r4, 0;
 $work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 300000; @%p3 bra $work;
@@ -103,21 +103,21 @@ $work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 300000; @%p3 bra $work;
         CHECK(run("setp.eq.u32 %p1, %r2, 9; @%p1 bra $late;" + poll + "ret; $late:" + late, 10, 64, host) ==
               "no failure");
     }
-    // A clock runs on while everything else stands still.
+    // A clock advances while nothing else changes.
     CHECK(run("mov.u32 %r4, %clock; $wait: mov.u32 %r3, %clock; sub.u32 %r3, %r3, %r4; setp.lt.u32 %p1, %r3, 400000; "
               "@%p1 bra $wait; ret;") == "no failure");
-    // Blocks that hand a word on.
+    // Blocks that pass on a word.
     CHECK(run("$wait: ld.volatile.global.u32 %r3, [%d1]; setp.ne.u32 %p2, %r3, %r2; @%p2 bra $wait; "
               "add.u32 %r3, %r3, 1; bar.sync 0; st.volatile.global.u32 [%d1], %r3; ret;",
               100, 32) == "no failure");
-    // The same word is handed round three times: who has just written waits again in the same turn.
+    // The same word goes round three times: the thread that has just written waits again in the same turn.
     CHECK(run("mov.u32 %r5, 0; $again: $wait: ld.volatile.global.u32 %r3, [%d1]; rem.u32 %r4, %r3, 40; "
               "setp.ne.u32 %p2, %r4, %r2; @%p2 bra $wait; add.u32 %r3, %r3, 1; st.volatile.global.u32 [%d1], %r3; "
               "add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 3; @%p1 bra $again; ret;",
               40, 1) == "no failure");
 }
 
-TEST_CASE("what counts on for ever ends at the step budget, which barriers begin anew") {
+TEST_CASE("an endless counter ends at the step budget, which restarts at barriers") {
     const std::string count = "mov.u32 %r3, 0; $loop: add.u32 %r3, %r3, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra $loop;";
     Machine machine;
     const auto failure = [&](const std::string& body) {
@@ -140,7 +140,7 @@ TEST_CASE("what counts on for ever ends at the step budget, which barriers begin
     CHECK_THAT(failure(rounds), contains("the launch has not ended after 300000 warp instructions"));
 }
 
-TEST_CASE("a launch that takes long tells how far it is") {
+TEST_CASE("a long launch reports its progress") {
     Machine machine;
     std::vector<std::uint64_t> done;
     machine.options.progress_interval = std::chrono::milliseconds(0);

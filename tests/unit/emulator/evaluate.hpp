@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction (or a few) on chosen operands: each row of inputs is one lane.
+// Runs one instruction (or a few) on chosen operands: each row of inputs is one lane.
 #pragma once
 #include <array>
 #include <bit>
@@ -13,9 +13,9 @@ using Row = std::array<std::uint64_t, 3>;
 inline std::uint64_t F(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline std::uint64_t D(double x) { return std::bit_cast<std::uint64_t>(x); }
 
-/// Runs `code` once per row. Operands are in %r1 to %r3 (low words), %d1 to %d3 and %h1 to %h3; the result is what the
-/// code leaves in the one of %r0, %d0, %h0, %p0 that it names. `lanes` of each warp execute the code, the others keep
-/// 0x5555 in the result.
+/// Runs `code` once per row. Operands are in %r1 to %r3 (low words), %d1 to %d3 and %h1 to %h3; the result is the final
+/// value of the one of %r0, %d0, %h0, %p0 that it names. `lanes` of each warp execute the code, the others keep 0x5555
+/// in the result.
 inline std::vector<std::uint64_t> evaluate(const std::string& code, const std::vector<Row>& rows,
                                            std::uint32_t lanes = ~0u) {
     std::string text = R"(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codes of what the emulator finds: for programs, which do not read sentences.
+// The codes of the emulator's findings, for programs.
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -13,7 +13,7 @@ using tests::Machine;
 
 namespace {
 
-/// The code of what goes wrong in a body, with %r1 the thread and %d1 a buffer of 64 words that the host has written.
+/// The code of the finding in a body, with %r1 the thread and %d1 a buffer of 64 words that the host has written.
 std::string code(const std::string& body, std::uint32_t threads = 32, const std::string& scope = "") {
     Machine machine;
     machine.options.step_budget = 100000;
@@ -28,7 +28,7 @@ std::string code(const std::string& body, std::uint32_t threads = 32, const std:
 
 }  // namespace
 
-TEST_CASE("each code has its own name, and the documentation tells of it") {
+TEST_CASE("each code has its own name and is documented") {
     std::ifstream file(IKAT_SOURCE_DIR "/docs/emulator.md");
     std::stringstream page;
     page << file.rdbuf();

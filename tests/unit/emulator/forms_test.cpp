@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of forms held against the emulator: each form, with some of its choices of modifiers and registers for its
-// operands, is decoded, or is one of those that are said here not to run.
+// The table of forms compared with the emulator: each form, with some choices of modifiers and registers as operands,
+// is decoded, or is listed here as not run.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_choices = 80;  // per form
 
-/// Opcodes and forms that need what the emulator does not have: the text before "..." begins the instruction.
+/// Opcodes and forms that the emulator does not support: the text before "..." begins the instruction.
 constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "cp.",
                                         "ldmatrix.",
@@ -44,7 +44,7 @@ constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "cvt.rs.",
                                         "fma.rn.oob"};
 
-/// Choice number k of a modifier for each group; nothing past the last.
+/// Choice number k of a modifier for each group; empty after the last.
 std::vector<std::string> choice(const Form& form, std::uint64_t k) {
     std::vector<std::string> modifiers;
     for (const Group& group : form.groups) {
@@ -120,7 +120,7 @@ private:
     int next_ = 0;
 };
 
-/// The instruction; "" where the modifiers do not go together.
+/// The instruction; "" if the modifiers cannot be combined.
 std::string instruction(const Form& form, const std::vector<std::string>& modifiers) {
     nvptx::Module module;
     std::vector<nvptx::Name> names;
@@ -147,7 +147,7 @@ std::string instruction(const Form& form, const std::vector<std::string>& modifi
     return text + ";";
 }
 
-/// The instruction behind a branch around it, so that it is decoded and does nothing.
+/// The instruction with a branch around it, so that it is decoded but not executed.
 std::string skipped(const std::string& instruction) {
     return ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u32 n)\n{\n"
            ".reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .b128 %q<9>;\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f16, bf16 and two of them in a register, by the bits: rounding, .ftz, .sat, .relu, NaNs. Then other packed types and
-// floats of two types in one instruction. Expected values are worked out by hand from the PTX ISA.
+// f16, bf16 and their packed types, bit for bit: rounding, .ftz, .sat, .relu, NaNs. Then other packed types and mixed
+// float types in one instruction. Expected values are worked out by hand from the PTX ISA.
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::uint64_t nan16 = 0x7fff;  // canonical, in both types
 
-/// Of f16.
+/// Values of f16.
 namespace h {
 constexpr std::uint64_t zero = 0, tiny = 1, half = 0x3800, one = 0x3c00, next = 0x3c01, two = 0x4000, three = 0x4200,
                         four = 0x4400, eight = 0x4800, sixteen = 0x4c00, most = 0x7bff, infinity = 0x7c00,
                         minus = 0x8000;
 }
-/// Of bf16.
+/// Values of bf16.
 namespace b {
 constexpr std::uint64_t one = 0x3f80, next = 0x3f81, two = 0x4000, three = 0x4040, eight = 0x4100, minus = 0x8000;
 }
@@ -28,7 +28,7 @@ constexpr std::uint64_t pair(std::uint64_t high, std::uint64_t low) { return hig
 
 }  // namespace
 
-TEST_CASE("sums of f16 round to even, and what is too large is infinite") {
+TEST_CASE("sums of f16 round to even and overflow to infinity") {
     CHECK(one("add.f16 %h0, %h1, %h2;", h::one, h::two) == h::three);
     CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::most, h::eight) == h::most);
     CHECK(one("add.rn.f16 %h0, %h1, %h2;", h::most, h::sixteen) == h::infinity);

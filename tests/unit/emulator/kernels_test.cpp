@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole kernels, written by hand: what a program does with the emulator, end to end.
+// Whole kernels, written by hand and run on the emulator end to end.
 #include <cmath>
 #include <numeric>
 

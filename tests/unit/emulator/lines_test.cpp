@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every vectorised handler against the scalar line of semantics.hpp that it stands for, on edge values of its type, on
-// every instruction set this machine has, with all lanes and with some.
+// Every vectorised handler compared with its scalar line of semantics.hpp, on edge values of its type, on every
+// instruction set of this machine, with all lanes and with some.
 #include <cmath>
 #include <limits>
 
@@ -93,7 +93,7 @@ std::vector<Row> pairs() {
     return rows;
 }
 
-/// `code` on all rows, on every target, against `line(row)`.
+/// Compares `code` with `line(row)` on all rows and every target.
 void compare(const std::string& code, const std::vector<Row>& rows, auto&& line) {
     for (const std::int64_t target : targets()) {
         const OnTarget on(target);
@@ -297,7 +297,7 @@ TEST_CASE("every half, to f32 and back") {
     for (std::uint64_t h = 0; h < 65536; ++h) rows.push_back({h, 0, 0});
     compare("cvt.f32.f16 %r0, %h1;", rows,
             [](const Row& row) { return bits(sem::convert<float>(of_bits<half>(row[0]), Rounding::Nearest)); });
-    // every f32 whose upper half is h, at, above and below the places where f16 rounds
+    // every f32 whose upper half is h, at, above and below the rounding boundaries of f16
     for (Row& row : rows) row[0] = row[0] << 16 | (0x1000 + row[0] % 3 - 1);
     compare("cvt.rn.f16.f32 %h0, %r1;", rows,
             [](const Row& row) { return bits(sem::convert<half>(of_bits<float>(row[0]), Rounding::Nearest)); });

@@ -59,7 +59,7 @@ struct Machine {
         statistics = program.run(launch, options);
     }
 
-    /// What run() throws.
+    /// The message that run() throws.
     template <class... Arguments>
     std::string failure(const std::string& text, emulator::Launch launch, Arguments... arguments) {
         try {

@@ -121,7 +121,7 @@ TEST_CASE("the address register may be a target of the load") {
         CHECK(result[i] == at<std::uint64_t>(in, 16 * (i ^ 1)) + at<std::uint64_t>(in, 16 * (i ^ 1) + 8));
 }
 
-TEST_CASE("shared memory: static, dynamic behind it, by 32-bit, 64-bit and generic addresses") {
+TEST_CASE("shared memory: static, dynamic after it, by 32-bit, 64-bit and generic addresses") {
     for (const std::string access : {"mad.lo.u32 %r2, %r63, 4, %r1; st.shared.u32 [%r2], %r63; bar.sync 0; xor.b32 "
                                      "%r2, %r2, 4; ld.shared.u32 %r3, [%r2];",
                                      "cvt.u64.u32 %d3, %r1; mad.wide.u32 %d3, %r63, 4, %d3; st.shared.u32 [%d3], %r63; "
@@ -256,7 +256,7 @@ TEST_CASE("atomics in shared and global memory") {
     CHECK(wide[31] == tests::D(16));
 }
 
-TEST_CASE("the halves of a warp read rows of shared memory of their own, on every instruction set") {
+TEST_CASE("the halves of a warp read separate rows of shared memory, on every instruction set") {
     // The offset of each lane comes from p0; what it loads goes to 16 bytes of p1.
     std::string fill = ".shared .align 16 .b8 s[4096]; mov.u32 %r1, %laneid; shl.b32 %r2, %r1, 2;\n";
     for (int i = 0; i < 32; ++i)
@@ -293,7 +293,7 @@ TEST_CASE("the halves of a warp read rows of shared memory of their own, on ever
     }
 }
 
-TEST_CASE("some lanes touch what is theirs, at either end of a buffer, on every instruction set") {
+TEST_CASE("partial accesses touch only their own bytes at either end of a buffer, on every instruction set") {
     // Buffers of 20 and 40 bytes: a load or store of a whole vector would reach past the end, or begin before it.
     for (const std::int64_t target : tests::targets()) {
         const tests::OnTarget chosen(target);
@@ -326,7 +326,7 @@ TEST_CASE("atomics from blocks on several host threads lose nothing") {
     CHECK(machine.get<float>(cell + 4, 1)[0] == 9600.0f);
 }
 
-TEST_CASE("addresses of released buffers are not used again soon, and host copies are checked") {
+TEST_CASE("addresses of released buffers are not reused soon, and host copies are checked") {
     emulator::Memory memory;
     const auto first = memory.allocate(1000, "first");
     memory.release(first);
@@ -354,7 +354,7 @@ TEST_CASE("addresses of released buffers are not used again soon, and host copie
     CHECK(memory.allocate(0, "nothing") != 0);
 }
 
-TEST_CASE("fresh buffers are poison, whoever comes first") {
+TEST_CASE("fresh buffers are poisoned, whatever uses them first") {
     emulator::Memory memory;
     using Words = std::vector<std::uint32_t>;
     const auto get = [&](std::uint64_t address) {
@@ -393,7 +393,7 @@ std::size_t resident_bytes() {
     return pages * std::size_t(sysconf(_SC_PAGESIZE));
 }
 
-TEST_CASE("zeros that nobody touches take no memory") {
+TEST_CASE("untouched zeros take no memory") {
     constexpr std::uint64_t large = 256 << 20;
     const std::size_t before = resident_bytes();
     Machine machine;

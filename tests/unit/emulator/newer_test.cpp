@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sm_90 and later have: atomics of 128 bits, reductions of floats, clusters of one block, policies. And what
-// kernels ask of the system: malloc and free.
+// Features of sm_90 and later: 128-bit atomics, float reductions, clusters of one block, policies. And system
+// functions: malloc and free.
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// What redux leaves in each of 32 lanes of values.
+/// The result of redux in each of 32 lanes.
 std::vector<float> reduced(const std::string& instruction, const std::vector<float>& values) {
     std::vector<Row> rows;
     for (const float value : values) rows.push_back({F(value), 0, 0});
@@ -148,7 +148,7 @@ TEST_CASE("the barrier of a cluster of one block") {
     }
 }
 
-TEST_CASE("the barrier of a cluster is waited at once for each arrival, by all threads") {
+TEST_CASE("every thread waits exactly once at a cluster barrier for each arrival") {
     const auto failure = [](const std::string& body, unsigned threads = 64) {
         Machine machine;
         return machine.failure(kernel(body + "\n    ret;"), {.block = {threads, 1, 1}}, std::uint64_t{},
@@ -162,7 +162,7 @@ TEST_CASE("the barrier of a cluster is waited at once for each arrival, by all t
     CHECK_THAT(failure("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bar.sync 1, 64;"
                        "barrier.cluster.arrive; barrier.cluster.wait; @!%p1 bar.sync 1, 64;"),
                contains("wait at the cluster's barrier"));
-    // one that has ended is waited for no more
+    // exited warps are no longer waited for
     CHECK(failure("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 exit; barrier.cluster.arrive;"
                   "barrier.cluster.wait;") == "no failure");
     CHECK_THAT(failure("mapa.shared::cluster.u32 %r1, %r2, 1;"), contains("a block that the cluster does not have"));
@@ -181,8 +181,8 @@ std::string in_clusters(const std::string& body, const std::string& size = "2, 2
 
 }  // namespace
 
-TEST_CASE("the blocks of a cluster meet, and know where they are") {
-    // each writes its rank and reads that of the block on its other side, within the cluster
+TEST_CASE("the blocks of a cluster synchronise and know their rank") {
+    // each writes its rank and reads that of its neighbour within the cluster
     const std::string text = in_clusters(R"(
     st.global.u32 [%d1], %r4;
     barrier.cluster.arrive.release; barrier.cluster.wait.acquire;
@@ -210,17 +210,17 @@ TEST_CASE("the blocks of a cluster meet, and know where they are") {
         }
 }
 
-TEST_CASE("a cluster whose blocks cannot all come to its barrier") {
+TEST_CASE("a cluster barrier that not all blocks can reach") {
     const auto failure = [](const std::string& text, std::array<std::uint32_t, 3> grid = {4, 2, 1}) {
         Machine machine;
         const auto out = machine.buffer("out", std::vector<std::uint32_t>(8));
         const std::string said = machine.failure(text, {.grid = grid, .block = {32, 1, 1}}, out);
         return machine.code + ": " + said;
     };
-    // a block that has ended is waited for no more
+    // exited blocks are no longer waited for
     CHECK(failure(in_clusters("setp.eq.u32 %p1, %r4, 1; @%p1 ret; barrier.cluster.arrive; barrier.cluster.wait;")) ==
           ": no failure");
-    // one waits for memory that another would write behind the barrier
+    // one waits for memory that another would write after the barrier
     const std::string waits = failure(in_clusters(
         "setp.eq.u32 %p1, %r4, 1; @!%p1 bra $meet;\n"
         "$wait: ld.volatile.global.u32 %r7, [%d1]; setp.eq.u32 %p2, %r7, 0; @%p2 bra $wait;\n"
@@ -235,7 +235,7 @@ TEST_CASE("a cluster whose blocks cannot all come to its barrier") {
     CHECK_THAT(failure(in_clusters("", "17, 1, 1"), {17, 1, 1}), contains("a cluster has 1 to 16 blocks"));
 }
 
-TEST_CASE("policies of the cache are accepted and mean nothing") {
+TEST_CASE("cache policies are accepted and ignored") {
     Machine machine;
     const auto out = machine.buffer("out", std::vector<std::uint32_t>{5});
     machine.run(kernel("ld.param.u64 %d1, [p0]; createpolicy.fractional.L2::evict_last.b64 %d2, 0f3F800000;"
@@ -246,7 +246,7 @@ TEST_CASE("policies of the cache are accepted and mean nothing") {
     CHECK(machine.get<std::uint32_t>(out, 1) == std::vector<std::uint32_t>{6});
 }
 
-TEST_CASE("istypep knows the references of the module") {
+TEST_CASE("istypep recognises the module's references") {
     Machine machine;
     const auto out = machine.empty<std::uint32_t>("out", 3);
     machine.run(
@@ -284,7 +284,7 @@ std::string release(const std::string& address) {
 
 }  // namespace
 
-TEST_CASE("malloc gives each thread memory of its own, which lasts over launches") {
+TEST_CASE("malloc gives each thread separate memory, which persists across launches") {
     const std::string make =
         kernel("mov.u32 %r1, %tid.x; ld.param.u64 %d1, [p0]; mad.wide.u32 %d1, %r1, 8, %d1;" + allocate("16", "%d2") +
                    "cvt.u64.u32 %d3, %r1; st.u64 [%d2+8], %d3; st.global.u64 [%d1], %d2; ret;",
@@ -317,7 +317,7 @@ TEST_CASE("the heap is bounded, and its misuse is found") {
                contains("an address that malloc did not give"));
 }
 
-TEST_CASE("what asynchronous hardware does is refused by name") {
+TEST_CASE("asynchronous instructions are rejected by name") {
     const auto refusal = [](const std::string& instruction) {
         Machine machine;
         return machine.failure(kernel(instruction + " ret;"), {}, std::uint64_t{}, std::uint64_t{}, std::uint64_t{}, 0);

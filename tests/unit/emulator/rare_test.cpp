@@ -19,7 +19,7 @@ const float canonical_nan = std::bit_cast<float>(0x7fffffffu);
 
 }  // namespace
 
-TEST_CASE("fns finds the n-th set bit from a place") {
+TEST_CASE("fns finds the n-th set bit from a position") {
     const auto fns = [](std::uint32_t mask, std::uint32_t base, std::int32_t n) {
         return one("fns.b32 %r0, %r1, %r2, %r3;", mask, base, std::uint32_t(n));
     };
@@ -83,7 +83,7 @@ TEST_CASE("comparisons of two lanes") {
     CHECK(one("set.lt.u32.bf16 %r0, %h1, %h2;", 0x3f80, 0x4000) == 0xffffffff);
 }
 
-// bf16 flushes in ex2 alone: 2^-130 and a subnormal operand.
+// For bf16 only ex2 flushes: 2^-130 and a subnormal operand.
 TEST_CASE("exponentials of bf16") {
     CHECK(one("ex2.approx.ftz.bf16 %h0, %h1;", 0x4040) == 0x4100);
     CHECK(one("ex2.approx.ftz.bf16 %h0, %h1;", 0xc302) == 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unary operations on floats in each rounding, at ties of both signs and next to them, against the host's arithmetic in
-// the host's rounding modes: no line of ours computes what is expected.
+// Unary operations on floats in each rounding, at ties of both signs and next to them, compared with the host's
+// arithmetic in its rounding modes: none of our code computes the expected values.
 #include <cfenv>
 #include <cmath>
 
@@ -19,7 +19,7 @@ constexpr Mode modes[] = {{".rni", ".rn", FE_TONEAREST},
                           {".rmi", ".rm", FE_DOWNWARD},
                           {".rpi", ".rp", FE_UPWARD}};
 
-/// Ties, their neighbours in f32 and in f64, zeros, and what is too large to have a fraction.
+/// Ties, their neighbours in f32 and in f64, zeros, and numbers too large to have a fraction.
 std::vector<double> arguments() {
     std::vector<double> out;
     for (double x : {0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.5, 4.5, 100.5, 1023.5, 8388607.5, 8388609.0, 1e9})
@@ -38,7 +38,7 @@ T in_mode(int mode, double x, auto&& compute) {
     return result;
 }
 
-/// Holds `code` (of %r1 or %d1) against the host.
+/// Compares `code` (of %r1 or %d1) with the host.
 template <class T>
 void compare(const std::string& code, int mode, auto&& compute, bool (*is_argument)(double) = nullptr) {
     std::vector<Row> rows;

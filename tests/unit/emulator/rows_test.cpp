@@ -53,7 +53,7 @@ const std::vector<std::pair<Half, Half>> patterns = {
 
 }  // namespace
 
-TEST_CASE("loads of two rows, of the same place, and of what is nearly so") {
+TEST_CASE("loads of two rows, of a single address, and near misses") {
     std::vector<std::uint8_t> tile(tile_bytes);
     for (unsigned i = 0; i < tile_bytes; ++i) tile[i] = std::uint8_t(i * 7 + i / 256);
     struct Form {
@@ -119,7 +119,7 @@ TEST_CASE("stores of two rows, the later lane last where they overlap") {
     }
 }
 
-TEST_CASE("a row that goes beyond its variable is a finding of the first lane that does") {
+TEST_CASE("a row beyond its variable is a finding of the first lane out of bounds") {
     for (const std::int64_t target : tests::targets()) {
         const tests::OnTarget chosen(target);
         for (const auto& [high, lane] : std::vector<std::pair<Half, unsigned>>{{{1010, 1}, 30}, {{1024, 0}, 16}})
@@ -137,14 +137,14 @@ TEST_CASE("a row that goes beyond its variable is a finding of the first lane th
     }
 }
 
-TEST_CASE("products that follow each other, with factors that one of them writes") {
+TEST_CASE("sequences of products in which one writes a factor of another") {
     const std::string code =
         "fma.rn.f32 %r4, %r1, %r2, %r3; fma.rn.f32 %r5, %r1, %r3, %r4; fma.rn.f32 %r1, %r1, %r2, %r5;"
         " fma.rn.f32 %r6, %r1, %r4, %r5; fma.rn.f32 %r7, %r1, %r6, %r2; fma.rn.f32 %r0, %r6, %r7, %r4;";
     std::vector<Row> rows;
     for (unsigned i = 0; i < 32; ++i)
         rows.push_back({F(0.25f * float(i) - 3), F(1.5f - 0.125f * float(i)), F(float(i % 5) - 2)});
-    rows[3][0] = 0x7f800001;  // NaNs with bits of their own
+    rows[3][0] = 0x7f800001;  // NaNs with payloads
     rows[9][2] = 0xffc12345;
     rows[20] = {F(INFINITY), F(0), F(1)};
     const auto fma = [](float a, float b, float c) {

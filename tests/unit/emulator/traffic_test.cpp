@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator counts of global memory, on kernels of a few instructions where it can be counted by hand.
+// The emulator's traffic counts for global memory, on kernels small enough to count by hand.
 #include "runtime/emulator/observe/sector_cache.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
@@ -28,7 +28,7 @@ emulator::LaunchTraffic traffic_of(const std::string& body, std::uint32_t thread
     return out;
 }
 
-/// Of the first buffer that was touched.
+/// The traffic of the first buffer that was accessed.
 Traffic read_by(const std::string& body) { return traffic_of(body).buffers.at(0).read; }
 Traffic written_by(const std::string& body) { return traffic_of(body).buffers.at(0).written; }
 
@@ -51,7 +51,7 @@ struct StringMaker<Traffic> {
 };
 }  // namespace Catch
 
-TEST_CASE("contiguous accesses move what they ask for") {
+TEST_CASE("contiguous accesses move what they request") {
     const Traffic words{.accesses = 1, .requested = 128, .sectors = 4, .moved = 128, .touched = 128};
     CHECK(read_by(lanes(4) + "ld.global.u32 %r5, [%d3];") == words);
     CHECK(read_by(lanes(4) + "ld.u32 %r5, [%d3];") == words);
@@ -67,7 +67,7 @@ TEST_CASE("vectors are one access each") {
     const Traffic vectors{.accesses = 1, .requested = 512, .sectors = 16, .moved = 512, .touched = 512};
     CHECK(read_by(lanes(16) + "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d3];") == vectors);
     CHECK(written_by(lanes(16) + "st.global.v2.b64 [%d3], {%d1, %d2};") == vectors);
-    // Wider than what is moved at once.
+    // Wider than a single move.
     CHECK(read_by(lanes(16) + "ld.global.v8.b16 {%h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8}, [%d3];") == vectors);
     CHECK(read_by(lanes(32) + "ld.global.v4.b64 {%d5, %d6, %d7, %d8}, [%d3];") ==
           Traffic{.accesses = 1, .requested = 1024, .sectors = 32, .moved = 1024, .touched = 1024});
@@ -86,22 +86,22 @@ TEST_CASE("one element off the sector is one sector more") {
     CHECK(read_by(lanes(4, 4) + "ld.global.u32 %r5, [%d3];") == Traffic{1, 128, 5, 160, 160});
 }
 
-TEST_CASE("lanes that read the same ask for it once") {
+TEST_CASE("lanes that read the same bytes request them once") {
     CHECK(read_by("ld.global.u32 %r5, [%d1];") == Traffic{1, 4, 1, 32, 32});
     CHECK(read_by(lanes(0) + "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d3+16];") == Traffic{1, 16, 1, 32, 32});
 }
 
-TEST_CASE("lanes that are off ask for nothing") {
+TEST_CASE("inactive lanes request nothing") {
     const std::string some = lanes(4) + "setp.lt.u32 %p1, %r1, 9;\n";
     CHECK(read_by(some + "@%p1 ld.global.u32 %r5, [%d3];") == Traffic{1, 36, 2, 64, 64});
     CHECK(read_by(some + "@!%p1 bra OFF; ld.global.u32 %r5, [%d3]; OFF:") == Traffic{1, 36, 2, 64, 64});
     CHECK(traffic_of(some + "setp.lt.u32 %p1, %r1, 0; @%p1 ld.global.u32 %r5, [%d3];").buffers.empty());
 }
 
-TEST_CASE("what the warp used a moment ago does not move again") {
+TEST_CASE("recently used sectors do not move again") {
     const std::string load = "ld.global.u32 %r5, [%d3];";
     CHECK(read_by(lanes(4) + load + load) == Traffic{2, 256, 8, 128, 128});
-    // The second 128 bytes, misaligned: four of its five sectors have come.
+    // The second 128 bytes, misaligned: four of its five sectors are cached.
     CHECK(read_by(lanes(4) + load + "ld.global.u32 %r5, [%d3+4];") == Traffic{2, 256, 9, 160, 160});
     // 4 KiB stay, a sector more does not.
     const auto again = [&](int sectors) {
@@ -128,17 +128,17 @@ TEST_CASE("volatile and ordered accesses and those with cache operators move eac
           Traffic{2, 256, 8, 256, 128});
 }
 
-TEST_CASE("stores to one sector go out together") {
+TEST_CASE("stores to one sector are combined") {
     CHECK(written_by(lanes(8) + "st.global.u32 [%d3], %r1; st.global.u32 [%d3+4], %r1;") ==
           Traffic{2, 256, 16, 256, 256});
-    // What was read is not there as a store; what was stored can be read.
+    // A sector that was read does not absorb a store; one that was stored can be read.
     const auto both = traffic_of(lanes(4) + "ld.global.u32 %r5, [%d3]; st.global.u32 [%d3], %r5;").buffers.at(0);
     CHECK(both.read == Traffic{1, 128, 4, 128, 128});
     CHECK(both.written == Traffic{1, 128, 4, 128, 128});
     CHECK(read_by(lanes(4) + "st.global.u32 [%d3], %r1; ld.global.u32 %r5, [%d3];").moved == 0);
 }
 
-TEST_CASE("atomics are counted apart and move each time") {
+TEST_CASE("atomics are counted separately and move each time") {
     const auto atomic = [](const std::string& body) {
         const auto buffers = traffic_of(lanes(4) + body).buffers;
         CHECK(buffers.at(0).read == Traffic{});
@@ -158,7 +158,7 @@ TEST_CASE("other spaces are not counted") {
               .buffers.empty());
 }
 
-TEST_CASE("buffers are told apart, by name and in order") {
+TEST_CASE("buffers are counted separately, by name and in order") {
     const auto traffic = traffic_of(lanes(4) +
                                     "ld.global.u32 %r5, [%d3]; cvt.u64.u32 %d4, %r4; add.u64 %d3, %d2, %d4;"
                                     "st.global.u32 [%d3], %r5;");
@@ -178,7 +178,7 @@ TEST_CASE("buffers are told apart, by name and in order") {
     CHECK(halves.buffers[1].read == Traffic{1, 64, 2, 64, 64});
 }
 
-TEST_CASE("what threads have from malloc is one buffer") {
+TEST_CASE("memory from malloc counts as one buffer") {
     const std::string malloc =
         "{ .param .b64 a; .param .b64 r; st.param.b64 [a], 100; call.uni (r), malloc, (a);"
         "ld.param.b64 %d3, [r]; }";
@@ -232,7 +232,7 @@ TEST_CASE("counting changes no result, no statistics and no finding") {
     CHECK(!told);
 }
 
-TEST_CASE("the cache forgets what was used longest ago") {
+TEST_CASE("the cache evicts the least recently used sector") {
     emulator::SectorCache cache;
     for (std::uint64_t sector = 0; sector < 128; ++sector) CHECK(!cache.read(sector * 128));
     CHECK(cache.read(0));  // now the one used last
@@ -247,7 +247,7 @@ TEST_CASE("the cache forgets what was used longest ago") {
     CHECK(cache.read(0));
 }
 
-TEST_CASE("who watches besides changes no count and no finding") {
+TEST_CASE("other observers change no count and no finding") {
     struct Watched {
         emulator::LaunchTraffic traffic;
         emulator::Statistics statistics;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that nothing has written: a finding where what was read there is used, and none where it is only carried
-// about.
+// Uninitialised memory: a finding where a value read from it is used, and none where it is only copied.
 #include "tests/unit/emulator/evaluate.hpp"
 
 using namespace ikat;
@@ -28,7 +27,7 @@ std::string finding(const std::string& body, std::uint32_t count = 32, bool regi
     return machine.failure(threads(body), {.block = {count, 1, 1}}, x, y, x, 0u);
 }
 
-/// How memory of each kind is loaded into %r5 where nothing has written it.
+/// Loads of uninitialised memory of each kind into %r5.
 const char* const unwritten_loads[] = {
     "ld.global.u32 %r5, [%d2];",  // lane by lane
     "ld.global.u32 %r5, [%d4];",  // one for all
@@ -79,7 +78,7 @@ TEST_CASE("a finding names the place of use and of the load") {
                contains("loaded at offset 12 of buffer 'y' (256 bytes)"));
 }
 
-TEST_CASE("what was written is defined") {
+TEST_CASE("written memory is defined") {
     for (const char* code : {
              "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;",
              "st.shared.u32 [%r2], %r1; bar.sync 0; ld.shared.u32 %r5, [tile]; st.global.u32 [%d1], %r5;",
@@ -97,7 +96,7 @@ TEST_CASE("what was written is defined") {
         INFO(code);
         CHECK(finding(code) == "no failure");
     }
-    // in the checked code, too: the first load is of nothing and never used
+    // in the checked code, too: the first load is undefined and never used
     const std::string nothing = "ld.shared.u32 %r30, [tile+508]; mov.u32 %r31, %r30;\n";
     CHECK(finding(nothing + "st.shared.u32 [%r2], %r1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%d1], %r5;") ==
           "no failure");
@@ -108,7 +107,7 @@ TEST_CASE("what was written is defined") {
                contains("an undefined value is stored to a buffer"));
 }
 
-TEST_CASE("padding is copied in silence, and byte by byte it is known what is defined") {
+TEST_CASE("copying padding is no finding, and definedness is tracked by byte") {
     // the lowest byte of each word is written
     const std::string one_byte = "mov.b16 %h1, 7; st.shared.u8 [%r2], %h1; ld.shared.u32 %r5, [%r2];\n";
     for (const char* use :
@@ -146,7 +145,7 @@ TEST_CASE("padding is copied in silence, and byte by byte it is known what is de
     CHECK(finding("ld.shared.u32 %r5, [tile]; st.global.v2.b32 [%d3], {%r1, %r5};") == "no failure");
 }
 
-TEST_CASE("atomics and prints read at once") {
+TEST_CASE("atomics and prints count as uses") {
     // of 128 bits, whose operands are a list
     const std::string wide = ".reg .b128 %q<3>; mov.b128 %q0, {%d3, %d4};\n";
     CHECK_THAT(finding(wide + "atom.global.exch.b128 %q2, [%d3], %q1;", 1, true),
@@ -164,7 +163,7 @@ TEST_CASE("atomics and prints read at once") {
           "no failure");
 }
 
-TEST_CASE("what a launch has written the next may read, and what it has not it may not") {
+TEST_CASE("definedness persists from launch to launch") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
     const auto y = machine.empty<std::uint32_t>("y", 64);
@@ -180,7 +179,7 @@ TEST_CASE("what a launch has written the next may read, and what it has not it m
                           x, 0u) == "no failure");
 }
 
-TEST_CASE("a copy from buffer to buffer carries what nothing has written") {
+TEST_CASE("a copy from buffer to buffer copies definedness") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
     const auto y = machine.empty<std::uint32_t>("y", 64), z = machine.buffer("z", std::vector<std::uint32_t>(64, 4));
@@ -209,7 +208,7 @@ TEST_CASE("a copy from buffer to buffer carries what nothing has written") {
     CHECK(reads(z, 0, 32) == "no failure");
 }
 
-TEST_CASE("each block has shared memory of its own, and each call keeps the undefined apart") {
+TEST_CASE("definedness is separate for each block's shared memory and for each call") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
     const auto y = machine.empty<std::uint32_t>("y", 64);
@@ -219,7 +218,7 @@ TEST_CASE("each block has shared memory of its own, and each call keeps the unde
     CHECK_THAT(machine.failure(first_only, {.grid = {2, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u),
                contains("by block (1,0,0)"));
     CHECK(machine.failure(first_only, {.grid = {1, 1, 1}, .block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
-    // a recursion, entered with something undefined in hand
+    // a recursion with an undefined argument
     const std::string calls = R"(
 .func (.param .b32 result) down (.param .b32 n)
 {
@@ -238,7 +237,7 @@ $out: st.param.b32 [result], %r2; ret;
                                       calls),
                               {.block = {32, 1, 1}}, x, y, x, 0u) == "no failure");
     CHECK(machine.get<std::uint32_t>(x, 4) == std::vector<std::uint32_t>{0, 1, 3, 6});
-    // ... which is as undefined when the call is over
+    // ... which is still undefined after the call
     const std::string call =
         "{ .param .b32 a; .param .b32 r; and.b32 %r6, %r1, 3; st.param.b32 [a], %r6; call (r), down, (a);"
         "ld.param.b32 %r5, [r]; } add.u32 %r5, %r5, %r30; st.global.u32 [%d1], %r5;";
@@ -251,7 +250,7 @@ $out: st.param.b32 [result], %r2; ret;
                contains("an undefined value is stored to a buffer, by block (0,0,0) thread (2,0,0)"));
 }
 
-TEST_CASE("what an earlier call has left in the stack is nothing that a call has written") {
+TEST_CASE("values left on the stack by an earlier call are undefined") {
     const std::string function = R"(
 .func (.param .b32 result) f(.param .b32 n)
 {
@@ -276,14 +275,14 @@ $out: st.param.b32 [result], %r2; ret;
         return machine.failure(threads(body, function), {.block = {32, 1, 1}}, x, x, x, 0u);
     };
     CHECK(calls({"1", "1", "3", "3", "1"}) == "no failure");
-    for (const char* argument : {"0", "2"}) {  // which read what they have not written
+    for (const char* argument : {"0", "2"}) {  // which read uninitialised variables
         const std::string other = argument[0] == '0' ? "1" : "3";
         CHECK_THAT(calls({argument}), contains("an undefined value is stored to a buffer"));
         CHECK_THAT(calls({other, argument}), contains("an undefined value is stored to a buffer"));
     }
 }
 
-TEST_CASE("lanes that leave for the checked code in loops and branches come back with the right values") {
+TEST_CASE("switching to the checked code in loops and branches keeps values right") {
     Machine machine;
     const auto x = machine.buffer("x", std::vector<std::uint32_t>(64, 3));
     const auto y = machine.empty<std::uint32_t>("y", 64);
@@ -312,7 +311,7 @@ $even:
     }
 }
 
-TEST_CASE("a shuffle from a lane that is not there gives nothing") {
+TEST_CASE("a shuffle from a missing lane gives an undefined value") {
     const std::string sum = "shfl.sync.bfly.b32 %r5, %r1, 16, 31, -1;\n";
     CHECK(finding(sum + "add.u32 %r6, %r5, 1;", 20) == "no failure");
     const std::string text = finding(sum + "st.global.u32 [%d1], %r5;", 20);
@@ -324,7 +323,7 @@ TEST_CASE("a shuffle from a lane that is not there gives nothing") {
     CHECK(finding("shfl.sync.down.b32 %r5|%p1, %r1, 2, 0x1f, -1; st.global.u32 [%d1], %r5;") == "no failure");
 }
 
-TEST_CASE("registers that nothing has assigned, where they are asked for") {
+TEST_CASE("uninitialised registers are found on request") {
     CHECK(finding("st.global.u32 [%d1], %r40;") == "no failure");
     const std::string text = finding("st.global.u32 [%d1], %r40;", 32, true);
     CHECK_THAT(text, contains("an undefined value is stored to a buffer"));

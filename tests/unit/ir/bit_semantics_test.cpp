@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of semantics.hpp on bits, held against values worked out by hand from the PTX manual: folder and emulator
-// both call them, so that the differential tests cannot see a mistake in them.
+// The bit operations of semantics.hpp, compared with values worked out by hand from the PTX manual: folder and emulator
+// both call them, so the differential tests cannot find mistakes in them.
 #include "codegen/ir/op/semantics.hpp"
 
 #include "codegen/ir/op/op.hpp"

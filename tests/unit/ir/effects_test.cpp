@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations do besides computing: effects() against the rows of the table, and by itself where a row does not say
-// it: weak and other accesses.
+// What operations do besides computing: effects() compared with the rows of the table, and separately where a row does
+// not determine it (weak and other accesses).
 #include "codegen/ir/op/effects.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 using namespace ikat::ir;
 
-TEST_CASE("what can be evaluated has no effects") {
+TEST_CASE("operations that can be evaluated have no effects") {
     for (int i = 0; i < op_count; ++i) {
         INFO(name(Op(i)));
         const Effects does = effects(Op(i));
@@ -19,7 +19,7 @@ TEST_CASE("what can be evaluated has no effects") {
     }
 }
 
-TEST_CASE("what has effects says so in its row") {
+TEST_CASE("operations with effects have them in their row") {
     const Op without[] = {Op::Convert, Op::Bitcast, Op::Unpack,      Op::ConvertPair, Op::Const,   Op::Param,
                           Op::Special, Op::Symbol,  Op::OpaqueValue, Op::CarryChain,  Op::PureCall};
     for (int i = 0; i < op_count; ++i) {
@@ -38,7 +38,7 @@ TEST_CASE("a weak access orders nothing") {
     CHECK_FALSE(effects(Op::Load, cached).orders);
 }
 
-TEST_CASE("volatile, ordered and .cv accesses stay in their place") {
+TEST_CASE("volatile, ordered and .cv accesses stay in place") {
     const MemoryInfo accesses[] = {{.space = Space::Global, .is_volatile = true},
                                    {.space = Space::Global, .cache = CacheOperator::Cv},
                                    {.space = Space::Global, .order = Order::Relaxed, .scope = Scope::Gpu}};

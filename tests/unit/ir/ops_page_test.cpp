@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ops.md is derived from codegen/ir/op/ops.def: the rows come from the compiled table; the headings, and what
-// stands below them, are the comments of the file itself. IKAT_BLESS=1 rewrites the page, and so does the target
-// `bless`.
+// docs/ops.md is generated from codegen/ir/op/ops.def: the rows come from the compiled table; the headings and the text
+// below them are the comments of the file. IKAT_BLESS=1 rewrites the page, and so does the target `bless`.
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -18,9 +17,9 @@ using namespace ikat::ir;
 
 namespace {
 
-/// What ops.def says in comments.
+/// The comments of ops.def.
 struct Comments {
-    std::string keys;                             // of the column .ptx: the last paragraph of the head
+    std::string keys;                             // for the column .ptx: the last paragraph of the file's head
     std::map<std::string, std::string> headings;  // by the first row below each
 };
 
@@ -46,7 +45,7 @@ Comments read_comments(std::istream& file) {
     return out;
 }
 
-/// With what stands in braces, the keys of the column .ptx, as code.
+/// Formats the parts in braces, the keys of the column .ptx, as code.
 std::string with_code(const std::string& text) { return std::regex_replace(text, std::regex(R"(\{[^}]*\})"), "`$&`"); }
 
 /// "Memory. The address is …" → the heading "Memory", and below it "The address is …".
@@ -68,7 +67,7 @@ constexpr NamedSet sets[] = {
     {"Bits", Bits}, {"AnyInt", AnyInt},     {"Int", Int},       {"Float", Float},
 };
 
-/// "Int f32": the largest set with a name that is contained, then what it leaves.
+/// "Int f32": the largest named subset, then the remaining types.
 std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
     std::string out;
     for (const NamedSet& each : names)
@@ -86,7 +85,7 @@ std::string in_words(Slot slot) {
     return std::string(names[int(slot)]);
 }
 
-/// "T, u32 → T"; what an attribute says stands in brackets, an ellipsis means one per element of a vector.
+/// "T, u32 → T"; attributes are in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
     constexpr std::string_view attributes[] = {
         "",     "constant", "parameter", "special register", "symbol", "barrier", "fence", "mode", "text", "function",
@@ -127,7 +126,7 @@ std::string in_words(Trait traits) {
     return out;
 }
 
-/// As code in a cell of a table, where a bar would end the cell.
+/// Formats code for a table cell, where a bar would end the cell.
 std::string cell_of_code(std::string_view text) {
     std::string out;
     for (char c : text) (out += c == '|' ? "\\" : "") += c;
@@ -149,12 +148,12 @@ std::string row(Op op) {
 std::string legend(const Comments& comments) {
     std::string out = R"(# Operations
 
-Every operation of the IR: the table `codegen/ir/op/ops.def` as a page, which a test holds against it. `cmake --build --preset dev -t bless`
+Every operation of the IR: the table `codegen/ir/op/ops.def` as a page; a test checks that they agree. `cmake --build --preset dev -t bless`
 rewrites it. [adding-features.md](adding-features.md) says what a new row needs.
 
 - **Takes → gives**: T is the type that the instruction is written at, `wide` the 64-bit integer signed as T, `from` the second
   type that stands behind T, `lane` the type of one lane of a packed T, `sum` u32 if both of them are unsigned and else i32, `address` is u64 or u32 by the
-  address space. In brackets stands what is part of the instruction, no operand. An ellipsis: one for each element of a vector.
+  address space. Brackets contain parts of the instruction that are not operands. An ellipsis means one for each element of a vector.
 - **Types**: what T may be. In IR text it stands behind the name, `add.f32`.
 - **Traits**: what passes may rely on. What neither reads, writes nor is convergent is pure: it may be removed, merged and moved.
 - **ULP**: the error of the approximate form, in units of the last place, or ± the absolute error between −π and π; the other forms are exact or correctly rounded.

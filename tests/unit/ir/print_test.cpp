@@ -65,7 +65,7 @@ TEST_CASE("a function prints one line per instruction, values in the order of th
     CHECK(complaint(fn) == "");
 }
 
-TEST_CASE("notes and remarks stand behind their lines as comments") {
+TEST_CASE("notes and remarks are comments at the end of their lines") {
     const Function fn = scale();
     const std::string text = print(fn, {.note = [&](Inst inst) { return fn[inst].op == Op::Load ? "slow" : ""; },
                                         .remark = [](Block block) { return block == Block(1) ? "body" : ""; }});
@@ -109,7 +109,7 @@ TEST_CASE("every small float reads back from its text") {
         }
 }
 
-TEST_CASE("a literal out of its type's range is none") {
+TEST_CASE("a literal out of its type's range is rejected") {
     CHECK_FALSE(literal_bits(Type::U8, "256"));
     CHECK_FALSE(literal_bits(Type::U32, "-1"));
     CHECK_FALSE(literal_bits(Type::I32, "0x100000000"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instruction with an effect stays, whether or not anything uses its result: every such row of the table, at every
-// type and in every mode, through each pass, through the pipeline and into the PTX.
+// An instruction with an effect is kept, whether or not its result is used: every such row of the table, at every type
+// and in every mode, through each pass, through the pipeline and into the PTX.
 #include "codegen/ir/builder.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/print.hpp"
@@ -37,7 +37,7 @@ std::vector<Word> attributes(const OpInfo& row, Op op) {
     return out;
 }
 
-/// A kernel with that one instruction, on loaded values; what it gives is not used.
+/// A kernel with that one instruction on loaded values, whose result is not used.
 Function unused(Instruction inst) {
     Function fn;
     fn.name = "unused";
@@ -106,7 +106,7 @@ int how_many(const Function& fn, Op op) {
 
 }  // namespace
 
-TEST_CASE("an effect that nothing uses stays through the passes") {
+TEST_CASE("an effect with an unused result survives the passes") {
     int tried = 0;
     for (const Instruction& inst : lasting()) {
         const Function before = unused(inst);
@@ -126,7 +126,7 @@ TEST_CASE("an effect that nothing uses stays through the passes") {
 }
 
 /// The first word of the row's PTX: "atom", "bar".
-TEST_CASE("an effect that nothing uses is in the PTX") {
+TEST_CASE("an effect with an unused result is in the PTX") {
     for (const Instruction& inst : lasting()) {
         if (inst.op == Op::Call) continue;  // of a module's functions
         const std::string ptx = compile(unused(inst), {.target = "sm_90"}).ptx;
@@ -142,7 +142,7 @@ TEST_CASE("an effect that nothing uses is in the PTX") {
     }
 }
 
-TEST_CASE("each form is spelled as itself, however many stand in one kernel") {
+TEST_CASE("each form keeps its spelling, however many there are in one kernel") {
     Function fn;
     fn.name = "forms";
     Builder build(fn, fn.add_block());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rule of simplify, on its own: an instance of its left side is built from the pattern itself, at each type, with
-// values and constants at the edges of the types; the rule must match it, and the right side must give the same bits.
+// Every rule of simplify in isolation: an instance of its left side is built from the pattern itself, at each type,
+// with values and constants at the edges of the types; the rule must match it, and the right side must give the same
+// bits.
 #include <functional>
 #include <map>
 #include <random>
@@ -35,7 +36,7 @@ std::vector<Word> edges(Type type) {
         return pairs;
     }
     if (bits(type) < 32) std::erase_if(words, [&](Word word) { return word > all; });
-    // bits patterns of small integers are subnormals; add numbers, infinities and NaNs with and without payload
+    // bit patterns of small integers are subnormals; add numbers, infinities and NaNs with and without payload
     for (double x : {-0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-5, 65504.0, double(INFINITY), -double(INFINITY), double(NAN)})
         words.push_back(evaluate(Op::Convert, type, Type::F64, {}, std::array{to_word(x)}));
     if (type == Type::F32) words.insert(words.end(), {0x7fc00001u, 0xffc00000u, 0x00800000u, 0x7f7fffffu, 0x80000001u});
@@ -49,7 +50,7 @@ class RuleTest {
 public:
     explicit RuleTest(std::uint32_t seed) : random_(seed) {}
 
-    /// How many instances the rule matched.
+    /// How many instances the rule has matched.
     template <const auto& list, std::size_t i>
     int check() {
         constexpr auto& rule = std::get<i>(list);
@@ -61,7 +62,7 @@ public:
         return matched;
     }
 
-    /// to ← middle ← from, both op; whether it is simplified.
+    /// Whether to ← middle ← from, both with this op, is simplified.
     bool conversions(Op op, Type from, Type middle, Type to) {
         const auto possible = [&](Type a, Type b) {
             return contains(Storable, a) && contains(Storable, b) &&
@@ -137,7 +138,7 @@ private:
         return true;
     }
 
-    /// A loaded value; a float half of the time computed, for the rules that ask for it.
+    /// A loaded value; a float is computed half of the time, for rules that require it.
     Value variable(Match& m, Type type, Value from, int slot) {
         if (type == Type::Pred) {
             const Value word = load(m, Type::U32, from, slot);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wrong answer of the allocator is found, and said of the function it is wrong for.
+// A wrong allocation is found, and reported with its function.
 #include "codegen/nvptx/emit/allocation.hpp"
 
 #include "codegen/ir/text/parse.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("an allocation that gives two live values one register is reported wit
         nvptx::Registers registers = nvptx::allocate(fn, {.method = method});
         CHECK(nvptx::complaint(fn, registers).empty());
         registers.allocation.registers[1] =
-            registers.allocation.registers[0];  // tid.x over n, which is still to be added
+            registers.allocation.registers[0];  // tid.x overwrites n, which is still to be added
         const std::string findings = nvptx::complaint(fn, registers);
         CHECK_THAT(findings, contains("block0, place 2: use 0 wants v0 but finds v1\n"));
         CHECK_THAT(findings, contains("v0:b32.0 =\n"));

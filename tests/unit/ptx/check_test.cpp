@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// check() and ptxas held against each other: instructions.txt, and a file for each "a" target, has a line for each
-// instruction, marked '+' where ptxas takes it and '-' where it does not.
+// check() compared with ptxas: instructions.txt, and a file for each "a" target, has a line for each instruction,
+// marked '+' if ptxas accepts it and '-' if not.
 #include "codegen/ptx/check/check.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string rendered(const std::vector<Diagnostic>& diagnostics) {
     return out;
 }
 
-/// What check says; what the parser does not take is an error as well.
+/// The verdict of check; text that the parser rejects is an error, too.
 std::string verdict(const std::string& instruction, const std::string& target) {
     try {
         return rendered(findings(kernel(instruction, "9.0", target)));
@@ -82,7 +82,7 @@ std::vector<Lines> instructions() {
 
 }  // namespace
 
-TEST_CASE("check takes what ptxas takes") {
+TEST_CASE("check accepts what ptxas accepts") {
     std::size_t count = 0;
     for (const auto& [target, lines] : instructions())
         for (const auto& [accepted, instruction] : lines) {
@@ -104,8 +104,8 @@ struct Declarations {
     std::string text, target;
 };
 
-/// The lines of declarations.txt, marked as instructions.txt is; each is a module of .version 8.3 for sm_75, or of what
-/// stands in brackets before it.
+/// The lines of declarations.txt, marked like instructions.txt; each is a module of .version 8.3 for sm_75, or as given
+/// in brackets before it.
 std::vector<Declarations> declarations() {
     std::vector<Declarations> out;
     std::ifstream in(IKAT_SOURCE_DIR "/tests/unit/ptx/declarations.txt");
@@ -123,7 +123,7 @@ std::vector<Declarations> declarations() {
 
 }  // namespace
 
-TEST_CASE("check takes the declarations that ptxas takes") {
+TEST_CASE("check accepts the declarations that ptxas accepts") {
     const std::vector<Declarations> all = declarations();
     CHECK(all.size() > 260);
     for (const auto& [accepted, text, target] : all) {
@@ -139,7 +139,7 @@ TEST_CASE("check takes the declarations that ptxas takes") {
     }
 }
 
-TEST_CASE("the declarations' marks are what ptxas says") {
+TEST_CASE("the declarations' marks agree with ptxas") {
     if (tests::skip_without_ptxas()) return;
     for (const auto& [accepted, text, target] : declarations()) {
         INFO(text);
@@ -147,7 +147,7 @@ TEST_CASE("the declarations' marks are what ptxas says") {
     }
 }
 
-TEST_CASE("what a complete module uses, or declares without .extern, has a body") {
+TEST_CASE("in a complete module, used functions and those without .extern have a body") {
     const std::string head = ".version 8.0\n.target sm_80\n.address_size 64\n";
     for (const std::string& text :
          {std::string(".extern .func g(); .entry k() {call g; ret;}"),
@@ -176,7 +176,7 @@ TEST_CASE("what a complete module uses, or declares without .extern, has a body"
     }
 }
 
-TEST_CASE("versions and targets that there are") {
+TEST_CASE("known versions and targets") {
     const auto said = [](const std::string& version, const std::string& target) {
         return rendered(findings(kernel("ret;", version, target)));
     };
@@ -194,7 +194,7 @@ TEST_CASE("versions and targets that there are") {
     CHECK_THAT(said("9.0", "sm_90, nonsense"), contains("error: .target has no option nonsense"));
 }
 
-TEST_CASE("each refused instruction gives one error, with its place, a mark and a hint") {
+TEST_CASE("each rejected instruction gives one error, with its location, a mark and a hint") {
     std::set<std::string_view> seen;
     for (const auto& [target, lines] : instructions())
         for (const auto& [accepted, instruction] : lines) {
@@ -216,7 +216,7 @@ TEST_CASE("each refused instruction gives one error, with its place, a mark and 
     CHECK(seen.size() == 17);
 }
 
-TEST_CASE("the instructions' marks are what ptxas says") {
+TEST_CASE("the instructions' marks agree with ptxas") {
     if (tests::skip_without_ptxas()) return;
     for (const auto& [target, lines] : instructions()) {
         std::string good;
@@ -229,7 +229,7 @@ TEST_CASE("the instructions' marks are what ptxas says") {
         const tests::PtxasReport all_good = tests::assemble(kernel(good, "9.0", target), target);
         INFO(all_good.log);
         CHECK(all_good.assembled);
-        // A run names all lines with errors, unless one of them is fatal: that one is taken out for the next run.
+        // A run lists all lines with errors, unless one of them is fatal: that one is removed for the next run.
         for (bool again = true; again;) {
             again = false;
             std::string refused;
@@ -284,7 +284,7 @@ TEST_CASE("the table knows every opcode of PTX 9.0") {
     CHECK(nvptx::forms_of(nvptx::Opcode::Unknown).empty());
 }
 
-TEST_CASE("what is said of an opcode is what its forms say") {
+TEST_CASE("an opcode's row agrees with its forms") {
     using nvptx::OpcodeInfo;
     for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
         const auto opcode = nvptx::Opcode(i);
@@ -365,7 +365,7 @@ TEST_CASE("the features of a module decide its version") {
           std::vector{nvptx::Feature::Bfloat16Fma, nvptx::Feature::Clusters});
 }
 
-TEST_CASE("ptxas takes each instruction on the first target and version that have its features") {
+TEST_CASE("ptxas accepts each instruction on the first target and version with its features") {
     if (tests::skip_without_ptxas()) return;
     std::map<std::pair<std::string, std::string>, std::string> groups;  // by target and version
     for (const auto& [target, lines] : instructions())

@@ -19,7 +19,7 @@ double seconds_of(auto work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Prints back to itself, in bounded time.
+/// Parses and prints a text, which must give the same text in bounded time.
 nvptx::Module round_trip(const std::string& text) {
     nvptx::Module module;
     std::string printed;
@@ -58,7 +58,7 @@ TEST_CASE("lines of half a million characters") {
     CHECK(initialiser[0].children.count > 70'000);
 }
 
-TEST_CASE("a place far into a long line is named") {
+TEST_CASE("a location far into a long line is reported") {
     const std::string text = head + ".entry k() { " + std::string(400'000, ' ') + "add.s32 %r1 %r2; }\n";
     try {
         nvptx::parse(text, "long.ptx");

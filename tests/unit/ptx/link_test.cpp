@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked modules: what ptxas takes them for, and what they may not be. tests/golden/cli/link.txt runs them.
+// Linked modules: ptxas accepts the valid ones, the others are errors. tests/golden/cli/link.txt runs them.
 #include "codegen/ptx/text/link.hpp"
 
 #include <fstream>
@@ -24,7 +24,7 @@ nvptx::Module of_file(const std::string& name) {
     return nvptx::parse(text.str(), name);
 }
 
-/// Whether ptxas and check take what is linked, in both orders.
+/// Checks that ptxas and check accept the linked modules, in both orders.
 void check_linked(const std::vector<nvptx::Module>& modules) {
     for (const auto& order : {modules, std::vector(modules.rbegin(), modules.rend())}) {
         const std::string text = nvptx::print(nvptx::link(order));
@@ -36,11 +36,11 @@ void check_linked(const std::vector<nvptx::Module>& modules) {
 
 }  // namespace
 
-TEST_CASE("files that use each other are one for ptxas") {
+TEST_CASE("ptxas accepts linked files that use each other") {
     check_linked({of_file("caller.ptx"), of_file("callee.ptx")});
     check_linked({parsed(".extern .const .u32 c; .entry k() {.reg .b32 x; ld.const.u32 x, [c]; ret;}", "a"),
                   parsed(".visible .const .u32 c = 4;", "b")});
-    // Own names, also of labels and parameters; definitions that may be there twice; tables of functions.
+    // Local names, also of labels and parameters; definitions that may occur twice; tables of functions.
     check_linked({parsed(".func f(.param .b32 f1) {ret;} .global .u64 t = f; .entry a() {f: bra f;}", "a"),
                   parsed(".func f(.param .b64 f1) {ret;} .global .u64 t = f; .entry b() {f: bra f;}", "b")});
     check_linked({parsed(".weak .func w() {ret;} .weak .global .u32 v; .entry a() {call w; ret;}", "a"),

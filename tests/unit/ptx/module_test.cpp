@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module that is built and not parsed: names, pools, printing, the table of lines.
+// A module that is built, not parsed: names, pools, printing, the table of lines.
 #include "codegen/ptx/text/module.hpp"
 
 #include "tests/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parser makes of operands and declarations; its layout and its messages are golden files.
+// The parser on operands and declarations; golden files test its layout and its messages.
 #include <bit>
 
 #include "codegen/ptx/text/module.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("floating-point literals have their bits") {
     CHECK(parse_operand("1e10").value == std::bit_cast<std::uint64_t>(1e10));
 }
 
-TEST_CASE("what is malformed is refused") {
+TEST_CASE("malformed text is rejected") {
     for (const char* text : {"08", "0b2", "0x", "0xg", "0f", "0f3F80000", "0f3F8000000", "0d3FF", "-0f3F800000", "1.5x",
                              "1e", "1.5.5", "12ab", "U", "5UU", "18446744073709551616", "0f3F8000g0"}) {
         INFO(text);
@@ -167,7 +167,7 @@ TEST_CASE("text may end anywhere and hold anything") {
                              ".section x {",
                              ".global .attribute("}) {
         INFO(text);
-        const std::string exact(text);  // no zero is read behind the end
+        const std::string exact(text);  // no terminating zero is read
         try {
             parse(std::string_view(exact).substr(0), "short.ptx");
         } catch (const ikat::Error& error) { CHECK_FALSE(error.diagnostics().empty()); }

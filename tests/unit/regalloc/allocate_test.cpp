@@ -38,7 +38,7 @@ TEST_CASE("a definition reuses the register of a use that dies there") {
     CHECK(solved.answer.edits.empty());
 }
 
-TEST_CASE("a definition that nobody reads clobbers nothing") {
+TEST_CASE("an unused definition clobbers nothing") {
     const Solved solved = solve(R"(classes b32
         block0(v0:b32):
             v1:b32, v2:b32 =
@@ -88,7 +88,7 @@ TEST_CASE("two definitions tied to one value get one copy") {
     CHECK(solved.answer.used == std::vector<std::uint32_t>{2});
 }
 
-// A wgmma loop: four accumulators go round, each updated in place. No move may stand in the loop or before it.
+// A wgmma loop: four loop-carried accumulators, each updated in place. There must be no move in the loop or before it.
 constexpr std::string_view accumulators = R"(classes b32
     block0(v0:b32):
         v1:b32, v2:b32, v3:b32, v4:b32 =
@@ -111,7 +111,7 @@ TEST_CASE("accumulators stay in their registers around a loop") {
     CHECK(solved.answer.used == solved.answer.max_live);
 }
 
-TEST_CASE("the counter of a loop stays in its register though others come first") {
+TEST_CASE("a loop counter stays in its register although other values come first") {
     const Solved solved = solve(R"(classes b32
         block0(v0:b32, v1:b32):
             goto block1(v0)
@@ -127,7 +127,7 @@ TEST_CASE("the counter of a loop stays in its register though others come first"
     CHECK(solved.moves() == 0);
 }
 
-TEST_CASE("swapped arguments of a loop go through one register more when none is idle") {
+TEST_CASE("swapped loop arguments need one more register if none is free") {
     const Solved solved = solve(R"(classes b32 pred
         block0(v0:b32, v1:b32):
             goto block1(v0, v1)
@@ -143,7 +143,7 @@ TEST_CASE("swapped arguments of a loop go through one register more when none is
     CHECK(solved.moves() == 3);
 }
 
-TEST_CASE("the moves of a branch's edge stand at the start of the block it enters") {
+TEST_CASE("the moves of a branch edge are at the start of its target block") {
     const Solved solved = solve(R"(classes b32
         block0(v0:b32):
             goto block1(v0), block2(v0) on v0
@@ -158,7 +158,7 @@ TEST_CASE("the moves of a branch's edge stand at the start of the block it enter
     CHECK(solved.answer.edits[0].before == 0);
 }
 
-TEST_CASE("blocks that cannot be reached get registers and nothing else") {
+TEST_CASE("unreachable blocks get registers and nothing else") {
     constexpr std::string_view text = R"(classes b32
         block0:
             return
@@ -192,7 +192,7 @@ TEST_CASE("the simplest method numbers values as they are defined") {
     CHECK(solved.moves() == 1);
 }
 
-TEST_CASE("pressure counts copies, parameters and what nobody reads") {
+TEST_CASE("pressure counts copies, parameters and unused values") {
     const auto table = pressure(parse_problem(R"(classes b32
         block0(v0:b32, v1:b32):
             v2:b32 = v0 tied v2 v0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker objects: one wrong answer per rule, each a right answer with one thing changed.
+// What the checker rejects: one wrong answer per rule, each a right answer with one change.
 #include "regalloc/text.hpp"
 #include "tests/catch.hpp"
 
@@ -65,7 +65,7 @@ TEST_CASE("checker: two parameters of the entry in one register") {
     CHECK_THAT(mutant.complaint(), contains("on entry: v0 and v1 are written to one register"));
 }
 
-TEST_CASE("checker: a move too few, and moves in the wrong order") {
+TEST_CASE("checker: a missing move, and moves in the wrong order") {
     Mutant mutant(swap_loop);
     REQUIRE(mutant.answer.edits.size() == 3);
     const std::vector<Edit> edits = mutant.answer.edits;
@@ -79,7 +79,7 @@ TEST_CASE("checker: a move too few, and moves in the wrong order") {
     CHECK_THAT(mutant.complaint(), contains("block3, place 0: use"));
 }
 
-TEST_CASE("checker: what only one path provides is not certain") {
+TEST_CASE("checker: a value that is available on only one path") {
     Mutant mutant(R"(classes b32
         block0(v0:b32):
             goto block1, block2 on v0
@@ -98,7 +98,7 @@ TEST_CASE("checker: what only one path provides is not certain") {
     CHECK_THAT(mutant.complaint(), contains("block3, place 0: use 0 wants v4 but finds nothing certain"));
 }
 
-TEST_CASE("checker: a value of the iteration before is not the value") {
+TEST_CASE("checker: a value of the previous iteration") {
     Mutant mutant(R"(classes b32
         block0(v0:b32):
             goto block1(v0)
@@ -116,7 +116,7 @@ TEST_CASE("checker: a value of the iteration before is not the value") {
     CHECK_THAT(mutant.complaint(), contains("block3, place 0: use 0 wants v2 but finds nothing certain"));
 }
 
-TEST_CASE("checker: a tied definition elsewhere than its use") {
+TEST_CASE("checker: a tied definition in another register than its use") {
     Mutant mutant(R"(classes b32
         block0(v0:b32, v1:b32):
             v2:b32 = v0 tied v2 v0
@@ -147,7 +147,7 @@ TEST_CASE("checker: an answer that does not fit the problem") {
                contains("a reassigned use does not exist"));
 }
 
-TEST_CASE("checker: a rematerialised value must be one that can be computed again") {
+TEST_CASE("checker: a rematerialised value must be rematerialisable") {
     Mutant mutant(straight);
     mutant.answer.edits.push_back({.kind = Edit::Kind::Rematerialise,
                                    .block = Block{0},

@@ -42,7 +42,7 @@ TEST_CASE("liveness: a value is live around a loop that reads it, and dead after
     CHECK(lives.flow.depth == Numbers{0, 1, 0});
 }
 
-TEST_CASE("liveness: what nobody reads is dead at once") {
+TEST_CASE("liveness: an unused value is dead immediately") {
     const Lives lives("classes b32\nblock0(v0:b32, v1:b32):\n v2:b32, v3:b32 = v1\n return v3");
     CHECK(Lives::numbers(lives.liveness.dead_parameters(Block{0})) == Numbers{0});
     CHECK(Lives::numbers(lives.liveness.dead(Block{0}, 0)) == Numbers{2});
@@ -73,7 +73,7 @@ TEST_CASE("interference: a copied definition needs its register before the instr
     CHECK_FALSE(lives.interfere(3, 1));  // v3 is written after v1 is read
 }
 
-TEST_CASE("interference: different ways out of a branch") {
+TEST_CASE("interference: different successors of a branch") {
     const Lives lives(R"(classes b32
         block0(v0:b32):
             goto block1, block2 on v0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel copies: named cases, and every function [n] → [n] for n ≤ 5 against simulation.
+// Parallel copies: named cases, and every function [n] → [n] for n ≤ 5 compared with a simulation.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -22,7 +22,7 @@ std::map<Register, Register> simulate(const Moves& moves) {
     return holds;
 }
 
-/// Right: every destination holds what its source held, and nothing else but the scratch register has changed.
+/// Whether every destination holds its source's old value, and nothing else but the scratch register has changed.
 bool is_right(const Moves& parallel, const Moves& sequence) {
     auto holds = simulate(sequence);
     for (const auto& [to, from] : parallel) {
@@ -69,7 +69,7 @@ void check(const Moves& parallel) {
     CHECK(sequence.size() == std::size_t(needed) + closed_cycles(parallel));
 }
 
-TEST_CASE("a parallel copy without conflict keeps its moves and drops those to itself") {
+TEST_CASE("a parallel copy without conflict keeps its moves and drops self-moves") {
     CHECK(sequentialise(Moves{}, scratch).empty());
     CHECK(sequentialise(Moves{{3, 3}}, scratch).empty());
     CHECK(sequentialise(Moves{{1, 0}, {3, 2}}, scratch) == Moves{{1, 0}, {3, 2}});
@@ -88,7 +88,7 @@ TEST_CASE("a source that is a destination too") { check({{1, 0}, {2, 0}, {0, 3}}
 TEST_CASE("a rotation") { check({{0, 1}, {1, 2}, {2, 0}}); }
 TEST_CASE("two rotations share the scratch register") { check({{0, 1}, {1, 0}, {2, 3}, {3, 4}, {4, 2}}); }
 TEST_CASE("a rotation and a chain") { check({{0, 1}, {1, 0}, {5, 4}, {6, 5}}); }
-TEST_CASE("a chain that hangs on a rotation opens it without scratch") {
+TEST_CASE("a chain attached to a rotation resolves it without scratch") {
     const Moves parallel{{0, 1}, {1, 0}, {2, 0}, {3, 2}};
     check(parallel);
     CHECK(scratch_writes(sequentialise(parallel, scratch)) == 0);

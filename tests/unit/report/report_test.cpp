@@ -10,12 +10,12 @@
 
 using namespace ikat;
 
-TEST_CASE("an entry that is not there is an error") {
+TEST_CASE("a missing entry is an error") {
     const nvptx::Module module = nvptx::parse(".version 7.0\n.target sm_80\n.address_size 64\n", "empty.ptx");
     CHECK_THROWS_AS(report(module, "nothing"), Error);
 }
 
-TEST_CASE("every opcode that is no arithmetic has a kind of its own") {
+TEST_CASE("every opcode that is not arithmetic has its own kind") {
     const std::set<std::string> arithmetic = {
         "abs",   "add",   "addc",  "copysign", "div",      "dp2a",      "dp4a",      "fma",    "mad",    "mad24",
         "madc",  "max",   "min",   "mul",      "mul24",    "neg",       "rem",       "sad",    "sub",    "subc",
@@ -41,7 +41,7 @@ TEST_CASE("a report has one row for each architecture that runs the kernel") {
     CHECK(targets("sm_90a") == "sm_90a ");
 }
 
-TEST_CASE("ptxas's figures stand beside ours") {
+TEST_CASE("ptxas's figures are next to ours") {
     if (tests::skip_without_ptxas()) return;
     const Compiled gemm = compile(stdlib::find("gemm_tiled")->kernel(), {.target = "sm_90", .pressure = true});
     const KernelReport both = report(gemm, {.ptxas = tests::find_ptxas()});

@@ -34,14 +34,14 @@ const auto raw = kernel("raw", params("tag", "map", "n", "y", "z"),
                             z[1] = cast<u64>(map.read<std::uint8_t>(offsetof(Map, last)));
                         });
 
-TEST_CASE("raw bytes: in PTX they are one array at their alignment") {
+TEST_CASE("raw bytes: in PTX they are one aligned array") {
     const std::string ptx = compile(raw.ast(), {}).ptx;
     CHECK_THAT(ptx, contains("(\n    .param .u8 tag,\n    .param .align 64 .b8 map[128],\n    .param .u32 n,"));
     CHECK_THAT(ptx, contains("ld.param.f32") && contains("[map+8]"));
     CHECK_THAT(ptx, contains("ld.param.u64") && contains("[map+32]"));
 }
 
-TEST_CASE("raw bytes: a launch passes an object as it is, between the other arguments") {
+TEST_CASE("raw bytes: a launch passes an object unchanged, between the other arguments") {
     const Device device = emulator();
     Buffer<float> y = device.buffer<float>(3);
     Buffer<std::uint64_t> z = device.buffer<std::uint64_t>(2);
@@ -62,7 +62,7 @@ TEST_CASE("raw bytes: a launch passes an object as it is, between the other argu
     CHECK(y.download() == std::vector<float>{1.75, 503, 2010});
 }
 
-TEST_CASE("raw bytes: several, of odd sizes, without and with numbers behind them") {
+TEST_CASE("raw bytes: several, of odd sizes, with and without numbers after them") {
     const auto k =
         kernel("k", params("a", "b", "n", "y"), [](Bytes<3, 1> a, Bytes<12, 4> b, u64 n, Out<std::uint32_t> y) {
             y[0] = cast<u32>(a.read<u8>(2)) * 1000 + b.read<u32>(8) + cast<u32>(n);
@@ -73,7 +73,7 @@ TEST_CASE("raw bytes: several, of odd sizes, without and with numbers behind the
     CHECK(y.download()[0] == 3106);
 }
 
-TEST_CASE("raw bytes: what they are not, says so") {
+TEST_CASE("raw bytes: misuse is an error") {
     const auto wrong = kernel("wrong", params("map", "y"), [](Bytes<16, 8> map, Out<float> y) {
         y[0] = map.read<f32>(16) + map.read<f32>(-4) + map.read<f32>(2);
     });

@@ -37,7 +37,7 @@ TEST_CASE("constants: tables are read at any index of the device") {
     CHECK(y.download() == std::vector<float>{2000.25f, -128000 + 149.0f, -128000 + 3.75f, 2049.5f});
 }
 
-TEST_CASE("constants: a table is as it was when the kernel was captured, and equal ones are one") {
+TEST_CASE("constants: a table is copied at capture, and equal tables are shared") {
     std::vector<std::uint32_t> table{1, 2, 3, 4};
     const auto sums = kernel("sums", params("y"), [&](InOut<std::uint32_t> y) {
         for (int round = 0; round < 3; ++round) {

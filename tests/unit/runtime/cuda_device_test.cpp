@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls of the driver each operation of the CUDA device makes, and how failures are reported.
+// Which driver calls each operation of the CUDA device makes, and how failures are reported.
 #include "runtime/cuda/device.hpp"
 
 #include <array>
@@ -32,7 +32,7 @@ TEST_CASE("a device is opened on its primary context and released at the end") {
     CHECK(fake.log() == "cuDevicePrimaryCtxRelease 40\n");
 }
 
-TEST_CASE("a device that is not there is an error") {
+TEST_CASE("a missing device is an error") {
     const FakeCuda fake;
     const auto driver = cuda::load_driver(FAKE_CUDA);
     CHECK_THAT(message_of([&] { cuda::open_device(driver, 3); }), contains("there is no CUDA device 3"));
@@ -54,7 +54,7 @@ TEST_CASE("memory: copies go through a stream; reading waits") {
           "cuMemAlloc 12\ncuMemcpyHtoDAsync 12 0\ncuMemcpyDtoHAsync 12 0\ncuStreamSynchronize 0\ncuMemFree\n");
 }
 
-TEST_CASE("memory: an empty buffer is one byte that nobody copies") {
+TEST_CASE("memory: an empty buffer is one byte that is never copied") {
     const FakeCuda fake;
     const auto device = fake.open();
     const std::uint64_t address = device->allocate(0, "x");
@@ -153,7 +153,7 @@ TEST_CASE("variables of a module are written as a whole") {
     device->unload(module);
 }
 
-TEST_CASE("memory: none left is an error that names the buffer") {
+TEST_CASE("memory: running out is an error that names the buffer") {
     const FakeCuda fake;
     const auto device = fake.open();
     fake.fail("cuMemAlloc", 2);
@@ -161,7 +161,7 @@ TEST_CASE("memory: none left is an error that names the buffer") {
                contains("no device memory for the 99 bytes of buffer 'weights'"));
 }
 
-TEST_CASE("launch: parameters travel as one block of bytes") {
+TEST_CASE("launch: parameters are passed as one block of bytes") {
     const FakeCuda fake;
     const auto device = fake.open();
     const ModuleHandle module = device->load({"text", "a.ptx"});
@@ -192,7 +192,7 @@ TEST_CASE("launch: large dynamic shared memory is asked for first, too much is r
     CHECK_THAT(fake.log(), !contains("cuLaunchKernel"));
 }
 
-TEST_CASE("launch: an entry that is not there") {
+TEST_CASE("launch: a missing entry") {
     const FakeCuda fake;
     const auto device = fake.open();
     const ModuleHandle module = device->load({"text", "a.ptx"});
@@ -200,7 +200,7 @@ TEST_CASE("launch: an entry that is not there") {
     CHECK_THAT(message_of([&] { device->launch(module, {"add", {}}, default_stream); }), contains("no entry 'add'"));
 }
 
-TEST_CASE("launch: a kernel gone wrong is reported where the host waits, by its name") {
+TEST_CASE("launch: a failed kernel is reported where the host waits, by name") {
     const FakeCuda fake;
     const auto device = fake.open();
     const ModuleHandle module = device->load({"text", "a.ptx"});
@@ -212,14 +212,14 @@ TEST_CASE("launch: a kernel gone wrong is reported where the host waits, by its 
     CHECK_THROWS_AS(device->synchronize(default_stream), KernelError);
 }
 
-TEST_CASE("PTX that the driver refuses: its log, our line and the kernel's line") {
+TEST_CASE("PTX that the driver rejects: its log, our line and the kernel's line") {
     const FakeCuda fake;
     const auto device = fake.open();
     fake.jit_log("ptxas application ptx input, line 2; error   : Unknown symbol 'oops'\nptxas fatal   : aborted\n");
     const PtxText text{"first\n  add oops;\nlast\n", "saxpy.ptx", {{}, {}, {"saxpy.cpp", 17}}};
     const std::string message = message_of([&] { device->load(text); });
     CHECK(message ==
-          "saxpy.ptx:2: error: the CUDA driver does not take this PTX: CUDA_ERROR_INVALID_PTX (the fake says so)\n"
+          "saxpy.ptx:2: error: the CUDA driver rejects this PTX: CUDA_ERROR_INVALID_PTX (the fake says so)\n"
           "      add oops;\n"
           "    ^\n"
           "saxpy.cpp:17: note: the PTX comes from this line of the kernel\n"

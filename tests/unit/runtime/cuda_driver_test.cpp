@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the driver, and what is said when it is not there.
+// Finding the driver, and the errors if it is missing.
 #include "runtime/cuda/driver.hpp"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace runtime::cuda;
 
-TEST_CASE("a driver that is not there is an error with a way out") {
+TEST_CASE("a missing driver is an error with a hint") {
     const std::string message = message_of([] { load_driver("libno_such_driver.so"); });
     CHECK_THAT(message, contains("no CUDA driver: libno_such_driver.so"));
     CHECK_THAT(message, contains("IKAT_DEVICE=emulator"));
@@ -36,7 +36,7 @@ TEST_CASE("a result without a name is shown as its number") {
     CHECK(load_driver(FAKE_CUDA)->text(Result(987)) == "CUDA error 987");
 }
 
-TEST_CASE("results of a kernel gone wrong are kernel errors, others are not") {
+TEST_CASE("results of a failed kernel are kernel errors, others are not") {
     const FakeCuda fake;
     const auto driver = load_driver(FAKE_CUDA);
     CHECK_NOTHROW(driver->check(Result::Success, "it"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the CUDA device share: the fake driver, loaded and steered.
+// Shared by the tests of the CUDA device: loading and controlling the fake driver.
 #pragma once
 #include <dlfcn.h>
 
@@ -25,7 +25,7 @@ struct FakeCuda {
     void fail(const char* symbol, unsigned result) const { function<FakeFail>("fake_fail")(symbol, result); }
     void jit_log(const char* text) const { function<FakeJitLog>("fake_jit_log")(text); }
     void devices(int count) const { function<FakeDevices>("fake_devices")(count); }
-    /// The calls since the last look.
+    /// The calls since the last query.
     std::string log() const {
         std::string out = function<FakeLog>("fake_log")();
         function<FakeReset>("fake_reset")();

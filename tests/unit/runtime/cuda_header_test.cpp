@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations of the driver API against <cuda.h>, where it is installed: the values of enumerators and, for each
-// function, number, size and kind of its parameters. It is the compiler that checks; the program only says so.
+// Our declarations of the driver API compared with <cuda.h>, if it is installed: the values of enumerators and, for
+// each function, the number, size and kind of its parameters. The compiler does the check; the program only reports it.
 #include "tests/catch.hpp"
 #if __has_include(<cuda.h>)
 #include "runtime/cuda/driver.hpp"  // before the macros of cuda.h
@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-// Newer headers rename this function by a macro and declare the new one alone. Drivers of all versions have the one
+// Newer headers rename this function with a macro and declare only the new one. Drivers of all versions have the one
 // without a suffix, with the same type.
 using ElapsedTime = decltype(cuEventElapsedTime);
 #undef cuEventElapsedTime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices as programs use them, on the emulator and on the stand-in for CUDA.
+// Devices as programs use them, on the emulator and on the fake CUDA driver.
 #include "runtime/device.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace runtime;
 
-/// Sets a variable of the environment for as long as it lives.
+/// Sets an environment variable for its lifetime.
 class Environment {
 public:
     Environment(const char* name, const char* value) : name_(name) {
@@ -71,7 +71,7 @@ std::vector<std::byte> parameters(const Buffer<std::uint32_t>& in, const Buffer<
     return pack(list);
 }
 
-TEST_CASE("open: the argument decides, then the environment, then what is there") {
+TEST_CASE("open: the argument decides, then the environment, then what is available") {
     const FakeCuda fake;
     const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA), device("IKAT_DEVICE", nullptr);
     CHECK(Device::open().properties().kind == DeviceKind::Cuda);
@@ -111,7 +111,7 @@ TEST_CASE("open: the emulator's threads and target") {
     CHECK_THAT(message_of([] { Device::open({.device = "emulator"}); }), contains("IKAT_THREADS is '0'"));
 }
 
-TEST_CASE("list: what is there, and why something is not") {
+TEST_CASE("list: available devices, and why others are not") {
     const FakeCuda fake;
     {
         const Environment driver("IKAT_CUDA_DRIVER", FAKE_CUDA);
@@ -156,7 +156,7 @@ TEST_CASE("buffers: up, down, fill, copy") {
     CHECK(device.buffer<float>(0).size() == 0);
 }
 
-TEST_CASE("what was moved from says so") {
+TEST_CASE("using a moved-from object is an error") {
     const Device device = emulator();
     Buffer<std::uint32_t> old = device.upload(std::vector<std::uint32_t>{4, 5}, "old");
     const Buffer<std::uint32_t> kept = std::move(old);
@@ -217,7 +217,7 @@ TEST_CASE("fills and copies of more than a piece") {
     }
 }
 
-TEST_CASE("a copy of a buffer that nothing has written is one") {
+TEST_CASE("a copy of an uninitialised buffer is uninitialised") {
     const Device device = emulator();
     const Module module = device.load(increment, "increment.ptx");
     const Buffer<std::uint32_t> unwritten = device.buffer<std::uint32_t>(1);
@@ -266,7 +266,7 @@ TEST_CASE("variables of PTX are set from the host") {
     CHECK_THAT(message_of([&] { device.set_variable(module, "y", {}); }), contains("the PTX has no variable 'y'"));
 }
 
-TEST_CASE("PTX that ptxas refuses is not loaded, unless it is asked for") {
+TEST_CASE("PTX that ptxas rejects is not loaded, except on request") {
     const Device device = emulator();
     std::string text = increment;
     text.insert(text.find("\t.reg .pred"), "\t.shared .align 3 .b8 tile[4];\n");
@@ -308,7 +308,7 @@ TEST_CASE("PTX text: an access out of bounds is a kernel error that names buffer
     CHECK_THAT(message, contains("'out'"));
 }
 
-/// Each warp writes its number to the same place and, if `fails`, beyond its end.
+/// Each warp writes its number to the same word and, if `fails`, beyond the buffer's end.
 std::string last_warp(bool fails = false) {
     return std::string(
                ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry last(.param .u64 out)\n{\n"
@@ -317,7 +317,7 @@ std::string last_warp(bool fails = false) {
            (fails ? "+4" : "") + "], %r1; ret;\n}\n";
 }
 
-/// The warp that came last in each of some launches.
+/// The warp that wrote last in each of some launches.
 std::vector<std::uint32_t> last_warps(std::string_view schedule, std::uint32_t warps, int launches) {
     const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
     const Module module = device.load(last_warp(), "last.ptx");
@@ -331,7 +331,7 @@ std::vector<std::uint32_t> last_warps(std::string_view schedule, std::uint32_t w
     return last;
 }
 
-TEST_CASE("the order of warps: by the launch's number, or as the options or the environment have it") {
+TEST_CASE("the order of warps: by the launch's number, or as set by options or the environment") {
     using Numbers = std::vector<std::uint32_t>;
     CHECK(last_warps("0", 8, 3) == Numbers{7, 7, 7});
     Numbers both = last_warps("", 2, 2);  // one of them ascending, one descending
@@ -353,7 +353,7 @@ TEST_CASE("the order of warps: by the launch's number, or as the options or the 
     }
 }
 
-TEST_CASE("a finding says what repeats its order of warps") {
+TEST_CASE("a finding says how to repeat its order of warps") {
     const auto failure = [](std::string_view schedule) {
         return message_of([&] {
             const Device device = Device::open({.device = "emulator", .threads = 1, .schedule = schedule});
@@ -371,7 +371,7 @@ TEST_CASE("a finding says what repeats its order of warps") {
     CHECK(failure(first.substr(at, first.find(' ', at) - at)) == first);
 }
 
-/// out[0] = a register that nothing has assigned.
+/// out[0] = an uninitialised register.
 constexpr const char* unassigned = R"(.version 7.0
 .target sm_75
 .address_size 64
@@ -382,7 +382,7 @@ constexpr const char* unassigned = R"(.version 7.0
 }
 )";
 
-TEST_CASE("registers that nothing has assigned are found where the options or the environment ask for it") {
+TEST_CASE("uninitialised registers are found if options or the environment ask for it") {
     const auto result = [](std::string_view check) {
         return message_of([&] {
             const Device device = Device::open({.device = "emulator", .check = check});
@@ -402,7 +402,7 @@ TEST_CASE("registers that nothing has assigned are found where the options or th
     CHECK_THAT(result(""), contains("error: there is no check 'all' (from IKAT_CHECK)"));
 }
 
-TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kernel error") {
+TEST_CASE("PTX text: mistakes found before anything runs are errors, but not kernel errors") {
     const Device device = emulator();
     CHECK_THAT(message_of([&] { device.load("nonsense", "bad.ptx"); }), contains("bad.ptx:1"));
     const Module module = device.load(increment, "increment.ptx");
@@ -430,7 +430,7 @@ TEST_CASE("PTX text: what is wrong before anything runs is an error, but no kern
     CHECK(refused("increment", grid(1, 1), right).empty());
 }
 
-TEST_CASE("PTX text: the limit of shared memory is that of its target, where that is the newer one") {
+TEST_CASE("PTX text: the shared memory limit is that of its target if that is newer") {
     const Device device = emulator();
     Buffer<std::uint32_t> x = device.upload(std::vector<std::uint32_t>{1}, "x");
     const auto run = [&](std::string_view target, std::uint32_t shared) {
@@ -470,7 +470,7 @@ TEST_CASE("PTX text: a block that .maxntid or .reqntid excludes is an error that
     CHECK(x.download() == std::vector<std::uint32_t>{3, 4, 5});
 }
 
-TEST_CASE("an emulator that is asked for the traffic tells what each launch moved") {
+TEST_CASE("the emulator counts the traffic of each launch on request") {
     std::vector<emulator::LaunchTraffic> traffic;
     const Device device = Device::open({.device = "emulator", .traffic = &traffic});
     const Module module = device.load(increment, "increment.ptx");
@@ -504,7 +504,7 @@ TEST_CASE("streams do their work in order; events tell when") {
     CHECK_THAT(message_of([&] { elapsed_milliseconds(start, elsewhere); }), contains("different devices"));
 }
 
-TEST_CASE("IKAT_EMIT writes what the compiler makes of the kernels that are launched") {
+TEST_CASE("IKAT_EMIT writes the compiler's output for launched kernels") {
     std::string folder = (std::filesystem::temp_directory_path() / "ikat-emit-XXXXXX").string();
     REQUIRE(mkdtemp(folder.data()));
     const auto text = [&](const char* name) {

@@ -30,7 +30,7 @@ State& state() {
     return state;
 }
 
-/// Notes a call with its numbers and says what it returns.
+/// Logs a call with its numbers and returns its result.
 Result call(const char* symbol, std::initializer_list<unsigned long long> numbers = {}, const std::string& text = {}) {
     State& s = state();
     s.log += symbol;

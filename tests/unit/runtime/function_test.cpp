@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that return_value() leaves: called ones and inlined ones.
+// Functions with return_value(): called and inlined ones.
 #include <ikat/ikat.hpp>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace ikat::tests {
 namespace {
 
-/// The first power of two above v, out of two loops; 0 below 1.
+/// The first power of two above v, returned from inside two loops; 0 below 1.
 constexpr auto above = [](const auto& v) {
     return inline_fn([&] {
         if_(v < 1, [&] { return_value(0); });
@@ -37,7 +37,7 @@ const auto both = kernel("both", params("x", "y", "z"), [](In<float> x, Out<floa
     z[i] = limited(x[i], 5);
 });
 
-TEST_CASE("return_value leaves a function out of its loops with a value") {
+TEST_CASE("return_value returns a value from inside loops") {
     std::vector<float> host;
     for (int i = 0; i < 64; ++i) host.push_back(float(i) * 0.75f * float(i) - 2);
     const Device device = emulator();
@@ -57,7 +57,7 @@ TEST_CASE("return_value leaves a function out of its loops with a value") {
     }
 }
 
-TEST_CASE("threads that leave an inlined function early are back behind it") {
+TEST_CASE("threads that leave an inlined function early reconverge after it") {
     const auto k = kernel("back", params("x"), [](InOut<std::uint32_t> x) {
         Shared<std::uint32_t, 64> s;
         const auto t = thread_id().x;
@@ -119,7 +119,7 @@ TEST_CASE("the host may count in an inlined function, which runs once") {
 
 namespace {
 
-// 1 + 2^-12: its square has a bit that a float does not hold.
+// 1 + 2^-12: its square has a bit that does not fit a float.
 const float a = 1 + 0x1p-12f, fused = std::fma(a, a, -1.0f), rounded = a * a - 1.0f;
 
 const auto contracted = kernel("contracted", params("x", "y"), [](In<float> x, Out<float> y) {
@@ -143,7 +143,7 @@ const auto partly = kernel("partly", params("x", "y"), [](In<float> x, Out<float
     y[5] = contract([&] { return v * v - one; });
 });
 
-TEST_CASE("products and sums are one fma where contract says so, and nowhere else") {
+TEST_CASE("products and sums become one fma only inside contract") {
     REQUIRE(fused != rounded);
     const Device device = emulator();
     const auto x = device.upload(std::vector<float>{a, 1});

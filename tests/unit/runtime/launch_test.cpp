@@ -43,7 +43,7 @@ struct Launch {
     }
 };
 
-TEST_CASE("launch: what is right passes") {
+TEST_CASE("launch: valid arguments pass") {
     Launch launch;
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}).empty());
 }
@@ -60,11 +60,11 @@ TEST_CASE("launch: number and types of the arguments") {
                contains("parameter 'x' is in f32[], the argument is f64[]"));
 }
 
-TEST_CASE("launch: a promised multiple is held, also by negative numbers") {
+TEST_CASE("launch: multiple_of is checked, also for negative numbers") {
     Launch launch;
     launch.n.bits = 18;
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
-               contains("'n' is 18, which is no multiple of 4"));
+               contains("'n' is 18, which is not a multiple of 4"));
     launch.scale.parameters[0].type = ir::Type::I32;
     launch.scale.parameters[0].multiple = 6;
     launch.n = {.type = ir::Type::I32, .bits = std::uint32_t(-12)};
@@ -73,7 +73,7 @@ TEST_CASE("launch: a promised multiple is held, also by negative numbers") {
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}), contains("'n' is -13"));
 }
 
-TEST_CASE("launch: what is read only must not be written through another parameter") {
+TEST_CASE("launch: read-only memory must not be written through another parameter") {
     Launch launch;
     const std::string message = launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)});
     CHECK_THAT(message, contains("'x' (in f32[]) and 'y' (out f32[]) are the same memory"));
@@ -81,7 +81,7 @@ TEST_CASE("launch: what is read only must not be written through another paramet
     CHECK(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)}).empty());
 }
 
-TEST_CASE("launch: a view lies inside of its buffer") {
+TEST_CASE("launch: a view must lie inside its buffer") {
     Launch launch;
     launch.scale.parameters.resize(4);
     launch.scale.parameters[0] = {.name = "x", .access = ir::Access::In, .element = ir::Type::F32};
@@ -107,7 +107,7 @@ TEST_CASE("launch: a buffer that was moved from") {
                contains("the buffer of 'x' was moved from"));
 }
 
-TEST_CASE("launch: the blocks that the kernel's body demands") {
+TEST_CASE("launch: block shapes that the kernel's body requires") {
     Launch launch;
     const std::vector<Argument> arguments = {launch.n, launch.buffer(launch.x), launch.buffer(launch.y)};
     launch.grid.threads = {3, 11};
@@ -118,7 +118,7 @@ TEST_CASE("launch: the blocks that the kernel's body demands") {
     CHECK(launch.refused(arguments).empty());
     launch.scale.block.linear = true;
     CHECK_THAT(launch.refused(arguments),
-               contains("a block of 16 x 4 x 1 threads, but the kernel needs blocks of one dimension"));
+               contains("a block of 16 x 4 x 1 threads, but the kernel needs one-dimensional blocks"));
     launch.grid.threads = {8, 1, 8};
     CHECK_THAT(launch.refused(arguments), contains("launch 64 x 1 x 1 threads per block"));
     launch.grid.threads = {64};
@@ -127,7 +127,7 @@ TEST_CASE("launch: the blocks that the kernel's body demands") {
     CHECK(launch.refused(arguments).empty());
     launch.scale.block.linear_grid = true;
     CHECK_THAT(launch.refused(arguments),
-               contains("a grid of 2 x 3 x 1 blocks, but the kernel needs a grid of one dimension") &&
+               contains("a grid of 2 x 3 x 1 blocks, but the kernel needs a one-dimensional grid") &&
                    contains("launch 6 x 1 x 1 blocks"));
     launch.grid.blocks = {1, 1, 2};
     CHECK_THAT(launch.refused(arguments), contains("a grid of 1 x 1 x 2 blocks"));
@@ -154,7 +154,7 @@ TEST_CASE("launch: blocks and grids within the bounds of kernel and device") {
     CHECK_THAT(launch.refused(arguments), contains("a grid of 1 x 65536 x 1 blocks"));
 }
 
-TEST_CASE("launch: an address that a contract excludes") {
+TEST_CASE("launch: an address that violates a contract") {
     Launch launch;
     launch.scale.parameters[1].alignment = 1u << 31;
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
@@ -187,12 +187,12 @@ TEST_CASE("launch: a buffer of another device") {
                contains("the buffer of 'y' is on another device"));
 }
 
-TEST_CASE("launch: all that is wrong is told at once") {
+TEST_CASE("launch: all mistakes are reported together") {
     Launch launch;
     launch.n.bits = 3;
     launch.grid.threads = {2000};
     const std::string message = launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.x)});
-    CHECK_THAT(message, contains("no multiple of 4"));
+    CHECK_THAT(message, contains("not a multiple of 4"));
     CHECK_THAT(message, contains("same memory"));
     CHECK_THAT(message, contains("a block of 2000"));
 }
@@ -222,7 +222,7 @@ TEST_CASE("grid: one thread per element, rounded up to whole blocks") {
     CHECK_THAT(message_of([] { grid(1ull << 40, 32); }), contains("grid_stride"));
 }
 
-TEST_CASE("buffer: copies larger than it is are refused, with its name") {
+TEST_CASE("buffer: copies larger than the buffer are rejected, with its name") {
     Launch launch;
     std::vector<std::byte> big(65);
     CHECK_THAT(message_of([&] { launch.x.write(big); }),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs of the host as parameters, in variables and in memory: what the kernel reads, what PTX has, what a launch
-// passes. Structs of device variables.
+// Host structs as parameters, in variables and in memory: what the kernel reads, the PTX, what a launch passes. Structs
+// of device variables.
 #include <ikat/ikat.hpp>
 
 #include "codegen/pipeline/compile.hpp"
@@ -26,7 +26,7 @@ const auto affine = kernel("affine", params("x", "p", "k"), [](InOut<float> x, S
     });
 });
 
-TEST_CASE("structs: fields are parameters of their own, between the others") {
+TEST_CASE("structs: fields are separate parameters, between the others") {
     CHECK_THAT(
         compile(affine.ast(), {}).ptx,
         contains("(\n    .param .u64 x,\n    .param .f32 p_scale,\n    .param .b16 p_offset,\n    .param .f64 p_wide,\n"
@@ -50,7 +50,7 @@ TEST_CASE("structs: a launch passes the fields' values") {
     CHECK(z.download()[0] == 1ll << 40);
 }
 
-TEST_CASE("structs: contracts name fields, and launches hold them") {
+TEST_CASE("structs: contracts name fields, and launches check them") {
     const auto even = kernel("even", params("p"), [](Struct<Affine> p) {
                           check(p[&Affine::n] % 2 == 0, "even");
                       }).require(multiple_of<2>("p_n"));
@@ -59,7 +59,7 @@ TEST_CASE("structs: contracts name fields, and launches hold them") {
     CHECK_THAT(message_of([&] {
                    device.launch(even, grid(1, 1), Affine{0, half(0.0f), 0, 0, 5});
                }),
-               contains("'p_n' is 5, which is no multiple of 2"));
+               contains("'p_n' is 5, which is not a multiple of 2"));
 }
 
 struct Bounds {
@@ -80,7 +80,7 @@ const auto narrow = kernel("narrow", params("p", "y"), [](Struct<Narrow> p, Out<
     y[5] = cast<f32>(p[&Narrow::last]);
 });
 
-TEST_CASE("structs: narrow fields, truth, and structs in structs") {
+TEST_CASE("structs: narrow fields, bool, and nested structs") {
     CHECK_THAT(compile(narrow.ast(), {}).ptx,
                contains("(\n    .param .u8 p_on,\n    .param .s8 p_bounds_low,\n    .param .u8 p_bounds_open,\n"
                         "    .param .u16 p_bounds_high,\n    .param .b16 p_scale,\n    .param .b32 p_pair,\n"
@@ -104,7 +104,7 @@ struct Inner {
 };
 struct Body {
     BOOST_HANA_DEFINE_STRUCT(Body, (std::int16_t, first), (bool, on), (Inner, inner), (half2, pair));
-    float hidden = 3;  // that Hana is not told of: it takes room, and is left alone
+    float hidden = 3;  // unknown to Hana: takes up space, and is left alone
     bfloat16 last{};
 };
 
@@ -125,7 +125,7 @@ std::vector<Body> bodies(int n) {
     for (int i = 0; i < n; ++i) out.push_back(body(i));
     return out;
 }
-TEST_CASE("structs in memory lie as the host's do") {
+TEST_CASE("structs in memory have the host's layout") {
     const auto read = kernel("read", params("b", "y"), [](In<Body> b, Out<double> y) {
         u32 i = global_id().x;
         auto out = y.slice(i * 6);
@@ -159,7 +159,7 @@ TEST_CASE("structs are assigned as a whole, by fields, and exchanged") {
         other = mine;
         mine[&Body::first] += 100;
         mine[&Body::inner][&Inner::tag] = 1;
-        swap(mine, other);  // mine as it was
+        swap(mine, other);  // mine as before
         Regs<Body, 2> r(mine);
         r[1] = other;
         Local<Body, 3> l;
@@ -189,7 +189,7 @@ TEST_CASE("structs are assigned as a whole, by fields, and exchanged") {
         if (i == 2) wanted[2] = body(50);
         if (i == 3) wanted[3] = {7, true, {8, 9}, {half(1.0f), half(2.0f)}, 0, {}};
         if (i == 4) wanted[4].on = !wanted[4].on, wanted[4].inner = {5, 6};
-        wanted[std::size_t(i)].hidden = float(i);  // nothing touches what Hana does not know
+        wanted[std::size_t(i)].hidden = float(i);  // fields unknown to Hana are not touched
         wanted[std::size_t(i)].last = bfloat16(float(2 * i));
     }
     std::swap(wanted[5], wanted[6]);
@@ -275,10 +275,10 @@ TEST_CASE("buffers are fields of a struct parameter") {
     CHECK_THAT(message_of([&] {
                    device.launch(blas, grid(2, 32), Blas{2, x, {}, inner, 2});
                }),
-               contains("the buffer of 'p_y' is an empty slice, of no buffer"));
+               contains("the buffer of 'p_y' is an empty slice without a buffer"));
 }
 
-TEST_CASE("a slice of a buffer that is gone is an error wherever it is used") {
+TEST_CASE("a slice of a freed buffer is an error wherever it is used") {
     const Device device = emulator();
     const auto x = device.upload(std::vector<float>{1, 2, 3});
     const auto inner = device.upload(std::vector<Inner>(3));

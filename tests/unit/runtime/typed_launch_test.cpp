@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of captured kernels: how host numbers adapt, what is compiled once, what is refused where.
+// Launches of captured kernels: how host numbers adapt, what is compiled once, what is rejected where.
 #include <ikat/ikat.hpp>
 
 #include <limits>
@@ -31,7 +31,7 @@ TEST_CASE("a kernel runs on vectors") {
     for (int i = 0; i < 1000; ++i) CHECK(result[i] == 2.0f * float(i) + 1.0f);
 }
 
-TEST_CASE("print takes device values and numbers of the host") {
+TEST_CASE("print takes device values and host numbers") {
     std::string printed;
     const Device device = Device::open({.device = "emulator", .threads = 1, .printed = &printed});
     const auto prints = kernel("prints", params("n"), [](u32 n) {
@@ -72,7 +72,7 @@ TEST_CASE("an access out of bounds names the kernel's parameter") {
     CHECK_THAT(message_of(run), contains("'x'"));
 }
 
-TEST_CASE("what a launch refuses names the line that launches") {
+TEST_CASE("errors of a launch name the line of the launch") {
     const Device device = emulator();
     Buffer<float> y = device.upload(std::vector<float>{1, 2});
     const std::string message = message_of([&] { device.launch(saxpy, grid(2, 32), 1.0f, y, y, 2); });
@@ -80,7 +80,7 @@ TEST_CASE("what a launch refuses names the line that launches") {
     CHECK_THAT(message, contains("'x' (in f32[]) and 'y' (inout f32[]) are the same memory"));
 }
 
-/// Writes its scalars; what arrives is what adaptation made of the host's numbers.
+/// Writes its scalars, to show how host numbers were adapted.
 const auto scalars = kernel("scalars", params("a", "b", "c", "d", "e", "ints", "floats"),
                             [](i32 a, u64 b, f16 c, f32 d, f64 e, Out<std::int64_t> ints, Out<double> floats) {
                                 ints[0u] = cast<i64>(a);
@@ -128,7 +128,7 @@ TEST_CASE("host numbers that do not fit are refused, by name") {
     CHECK_THAT(test.refused(0, 0, 0, 0, (1ll << 53) + 1), contains("does not fit parameter 'e', which is f64"));
 }
 
-TEST_CASE("a contract of the kernel is held at each launch") {
+TEST_CASE("a contract of the kernel is checked at each launch") {
     const auto aligned_kernel = kernel("contract", params("n", "y"), [](u32 n, Out<float> y) { y[n] = 1.0f; })
                                     .require(multiple_of<4>("n"))
                                     .launch_bounds(64);
@@ -136,7 +136,7 @@ TEST_CASE("a contract of the kernel is held at each launch") {
     Buffer<float> y = device.upload(std::vector<float>(9));
     CHECK_NOTHROW(device.launch(aligned_kernel, grid(1, 64), 8, y));
     CHECK_THAT(message_of([&] { device.launch(aligned_kernel, grid(1, 64), 7, y); }),
-               contains("'n' is 7, which is no multiple of 4"));
+               contains("'n' is 7, which is not a multiple of 4"));
     CHECK_THAT(message_of([&] { device.launch(aligned_kernel, grid(1, 65), 8, y); }),
                contains("launch bounds say at most 64"));
 }
@@ -149,7 +149,7 @@ TEST_CASE("contracts about one parameter add up") {
     CHECK(k.ast().parameters[1].alignment == 256);
 }
 
-/// How often the stand-in for the driver was given PTX to load.
+/// How often the fake driver was given PTX to load.
 std::size_t loads(const std::string& log) {
     std::size_t count = 0;
     for (auto at = log.find("cuModuleLoadDataEx"); at != std::string::npos; at = log.find("cuModuleLoadDataEx", at + 1))
@@ -177,7 +177,7 @@ TEST_CASE("cache: one kernel with one set of options is loaded once") {
     CHECK(cache.size() == 3);
 }
 
-TEST_CASE("cache: a kernel that is gone does not lend its place to another") {
+TEST_CASE("cache: a destroyed kernel's entry is not used for another kernel") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;
@@ -189,7 +189,7 @@ TEST_CASE("cache: a kernel that is gone does not lend its place to another") {
     CHECK(loads(fake.log()) == 20);
 }
 
-TEST_CASE("cache: of kernels without end the last ones are kept") {
+TEST_CASE("cache: the most recently used kernels are kept") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;
@@ -212,7 +212,7 @@ TEST_CASE("cache: of kernels without end the last ones are kept") {
     CHECK(loads(fake.log()) == 1);
 }
 
-TEST_CASE("cache: what fails is tried again") {
+TEST_CASE("cache: a failed load is tried again") {
     const FakeCuda fake;
     const auto device = fake.open();
     runtime::ModuleCache cache;

@@ -91,7 +91,7 @@ TEST_CASE("views: rank 3, planes and windows") {
 }
 
 TEST_CASE("views: the product of row and pitch is 64 bits wide") {
-    // Element [65536, 0] of a view with rows of 65536 elements is element 2^32: out of this buffer, and said to be so.
+    // Element [65536, 0] of a view with rows of 65536 elements is element 2^32: out of this buffer, and reported.
     const auto far = kernel("far", params("A", "i"), [](Out<float, 2> A, u32 i) { A[i * i, 0] = 1; });
     const Device device = emulator();
     Buffer<float> x = device.buffer<float>(65536, "x");
@@ -108,7 +108,7 @@ TEST_CASE("views that do not fit are refused where they are made") {
     CHECK_THAT(refused([&] { (void)x.view(4, 4); }),
                contains("buffer 'x': a view of 4 x 4 elements with pitch 4 needs 16, and there are 12"));
     CHECK_THAT(refused([&] { (void)x.view(3, 4).pitched(3); }),
-               contains("a view of 3 x 4 elements with a pitch of 3, but what it steps over has 4"));
+               contains("a view of 3 x 4 elements with a pitch of 3, which is less than 4"));
     CHECK_THAT(refused([&] { (void)x.view(2, 2, 2).pitched(3, 2); }), contains("a pitch of 3, but"));
     CHECK_THAT(refused([&] { (void)x.view(-1, 0); }), contains("which is not below 2^32"));
     CHECK_THAT(refused([&] { (void)x.view(1, 1).pitched(1ull << 32); }), contains("which is not below 2^32"));
@@ -148,13 +148,13 @@ TEST_CASE("slices: what is read must not overlap what is written") {
     CHECK_THAT(message_of([&] { device.launch(row_sums, grid(1, 32), x.view(2, 4), x.slice(7, 2)); }),
                contains("'A' (in f32[]) and 'y' (out f32[]) are the same memory"));
     CHECK_NOTHROW(device.launch(row_sums, grid(2, 32), x.view(2, 4), x.slice(8, 2)));
-    // What lies between rows counts.
+    // The gaps between rows count.
     CHECK_THAT(
         message_of([&] { device.launch(transpose, grid(1, 32), x.view(4, 2).pitched(4), x.slice(2, 14).view(2, 4)); }),
         contains("are the same memory"));
 }
 
-TEST_CASE("views: contracts about a pitch are held, and slices have alignments of their own") {
+TEST_CASE("views: contracts about a pitch are checked, and slices have their own alignments") {
     const auto fours = kernel("fours", params("A", "y"), [](In<float, 2> A, Out<float> y) {
                            auto v = A.vec<4>(thread_id().x, 1);
                            y[thread_id().x] = v[0] + v[3];
@@ -166,7 +166,7 @@ TEST_CASE("views: contracts about a pitch are held, and slices have alignments o
     CHECK_THAT(message_of([&] {
                    device.launch(fours, Grid{{1}, {2}}, x.view(2, 9), y);
                }),
-               contains("'A_pitch' is 9, which is no multiple of 4"));
+               contains("'A_pitch' is 9, which is not a multiple of 4"));
     CHECK_THAT(message_of([&] {
                    device.launch(fours, Grid{{1}, {2}}, x.slice(1, 16).view(2, 8), y);
                }),

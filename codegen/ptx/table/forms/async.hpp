@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcodes whose work goes on while the thread does: copies in the background, barriers in shared memory that count
-// them, clusters of blocks, several memories at once.
+// Asynchronous opcodes: background copies, barriers in shared memory that track them, clusters of blocks, multimem.
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
@@ -34,7 +33,7 @@ using enum Feature;
 
 // clang-format off
 inline constexpr Row rows[] = {
-    // Barriers in shared memory. One on another block of the cluster gives no state back.
+    // Barriers in shared memory. An operation on another block's barrier returns no state.
     {.stem = "mbarrier", .modifiers = "init $block? b64", .operands = "m s:b32", .feature = Barrier64},
     {.stem = "mbarrier", .modifiers = "inval $block? b64", .operands = "m", .feature = Barrier64},
     {.stem = "mbarrier", .modifiers = "arrive|arrive_drop @remote", .operands = "o:b64 m", .feature = Barrier64},
@@ -79,7 +78,7 @@ inline constexpr Row rows[] = {
     {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? add noftz f16|bf16", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "reduce @bulk global shared::cta bulk_group L2::cache_hint? min|max f16|bf16", .operands = "m m s:b32 r:b64@L2::cache_hint", .feature = BulkCopy},
 
-    // Copies of tensors: a tile, gathered rows, or an image's neighbourhoods, whose offsets are given.
+    // Copies of tensors: a tile, gathered rows, or im2col with offsets.
     {.stem = "cp", .modifiers = "@to_cta $dimension:g tile? @options", .operands = "m T m s:b16@multicast::cluster r:b64@L2::cache_hint", .feature = BulkCopyToCta},
     {.stem = "cp", .modifiers = "@to_shared $dimension:g tile? @options", .operands = "m T m s:b16@multicast::cluster r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "@to_shared 2d:g tile::gather4 @options", .operands = "m T*5 m s:b16@multicast::cluster r:b64@L2::cache_hint", .feature = TensorGather},
@@ -102,7 +101,7 @@ inline constexpr Row rows[] = {
     {.stem = "cp", .modifiers = "@bulk prefetch tensor L2 global 5d:g im2col L2::cache_hint?", .operands = "T v:b16*3 r:b64@L2::cache_hint", .feature = BulkCopy},
     {.stem = "cp", .modifiers = "@bulk prefetch tensor L2 global $images:g im2col::w|im2col::w::128 L2::cache_hint?", .operands = "T v:b16*2 r:b64@L2::cache_hint", .feature = TensorGather},
 
-    // Fields of a tensor map in memory, and its way to the proxy that reads it.
+    // Fields of a tensor map in memory, and the fence for the proxy that reads it.
     {.stem = "tensormap", .modifiers = "@replace global_address b64:t", .operands = "m s:t", .feature = TensorMapReplace},
     {.stem = "tensormap", .modifiers = "@replace rank b32:t", .operands = "m s:t", .feature = TensorMapReplace},
     {.stem = "tensormap", .modifiers = "@replace box_dim|element_stride b32:t", .operands = "m i s:t", .feature = TensorMapReplace},
@@ -121,7 +120,7 @@ inline constexpr Row rows[] = {
     {.stem = "red", .modifiers = "async relaxed cluster shared::cluster? $done add u32|s32|u64:t", .operands = "m s:t m?", .feature = AsyncStore},
     {.stem = "red", .modifiers = "async mmio? release gpu|sys global? add u32|s32|u64:t", .operands = "m s:t", .feature = AsyncRelease},
 
-    // The same place in the memories of several devices.
+    // The same address in the memories of several devices.
     {.stem = "multimem", .modifiers = "ld_reduce @many weak? add|min|max u32|s32|u64|s64:t", .operands = "d:t m", .feature = Multimem},
     {.stem = "multimem", .modifiers = "ld_reduce @many weak? and|or|xor b32|b64:t", .operands = "d:t m", .feature = Multimem},
     {.stem = "multimem", .modifiers = "ld_reduce @many weak? add v2|v4?:n f32:t", .operands = "D:t m", .feature = Multimem},

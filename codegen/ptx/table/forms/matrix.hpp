@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcodes on matrices that the threads of a warp, or of four warps, hold together.
+// Opcodes on matrices that are distributed over the threads of a warp, or of four warps.
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
@@ -18,7 +18,7 @@ inline constexpr Set sets[] = {
     {"wmmashape", "m16n16k16|m8n32k16|m32n8k16"},
     {"wmmaany", "m16n16k16|m8n32k16|m32n8k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128"},
     {"wmmatype", "f16|f32|f64|bf16|tf32|u8|s8|u4|s4|b1|s32"},
-    // Of integers, wgmma does not have every multiple of 8.
+    // For integers, wgmma does not support every multiple of 8.
     {"wgmma8",
      "m64n8k32|m64n16k32|m64n24k32|m64n32k32|m64n48k32|m64n64k32|m64n80k32|m64n96k32|m64n112k32|m64n128k32|m64n144k32|"
      "m64n160k32|m64n176k32|m64n192k32|m64n208k32|m64n224k32|m64n240k32|m64n256k32"},
@@ -71,7 +71,7 @@ inline constexpr Row rows[] = {
     {.stem = "mma", .modifiers = "@mma m16n8k64:s kind::mxf4 block_scale scale_vec::2X? f32:d e2m1:A e2m1:B f32:c ue8m0", .operands = "V:d v:a v:b v:c s:b32 v:b16*2 s:b32 v:b16*2", .feature = MmaScaled},
     {.stem = "mma", .modifiers = "@mma m16n8k64:s kind::mxf4nvf4 block_scale scale_vec::2X|scale_vec::4X f32:d e2m1:A e2m1:B f32:c ue8m0|ue4m3", .operands = "V:d v:a v:b v:c s:b32 v:b16*2 s:b32 v:b16*2", .feature = MmaScaled},
 
-    // ... of which a is sparse: half of it is kept, and which half.
+    // ... with a sparse: half of its elements, and metadata for which half.
     {.stem = "mma", .modifiers = "@sp m16n8k16|m16n8k32:s $half:d f16:a f16:b $half:c", .operands = "V:d v:half v:b v:c s:b32 i", .feature = MmaSparse},
     {.stem = "mma", .modifiers = "@sp m16n8k16|m16n8k32:s f32:d bf16:a bf16:b f32:c", .operands = "V:d v:half v:b v:c s:b32 i", .feature = MmaSparse},
     {.stem = "mma", .modifiers = "@sp m16n8k8|m16n8k16:s f32:d tf32:a tf32:b f32:c", .operands = "V:d v:half v:b v:c s:b32 i", .feature = MmaSparse},
@@ -84,7 +84,7 @@ inline constexpr Row rows[] = {
     {.stem = "mma", .modifiers = "@sp m16n8k128:s kind::mxf4 block_scale scale_vec::2X? f32:d e2m1:A e2m1:B f32:c ue8m0", .operands = "V:d v:half v:b v:c s:b32 i s:b32 v:b16*2 s:b32 v:b16*2", .feature = MmaScaled},
     {.stem = "mma", .modifiers = "@sp m16n8k128:s kind::mxf4nvf4 block_scale scale_vec::2X|scale_vec::4X f32:d e2m1:A e2m1:B f32:c ue8m0|ue4m3", .operands = "V:d v:half v:b v:c s:b32 i s:b32 v:b16*2 s:b32 v:b16*2", .feature = MmaScaled},
 
-    // Products by a warp, in their first form.
+    // Products by a warp, the older instructions.
     {.stem = "wmma", .modifiers = "load a|b|c @warp row|col $wmmaany global|shared|shared::cta? $wmmatype", .operands = "V m s:u32?"},
     {.stem = "wmma", .modifiers = "store d @warp row|col $wmmaany global|shared|shared::cta? $wmmatype", .operands = "m v s:u32?"},
     {.stem = "wmma", .modifiers = "mma @warp row|col row|col $wmmashape $half $half satfinite?", .operands = "V v v v"},
@@ -96,8 +96,8 @@ inline constexpr Row rows[] = {
     {.stem = "wmma", .modifiers = "mma xor popc @warp row col m8n8k128 s32 b1 b1 s32", .operands = "V v v v"},
     {.stem = "wmma", .modifiers = "mma and popc @warp row col m8n8k128 s32 b1 b1 s32", .operands = "V v v v", .feature = MmaBits},
 
-    // Products by four warps. a stands in registers or, as b does, behind a descriptor; then come whether d is added to,
-    // the signs of a and b, and whether they are transposed.
+    // Products by four warps. a is in registers or, like b, given by a descriptor; the remaining operands say whether d
+    // is added, the signs of a and b, and whether they are transposed.
     {.stem = "wgmma", .modifiers = "fence sync aligned", .feature = Wgmma},
     {.stem = "wgmma", .modifiers = "commit_group sync aligned", .feature = Wgmma},
     {.stem = "wgmma", .modifiers = "wait_group sync aligned", .operands = "i", .feature = Wgmma},

@@ -52,7 +52,7 @@ inline constexpr Row rows[] = {
     {.stem = "vmax4", .modifiers = "@video sat? add?", .operands = "d:b32 s:b32 s:b32 s:b32"},
     {.stem = "vset4", .modifiers = "u32|s32 u32|s32 $compare add?", .operands = "d:b32 s:b32 s:b32 s:b32"},
 
-    // Textures; behind the coordinates may stand an offset and a depth to compare with.
+    // Textures; the coordinates may be followed by an offset and a depth to compare with.
     {.stem = "istypep", .modifiers = "texref|samplerref|surfref", .operands = "q A:b64"},
     {.stem = "tex", .modifiers = "base? @texels", .operands = "V:t X v? v?"},
     {.stem = "tex", .modifiers = "base? @texels", .operands = "V:t|q X v? v?", .feature = TexturePredicate},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What modifiers need of the target by themselves.
+// Features needed by modifiers, independent of the opcode.
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 

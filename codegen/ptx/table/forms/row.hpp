@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the table of forms, as it is written (forms.hpp).
+// A row of the table of forms in source form (forms.hpp).
 #pragma once
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace ikat::nvptx::table {
 
-/// An opcode by its name, which has to be in opcodes.def.
+/// An opcode by its name, which must be in opcodes.def.
 struct Stem {
     Opcode opcode = Opcode::Unknown;
 

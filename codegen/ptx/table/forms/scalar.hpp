@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcodes of arithmetic, memory and control flow. A new form is one row; forms.hpp tells how a row is read. Each row
-// was tried with ptxas 13.0 (tests/unit/ptx/check_test.cpp holds the two against each other).
+// Opcodes of arithmetic, memory and control flow. A new form is one row; forms.hpp explains the rows. Each row was
+// tried with ptxas 13.0 (tests/unit/ptx/check_test.cpp compares the two).
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 

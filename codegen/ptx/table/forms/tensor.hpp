@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tcgen05: tensor memory and the products of matrices in it. Its addresses have 32 bits.
+// tcgen05: tensor memory and matrix products in it. Its addresses have 32 bits.
 #pragma once
 #include "codegen/ptx/table/forms/row.hpp"
 
@@ -36,7 +36,7 @@ using enum Feature;
 
 // clang-format off
 inline constexpr Row rows[] = {
-    // Columns of tensor memory, and order.
+    // Allocation of columns of tensor memory, and fences.
     {.stem = "tcgen05", .modifiers = "alloc $group sync aligned shared::cta? b32", .operands = "m s:b32", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "dealloc $group sync aligned b32", .operands = "s:b32 s:b32", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "relinquish_alloc_permit $group sync aligned", .feature = Tcgen05},
@@ -44,7 +44,7 @@ inline constexpr Row rows[] = {
     {.stem = "tcgen05", .modifiers = "fence::before_thread_sync|fence::after_thread_sync", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "commit $group mbarrier::arrive::one shared::cluster? multicast::cluster? b64", .operands = "m s:b16@multicast::cluster", .feature = Tcgen05},
 
-    // Between it and registers, shared memory and itself.
+    // Copies between tensor memory and registers, shared memory and itself.
     {.stem = "tcgen05", .modifiers = "ld sync aligned 16x64b|32x32b:n $times:n pack::16b? b32", .operands = "V:b32 y", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "ld sync aligned 16x128b:n $times2:n pack::16b? b32", .operands = "V:b32 y", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "ld sync aligned 16x256b:n $times4:n pack::16b? b32", .operands = "V:b32 y", .feature = Tcgen05},
@@ -61,7 +61,7 @@ inline constexpr Row rows[] = {
     {.stem = "tcgen05", .modifiers = "cp $group 32x128b warpx4 b8x16 b6x16_p32|b4x16_p64", .operands = "y r:b64", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "shift $group down", .operands = "y", .feature = Tcgen05},
 
-    // Products [d] = a * b + [d]. Behind b and what tells their types may stand the lanes that are left alone.
+    // Products [d] = a * b + [d]. After b and the operands for the types, a mask of disabled lanes may follow.
     {.stem = "tcgen05", .modifiers = "mma @plain", .operands = "y g:b64 r:b64 r:b32 p i?", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "mma @plain1", .operands = "y g:b64 r:b64 r:b32 v:b32*4 p i?", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "mma @plain2", .operands = "y g:b64 r:b64 r:b32 v:b32*8 p i?", .feature = Tcgen05},
@@ -72,7 +72,7 @@ inline constexpr Row rows[] = {
     {.stem = "tcgen05", .modifiers = "mma @blocks", .operands = "y g:b64 r:b64 r:b32 y y p", .feature = Tcgen05Block},
     {.stem = "tcgen05", .modifiers = "mma @ws", .operands = "y g:b64 r:b64 r:b32 p r:b64?", .feature = Tcgen05},
 
-    // ... of a sparse a, of which tensor memory says which half is kept.
+    // ... with a sparse a, whose metadata is in tensor memory.
     {.stem = "tcgen05", .modifiers = "mma sp @plain", .operands = "y g:b64 r:b64 y r:b32 p i?", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "mma sp @plain1", .operands = "y g:b64 r:b64 y r:b32 v:b32*4 p i?", .feature = Tcgen05},
     {.stem = "tcgen05", .modifiers = "mma sp @plain2", .operands = "y g:b64 r:b64 y r:b32 v:b32*8 p i?", .feature = Tcgen05},

@@ -126,7 +126,7 @@ void Build::bank(const Operand& number) {
 }
 
 bool Build::alignment(const Operand& bytes) {
-    if (bytes.value == 0) return false;  // which would stand for none
+    if (bytes.value == 0) return false;  // which would mean none
     if (variable_.pointer.empty()) {
         variable_.alignment = std::uint32_t(bytes.value);
     } else {

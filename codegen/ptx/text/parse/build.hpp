@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the grammar calls while it reads: each function is one step of building the module, named for what was just
-// read. Operands are kept on a stack until the statement that owns them ends; a bracket's children are taken off it
-// when it closes, so the children of one operand become adjacent in the module's pool.
+// The actions of the grammar: each function is one step of building the module, named after what was just read.
+// Operands are kept on a stack until the end of their statement; a bracket's children are popped when it closes, so the
+// children of one operand are adjacent in the module's pool.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ public:
     /// What is being read, for messages: "ld.global.f32", "variable tile", ".maxntid".
     std::string subject() const;
 
-    // The head of the module.
+    // The header of the module.
     void version(Module::Version version) { module.version = version; }
     void target(Name name) { module.target.push_back(name); }
     void address_size(const Operand& bits) { module.address_size = std::uint32_t(bits.value); }
@@ -31,10 +31,10 @@ public:
     void push_negated(Operand operand);
     void push_minus(Operand operand);
     void push_word(Name name) { push({.kind = Operand::Kind::Symbol, .name = name}); }
-    /// function_name or inlined_at; false for another word.
+    /// function_name or inlined_at; false for any other word.
     bool location_clause(Name name);
     void offset(const Operand& bytes);
-    /// Opens and closes brackets; false when they nest too deeply.
+    /// Opens and closes brackets; false if they are nested too deeply.
     bool open();
     void close(Operand::Kind kind);
     /// Makes the last two operands the children of one.
@@ -47,11 +47,11 @@ public:
     void guard(Name name) { instruction_.guard = name; }
     void statement_at(const char* place) { where_ = source.position(place); }
     void opcode(Name name);
-    /// The opcode has a form without operands.
+    /// Whether the opcode has a form without operands.
     bool may_end_here();
     void modifier(Name name) { modifiers_.push_back(name); }
     void instruction();
-    /// What was taken for an opcode is a label.
+    /// The word read as an opcode is a label.
     void label();
     bool scope_begin();
     bool in_scope() const { return scope_depth_ > 0; }
@@ -101,7 +101,7 @@ private:
     Directive take_directive();
 
     std::vector<Operand> stack_;
-    std::vector<std::uint32_t> marks_;  // where the open brackets' children start in stack_
+    std::vector<std::uint32_t> marks_;  // start of the open brackets' children in stack_
     std::vector<Name> modifiers_, linkage_;
     Instruction instruction_;
     Variable variable_;

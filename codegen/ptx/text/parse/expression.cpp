@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the ISA's rules (Constant Expressions): 64 bits; signed unless an operand is unsigned; C's operators and their
-// precedence. What C leaves open is an error (division by zero) or as ptxas has it (shift amounts wrap).
+// The ISA's rules (Constant Expressions): 64 bits; signed unless an operand is unsigned; C's operators and precedence.
+// What is undefined in C is an error (division by zero) or follows ptxas (shift amounts wrap).
 #include "codegen/ptx/text/parse/expression.hpp"
 
 #include <bit>
@@ -29,7 +29,7 @@ struct Operator {
     int precedence;
 };
 
-/// Longer spellings before their beginnings.
+/// Longer operators before their prefixes.
 constexpr Operator operators[] = {{"||", 1}, {"&&", 2}, {"==", 6}, {"!=", 6}, {"<<", 8}, {">>", 8},
                                   {"<=", 7}, {">=", 7}, {"|", 3},  {"^", 4},  {"&", 5},  {"<", 7},
                                   {">", 7},  {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
@@ -44,12 +44,12 @@ class Scanner {
 public:
     Scanner(Build& build, const char* first) : build_(build), place_(first) {}
 
-    /// Nothing: here is no expression.
+    /// Nothing if there is no expression here.
     std::optional<Constant> conditional();
 
     const char* place() const { return place_; }
     const std::string& spelling() const { return spelling_; }
-    /// Something stood there besides one literal or one pair of parentheses.
+    /// Whether there was more than a single literal or pair of parentheses.
     bool has_operator() const { return has_operator_; }
 
 private:
@@ -78,7 +78,7 @@ private:
 const Operator* Scanner::find_operator() const {
     for (const Operator& each : operators) {
         if (!rest().starts_with(each.text)) continue;
-        // a register begins like a remainder
+        // a register starts like a remainder operator
         if (each.text == "%" && rest().size() > 1 && is(rest()[1], characters::Start | characters::Follow))
             return nullptr;
         return &each;
@@ -215,7 +215,7 @@ std::optional<Constant> Scanner::parenthesised() {
 std::uint64_t Scanner::divide(std::string_view op, const Constant& a, const Constant& b, bool is_signed,
                               const char* where) {
     if (b.bits == 0) build_.source.fail(where, "a constant is divided by zero", "");
-    if (op == "%") return a.bits % b.bits;  // of unsigned numbers always
+    if (op == "%") return a.bits % b.bits;  // always unsigned
     if (!is_signed) return a.bits / b.bits;
     if (b.bits == ~std::uint64_t{0}) return 0 - a.bits;
     return std::uint64_t(std::int64_t(a.bits) / std::int64_t(b.bits));
@@ -264,7 +264,7 @@ Constant Scanner::apply(std::string_view op, const Constant& a, const Constant& 
     return result;
 }
 
-/// What an operator or '?' may begin with.
+/// Whether an operator or '?' may start here.
 bool may_go_on(const Build& build, const char* place) {
     if (place == build.source.end() || *place == ',' || *place == ';' || *place == ']') return false;
     return std::string_view("+-*/%<>=!&^|?").find(*place) != std::string_view::npos;

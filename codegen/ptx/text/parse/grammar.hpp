@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of PTX in Spirit X3. Included by parse.cpp only.
+// The syntax of PTX in Spirit X3. Included only by parse.cpp.
 //
 //     module     =  top_level* end
 //     top_level  =  .version | .target | .address_size | linkage* (function | variable ';') | directive
 //     function   =  (.entry | .func) (result)? name (parameters)? directive* (';' | '{' statement* '}')
 //     statement  =  '{' | '}' | label ':' | guard? opcode modifier* operands ';' | variable ';' | directive
-//
-// Nothing is said here of what an opcode means: any word is one, any dotted words are its modifiers. The grammar builds
-// no attributes of its own; its actions are the steps of Build, in reading order. That works because it looks ahead by
-// one token and never goes back over an action: once a bracket, a comma or a keyword is read, what follows is expected.
+// The grammar does not know the opcodes: any word is one, any dotted words are its modifiers. It builds no attributes;
+// its actions are the steps of Build, in reading order. This works because it looks ahead by one token and never
+// backtracks over an action: after a bracket, a comma or a keyword, the continuation is required.
 #pragma once
 #include "codegen/ptx/text/parse/tokens.hpp"
 

@@ -10,12 +10,13 @@ namespace {
 
 using characters::is;
 
-constexpr const char* integers_hint = "integers are written 12, -12, 0x1f, 017 or 0b101, with U behind for unsigned";
+constexpr const char* integers_hint =
+    "integers are written 12, -12, 0x1f, 017 or 0b101, with the suffix U for unsigned";
 
 struct Literal {
     Build& build;
-    const char* const start;  // of the literal, its sign included
-    const char* place;        // behind the sign and blanks after it
+    const char* const start;  // of the literal, including its sign
+    const char* place;        // after the sign and blanks
     bool minus;
 
     const char* end() const { return build.source.end(); }
@@ -63,7 +64,7 @@ struct Literal {
         return finish({.kind = Operand::Kind::Integer, .value = minus ? -value : value}, stop);
     }
 
-    /// The spelling is kept unless the printer would choose it anyway.
+    /// Keeps the spelling unless the printer would choose it anyway.
     Operand finish(Operand operand, const char* stop) {
         const std::string_view spelling(start, stop);
         if (!is_canonical(operand, spelling)) {
@@ -88,7 +89,7 @@ struct Literal {
         return true;
     }
 
-    /// Where a decimal float ends, or place when there is none.
+    /// The end of a decimal float, or place if there is none.
     const char* decimal_float_end() const {
         const char* stop = skip(place, characters::Digit);
         const bool has_point = stop != end() && *stop == '.';

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text under the parser: its characters, places in it, and what to say when it is wrong. Knows nothing of PTX's
-// structure and nothing of X3.
+// The parser's input: character classes, positions, and error messages. Independent of PTX's structure and of X3.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace characters {
 
 enum : std::uint8_t { Start = 1, Follow = 2, Blank = 4, Digit = 8, HexDigit = 16 };
 
-/// Classes by character. Identifiers: a letter or one of _ $ %, then letters, digits, _ and $.
+/// The class of each character. Identifiers: a letter or one of _ $ %, then letters, digits, _ and $.
 inline constexpr std::array<std::uint8_t, 256> classes = [] {
     std::array<std::uint8_t, 256> table{};
     for (int c = 'a'; c <= 'z'; ++c) table[c] = table[c - 32] = Start | Follow;
@@ -37,7 +36,7 @@ public:
 
     const char* begin() const { return text_.data(); }
     const char* end() const { return text_.data() + text_.size(); }
-    /// Where the last token ends.
+    /// The end of the last token.
     const char* last_end() const { return last_end_; }
     const char* file() const { return file_; }
     bool at(const char* place, char c) const { return place != end() && *place == c; }
@@ -49,14 +48,14 @@ public:
         return skip_blanks(place);
     }
 
-    /// A line ended between the last token and `place`, where the next one starts.
+    /// Whether a line ended between the last token and `place`, where the next one starts.
     bool on_new_line(const char* place) const;
 
-    /// Cheap for places that ascend.
+    /// Cheap for ascending places.
     Position position(const char* place);
 
     /// "expected `expected`, found 'token'". A quoted mark such as "';'" that is missing at the end of a line is
-    /// missed there, and not in front of the next line's first token.
+    /// reported there, not before the first token of the next line.
     [[noreturn]] void fail_expected(const char* place, std::string expected, std::string hint);
     [[noreturn]] void fail(const char* place, std::string message, std::string hint);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of PTX as X3 parsers. Each reads its characters by hand and then the blanks and comments behind them, so
-// the grammar needs no skipper and alternatives do not skip twice. Included by grammar.hpp only.
+// The tokens of PTX as X3 parsers. Each reads its characters by hand and then the blanks and comments after them, so
+// the grammar needs no skipper and alternatives do not skip twice. Included only by grammar.hpp.
 #pragma once
 #include <algorithm>
 #include <boost/spirit/home/x3.hpp>
@@ -14,13 +14,13 @@ namespace ikat::nvptx::grammar {
 
 namespace x3 = boost::spirit::x3;
 
-/// The Build travels in X3's context.
+/// The Build is passed in X3's context.
 struct BuildTag;
 
 Build& build_of(const auto& context) { return x3::get<BuildTag>(context).get(); }
 
-/// A parser of characters: Derived::scan(build, first) reads and advances, or returns false and leaves first alone.
-/// No parser here has an attribute; values go straight into Build.
+/// A parser of characters: Derived::scan(build, first) reads and advances, or returns false without moving first. No
+/// parser here has an attribute; values go directly into Build.
 template <class Derived>
 struct BareToken : x3::parser<Derived> {
     using attribute_type = x3::unused_type;
@@ -37,7 +37,7 @@ struct Step {};
 template <auto Member>
 constexpr Step<Member> to;
 
-/// Reads a token and gives its value to a step; a step that returns false refuses the token.
+/// Reads a token and passes its value to a step; a step that returns false rejects the token.
 template <class Token, auto Member>
 struct Given : BareToken<Given<Token, Member>> {
     Token token;
@@ -56,7 +56,7 @@ struct Given : BareToken<Given<Token, Member>> {
     }
 };
 
-/// A token with a value: Derived::scan(build, first, value). It becomes a parser with a step behind it.
+/// A token with a value: Derived::scan(build, first, value). Adding a step makes it a parser.
 template <class Derived, class ValueType>
 struct Token {
     using Value = ValueType;
@@ -75,7 +75,7 @@ inline bool is_start(const Build& build, const char* place) {
     return place != build.source.end() && characters::is(*place, characters::Start);
 }
 
-/// ".global", ".L1::no_allocate"; returns its end, or place where there is none.
+/// ".global", ".L1::no_allocate"; returns its end, or place if there is none.
 inline const char* skip_dotted(const Build& build, const char* place) {
     const char* stop = skip_follow(build, place + 1);
     if (stop == place + 1) return place;
@@ -108,7 +108,7 @@ struct Word : Token<Word, Name> {
     }
 };
 
-/// An identifier with what may be stuck to it: %tid.x, %r1.b0; alone, `_` is the sink.
+/// An identifier with a suffix: %tid.x, %r1.b0; `_` alone is the sink.
 struct SymbolToken : Token<SymbolToken, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         if (!is_start(build, first)) return false;
@@ -140,9 +140,9 @@ struct Dotted : Token<Dotted, Name> {
     }
 };
 
-/// A modifier. Behind an opcode that may stand alone, what begins a statement on a line of its own is none, so that a
-/// missing ';' is missed where it belongs: a directive, and a state space with its type apart (.shared .b32 against
-/// .shared.b32).
+/// A modifier. After an opcode that needs no operands, a dotted word on a new line that can start a statement is not a
+/// modifier, so that a missing ';' is reported in the right place: a directive, or a state space with a separate type
+/// (.shared .b32 in contrast to .shared.b32).
 struct Modifier : Token<Modifier, Name> {
     bool scan(Build& build, const char*& first, Name& name) const {
         if (!build.source.at(first, '.')) return false;
@@ -189,7 +189,7 @@ struct Keyword : Token<Keyword<N>, Name>, BareToken<Keyword<N>> {
 template <class... Spelling>
 Keyword(Spelling...) -> Keyword<sizeof...(Spelling)>;
 
-/// A word with a meaning of its own before an opening parenthesis: generic(symbol).
+/// A keyword before an opening parenthesis: generic(symbol).
 struct Call : BareToken<Call> {
     std::string_view text;
     explicit constexpr Call(std::string_view spelling) : text(spelling) {}
@@ -211,7 +211,7 @@ struct Expression : Token<Expression, Operand> {
     }
 };
 
-/// WARP_SZ*2 and its like, which begin as a name does. (Names are tried before literals: they are the commonest.)
+/// Expressions such as WARP_SZ*2, which start like a name. (Names are tried before literals: they are more common.)
 struct WarpSizeExpression : Token<WarpSizeExpression, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         return build.source.at(first, 'W') && scan_expression(build, first, operand);
@@ -225,7 +225,7 @@ struct IntegerOf : Token<IntegerOf<Scan>, Operand> {
         const char* const start = first;
         if (!Scan(build, first, operand)) return false;
         if (operand.kind == Operand::Kind::Integer) return true;
-        build.source.fail(start, "a floating-point literal stands where an integer belongs", {});
+        build.source.fail(start, "a floating-point literal where an integer is needed", {});
     }
 };
 
@@ -253,7 +253,7 @@ struct Version : Token<Version, Module::Version> {
     }
 };
 
-/// "text", with \" inside; the value is what stands between the quotes.
+/// "text", with \" inside; the value is the part between the quotes.
 struct Quoted : Token<Quoted, Operand> {
     bool scan(Build& build, const char*& first, Operand& operand) const {
         if (!build.source.at(first, '"')) return false;
@@ -269,7 +269,7 @@ struct Quoted : Token<Quoted, Operand> {
     }
 };
 
-/// ".attribute(.managed)" in one piece.
+/// ".attribute(.managed)" as one token.
 struct Attribute : Token<Attribute, Name> {
     bool scan(Build& build, const char*& first, Name& name) const {
         constexpr std::string_view start = ".attribute(";
@@ -288,7 +288,8 @@ struct Attribute : Token<Attribute, Name> {
     }
 };
 
-/// All up to and with a closing character, without blanks at the ends; or, where it comes first, up to the line's end.
+/// Everything up to and including a closing character, without blanks at the ends; or, if that comes first, up to the
+/// end of the line.
 struct Raw : Token<Raw, std::string_view> {
     char close;
     bool within_line;
@@ -307,7 +308,7 @@ struct Raw : Token<Raw, std::string_view> {
     }
 };
 
-/// What stands between a pair of braces, every character of it.
+/// The text between a pair of braces.
 struct Braced : Token<Braced, std::string_view> {
     bool scan(Build& build, const char*& first, std::string_view& text) const {
         if (!build.source.at(first, '{')) return false;
@@ -325,7 +326,7 @@ struct End : BareToken<End> {
     bool scan(Build& build, const char*& first) const { return first == build.source.end(); }
 };
 
-/// Subject, or the error "expected what, found ...". '@' in what stands for the thing being read.
+/// Subject, or the error "expected what, found ...". '@' in `what` stands for the thing being read.
 template <class Subject>
 struct Expect : BareToken<Expect<Subject>> {
     Subject subject;
