@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A file that is loaded, with what a launch checks before it runs.
+/// A loaded file, with what a launch checks before it runs.
 struct Loaded {
     emulator::Program program;
     std::string name;
@@ -32,7 +32,7 @@ const nvptx::Target* target_of(const nvptx::Module& module) {
     return module.target.empty() ? nullptr : nvptx::find_target(module.text(module.target[0]));
 }
 
-/// A line on a terminal, now and then, for launches that take long.
+/// Prints a progress line on a terminal for long launches.
 void tell_terminal(const emulator::Progress& at) {
     note(fmt::format("kernel '{}' has run for {} s: {} of {} blocks done, {:.1e} warp instructions\n", at.entry,
                      at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
@@ -93,7 +93,7 @@ public:
     void destroy_stream(StreamHandle) noexcept override {}
     void synchronize(StreamHandle) override {}
 
-    /// An event is the time of its making: all work before it has been done.
+    /// An event is the time of its recording: all earlier work has been done.
     EventHandle record(StreamHandle) override {
         return EventHandle(std::uint64_t(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1)));
     }
@@ -120,7 +120,7 @@ private:
     std::atomic<std::uint64_t> streams_ = 0;
 };
 
-/// What a driver refuses before it starts anything.
+/// The checks of a driver before it starts anything.
 void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
     const std::vector<std::string> entries = loaded.program.entries();
     if (std::ranges::find(entries, launch.entry) == entries.end())
@@ -139,7 +139,7 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                     fmt::format("a block has at most {}; dynamic shared memory, which the launch gives, may be more",
                                 properties_.shared_bytes));
     const std::uint64_t shared = fixed + launch.grid.dynamic_shared_bytes;
-    // What is made for a newer device than this stands for would run on that one.
+    // A kernel for a newer target would run on a newer device, so that target's limits apply.
     const bool newer = loaded.target && loaded.target->number > nvptx::target(properties_.target).number;
     const std::uint64_t most = newer ? loaded.target->shared_opt_in : properties_.shared_bytes_optin;
     if (shared > most)
@@ -165,7 +165,7 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) 
                                 .block = {threads.x, threads.y, threads.z},
                                 .dynamic_shared_bytes = shared,
                                 .parameters = launch.parameters};
-    loaded.program.check(work);  // outside of what becomes a KernelError: nothing has run yet
+    loaded.program.check(work);  // before errors become KernelErrors: nothing has run yet
     if (by_number_) order_next_launch();
     try {
         loaded.program.run(work, options_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU emulator: runs parsed PTX text and checks it while it runs. This is its whole face; the device of the runtime
-// is a thin layer over it.
-//
-// Always checked: accesses out of bounds, misaligned or after free; the use of values from memory that nothing has
-// written; barriers that exited or diverged threads cannot reach; deadlock; loops that never end. A finding stops the
-// launch and is thrown as Error that names buffer, offset, block, thread, PTX line and, where a line table is given,
-// the line of the kernel's source.
+// The CPU emulator: runs parsed PTX text and checks it while it runs. This is its entire interface; the runtime's
+// device is a thin layer over it.
+// Always checked: accesses out of bounds, misaligned or after free; the use of uninitialised memory; barriers that
+// exited or diverged threads cannot reach; deadlock; endless loops. A finding stops the launch and is thrown as an
+// Error that names buffer, offset, block, thread, PTX line and, if a line table is given, the line of the kernel's
+// source.
 #pragma once
 #include <array>
 #include <chrono>
@@ -24,7 +23,7 @@
 
 namespace ikat::emulator {
 
-/// Device memory. Addresses are 64-bit numbers of our own whose high bits name the allocation, so that a bounds check
+/// Device memory. Addresses are virtual 64-bit numbers whose high bits identify the allocation, so that a bounds check
 /// is one comparison and a freed address stays poisoned. Thread-safe.
 class Memory {
 public:
@@ -33,17 +32,17 @@ public:
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
-    /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error when
-    /// there is no memory. Large ones take none of the host's before something reads or writes them, or a launch does.
+    /// `bytes` fresh bytes, 256-byte aligned, filled with a poison pattern. `name` is for messages. Throws Error if
+    /// there is not enough memory. Large ones take no host memory until they are read or written, or there is a launch.
     std::uint64_t allocate(std::size_t bytes, std::string_view name = {});
-    /// Throws Error for an address that allocate did not return or that was freed before.
+    /// Throws Error for an address that allocate did not return or that was already freed.
     void release(std::uint64_t address);
-    /// Host copies; throw Error when the range is not inside one allocation.
+    /// Host copies; throw Error if the range is not inside one allocation.
     void write(std::uint64_t address, std::span<const std::byte> from);
     void read(std::uint64_t address, std::span<std::byte> to) const;
-    /// One element again and again. A fresh buffer that is filled with zeros takes memory where it is used, not before.
+    /// Fills with one element. A fresh buffer filled with zeros takes memory only where it is used.
     void fill(std::uint64_t address, std::span<const std::byte> element, std::size_t count);
-    /// From buffer to buffer, which may be the same: what nothing has written stays so.
+    /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);
 
@@ -54,7 +53,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// How far a launch is that takes long.
+/// The progress of a long launch.
 struct Progress {
     std::string_view entry;
     std::uint64_t blocks_done = 0, blocks = 0, warp_instructions = 0;
@@ -62,16 +61,17 @@ struct Progress {
 };
 
 struct Options {
-    unsigned threads = 1;                    // host threads over which the CTAs of a launch are spread
-    bool check_registers = false;            // a register that nothing has assigned is undefined: slower
-    std::uint64_t step_budget = 1000000000;  // instructions of a warp between two of its barriers; more are endless
-    std::uint64_t launch_budget = ~0ull;     // the same for all warps of a launch, for tests of any kernel
-    std::uint32_t seed = 0;                  // 0: warps in turn; else an order that the seed gives
-    bool lanes = true;                       // a seed also orders the lanes of a warp that have parted
-    std::function<void(const Progress&)> progress;  // told every progress_interval of a launch
+    unsigned threads = 1;          // host threads over which the CTAs of a launch are spread
+    bool check_registers = false;  // uninitialised registers are undefined: slower
+    std::uint64_t step_budget =
+        1000000000;                       // instructions of a warp between two of its barriers; more count as endless
+    std::uint64_t launch_budget = ~0ull;  // the same for all warps of a launch, for tests of any kernel
+    std::uint32_t seed = 0;               // 0: warps round-robin; else the seed of an order
+    bool lanes = true;                    // a seed also orders the diverged lanes of a warp
+    std::function<void(const Progress&)> progress;  // called every progress_interval of a launch
     std::chrono::milliseconds progress_interval{10000};
     std::function<void(std::string_view)> output;       // what the kernel prints, in CTA order; empty = stdout
-    std::function<void(const LaunchTraffic&)> traffic;  // told at the end of a launch; empty = not counted
+    std::function<void(const LaunchTraffic&)> traffic;  // called at the end of a launch; empty = not counted
 };
 
 struct Launch {
@@ -82,7 +82,7 @@ struct Launch {
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
 };
 
-/// What a finished launch did.
+/// Counts of a finished launch.
 struct Statistics {
     std::uint64_t warp_instructions = 0;
     std::uint64_t lane_instructions = 0;  // lanes summed over warp instructions, whether their guard is on or off
@@ -108,9 +108,9 @@ public:
     /// Static shared memory of the entry in bytes.
     std::uint32_t shared_bytes(std::string_view entry) const;
 
-    /// Throws Error for a launch that cannot be: a block that the entry's .maxntid or .reqntid excludes, say.
+    /// Throws Error for an impossible launch, such as a block that the entry's .maxntid or .reqntid excludes.
     void check(const Launch& launch) const;
-    /// Writes all of a .global or .const variable. Throws Error where there is none of that name and size.
+    /// Writes all of a .global or .const variable. Throws Error if there is none of that name and size.
     void set_variable(std::string_view name, std::span<const std::byte> contents);
     /// Checks the launch and runs one grid to its end. Throws Error on a finding.
     Statistics run(const Launch& launch, const Options& options = {});
@@ -121,7 +121,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// The instruction sets the interpreter's loops were built for and the one in use: "AVX3", "AVX2", "SSE4".
+/// The instruction set in use, of those that the interpreter's loops were built for: "AVX3", "AVX2", "SSE4".
 std::string_view instruction_set();
 
 }  // namespace ikat::emulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module ready to run: its variables placed in memory, its kernels decoded when they are first asked for.
+// A module ready to run: its variables placed in memory, its kernels decoded on first use.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,7 +129,7 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
     });
     result.constant.resize(result.constants.host_bytes);
     result.constant_views = result.constants.views(result.constant.data(), 0, false);
-    // Without an initialiser they are zero, and take memory where they are used.
+    // Without an initialiser they are zero, and take memory only where they are used.
     const auto host_bytes = [&](const ModuleMemory::Variable& placed) -> std::span<std::byte> {
         if (placed.space == Space::Const) return {result.constant.data() + placed.host, placed.bytes};
         constexpr std::byte zero[] = {std::byte{0}};
@@ -155,7 +155,7 @@ namespace {
 
 constexpr std::uint32_t most_blocks_in_cluster = 16;
 
-/// Room for calls and alloca behind the kernel's own local variables.
+/// Reserves space for calls and alloca after the kernel's own local variables.
 void prepare_stack(const nvptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
     const auto is_alloca = [](const Micro& micro) { return micro.run == allocate_on_stack; };
@@ -168,7 +168,7 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
         kernel.functions[root.function].parameter_bytes = signature_of(module, module.functions[root.function]).bytes;
 }
 
-/// .reqnctapercluster of more blocks than any device has in a cluster.
+/// Rejects .reqnctapercluster with more blocks than any device supports in a cluster.
 [[noreturn]] void refuse_cluster(const nvptx::Module& module, const nvptx::Directive& directive) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::NotRun);
     diagnostic.where = location(module, directive.where);
@@ -289,7 +289,7 @@ void Program::check(const Launch& launch) const { check_launch(state_->module, s
 
 namespace {
 
-/// What a cooperative launch finds by %envreg1 and %envreg2: its own size and the grid's barrier, which begins as 0.
+/// What a cooperative launch finds through %envreg1 and %envreg2: its own size and the grid's barrier, initially 0.
 struct GridWorkspace {
     GridWorkspace(Memory& of, const DecodedKernel& kernel) : memory(of) {
         const auto asks = [](const DecodedKernel::SpecialSlot& slot) {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoding, second half: from micro-ops over values to ops over the frame.
-//
-// Blocks are laid out in reverse post order, of several successors the one later in the text last, so that the lowest
-// op index among the splits of a warp is the one the others can still meet. A block that is fallen into and has other
+// Blocks are laid out in reverse postorder, with the textually later successor last, so that the split of a warp with
+// the lowest op index is the one that the others can still meet. A block with both a fall-through and other
 // predecessors gets a `join` before it.
-//
-// Functions that are called lie before the kernel, for the same reason: lanes in a call go first and come back to the
-// others. A call ends a block; what is live behind it is kept by it, so that its callee may use the same slots.
-//
-// Values get slots by linear scan over intervals of that order. Reusing a slot is right for diverged warps too: a slot
-// belongs to each lane separately, and every lane goes through the code as one thread.
+// Called functions are placed before the kernel, for the same reason: lanes in a call go first and return to the
+// others. A call ends a block; it saves what is live after it, so that its callee may use the same slots.
+// Values get slots by linear scan over intervals in that order. Reusing slots is also right for diverged warps: each
+// lane has its own part of a slot and executes the code like a single thread.
 #include <algorithm>
 #include <queue>
 
@@ -111,7 +108,7 @@ private:
         order_.clear();
         struct Visit {
             std::uint32_t block;
-            std::vector<std::uint32_t> rest;  // the last is visited next: the latest in the text
+            std::vector<std::uint32_t> rest;  // the last, the latest in the text, is visited next
         };
         std::vector<Visit> stack;
         const auto visit = [&](std::uint32_t b) {
@@ -185,7 +182,7 @@ private:
             live_in[b].each([&](std::size_t v) { result[v].include(2 * position); });
             for (std::uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
                 const Micro& micro = micros_[i];
-                if (micro.checks) continue;  // so that the plain code has the same frame
+                if (micro.checks) continue;  // ignored, so that the plain code has the same frame
                 each_source(micro, [&](std::uint32_t v) { result[v].include(2 * position + micro.apart); });
                 each_result(micro, [&](std::uint32_t v) { result[v].include(2 * position + 1); });
                 ++position;
@@ -196,7 +193,7 @@ private:
         return result;
     }
 
-    /// Notes what the call at the end of a block has to keep.
+    /// Records what the call at the end of a block must save.
     void keep(std::uint32_t b, const Bitset& live_out) {
         std::vector<std::uint32_t> kept;
         live_out.each([&](std::size_t v) {
@@ -233,7 +230,7 @@ private:
         place_slots(live, slot, used);
     }
 
-    /// Registers first (predicates, 32-bit slots, 64-bit slots), then what is constant.
+    /// Registers first (predicates, 32-bit slots, 64-bit slots), then constants.
     void place_slots(const std::vector<Interval>& live, const std::vector<std::uint32_t>& slot,
                      const std::uint32_t (&used)[3]) {
         const std::uint32_t words = (4 * used[0] + 63) / 64 * 64;
@@ -261,7 +258,7 @@ private:
 
     void append(const MicroOp& op, const nvptx::Instruction* instruction, bool checks = false) {
         if (kernel_.is_checked()) {
-            // an op of the plain code begins with what checks it
+            // an op of the plain code maps to the start of its checks
             const auto at = std::uint32_t(kernel_.code.size());
             const bool checked = !kernel_.plain_of.empty() && last_checks_;
             if (!checked) kernel_.checked_of.push_back(at);
@@ -300,8 +297,8 @@ private:
         }
     }
 
-    /// Ops of one kind that follow each other, as the sums of a matrix product do, are executed by the first of them.
-    /// All keep their places: a jump may lead to any.
+    /// Sequences of the same op, such as the sums of a matrix product, are executed by the first of them. All keep
+    /// their positions, because a jump may lead to any.
     void join_runs() {
         std::vector<MicroOp>& code = kernel_.code;
         for (std::size_t i = 0, end; i < code.size(); i = end) {
@@ -324,7 +321,7 @@ private:
             if (const Handler both = select_product_and_sum(code[i], code[i + 1])) code[i].run = both;
     }
 
-    /// The number of operands, then place and size of each.
+    /// Lists the number of operands, then slot and size of each.
     std::uint32_t list_operands(const OperandList& list) {
         const auto at = std::uint32_t(kernel_.lists.size());
         kernel_.lists.push_back(list.count);
@@ -336,7 +333,7 @@ private:
         kernel_.lists.push_back(lowering_.values[value].slot);
     }
 
-    /// Where a call finds what it keeps: the number of registers, then place and size of each.
+    /// Lists what a call saves: the number of registers, then slot and size of each.
     std::uint32_t list_kept(std::uint32_t call) {
         const auto at = std::uint32_t(kernel_.lists.size());
         const auto [place, is_new] = lists_of_calls_.emplace(call, at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies, scopes, values and operands; see lowering.hpp. What each opcode means is in the other files of this folder.
+// Bodies, scopes, values and operands; see lowering.hpp. The opcodes are in the other files of this folder.
 #include "runtime/emulator/decode/lowering.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// What gives lanes to a scheduler, or is more than straight code, cannot run under a narrowed mask.
+/// Instructions that involve the scheduler, or are not straight-line code, cannot run under a narrowed mask.
 bool needs_branch(nvptx::Opcode opcode) {
     return info(opcode).is(nvptx::OpcodeInfo::Convergent) || info(opcode).is(nvptx::OpcodeInfo::Jumps);
 }
@@ -86,7 +86,7 @@ const Binding* Lowering::find(nvptx::Name name) {
     return found == module_scope_.end() ? nullptr : &found->second;
 }
 
-/// .shared variables of module scope belong to the kernels that use them.
+/// .shared variables at module scope belong to the kernels that use them.
 void Lowering::module_shared(nvptx::Name name) {
     for (const nvptx::Variable& variable : module.variables) {
         if (module.text(variable.space) != ".shared") continue;
@@ -114,7 +114,7 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
             define(declarator.name, new_register());
             continue;
         }
-        for (std::uint32_t i = 0; i < declarator.range; ++i) {  // names that are used nowhere were never interned
+        for (std::uint32_t i = 0; i < declarator.range; ++i) {  // unused names were never interned
             const nvptx::Name name = module.find(fmt::format("{}{}", module.text(declarator.name), i));
             if (name != nvptx::no_name) define(name, new_register());
         }
@@ -171,7 +171,7 @@ void Lowering::declare(const nvptx::Variable& variable) {
     for (const auto& declarator : variable.declarators) define(declarator.name, declare_memory(variable, declarator));
 }
 
-/// Labels are known in all of the scope they stand in.
+/// Labels are visible in their whole scope.
 void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function) {
     using Kind = nvptx::Statement::Kind;
     scopes.emplace_back();
@@ -248,7 +248,7 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     Modifiers modifiers(module, instruction);
     const Rule rule = rules_->find(instruction);
     if (!rule) unsupported(fmt::format("opcode '{}'", module.text(instruction.spelling)));
-    // A call that is inlined brings other instructions in between.
+    // An inlined call lowers other instructions in between.
     const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
     note_offsets(module.operands(instruction.operands));
     try {

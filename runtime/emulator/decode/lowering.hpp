@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoding, first half: PTX instructions become micro-ops over values. A value is a register of the kernel, a
-// temporary, a constant or a special register; the second half (layout.cpp) gives values their slots in the frame and
-// micro-ops their order.
-//
-// Rules, by the form of an instruction (rules.hpp), put ops; the class Lowering is what they put them with.
-//
-// Functions are inlined where they are called; their .param variables are local memory. Those that cannot be (a
-// recursion, a call through a register) or that would make the kernel too large are lowered once, behind the kernel,
+// temporary, a constant or a special register; the second half (layout.cpp) assigns slots in the frame to values and
+// orders the micro-ops.
+// Rules, selected by the form of an instruction (rules.hpp), emit ops through the class Lowering.
+// Functions are inlined where they are called; their .param variables are local memory. Functions that cannot be
+// inlined (recursion, calls through a register) or would make the kernel too large are lowered once, after the kernel,
 // and called (call.cpp).
 #pragma once
 #include <array>
@@ -34,14 +32,14 @@ struct VRegInfo {
     Special special{};
 };
 
-/// Where control goes after a micro-op.
+/// Where control continues after a micro-op.
 enum class Flow : std::uint8_t { Next, Jump, Branch, Table, Call, End };
 
 /// Fields of an op by number: d, a, b, c, x, y.
 enum Field : std::uint8_t { D = 1, A = 2, B = 4, C = 8, X = 16, Y = 32 };
 
-/// Operands in Lowering::listed, results first. The op finds in field d where they are in the kernel's lists: their
-/// number, then place and bytes of each.
+/// Operands in Lowering::listed, results first. Field d of the op is their index in the kernel's lists: their number,
+/// then slot and bytes of each.
 struct OperandList {
     std::uint32_t first = 0, results = 0, count = 0;
 };
@@ -49,20 +47,20 @@ struct OperandList {
 struct Micro {
     Handler run = nullptr;
     std::array<std::uint32_t, 6> fields{};
-    std::uint8_t reads = 0, writes = 0;  // sets of Field that name values; the others are literals
+    std::uint8_t reads = 0, writes = 0;  // sets of Field that hold values; the others are literals
     OperandList list{};                  // operands that do not fit into fields
-    bool partial = false;                // under a guard: lanes keep the old value
+    bool partial = false;                // under a guard: inactive lanes keep the old value
     bool apart = false;                  // destinations must not share a slot with sources
     bool first = false;                  // of its instruction, for counting
-    bool checks = false;                 // an observer's, of the next one, whose fields it reads: it has none itself
-    bool counts = false;                 // y is the number of instructions since the last that counts
+    bool checks = false;  // an observer's check of the next one, whose fields it reads; it has none itself
+    bool counts = false;  // y is the number of instructions since the last that counts
     Flow flow = Flow::Next;
     std::uint32_t label = 0;  // of Jump and Branch; first of Table
     std::uint32_t targets = 0;
     const nvptx::Instruction* instruction = nullptr;
 };
 
-/// The operands of an instruction. One that is not there ends the lowering of the instruction.
+/// The operands of an instruction. Accessing a missing one ends the lowering of the instruction.
 struct MissingOperand {};
 class Operands {
 public:
@@ -93,7 +91,7 @@ struct Binding {
     VReg high{};                                  // ... of 128 bits: its upper half
     bool is_pair = false;                         // ... of 128 bits
     Space space = Space::Global;                  // Memory
-    std::uint64_t address = 0, bytes = 0;         // Memory: as an instruction of its space sees it
+    std::uint64_t address = 0, bytes = 0;         // Memory: as seen by instructions of its space
     bool on_stack = false;                        // Memory: address counts from the stack pointer of the function
     std::uint32_t label = 0;                      // Label
     nvptx::Span targets{};                        // Table
@@ -101,7 +99,7 @@ struct Binding {
     const nvptx::Directive* directive = nullptr;  // Prototype: .callprototype or .calltargets
 };
 
-/// Where the results and parameters of a called function lie, from its stack pointer.
+/// The offsets of the results and parameters of a called function from its stack pointer.
 struct Signature {
     struct Slot {
         std::uint32_t offset = 0, bytes = 0;
@@ -118,10 +116,10 @@ struct MemoryAccess {
     std::uint32_t bytes = 0;
     Direction direction = Direction::Read;
     bool cached = true;
-    bool of_numbers = false;  // floats, of which no part is padding
+    bool of_numbers = false;  // floats, which contain no padding
 };
 
-/// Where a result of `type` is computed; finish() then brings it to the register, widened to its width.
+/// Where a result of `type` is computed; finish() then moves it to the register, extended to its width.
 struct Result {
     VReg at{};
     VReg to{};
@@ -133,18 +131,19 @@ struct AddressOperand {
     VReg base{};
     std::int32_t offset = 0;
     Space space = Space::Generic;
-    bool fixed = false;  // no register takes part: `offset` alone, in `space`
+    bool fixed = false;  // without a register: only `offset`, in `space`
 };
 
 class Lowering;
 class Rules;
-/// Lowers the instruction that is `current`: puts its ops.
+/// Lowers the instruction `current`: emits its ops.
 using Rule = void (*)(Lowering&, Modifiers&, Operands);
 
-/// A kernel on its way: what rules (rules.hpp) make it with.
+/// A kernel under construction: the interface for rules (rules.hpp).
 class Lowering {
 public:
-    /// Dynamic shared memory begins at `dynamic_base`, behind the static, whose size is known only after a first run.
+    /// Dynamic shared memory begins at `dynamic_base`, after the static part, whose size is known only after a first
+    /// run.
     Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
              std::uint64_t dynamic_base);
     ~Lowering();
@@ -162,11 +161,11 @@ public:
     Micro& emit(Handler handler, std::uint8_t writes, std::uint8_t reads, std::array<std::uint32_t, 6> fields);
     Micro& emit(Micro micro);
     OperandList list(std::span<const VReg> results, std::span<const VReg> sources);
-    /// An op that nobody observes.
+    /// Emits an op without observers.
     void put(Micro micro);
     /// d = handler(sources...), lane by lane
     void apply(Handler handler, VReg d, std::initializer_list<VReg> sources, std::uint32_t x = 0);
-    /// Counts the instructions up to here, where a warp may be stopped.
+    /// Counts the instructions up to this point, where a warp may be stopped.
     void count_here();
     void jump_to(std::uint32_t label);
     void branch_to(std::uint32_t label, VReg predicate, bool unless, bool uniform = false);
@@ -209,15 +208,15 @@ public:
     std::vector<const nvptx::Function*> callers;
     std::uint32_t return_label = 0;
     struct Root {
-        std::uint32_t function = 0, label = 0;  // number in the module, where it begins
+        std::uint32_t function = 0, label = 0;  // number in the module, its first label
     };
     std::vector<Root> roots;              // functions that are called
     bool on_stack = false;                // inside one of them
     VReg stack_pointer{};                 // ... its
     std::uint32_t frame_used = 0;         // ... bytes of its frame
     bool first = false;                   // the next micro is the first of its instruction
-    std::optional<VReg> carry_flag;       // of sums that carry, once there is one
-    std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory, 0: the kernel has none
+    std::optional<VReg> carry_flag;       // the carry flag, once there is one
+    std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory; 0: the kernel has none
 
 private:
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
@@ -243,11 +242,11 @@ private:
     std::vector<VReg> specials_;
 };
 
-/// What a register that a thread finds set stands for (special.cpp); the clocks are read where they are used.
+/// The value of a special register (special.cpp); clocks are read where they are used.
 std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand);
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
 
-/// Functions that are called, behind the kernel (call.cpp).
+/// Lowers the called functions, after the kernel (call.cpp).
 void lower_functions(Lowering& code);
 
 /// Bytes and alignment of a variable.

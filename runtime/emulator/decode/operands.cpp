@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values and operands of the instruction that is being lowered; see lowering.hpp.
+// Values and operands of the current instruction; see lowering.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ VReg Lowering::resized(VReg value, std::uint8_t slot) {
     if (from == 0 || slot == 0) unsupported("a predicate stands where a number is needed, or the reverse");
     if (values[index(value)].kind == VRegInfo::Kind::Constant) return constant(values[index(value)].bits, slot);
     const VReg to = temporary(slot);
-    // What stands above a register narrower than its slot is meaningless: extend it from its own width.
+    // The bits above a register narrower than its slot are undefined: extend it from its own width.
     if (slot == 8 && values[index(value)].width < 4)
         apply(select_convert(Type::U64, values[index(value)].width == 2 ? Type::U16 : Type::U8, {}, false), to,
               {value});
@@ -151,7 +151,7 @@ VReg Lowering::predicate(const nvptx::Operand& operand) {
     return to;
 }
 
-/// Offsets are written in few places: whoever lowers one says so, and what is left over is an error.
+/// Only a few operands may have offsets: code that uses one removes it from the list, and any left over is an error.
 void Lowering::note_offsets(Operands operands) {
     for (const nvptx::Operand& operand : operands) {
         if (operand.has_offset) unused_offsets_.push_back(&operand);
@@ -178,7 +178,7 @@ VReg Lowering::source(const nvptx::Operand& operand, Type type) {
     return resized(with_offset(value, std::int64_t(operand.value)), slot);
 }
 
-/// Registers and what stands for one, in a slot of its own size.
+/// Registers and register-like symbols, in a slot of their own size.
 VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* binding, Type type) {
     const std::uint8_t slot = slot_of(type);
     if (binding && binding->kind == Binding::Kind::Register && !binding->is_pair && operand.suffix == nvptx::no_name &&
@@ -272,7 +272,7 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
     return {with_offset(base, offset), 0, space};
 }
 
-/// Before the access itself.
+/// Called before the access itself.
 void Lowering::tell_observers(const AddressOperand& at, MemoryAccess access) {
     if (at.space != Space::Global && at.space != Space::Generic) return;
     access.base = at.base;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers that a thread finds set.
+// The special registers of a thread.
 #include <algorithm>
 
 #include "codegen/ptx/table/special_registers.hpp"

@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    using Elements = std::vector<Name>;  // none: a name that hides a vector's
+    using Elements = std::vector<Name>;  // empty: a name that hides a vector register
 
     bool is_vector(const Variable& variable) const {
         return variable.vector != nvptx::no_name && module_.text(variable.space) == ".reg";
@@ -65,7 +65,7 @@ private:
             if (!declarator.has_range) add(declarator.name);
             for (std::uint32_t i = 0; declarator.has_range && i < declarator.range; ++i) {
                 const Name name = module_.find(std::string(module_.text(declarator.name)) + std::to_string(i));
-                if (name != nvptx::no_name) add(name);  // else it is used nowhere
+                if (name != nvptx::no_name) add(name);  // else it is unused
             }
         }
         variable.declarators = std::move(scalars);
@@ -129,7 +129,7 @@ private:
         return true;
     }
 
-    /// In the list of a call the elements are arguments of their own.
+    /// In the argument list of a call the elements are separate arguments.
     bool rewrite(nvptx::Span& span, bool flat = false) {
         bool changed = false;
         std::vector<Operand> all;

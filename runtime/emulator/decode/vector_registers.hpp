@@ -3,8 +3,7 @@
 //
 //     .reg .v2 .f32 v;  ld.global.v2.f32 v, [a];  add.f32 v.x, v.y, v.x;
 //     .reg .f32 v.x, v.y;  ld.global.v2.f32 {v.x, v.y}, [a];  add.f32 v.x, v.y, v.x;
-//
-// where the `v.x` below are plain names, which no text can have.
+// where the new `v.x` are plain names, which cannot occur in PTX text.
 #pragma once
 #include "codegen/ptx/text/module.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thread blocks: see block.hpp. A barrier counts warps, as the hardware does: a warp arrives when all its lanes that
-// have not exited have. A barrier that is given no number of threads waits for the warps that have not exited, as from
-// sm_70 on; one that is given a number waits for so many.
+// have not exited have. A barrier without a number of threads waits for the warps that have not exited, as from sm_70
+// on; one with a number waits for that many.
 #include "runtime/emulator/machine/block.hpp"
 
 #include <fmt/format.h>
@@ -24,13 +24,13 @@ namespace {
 
 constexpr std::uint64_t slice = 1 << 16;  // warp instructions a warp runs before the next one
 constexpr std::uint8_t poison = 0xff;
-constexpr std::uint32_t reserved_bytes = 2048;  // of shared memory for the system, as CUDA's groups use it
+constexpr std::uint32_t reserved_bytes = 2048;  // reserved shared memory, used by CUDA's cooperative groups
 
 std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
     return reinterpret_cast<std::uint32_t*>(frame + offset);
 }
 
-/// A seed in which every bit of both takes part.
+/// A seed that depends on every bit of both.
 std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
     std::uint64_t x = (std::uint64_t(seed) << 32 | index) + 0x9e3779b97f4a7c15;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -38,7 +38,7 @@ std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
     return std::uint32_t(x >> 32);
 }
 
-/// Those that differ from block to block.
+/// Whether it differs from block to block.
 bool is_of_block(Special::Kind kind) {
     return kind == Special::Kind::Ctaid || kind == Special::Kind::ClusterId || kind == Special::Kind::ClusterCtaid;
 }
@@ -167,7 +167,7 @@ std::uint32_t ThreadBlock::special(Special special, const Warp& warp, unsigned l
     return 0;
 }
 
-/// Constants, and the special registers that are the same in every block of the launch.
+/// Fills in constants, and special registers that are the same in every block of the launch.
 void ThreadBlock::fill_constants(const Warp& warp) {
     std::byte* const frame = frame_of(warp);
     for (const DecodedKernel::Constant& constant : state_.kernel.constants) {
@@ -224,14 +224,13 @@ void ThreadBlock::forget_written() {
     for (View& view : shared_views_) view.written = view.bits;
 }
 
-/// Variables of shared memory of which all has been written are asked about no more: at a barrier, where most tiles are
-/// complete.
+/// Stops tracking completely written variables in shared memory; called at a barrier, where most tiles are complete.
 void ThreadBlock::close_written() {
     for (std::size_t i = 0; i < shared_views_.size(); ++i) {
         View& view = shared_views_[i];
         if (!view.written) continue;
         if (i > 0 && shared_views_[i - 1].base == view.base && shared_views_[i - 1].bytes)
-            view.written = shared_views_[i - 1].written;  // another cell of it
+            view.written = shared_views_[i - 1].written;  // another cell of the same variable
         else if (written::all(view.written, 0, view.bytes))
             view.written = nullptr;
     }
@@ -243,7 +242,7 @@ void ThreadBlock::reopen(std::uint64_t address) {
         if (view.base == at.base) view.written = view.bits;
 }
 
-/// One turn of a warp. True if it was cut off: the warp could have gone on.
+/// One turn of a warp. True if it was cut off: the warp could have continued.
 bool ThreadBlock::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
     const Options& options = state_.options;
     const std::uint64_t before = warp.instructions, left = options.step_budget - warp.spent();
@@ -264,8 +263,8 @@ bool ThreadBlock::run_warp(ScheduledWarp& warp, std::uint64_t steps) {
     return false;
 }
 
-/// Whether all warps that do not wait at a barrier come round. If nobody but they could change what they read, that is
-/// a finding.
+/// Whether all warps that are not waiting at a barrier repeat their state. If only they could change what they read,
+/// that is a finding.
 bool ThreadBlock::comes_round() {
     const std::uint64_t turns = 1024 * std::min<std::uint64_t>(quiet_rounds_, 64);
     std::uint8_t reads = 0;
@@ -367,14 +366,14 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
     waiting_[warp.index] = cluster_barrier;
 }
 
-/// All of its warps that have not ended have arrived.
+/// Whether all of its warps that have not exited have arrived.
 bool ThreadBlock::is_at_cluster_barrier() const {
     return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size();
 }
 
 bool ThreadBlock::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
 
-/// When all blocks of the cluster have arrived, the warps that wait go on.
+/// When all blocks of the cluster have arrived, the waiting warps continue.
 void ThreadBlock::pass_cluster() {
     if (!std::ranges::all_of(peers_, &ThreadBlock::is_at_cluster_barrier)) return;
     for (ThreadBlock& each : peers_) each.leave_cluster_barrier();
@@ -410,8 +409,8 @@ void ThreadBlock::complete(Barrier& barrier) {
     barrier = {};
 }
 
-/// By chance. The first order is never ascending, or never descending, in turn from block to block and from seed to
-/// seed: two launches of a block of two warps see both.
+/// A random order. The first one is alternately never ascending or never descending, from block to block and from seed
+/// to seed: two launches of a block of two warps see both.
 void ThreadBlock::order_warps() {
     std::shuffle(order_.begin(), order_.end(), random_);
     if (std::exchange(first_round_, false)) {

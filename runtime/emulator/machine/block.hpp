@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread block: its warps, shared memory and barriers. Warps take turns, each running until it blocks or its slice is
-// over, so the registers of one warp stay in the cache for long.
+// over, so the registers of one warp stay in the cache.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace ikat::emulator {
 
-/// What all blocks of a launch share.
+/// The state shared by all blocks of a launch.
 struct LaunchState {
     const nvptx::Module& module;
     const DecodedKernel& kernel;
@@ -25,19 +25,19 @@ struct LaunchState {
     const ModuleMemory& variables;
     const std::vector<Location>& source_lines;
     std::vector<std::byte> parameters;  // the launch's, padded
-    std::uint64_t grid_workspace = 0;   // its address, where the kernel asks for it
+    std::uint64_t grid_workspace = 0;   // its address, if the kernel uses it
     bool parallel = false;
     std::atomic<std::uint64_t> steps{0};
     std::atomic<bool> stop{false};  // another block has failed
     std::array<std::once_flag, 2> effects_once{};
-    std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, once a block has asked
+    std::array<std::vector<std::uint8_t>, 2> effects{};  // of the ops of plain and checked code, computed on demand
     const std::vector<std::uint8_t>& effects_in(const DecodedKernel& code);
-    TrafficOfLaunch traffic{};  // where the kernel counts it
+    TrafficOfLaunch traffic{};  // if the kernel counts it
 };
 
 class ThreadBlock {
 public:
-    /// Number `rank` of its cluster, whose blocks are `cluster`.
+    /// The block of rank `rank` in its cluster, whose blocks are `cluster`.
     ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<ThreadBlock>& cluster);
 
     /// Begins the block at these coordinates of the grid.
@@ -45,8 +45,8 @@ public:
     enum class Turn {
         Over,
         Ended,
-        Waits,  // for other blocks: in all of this turn it changed nothing, nor will it unless they write what it
-                // reads, or come to the cluster's barrier
+        Waits,  // for other blocks: it changed nothing in this turn, and will not until they write what it reads, or
+                // reach the cluster's barrier
     };
     /// Runs for about `steps` warp instructions. Throws Error on a finding.
     Turn run(std::uint64_t steps);
@@ -56,37 +56,37 @@ public:
     std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
-    /// Of shared memory with the dynamic, of local or constant memory.
+    /// The variables of shared (including dynamic), local or constant memory.
     const Variables& variables(Space space) const;
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
-    /// Threads that have arrived at a barrier and that it waits for in all.
+    /// The numbers of threads that have arrived at a barrier, and that it waits for in total.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
-    /// The warp goes on in the checked code.
+    /// The warp continues in the checked code.
     void start_checking(ScheduledWarp& warp, bool defined) { warp.start_checking(state_.checked(), defined); }
-    /// Something undefined is stored into shared memory: where all was written before, this is so no longer.
+    /// An undefined value is stored to shared memory: a completely written variable must be tracked again.
     void reopen(std::uint64_t address);
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
-    /// It has come to the cluster's barrier, and another block has not.
+    /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
-    std::string output;   // what the kernel printed
-    std::string finding;  // the text of one that is put together
+    std::string output;   // the kernel's output
+    std::string finding;  // text of a finding under construction
     Statistics statistics() const;
-    /// Adds what it has counted to the launch's.
+    /// Adds its counts to the launch's.
     void finish_traffic() const;
 
 private:
     struct Barrier {
         std::uint32_t arrived = 0, expected = 0;  // in warps
         std::uint32_t came = 0;                   // the warps that arrived, as a set
-        bool counted = false;                     // a number of threads was given; else all that have not exited
+        bool counted = false;                     // with a number of threads; else all that have not exited
         std::uint32_t yes = 0;                    // threads whose predicate holds
         std::uint32_t threads = 0;                // threads that arrived
         std::vector<unsigned> waiting;            // warps
     };
-    /// Of this block at the barrier of its cluster: sets of warps.
+    /// This block's state at the cluster barrier: sets of warps.
     struct ClusterBarrier {
         std::uint32_t came = 0;     // have arrived, and not all others have
         std::uint32_t passed = 0;   // all have arrived, and they have not waited yet
@@ -110,7 +110,7 @@ private:
 
     LaunchState& state_;
     const std::uint32_t rank_;
-    std::deque<ThreadBlock>& peers_;  // the blocks of its cluster, itself among them
+    std::deque<ThreadBlock>& peers_;  // the blocks of its cluster, including itself
     std::uint64_t index_ = 0;         // x fastest
     std::array<std::uint32_t, 3> coordinates_{};
     std::uint32_t threads_ = 0, running_ = 0;
@@ -119,7 +119,7 @@ private:
     void forget_written();
 
     bool first_round_ = true;
-    std::uint64_t quiet_rounds_ = 0;  // since a warp has ended or come to a barrier
+    std::uint64_t quiet_rounds_ = 0;  // since a warp last exited or reached a barrier
     bool waits_ = false;              // for other blocks, when last asked
     std::vector<std::byte> shared_, local_, frames_;
     std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
@@ -127,7 +127,7 @@ private:
     std::vector<View> shared_views_, parameter_views_;
     std::vector<std::vector<View>> local_views_;  // by warp
     std::span<std::uint8_t> reserved_written_;
-    std::span<std::byte> reserved_shared_;  // for the system, where the kernel asks for it
+    std::span<std::byte> reserved_shared_;  // for the system, if the kernel uses it
     std::uint32_t reserved_address_ = 0;
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unit of a grid: blocks that start together and meet at a barrier of their own. A kernel that names no clusters
-// has clusters of one block. The blocks of one run on one host thread, in turn, so their barrier needs no locks.
+// The unit of a grid: blocks that start together and have their own barrier. A kernel without clusters has clusters of
+// one block. The blocks of a cluster run in turn on one host thread, so their barrier needs no locks.
 #pragma once
 #include <deque>
 
@@ -14,7 +14,7 @@ public:
 
     /// Begins cluster number `number` (x fastest).
     void start(std::uint64_t number);
-    /// Calls f(block) for each that has not ended; true from f: it has.
+    /// Calls f(block) for each that has not ended; f returns true if it has ended.
     template <class F>
     void each_running(F f) {
         for (std::size_t rank = 0; rank < blocks_.size(); ++rank)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clusters of a grid over host threads. Each thread takes the number of the next; one that runs for very long, or
-// whose blocks wait for others, lets others start beside it, as they would on a device.
+// Runs the clusters of a grid on host threads. Each thread takes the next cluster number; while a cluster runs very
+// long, or its blocks wait for others, more clusters are started alongside, as on a device.
 //
-// A block that waits says so (ThreadBlock::Turn::Waits) when it has seen that all its warps come round without changing
-// anything. Such words hold until a block changes something: each turn of another kind begins a new generation. When
-// all blocks that have begun have said so in one generation and no other can begin, they wait for ever.
-//
-// With one thread everything happens in one order. With several, what blocks do to memory interleaves as on a device,
-// and findings and printed text still come in the order of the blocks.
+// A block that waits reports this (ThreadBlock::Turn::Waits) when all its warps repeat their state without changing
+// anything. The report is valid until a block changes something: any other turn begins a new generation. When all
+// running blocks have reported in one generation and no other can start, they wait forever. With one thread everything
+// happens in a fixed order. With several, memory accesses of blocks interleave as on a device, but findings and printed
+// text still come in block order.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -24,10 +23,10 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start beside this one
+constexpr std::uint64_t alone = 1 << 20;     // warp instructions before another block may start alongside
 constexpr std::uint64_t together = 1 << 17;  // and the turns they take from then on
-constexpr std::size_t most_resident = 256;   // of blocks that all run
-constexpr std::size_t most_waiting = 2048;   // if some wait for others: more than a device holds
+constexpr std::size_t most_resident = 256;   // blocks, if all run
+constexpr std::size_t most_waiting = 2048;   // blocks, if some wait for others: more than a device holds
 
 class Grid {
 public:
@@ -50,11 +49,11 @@ public:
     }
 
 private:
-    /// Clusters run by this host thread; one at a time unless they take long.
+    /// Runs clusters on this host thread; one at a time unless they take long.
     void work() {
         std::vector<std::unique_ptr<Cluster>> resident, idle;
         while (true) {
-            // Where some wait for blocks that come later, as many start as are there: each look at all that wait costs.
+            // If some wait for later blocks, double the number each time: checking all waiting blocks is expensive.
             const std::size_t most = somebody_waits_ ? most_waiting : most_resident;
             std::size_t starting = somebody_waits_ ? std::max<std::size_t>(resident.size(), 1) : 1;
             for (; starting > 0 && resident.size() * per_cluster_ < most && !state_.stop; --starting) {
@@ -87,14 +86,14 @@ private:
             }
     }
 
-    /// True when the block has ended, by itself or because an earlier one has failed.
+    /// True if the block has ended, by itself or because an earlier one has failed.
     bool advance(ThreadBlock& block, std::uint64_t steps) {
         try {
             const std::uint64_t generation = begin_turn(block);
             const ThreadBlock::Turn turn = block.run(steps);
             end_turn(block, turn, generation);
             if (turn == ThreadBlock::Turn::Ended) return true;
-            // Of those that all wait for ever, each says so itself, so that the first is named.
+            // Of blocks that all wait forever, each reports it itself, so that the first is named.
             return state_.stop && (block.index() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
         } catch (...) {
             const std::lock_guard lock(mutex_);
@@ -108,7 +107,7 @@ private:
         }
     }
 
-    /// Takes back what the block has said. All say that they wait for ever once it is known.
+    /// Withdraws the block's report. Once all are known to wait forever, all report it.
     std::uint64_t begin_turn(const ThreadBlock& block) {
         const std::lock_guard lock(mutex_);
         if (stuck_) throw block.waits_for_cluster() ? deadlock_error(block) : waiting_error(block);
@@ -175,7 +174,7 @@ private:
     std::atomic<std::uint64_t> next_{0};                    // cluster
     std::mutex mutex_;
     std::uint64_t ended_ = 0, generation_ = 0;
-    std::set<std::uint64_t> waiting_;  // blocks that have said so in this generation
+    std::set<std::uint64_t> waiting_;  // blocks that have reported waiting in this generation
     std::atomic<bool> somebody_waits_ = false;
     std::atomic<bool> stuck_ = false;
     const Clock::time_point began_ = Clock::now();

@@ -17,7 +17,7 @@ bool is_branch(Handler run) {
     return std::ranges::find(branches, run) != branches.end();
 }
 
-/// Stacks, the heap, what is printed and the clocks are no part of what is compared.
+/// Stacks, the heap, output and clocks are not part of the compared state.
 bool changes_more(Handler run) {
     static constexpr std::array others = {
         push_frame,  call_lanes,      call_lanes_checked,   restore_lanes,     restore_lanes_checked, pop_frame,
@@ -26,14 +26,14 @@ bool changes_more(Handler run) {
     return std::ranges::find(others, run) != others.end();
 }
 
-/// What an instruction reads and writes.
+/// The effects of an instruction.
 std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Module& module) {
     const auto modifiers = module.modifiers(instruction.modifiers);
     const auto has = [&](std::string_view wanted) {
         return std::ranges::any_of(modifiers, [&](nvptx::Name name) { return module.text(name).starts_with(wanted); });
     };
     const bool own = has(".local") || has(".param");
-    if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // how lanes were scheduled decides it
+    if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
     switch (nvptx::info(instruction.opcode).kind) {
         case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
         case nvptx::OpcodeKind::Load:
@@ -45,7 +45,7 @@ std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Modul
 
 std::vector<Split> places(const ScheduledWarp& warp) {
     std::vector<Split> splits = warp.splits();
-    std::ranges::sort(splits, {}, &Split::pc);  // no two are at one place
+    std::ranges::sort(splits, {}, &Split::pc);  // no two are at the same op
     return splits;
 }
 
@@ -106,7 +106,7 @@ bool Watch::after() {
     if (!(ready & ~ran_) && same_places(now, splits_) && same(warp_.frame(), kernel_.register_bytes, 0) &&
         same(local.data(), local.size(), kernel_.register_bytes))
         return true;
-    // What comes before the way round does not come again: compare with a later place, from time to time.
+    // States before the cycle do not recur: from time to time, compare with a later state.
     if (++turns_; (turns_ & (turns_ - 1)) == 0) remember();
     return false;
 }

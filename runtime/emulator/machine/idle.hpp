@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a warp comes round: executes for ever without changing anything, unless somebody else writes what it reads.
+// Detects a warp that loops forever without changing anything, unless another thread writes what it reads.
 //
 //     L:  bra L;                                          reads nothing: endless
-//     L:  ld.volatile.u32 %r1, [flag];                    endless if nobody writes the flag
+//     L:  ld.volatile.u32 %r1, [flag];                    endless unless the flag is written
 //         setp.eq.u32 %p1, %r1, 0;  @%p1 bra L;
-//
-// It is watched turn by turn (a turn ends at the first branch) until its lanes stand at the same places with the same
-// registers and local memory as before. If all that can run have run in between, and nothing on their way changed
-// memory or depends on more than that, then what happened since will happen again.
+// It is watched turn by turn (a turn ends at the first branch) until its lanes are at the same ops with the same
+// registers and local memory as before. If all lanes that can run have run in between, and nothing they executed
+// changed memory or depends on other state, the same will happen again.
 #pragma once
 #include <optional>
 #include <span>
@@ -16,12 +15,12 @@
 
 namespace ikat::emulator {
 
-/// What an op does besides computing, from it to the next branch.
+/// The effects of the ops from this one to the next branch.
 enum Effect : std::uint8_t {
     NoEffect = 0,
     ReadsBlock = 1,   // shared memory
     ReadsOthers = 2,  // global memory, or any
-    Changes = 4,      // memory, or something that is not watched; atomics say so when they run
+    Changes = 4,      // memory, or unwatched state; atomics report it when they run
 };
 std::vector<std::uint8_t> effects_of(const DecodedKernel& kernel, const nvptx::Module& module);
 
@@ -30,12 +29,12 @@ public:
     /// `effects` are the kernel's, by op.
     Watch(const DecodedKernel& kernel, const std::vector<std::uint8_t>& effects, ScheduledWarp& warp);
 
-    /// Before and after each turn of the warp. after() is true once it is known to come round.
+    /// Called before and after each turn of the warp. after() is true once the warp is known to repeat.
     void before();
     bool after();
-    /// Something has changed: it goes on.
+    /// Whether something has changed, so the warp makes progress.
     bool is_alive() const { return reads_ & Changes; }
-    /// What it reads on its way round: ReadsBlock, ReadsOthers.
+    /// What it reads in the cycle: ReadsBlock, ReadsOthers.
     std::uint8_t reads() const { return reads_; }
 
 private:

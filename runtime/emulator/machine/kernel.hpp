@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel decoded for execution: code, the layout of its frame, and what a launch has to provide.
+// A kernel decoded for execution: code, the layout of its frame, and the requirements on a launch.
 #pragma once
 #include <memory>
 #include <string>
@@ -51,12 +51,12 @@ struct DecodedKernel {
     std::string name;
     Observers observers = 0;
     std::vector<MicroOp> code;
-    std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr where there is none
+    std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr if there is none
     std::vector<std::uint32_t> lists;
-    std::uint32_t entry = 0;               // the op where threads begin; functions lie before it
-    std::vector<FunctionEntry> functions;  // by number in the module; empty where nothing is called
+    std::uint32_t entry = 0;               // the op where threads start; functions are before it
+    std::vector<FunctionEntry> functions;  // by number in the module; empty if nothing is called
 
-    std::vector<std::uint32_t> checked_of, plain_of;  // of the checked code: ops in it by those of the plain, and back
+    std::vector<std::uint32_t> checked_of, plain_of;  // checked code only: its ops by plain op, and the reverse
 
     std::uint32_t predicate_bytes = 0;  // of the frame
     std::uint32_t register_bytes = 0;   // with the other registers; then come constants and special registers
@@ -75,8 +75,8 @@ struct DecodedKernel {
     std::vector<Program::Parameter> parameters;
     std::size_t parameter_bytes = 0;
     Variables shared, local;         // static; local memory is each thread's, with the stack
-    std::uint32_t shared_bytes = 0;  // on a device, rounded up to where dynamic shared memory begins
-    std::string dynamic_name;        // of dynamic shared memory; empty where the kernel names none
+    std::uint32_t shared_bytes = 0;  // on a device, rounded up to the start of dynamic shared memory
+    std::string dynamic_name;        // of dynamic shared memory; empty if the kernel has none
     std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
@@ -89,21 +89,22 @@ struct DecodedKernel {
     bool is_checked() const { return observers & observes_definedness; }
 
     DecodedKernel() = default;
-    DecodedKernel(const DecodedKernel&) = delete;  // ops hold indices only, but nobody should copy one by accident
+    DecodedKernel(const DecodedKernel&) = delete;  // copyable in principle, but prevents accidental copies
     DecodedKernel& operator=(const DecodedKernel&) = delete;
     DecodedKernel(DecodedKernel&&) = default;
 };
 
-/// Where the variables of module scope are.
+/// The addresses of module-scope variables.
 struct ModuleMemory {
     struct Variable {
         Space space = Space::Global;
-        std::uint64_t address = 0;  // as an instruction of its space sees it
+        std::uint64_t address = 0;  // as seen by instructions of its space
         std::uint64_t bytes = 0;
         std::uint64_t host = 0;  // of .const: in the bank
     };
     std::unordered_map<nvptx::Name, Variable> variables;
-    std::unordered_map<const nvptx::Variable::Declarator*, Variable> of_functions;  // .global and .const inside of them
+    std::unordered_map<const nvptx::Variable::Declarator*, Variable>
+        of_functions;  // .global and .const variables inside functions
     Variables constants;
     std::vector<std::byte> constant;  // the bank of .const
     std::vector<View> constant_views;
@@ -113,8 +114,8 @@ struct ModuleMemory {
 /// Allocates the .global and .const variables of the module and writes their initial values.
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
-/// Throws Error with the line of an instruction that the emulator cannot run. With and without observes_definedness,
-/// all else the same, the frame is the same.
+/// Throws Error with the line of an instruction that the emulator cannot run. The frame is the same with and without
+/// observes_definedness.
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
                      Observers observers);
 

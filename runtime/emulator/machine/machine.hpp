@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What handlers see: the micro-op, the warp's registers and the window of memory it may touch.
+// The state visible to handlers: the micro-op, the warp's registers and the memory windows it may access.
 //
 // A kernel is a flat array of micro-ops. Running one is
 //
 //     op->run(op, warp, frame, mask)
 //
 // `frame` holds the registers of the warp, structure of arrays: a 32-bit register is 32 adjacent words (128 bytes), a
-// 64-bit one 256 bytes, a predicate one 32-bit mask of lanes. Registers narrower than 32 bits live in 32-bit slots and
-// what stands above their bits is meaningless. An op's fields are byte offsets into the frame, or literals. `mask` is
-// the set of lanes that execute.
-//
-// A handler ends by calling the next op's (a jump, where the compiler makes sibling calls into jumps) and returns
-// nullptr when the warp has to stop: `warp.leave` then says why. Without guaranteed sibling calls, handlers return the
-// next op and a loop calls it.
+// 64-bit one 256 bytes, a predicate one 32-bit mask of lanes. Registers narrower than 32 bits are in 32-bit slots,
+// whose upper bits are undefined. An op's fields are byte offsets into the frame, or literals. `mask` is the set of
+// lanes that execute.
+// A handler ends by calling the next op's handler (a jump, if the compiler optimises sibling calls) and returns nullptr
+// when the warp must stop: `warp.leave` then says why. Without guaranteed sibling calls, handlers return the next op
+// and a loop calls it.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -34,8 +33,8 @@ using Handler = const MicroOp* (*)(const MicroOp*, Warp*, std::byte*, std::uint3
 
 struct MicroOp {
     Handler run = nullptr;
-    std::uint32_t d = 0, a = 0, b = 0, c = 0;  // frame offsets, mostly
-    std::uint32_t x = 0, y = 0;                // literals, mostly: address offset, jump distance, instruction count
+    std::uint32_t d = 0, a = 0, b = 0, c = 0;  // mostly frame offsets
+    std::uint32_t x = 0, y = 0;                // mostly literals: address offset, jump distance, instruction count
 };
 static_assert(sizeof(MicroOp) == 32);
 
@@ -50,28 +49,28 @@ static_assert(sizeof(MicroOp) == 32);
 #endif
 #define IKAT_NEXT IKAT_CONTINUE(1)
 
-/// Why a handler gave control back.
+/// Why a handler returned control.
 enum class Leave : std::uint8_t {
     None,
-    Reschedule,  // a branch while the warp is diverged, or the end of its time slice: go on at `pc` with `mask`
-    Diverge,     // lanes `taken` go on at `target`, the rest of `mask` at `pc`
-    Scatter,     // brx: each lane goes on at its own op, in `targets`
-    Exit,        // `mask` has ended
+    Reschedule,  // a branch while the warp is diverged, or the end of its time slice: continue at `pc` with `mask`
+    Diverge,     // lanes `taken` continue at `target`, the rest of `mask` at `pc`
+    Scatter,     // brx: each lane continues at its own op, in `targets`
+    Exit,        // `mask` has exited
     Rendezvous,  // the op at `pc` waits for more lanes of the warp
     Barrier,     // `mask` has reached the barrier op at `pc`
-    Recheck,     // the op at `pc` meets what nothing has written: go on there in the checked code (undefined.hpp)
+    Recheck,     // the op at `pc` reads uninitialised memory: continue there in the checked code (undefined.hpp)
     Fault,
 };
 
 struct Fault {
-    FaultCode code = FaultCode::OutOfBounds;  // of an access that is no access: which of them, the report says
+    FaultCode code = FaultCode::OutOfBounds;  // for an invalid access; the message says which kind
     Space space = Space::Global;
     bool store = false;
     unsigned lane = 0;
     std::uint32_t bytes = 0;    // of the access
-    std::uint64_t address = 0;  // as the instruction sees it
-    std::uint32_t lanes = 0;    // of member masks: those that it is about besides `lane`; 0: none
-    std::uint32_t other = 0;    // of member masks: the mask that they give, if it is another one
+    std::uint64_t address = 0;  // as seen by the instruction
+    std::uint32_t lanes = 0;    // for member masks: the lanes concerned besides `lane`; 0: none
+    std::uint32_t other = 0;    // for member masks: the mask that those give, if different
 };
 
 class ThreadBlock;
@@ -80,12 +79,12 @@ struct DecodedKernel;
 
 /// A function that is called rather than inlined.
 struct FunctionEntry {
-    std::uint32_t op = ~0u;             // its first; ~0: the kernel cannot call it
+    std::uint32_t op = ~0u;             // its first op; ~0: the kernel cannot call it
     std::uint32_t parameter_bytes = 0;  // of results and parameters, at the bottom of its stack frame
 };
 
-/// The address of function number i of a module, as mov and initialisers see it: not null, and nothing can be loaded
-/// there.
+/// The address of function number i of a module, as seen by mov and initialisers: not null, and nothing can be loaded
+/// from it.
 constexpr std::uint64_t function_address(std::uint64_t i) { return 16 * (i + 1); }
 
 /// The part of a warp that handlers use. Scheduling state is in warp.hpp.
@@ -93,23 +92,23 @@ struct Warp {
     // Where the running lanes are
     const MicroOp* code = nullptr;
     std::uint32_t mask = 0;        // of the running lanes, for handlers that change it
-    std::uint32_t saved_mask = 0;  // outside the guard that is open
+    std::uint32_t saved_mask = 0;  // outside the current guard
     unsigned running = 0;          // lanes in `mask` when it was last set outside a guard
-    bool by_chance = false;        // which lanes go on where they part is left to the scheduler
+    bool by_chance = false;        // the scheduler chooses which lanes continue after divergence
     const MicroOp* meet =
-        nullptr;            // the first place where others can go on: there, and behind it, the running lanes leave
-    bool strayed = false;   // lanes have gone ahead of others that they would have met
+        nullptr;            // the first op where others can continue: there, and after it, the running lanes leave
+    bool strayed = false;   // lanes have run ahead of others that they would have met
     bool parallel = false;  // other blocks run at the same time
     Leave leave = Leave::None;
-    std::uint32_t existing = 0;  // lanes that the block has threads for
-    std::uint32_t live = 0;      // ... and that have not ended
+    std::uint32_t existing = 0;  // lanes that have a thread
+    std::uint32_t live = 0;      // ... and have not exited
     std::uint32_t pc = 0, target = 0, taken = 0;
 
     // Counts
     std::uint64_t instructions = 0, lane_instructions = 0;
     std::uint64_t slice_end = 0, leave_at = 0;  // in warp instructions; at leave_at lanes leave at the next branch
     std::uint64_t bytes_read = 0, bytes_written = 0;
-    std::uint64_t changes = 0;  // atomics that wrote another value than was there
+    std::uint64_t changes = 0;  // atomics that wrote a different value
 
     // Memory
     Cells windows[5];  // by Space; [Global] is unused
@@ -117,26 +116,26 @@ struct Warp {
 
     // Scratch of the running handler
     alignas(64) std::byte scratch[256];  // one register
-    alignas(64) std::byte staging[512];  // what the lanes load or store, lane after lane
+    alignas(64) std::byte staging[512];  // data that the lanes load or store, lane after lane
     alignas(64) std::uint64_t addresses[warp_size];
     alignas(64) std::uint32_t targets[warp_size];
 
     Fault fault;
-    const std::uint32_t* lists = nullptr;  // operands of ops with many
+    const std::uint32_t* lists = nullptr;  // operands of ops with more than fit their fields
 
     // Calls and alloca: see ops/call.cpp
     const FunctionEntry* functions = nullptr;
     std::uint32_t function_count = 0;
     std::uint64_t stack_base = 0, stack_end = 0;  // addresses in local memory
     std::array<std::uint64_t, warp_size> stack_pointer{}, stack_top{};
-    std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // what calls keep of their callers
+    std::array<std::vector<std::uint64_t>, warp_size> call_stack;  // registers saved by calls
 
     // The checked code: see undefined.hpp
-    const DecodedKernel* kernel = nullptr;                           // whose code runs
-    std::uint32_t* undefined = nullptr;                              // of the registers; nullptr: the plain code runs
-    std::uint32_t predicate_bytes = 0;                               // at the beginning of the frame
-    const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // op in one code by op in the other
-    struct Unwritten {  // the last that was loaded, or the lane that a shuffle found nobody in
+    const DecodedKernel* kernel = nullptr;  // the kernel whose code runs
+    std::uint32_t* undefined = nullptr;     // masks of the registers; nullptr: the plain code runs
+    std::uint32_t predicate_bytes = 0;      // at the beginning of the frame
+    const std::uint32_t *checked_of = nullptr, *plain_of = nullptr;  // ops of one code by ops of the other
+    struct Unwritten {  // the last undefined value: loaded, or from a missing lane in a shuffle
         std::uint32_t op = ~0u;
         Space space = Space::Global;
         std::uint64_t address = 0;
@@ -162,7 +161,7 @@ inline const MicroOp* fail(Warp* w, const MicroOp* op, const Fault& fault) {
     return nullptr;
 }
 
-/// The bytes that `address`, as seen by an instruction of `space`, stands for; bytes is 0 when there are none.
+/// The memory at `address`, as seen by an instruction of `space`; bytes is 0 if there is none.
 inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     if (space != Space::Global && space != Space::Generic) return w.windows[int(space)].at(address);
     const std::uint64_t id = address >> window_bits;
@@ -173,9 +172,8 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     return view;
 }
 
-/// An address with the instruction's offset. Of shared, local and constant memory it has 32 bits, in which the sum
-/// wraps: a negative index and a constant that makes up for it are inside (ptxas, too, folds an add.u32 into the
-/// offset).
+/// An address plus the instruction's offset. In shared, local and constant memory it has 32 bits and the sum wraps: a
+/// negative index compensated by a constant is in bounds (ptxas, too, folds an add.u32 into the offset).
 inline std::uint64_t with_offset(const MicroOp* op, Space space, std::uint64_t base) {
     const std::uint64_t sum = base + std::uint64_t(std::int64_t(std::int32_t(op->x)));
     const bool has_window = space == Space::Shared || space == Space::Local || space == Space::Const;
@@ -203,7 +201,7 @@ inline std::byte* lane_bytes(Warp* w, const MicroOp* op, Space space, unsigned l
                        store);
 }
 
-/// As above where the bytes must have been written: for atomics, and what the host reads.
+/// The same, if the bytes must have been written: for atomics, and for bytes that the host reads.
 [[gnu::noinline]] inline std::byte* lane_bytes_written(Warp* w, const MicroOp* op, Space space, unsigned lane,
                                                        std::uint64_t address, std::uint32_t bytes, bool store) {
     View view;

@@ -18,11 +18,11 @@ namespace ikat::emulator {
 namespace {
 
 constexpr int smallest_shift = 24;           // cells are at least 16 MiB of address space
-constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is used again
-constexpr std::size_t heap_bytes = 8 << 20;  // as CUDA has it unless it is told otherwise
+constexpr std::size_t quarantine = 1024;     // frees of a size class before an address is reused
+constexpr std::size_t heap_bytes = 8 << 20;  // CUDA's default
 constexpr int poison_byte = 0xff;            // a NaN in every float type, -1 in every signed integer
 
-constexpr int room = 4;  // a cell is so many powers of two larger than its buffer
+constexpr int room = 4;  // a cell is this many powers of two larger than its buffer
 
 int shift_for(std::uint64_t bytes) {
     return std::clamp(int(std::bit_width(bytes ? bytes - 1 : 0)) + room, smallest_shift, window_bits);
@@ -30,7 +30,7 @@ int shift_for(std::uint64_t bytes) {
 
 std::size_t cells_of(int shift) { return std::size_t{1} << (window_bits - shift); }
 
-/// A zeroed table that costs host memory only where it is touched.
+/// A zeroed table that takes host memory only where it is touched.
 void* reserve_table(std::size_t bytes) {
     void* table = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return table == MAP_FAILED ? nullptr : table;
@@ -89,7 +89,7 @@ std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) 
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
     const int shift = shift_for(bytes);
     const std::size_t rounded = (bytes + 255) / 256 * 256 + 256;
-    void* const host = std::calloc(rounded + 256, 1);  // of large ones no page is touched
+    void* const host = std::calloc(rounded + 256, 1);  // touches no pages of large ones
     auto* const written = static_cast<std::uint8_t*>(std::calloc(rounded / 8, 1));
     if (!host || !written) {
         std::free(host);
@@ -217,7 +217,7 @@ void Memory::State::note_written(std::uint64_t address, std::size_t bytes) {
     const View view = find(address);
     if (!view.written) return;
     const bool others = true;                         // a launch may run
-    if (address == view.base && bytes == view.bytes)  // from now on nobody asks; the bits last as long as the buffer
+    if (address == view.base && bytes == view.bytes)  // no longer tracked; the bits live as long as the buffer
         cell_of(address).written.store(nullptr, std::memory_order_relaxed);
     else
         written::set(view.written, address - view.base, bytes, others);
@@ -229,7 +229,7 @@ void Memory::State::note_copied(std::uint64_t to, std::uint64_t from, std::size_
     if (!source.written || written::all(source.written, first, bytes)) return note_written(to, bytes);
     const View target = find(to);
     std::uint8_t* bits = target.written;
-    if (!bits) {  // all of it was: it is asked about again
+    if (!bits) {  // all of it was written: it is tracked again
         const std::lock_guard lock(mutex_);
         bits = buffers_.at(target.base).written;
         std::memset(bits, 0xff, (target.bytes + 7) / 8);

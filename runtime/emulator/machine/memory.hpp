@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address space of the emulated device. An address is a number of our own:
+// The address space of the emulated device. An address is a virtual number:
 //
 //     63      48 47       36 35                      0
 //     [    0    | window id |        offset           ]
-//
 // Windows 0 to 4 are fixed: null, and the generic views of shared, local, param and const memory. Every other window is
-// cut into cells of one power of two; an allocation lives in a cell of its own of 16 MiB or more, at least 16 times its
-// size (less for those above 4 GiB), beginning a quarter into it:
+// divided into cells of one power of two; an allocation has its own cell of 16 MiB or more, at least 16 times its size
+// (less for those above 4 GiB), and starts a quarter into it:
 //
 //     | before | the buffer | after                   |     before and after belong to nothing
-//
-// so finding the buffer of an address is two loads and a shift, an index a little too small or too large never lands in
-// a neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until a long queue of later
-// frees has passed.
+// so finding the buffer of an address takes two loads and a shift, an index slightly out of bounds never lands in a
+// neighbour, and the cell of a freed buffer (host memory returned, size 0) stays poisoned until many later frees.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -31,14 +28,14 @@ namespace ikat::emulator {
 inline constexpr int window_bits = 36;
 inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << window_bits;
 inline constexpr std::uint64_t address_limit = std::uint64_t{1} << 48;
-/// What a kernel's malloc calls its buffers.
+/// The name of buffers from a kernel's malloc.
 inline constexpr std::string_view heap_name = "malloc";
 
 /// State spaces; Shared to Const are also the ids of their windows.
 enum class Space : std::uint8_t { Global, Shared, Local, Param, Const, Generic };
 constexpr std::uint64_t window_address(Space space) { return std::uint64_t(space) << window_bits; }
 
-/// Bytes that addresses [base, base + bytes) stand for. Lane l of a warp sees host + l * lane_stride (local memory is
+/// The memory at addresses [base, base + bytes). Lane l of a warp sees host + l * lane_stride (local memory is
 /// private to each thread; elsewhere the stride is 0).
 struct View {
     std::byte* host = nullptr;
@@ -46,14 +43,14 @@ struct View {
     bool writable = true;
     /// A bit for each byte that something has written (written.hpp); lane l has its own from l * lane_stride / 8 on.
     std::uint8_t* bits = nullptr;
-    std::uint8_t* written = nullptr;  // the same, or nullptr where all have been
+    std::uint8_t* written = nullptr;  // the same, or nullptr if all have been
 };
 
 /// The views of a window, by cell: see variables.hpp.
 struct Cells {
     static constexpr int bits = 16;
     const View* views = nullptr;
-    std::uint64_t last = 0;  // the one of nothing, where all other addresses are
+    std::uint64_t last = 0;  // the empty view, for all other addresses
 
     const View& at(std::uint64_t address) const { return views[std::min(address >> bits, last)]; }
 };
@@ -64,8 +61,8 @@ struct Memory::State {
         std::atomic<std::uint64_t> bytes{0};
         std::atomic<std::uint8_t*> written{nullptr};
     };
-    /// The shift is written after the cells and read before them, so that a launch that meets a window in the making
-    /// sees one cell of nothing.
+    /// The shift is written after the cells and read before them, so that a launch that sees a window under
+    /// construction sees one empty cell.
     struct Window {
         std::atomic<Cell*> cells{nullptr};
         std::atomic<int> shift{window_bits};
@@ -75,19 +72,19 @@ struct Memory::State {
         std::uint64_t address = 0, bytes = 0;
         std::string name;
         bool freed = false;
-        bool on_heap = false;  // of kernels
-        void* host = nullptr;  // what returns to the host
+        bool on_heap = false;  // from a kernel's malloc
+        void* host = nullptr;  // to be returned to the host
         std::uint8_t* written = nullptr;
     };
     struct HostRange {
         std::byte* begin;
-        bool is_zero;  // nothing has touched it: it has the host's zero pages
+        bool is_zero;  // untouched: it still has the host's zero pages
     };
 
     State();
     ~State();
 
-    /// The live buffer whose cell holds the address; bytes is 0 when there is none.
+    /// The live buffer whose cell contains the address; bytes is 0 if there is none.
     View find(std::uint64_t address) const {
         if (address >= address_limit) return {};
         const Window& window = windows_[address >> window_bits];
@@ -104,24 +101,24 @@ struct Memory::State {
     }
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
-    /// How large a later buffer at the address of one of so many bytes may be.
+    /// The maximum size of a later buffer that reuses the address of one with this many bytes.
     static std::uint64_t most_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);
-    /// A kernel's malloc: 0 when its heap has no room. A kernel's free: false if malloc did not give the address.
+    /// A kernel's malloc: 0 if its heap is full. A kernel's free: false if malloc did not return the address.
     std::uint64_t allocate_on_heap(std::size_t bytes);
     bool release_on_heap(std::uint64_t address);
     void rename(std::uint64_t address, std::string_view name);
     /// The host bytes of a range inside one live buffer; Error otherwise. `what` begins the message. They are poisoned
     /// if they are fresh and the caller does not overwrite the whole buffer.
     HostRange range(std::uint64_t address, std::size_t bytes, std::string_view what, bool overwrites);
-    /// Notes that a range inside one live buffer has been written.
+    /// Records that a range inside one live buffer has been written.
     void note_written(std::uint64_t address, std::size_t bytes);
-    /// ... or copied from another, or the same: what nothing has written stays so.
+    /// ... or copied from another or the same buffer: uninitialised bytes stay uninitialised.
     void note_copied(std::uint64_t to, std::uint64_t from, std::size_t bytes);
-    /// The buffer, live or freed, in whose cell the address lies.
+    /// The buffer, live or freed, whose cell contains the address.
     std::optional<Buffer> describe(std::uint64_t address) const;
 
-    /// Held while 128 bits at an address are exchanged, for which the host has no instruction.
+    /// Locked while 128 bits at an address are exchanged, for which the host has no instruction.
     std::mutex& wide_exchange(std::uint64_t address) { return wide_exchanges_[address / 16 % wide_exchanges_.size()]; }
 
     /// While a launch runs, host memory of released buffers is kept, so that a racing release cannot crash it.
@@ -150,7 +147,7 @@ private:
     unsigned next_window_ = unsigned(Space::Const) + 1;
     std::array<SizeClass, window_bits + 1> classes_;
     std::map<std::uint64_t, Buffer> buffers_;  // by base address
-    std::set<std::uint64_t> fresh_;            // those that nothing has touched: poisoned when something may read them
+    std::set<std::uint64_t> fresh_;            // untouched ones: poisoned before something may read them
     std::vector<void*> kept_;                  // released while launches run
     unsigned running_ = 0;
     std::size_t heap_used_ = 0;

@@ -15,7 +15,7 @@ constexpr std::uint64_t patience = 16384;   // warp instructions that a ready sp
 constexpr std::uint64_t stray_turn = 1024;  // and how many it then executes
 constexpr std::size_t nobody = ~std::size_t{0};
 
-/// Inline: std::popcount is a call where not every machine has an instruction for it.
+/// Inline: std::popcount would be a call, because not every machine has an instruction for it.
 unsigned count_of(std::uint32_t lanes) {
     lanes -= lanes >> 1 & 0x55555555;
     lanes = (lanes & 0x33333333) + (lanes >> 2 & 0x33333333);
@@ -55,7 +55,7 @@ void ScheduledWarp::start_checking(const DecodedKernel& checked, bool defined) {
         checked.predicate_bytes / 4 + (checked.register_bytes - checked.predicate_bytes) / 32;
     if (!defined) std::fill_n(undefined, registers, all_lanes);
     for (Split& split : splits_) {
-        const bool waits = split.wait != Split::Wait::None;  // at the op itself, behind what checks it
+        const bool waits = split.wait != Split::Wait::None;  // at the op itself, after its checks
         const bool last = split.pc + 1 == checked.checked_of.size();
         split.pc = !waits ? checked_of[split.pc]
                    : last ? std::uint32_t(checked.code.size() - 1)
@@ -75,7 +75,7 @@ void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) 
     splits_.push_back({pc, mask, wait, instructions});
 }
 
-/// The ready split that is furthest behind, but for fairness.
+/// The ready split that is furthest behind, except for fairness.
 ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
     Choice best{.split = nobody};
     std::size_t oldest = nobody;
@@ -95,7 +95,7 @@ std::optional<Split> ScheduledWarp::next() const {
     return next == nobody ? std::nullopt : std::optional(splits_[next]);
 }
 
-/// The split to run, in a seeded launch now and then any.
+/// The split to run; in a seeded launch, occasionally any.
 std::size_t ScheduledWarp::choose(std::minstd_rand* random, bool& strays) {
     const Choice best = furthest_behind();
     strays = best.waited;
@@ -134,8 +134,8 @@ bool ScheduledWarp::join_others(std::uint32_t running_lanes) {
     return true;
 }
 
-/// The running lanes go on up to where others could, or for as long as those are patient; where their order is left to
-/// chance, only up to the next branch. Lanes that stray go on for a while, whoever is behind them.
+/// The running lanes continue up to where others could, or until those have waited too long; with a random order, only
+/// up to the next branch. Straying lanes continue for a while, even if others are behind.
 void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
     meet = reinterpret_cast<const MicroOp*>(~std::uintptr_t{0});
     leave_at = by_chance && !splits_.empty() ? instructions : slice_end;
@@ -154,7 +154,7 @@ void ScheduledWarp::execute(Split split, bool strays) {
     for (const MicroOp* op = code + split.pc; op;) {
         op = op->run(op, this, frame_, mask);
         if (op || leave != Leave::Recheck) continue;
-        const std::uint32_t at = pc;  // perhaps under a guard: the same lanes go on at once
+        const std::uint32_t at = pc;  // possibly under a guard: the same lanes continue immediately
         block->start_checking(*this, true);
         bound_turn(checked_of[at], strays);
         leave = Leave::None;
@@ -191,7 +191,7 @@ bool ScheduledWarp::at_barrier() const {
     return true;
 }
 
-/// bar.warp.sync is met by lanes that execute it anywhere in the program.
+/// Lanes may execute bar.warp.sync at different instructions.
 bool ScheduledWarp::release_met_members() {
     const Handler sync_warp = select_sync_warp();
     const auto waits = [&](const Split& split) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of a piece of memory something has written: a bit for each byte, the lowest bit of a byte first.
+// Which bytes of a piece of memory have been written: a bit for each byte, lowest bit first.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@ inline std::uint8_t bits_from(std::uint64_t first, std::uint64_t count) {
     return std::uint8_t(((1u << count) - 1) << first);
 }
 
-/// Whether all of [at, at + count) is.
+/// Whether all of [at, at + count) has been written.
 inline bool all(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
     const std::uint8_t* p = bits + at / 8;
     const std::uint64_t first = at % 8;
@@ -35,7 +35,7 @@ inline bool all(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count)
     return !count || (*p & wanted) == wanted;
 }
 
-/// Bits of one byte; other host threads may change the rest of it.
+/// Changes bits of one byte; other host threads may change the rest of it.
 inline void change(std::uint8_t* p, std::uint8_t bits, bool to, bool others) {
     if (others)
         to ? __atomic_fetch_or(p, bits, __ATOMIC_RELAXED)
@@ -55,8 +55,8 @@ inline void set(std::uint8_t* bits, std::uint64_t at, std::uint64_t count, bool 
     if (count % 8) change(p + count / 8, bits_from(0, count % 8), to, others);
 }
 
-/// [at, at + count) becomes what [first, first + count) of `from` is. The two may not overlap; other host threads may
-/// change the bits around.
+/// Copies [first, first + count) of `from` to [at, at + count). They must not overlap; other host threads may change
+/// adjacent bits.
 inline void copy(std::uint8_t* to, std::uint64_t at, const std::uint8_t* from, std::uint64_t first,
                  std::uint64_t count) {
     while (count) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checked code: which rule of definedness each op has, and which handler in the place of its own. See
-// undefined.hpp.
+// The checked code: the definedness rule of each op, and its replacement handler, if any. See undefined.hpp.
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
@@ -12,15 +11,15 @@ namespace {
 constexpr std::uint8_t all_fields = 0x3f;
 
 struct Row {
-    /// What precedes an op: nothing, or one of the three.
+    /// The check before an op: none, or one of three.
     enum class Kind : std::uint8_t { Nothing, Values, Load, Store };
     Kind kind = Kind::Values;
     Propagation rule = Propagation::Mix;
     std::uint32_t x = 0;
-    std::uint8_t reads = all_fields;  // of what the op reads
+    std::uint8_t reads = all_fields;  // of the fields that the op reads
     Space space = Space::Global;
     std::uint8_t bytes = 0;
-    Handler instead = nullptr;  // of the op in the checked code
+    Handler instead = nullptr;  // replaces the op's handler in the checked code
 };
 using Table = std::unordered_map<Handler, Row>;
 
@@ -126,7 +125,7 @@ void add_warp_wide(Table& table) {
         add(table, select_reduction(Reduction(i)), DefinedUse::Warp);
     for (const Handler handler : {select_elect(), select_sync_warp()}) add(table, handler, DefinedUse::Warp);
     for (const Shuffle mode : {Shuffle::Up, Shuffle::Down, Shuffle::Butterfly, Shuffle::Index})
-        add(table, select_shuffle(mode),  // what is shuffled is its own affair
+        add(table, select_shuffle(mode),  // the shuffle handles the shuffled value itself
             {.rule = Propagation::Use,
              .x = std::uint32_t(DefinedUse::Shuffle),
              .reads = B | C | X,
@@ -144,7 +143,7 @@ Table make_rows() {
     return table;
 }
 
-/// The rules, and what is known of the store that is decoded.
+/// The rules, and the state for the store that is being decoded.
 struct Definedness {
     const Table rows = make_rows();
     bool of_numbers = false;
@@ -171,7 +170,7 @@ private:
         IKAT_ASSERT(!op.list.count || uses || row.rule == Propagation::Mix,
                     "listed operands have no places of their own");
         const std::uint32_t reads = uses ? op.reads & row.reads : op.reads;
-        const std::uint32_t writes = uses && row.reads != all_fields ? 0 : op.writes;  // what is used is defined
+        const std::uint32_t writes = uses && row.reads != all_fields ? 0 : op.writes;  // a used value is defined
         code.put(
             {.run = select_definedness(),
              .fields = {std::uint32_t(row.rule), reads, writes, widths, row.x, op.list.count ? 1 + op.list.results : 0},

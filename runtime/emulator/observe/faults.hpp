@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emulator finds wrong with a kernel, as codes: faults.def is the list.
+// Codes for the emulator's findings: faults.def is the list.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,8 +13,8 @@ enum class FaultCode : std::uint8_t {
 };
 
 struct FaultInfo {
-    const char* name;     // what programs compare with: Diagnostic::code
-    const char* message;  // "" where it depends on more
+    const char* name;     // Diagnostic::code, for programs
+    const char* message;  // "" if it varies
     const char* hint;
 };
 

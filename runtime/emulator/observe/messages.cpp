@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How findings are said; see report.hpp.
+// The messages for findings; see report.hpp.
 #include "runtime/emulator/observe/messages.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
     return pc < instructions.size() ? instructions[pc] : nullptr;
 }
 
-/// The PTX line, and the line of the kernel's source where a table gives one.
+/// The PTX line, and the line of the kernel's source if there is a table for it.
 void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
     const LaunchState& state = block.launch_state();
     const nvptx::Instruction* const instruction = instruction_at(warp, pc);
@@ -212,7 +212,7 @@ Location location(const nvptx::Module& module, const nvptx::Position& where) {
 
 namespace {
 
-/// Where an undefined value came from, as far as it is known.
+/// Where an undefined value came from, if known.
 void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp) {
     const Warp::Unwritten& from = warp.unwritten;
     const nvptx::Instruction* const instruction = from.op == ~0u ? nullptr : instruction_at(warp, from.op);
@@ -227,7 +227,7 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
 }
 
-/// What check() wrote before the trap, for the first lane of those that failed; empty if the kernel trapped by itself.
+/// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
 std::string_view failed_check(std::string_view output) {
     constexpr std::string_view begin = "check failed: ";
     std::string_view said;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings as messages: what, where in the grid, where in the PTX and where in the kernel's source.
+// Findings as messages: what happened, where in the grid, in the PTX and in the kernel's source.
 #pragma once
 #include "runtime/emulator/machine/block.hpp"
 
@@ -7,19 +7,19 @@ namespace ikat::emulator {
 
 /// The finding of a warp that stopped with Leave::Fault.
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp);
-/// A warp whose lanes wait for lanes that can never come.
+/// A warp whose lanes wait for lanes that can never arrive.
 Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
-/// No warp of the block can go on.
+/// No warp of the block can continue.
 Error deadlock_error(const ThreadBlock& block);
-/// A barrier used wrongly by this warp. Without a hint, that of the code.
+/// A barrier used wrongly by this warp. The default hint is that of the code.
 Error barrier_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
                     const char* hint = "");
 /// The budget of a warp is spent, or that of the launch.
 Error budget_error(const ThreadBlock& block, const ScheduledWarp& warp);
 Error budget_error(const ThreadBlock& block);
-/// A warp that comes round and reads nothing that could change.
+/// A warp that repeats its state and reads nothing that could change.
 Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp);
-/// All warps of the block poll memory that nobody can change any more.
+/// All warps of the block poll memory that no thread can change any more.
 Error waiting_error(const ThreadBlock& block);
 /// The launch does not fit the kernel, or a device.
 void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch);

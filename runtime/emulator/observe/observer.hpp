@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who watches a kernel run. It is settled when the kernel is decoded: an observer puts ops of its own into the code,
-// before those that it watches, and handlers of its own in the place of others. Code that nobody watches has none of
-// them, and no handler asks who is there. A kernel is decoded once for each set of observers.
+// Observers of a running kernel. They are chosen when the kernel is decoded: an observer inserts its own ops before
+// those that it watches, and may replace handlers. Code without observers has none of these, and no handler checks for
+// observers. A kernel is decoded once for each set of observers.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,11 +18,11 @@ using Observers = std::uint8_t;
 inline constexpr Observers observes_traffic = 1,  // traffic_counter.hpp
     observes_definedness = 2;                     // undefined.hpp
 
-/// One of them, while a kernel is decoded. Both are called in the order of the code, and may call Lowering::put.
+/// An observer while a kernel is decoded. Both functions are called in code order, and may call Lowering::put.
 struct Observer {
-    /// An instruction is about to access global memory, or any, by one op or several.
+    /// An instruction is about to access global or generic memory with one or several ops.
     std::function<void(Lowering&, const MemoryAccess&)> access{};
-    /// An op is about to be put; its handler may still become another one.
+    /// An op is about to be emitted; its handler may still be replaced.
     std::function<void(Lowering&, Micro&)> op{};
 };
 

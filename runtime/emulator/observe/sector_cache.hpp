@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp's share of a first-level cache: the 128 sectors that it used last, 4 KiB (a multiprocessor of 64 warps has
-// about as much for each). Of full associativity, so that what hits does not depend on where buffers lie, and of each
-// warp alone, so that it does not depend on which warp runs when.
+// A warp's share of a first-level cache: the 128 most recently used sectors, 4 KiB (about what a multiprocessor with 64
+// warps has for each). It is fully associative, so hits do not depend on the addresses of buffers, and private to each
+// warp, so they do not depend on the order of warps.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,13 +19,13 @@ public:
             entries_[i] = {.newer = std::uint8_t((i + size) % (size + 1)), .older = std::uint8_t((i + 1) % (size + 1))};
     }
 
-    /// Whether it holds the sector, which is the one used last from now on.
+    /// Whether it holds the sector, which becomes the most recently used.
     bool read(std::uint64_t sector) {
         const bool held = find(sector) != 0;
         use(sector);
         return held;
     }
-    /// Whether it holds an earlier store to the sector, with which this one goes out together.
+    /// Whether it holds an earlier store to the sector, with which this one is combined.
     bool write(std::uint64_t sector) {
         const bool held = find(sector) != 0;
         return std::exchange(use(sector).written, true) && held;
@@ -33,7 +33,7 @@ public:
 
 private:
     static constexpr std::uint64_t size = 128, nothing = ~std::uint64_t{0};
-    /// In a ring by use; entry 0 stands between the one used last, which is older than it, and the oldest.
+    /// In a ring ordered by use; entry 0 is between the most and the least recently used.
     struct Entry {
         std::uint64_t sector = nothing;
         std::uint8_t newer = 0, older = 0;
@@ -64,7 +64,7 @@ private:
         return entries_[i];
     }
 
-    /// Takes the entry out of its bucket.
+    /// Removes the entry from its bucket.
     void forget(std::uint8_t i) {
         if (entries_[i].sector == nothing) return;
         std::uint8_t* at = &buckets_[entries_[i].sector % size];

@@ -10,7 +10,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// The part of one sector that lanes ask for: a bit for each byte.
+/// The part of one sector that lanes request: a bit for each byte.
 struct Piece {
     std::uint64_t sector = 0;
     std::uint32_t bytes = 0;
@@ -55,7 +55,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// All but what was touched.
+/// Adds everything except `touched`.
 void sum(Traffic& to, const Traffic& more) {
     to.accesses += more.accesses;
     to.requested += more.requested;
@@ -141,7 +141,7 @@ void TrafficCounter::finish() const {
 
 namespace {
 
-/// Apart from the handler, whose last call is a jump only if it has no locals that others know of.
+/// Separate from the handler, whose last call is a jump only if no address of its locals escapes.
 [[gnu::noinline]] void count_lanes(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
     const auto* const from = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     std::array<std::uint64_t, warp_size> addresses;

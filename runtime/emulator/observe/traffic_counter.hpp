@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the traffic of global memory (traffic.hpp): an observer (observer.hpp) with an op before each access that may
-// be of global memory; the ops of the accesses themselves do not know of it.
-//
-// Each block counts by itself and its warps have a cache each, so sums do not depend on the threads of the host. Which
-// sectors were touched is a set of bits that all blocks share.
+// Counts global memory traffic (traffic.hpp): an observer (observer.hpp) with an op before each access that may be to
+// global memory; the access ops themselves are unchanged.
+// Each block counts separately and each warp has its own cache, so sums do not depend on host threads. All blocks share
+// the bit set of touched sectors.
 #pragma once
 #include <array>
 #include <atomic>
@@ -21,11 +20,11 @@ namespace ikat::emulator {
 enum class Direction : std::uint8_t { Read, Write, Atomic };
 inline constexpr std::size_t directions = 3;
 
-/// Before an access of b bytes at address a (a register of 8 bytes) + x: c is its Direction, y whether it goes past
-/// the cache.
+/// Before an access of b bytes at address a (a register of 8 bytes) + x: c is its Direction, y whether it bypasses the
+/// cache.
 const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
-/// What all blocks of a launch have counted.
+/// The counts of all blocks of a launch.
 class TrafficOfLaunch {
 public:
     struct Buffer {
@@ -40,7 +39,7 @@ public:
 
     Buffer& buffer(const View& view);
     void add(Buffer& to, const std::array<Traffic, directions>& counts);
-    /// At the end of the launch.
+    /// To be called at the end of the launch.
     std::vector<BufferTraffic> result(const Memory::State& memory) const;
 
 private:
@@ -48,7 +47,7 @@ private:
     std::map<std::uint64_t, Buffer> buffers_;  // by base
 };
 
-/// What the warps of a block count.
+/// The counts of a block's warps.
 class TrafficCounter {
 public:
     TrafficCounter(TrafficOfLaunch& launch, std::size_t warps) : launch_(launch), caches_(warps) {}
@@ -59,7 +58,7 @@ public:
     }
     void count(const Warp& warp, Direction direction, bool cached, std::span<const std::uint64_t> addresses,
                std::uint32_t bytes);
-    /// Adds all to the launch's.
+    /// Adds the counts to the launch's.
     void finish() const;
 
 private:

@@ -106,7 +106,7 @@ const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mas
         const u32* const masks = undefined_at(w, sources[count++]);
         for (u32 k = 0; k < (bytes ? bytes : 1); ++k) lanes |= masks[k];
     }
-    // A list, results first: of its sources all count alike.
+    // A list, results first: all its sources are treated alike.
     const u32* const list = op->y ? w->lists + real.d : nullptr;
     const u32 results = op->y ? op->y - 1 : 0;
     for (u32 i = results; list && i < list[0]; ++i) {
@@ -140,8 +140,7 @@ const MicroOp* definedness(const MicroOp* op, Warp* w, std::byte* frame, u32 mas
 
 constexpr unsigned element_fields[4] = {0, 2, 3, 5};
 
-/// A load or store of the checked code, which does all of it: the op behind it is the plain one, that looks at what has
-/// been written.
+/// A load or store of the checked code, which does the whole access: the op after it, the plain one, is skipped.
 class Access {
 public:
     Access(const MicroOp* op, Warp* w, std::byte* frame, u32 mask)
@@ -171,8 +170,8 @@ public:
         return each_lane(false, note, move, w_->bytes_read);
     }
 
-    /// To global memory nothing undefined is stored but what may be padding: bytes of a word, which is no float, behind
-    /// its first, and whole words of a vector beside others.
+    /// A store to global memory may have undefined bytes only where padding is possible: after the first byte of a word
+    /// that is not a float, and whole words of a vector next to others.
     bool store() {
         const auto note = [&](unsigned lane, const Place& at) {
             u64 u[4] = {};
@@ -203,7 +202,7 @@ public:
     }
 
 private:
-    /// What a lane accesses. Outside of memory it is nothing.
+    /// The memory that a lane accesses; empty if out of bounds.
     struct Place {
         View view;
         u64 address = 0, offset = 0;
@@ -223,8 +222,8 @@ private:
             if (op_->d >> i & 1) f(field(op_[1], i), n++);
     }
 
-    /// First for all lanes what is defined, by f(lane, place); then for all what is moved, by move(lane, memory). False
-    /// on a finding.
+    /// First handles definedness for all lanes, by f(lane, place); then moves the data, by move(lane, memory). False on
+    /// a finding.
     template <class F, class M>
     bool each_lane(bool stores, F f, M move, u64& bytes_moved) {
         std::byte* memory[warp_size];
@@ -260,7 +259,7 @@ private:
     const u32 bytes_, total_;  // of an element, of all
 };
 
-// Apart from the handlers, whose last calls are jumps only if they have no locals that others know of.
+// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 [[gnu::noinline]] bool load(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     return Access(op, w, frame, mask).load();
 }

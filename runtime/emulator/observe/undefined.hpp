@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that come from memory that nothing has written, or from a register that nothing has assigned.
-//
-// A warp runs the plain code of its kernel until it loads a byte that nothing has written; loads ask that of a bit for
-// each byte. From then on it runs the *checked* code: the same ops over the same frame, most of them with an op before
-// them that does for the definedness of the operands what the op itself does for their values (attach_undefined.cpp).
-// So what loads nothing unwritten pays for the bits alone: no handler asks which of the two runs. The finding is where
-// an undefined value is used: as an address, in a branch, in a store to a buffer, in a print. One that is copied and
-// never used, such as padding, is none.
-//
-// Definedness is a mask of lanes for each byte of each register (one for a predicate): bit set, not defined.
+// Values from uninitialised memory or registers.
+// A warp runs the plain code of its kernel until it loads an unwritten byte; loads test a bit for each byte. From then
+// on it runs the *checked* code: the same ops over the same frame, most of them preceded by an op that computes the
+// definedness of the result from that of the operands (attach_undefined.cpp). So a kernel that loads nothing unwritten
+// only pays for the bits: no handler tests which code runs. Using an undefined value is a finding: as an address, in a
+// branch, in a store to a buffer, in a print. Copying one without using it, such as padding, is not.
+// Definedness is a mask of lanes for each byte of each register (one for a predicate): a set bit means undefined.
 #pragma once
 #include <vector>
 
@@ -16,10 +13,10 @@
 
 namespace ikat::emulator {
 
-/// How the definedness of results follows from that of sources, byte by byte. In bits of one lane: u are those that are
-/// not defined, v the values.
+/// How the definedness of results follows from that of sources, byte by byte. For one lane: u are the undefined bits, v
+/// the values.
 enum class Propagation : std::uint8_t {
-    Mix,     // all of them undefined if any is; op.x says how many bytes of the first source count, 0: all
+    Mix,     // all undefined if any source is; op.x is how many bytes of the first source count, 0: all
     Upward,  // sums and low products: from the lowest undefined bit upwards
     Either,  // bit by bit: or, xor, not, lop3
     And,
@@ -44,13 +41,12 @@ enum class DefinedUse : std::uint8_t { Address, Branch, Guard, Barrier, Warp, At
 /// Before an op: d is the Propagation, a and b are the sets of fields that the op reads and writes, c the bytes of each
 /// field's value, 4 bits each (0: a predicate); y is 1 + the number of results in the op's list, if it has one.
 Handler select_definedness();
-/// Before a load or store, and in its place (it goes on behind it): d is the set of fields that are its elements, a the
-/// Space, b the bytes of an element, c those of the address, x whether elements are numbers, of which no part is
-/// padding.
+/// Replaces a load or store (and continues after it): d is the set of fields that are its elements, a the Space, b the
+/// bytes of an element, c those of the address, x whether elements are floats, which contain no padding.
 Handler select_checked_load();
 Handler select_checked_store();
 
-/// The masks of the register at a place of the frame, the lowest byte first.
+/// The masks of the register at an offset of the frame, lowest byte first.
 inline std::uint32_t* undefined_at(const Warp* w, std::uint32_t offset) {
     const std::uint32_t predicates = w->predicate_bytes;
     return w->undefined + (offset < predicates ? offset / 4 : predicates / 4 + (offset - predicates) / 32);
@@ -62,12 +58,12 @@ inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t byt
     for (std::uint32_t k = 0; k < (bytes ? bytes : 1); ++k) masks[k] = to ? masks[k] | lanes : masks[k] & ~lanes;
 }
 
-/// What a shuffle takes from lane sources[i] of register op.a is undefined where that is, or where the lane is not
-/// among `there[i]`.
+/// The value that a shuffle reads from lane sources[i] of register op.a is undefined if that is, or if the lane is not
+/// in `there[i]`.
 void shuffle_definedness(const MicroOp* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
                          const std::uint32_t* there);
 
-/// In plain code: the warp goes on at this op in the checked code.
+/// In plain code: the warp continues at this op in the checked code.
 inline const MicroOp* go_on_checked(const MicroOp* op, Warp* w, std::uint32_t mask) {
     w->leave = Leave::Recheck;
     w->pc = w->index_of(op);

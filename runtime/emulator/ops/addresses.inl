@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pattern the 32 addresses of a load or store form, and whether all of them are inside of one buffer. Included by
-// the memory handlers once per instruction set, as lanes.inl is.
+// Detects the pattern of the 32 addresses of a load or store, and whether all of them are inside one buffer. Included
+// by the memory handlers once per instruction set, like lanes.inl.
 #if defined(IKAT_EMULATOR_ADDRESSES) == defined(HWY_TARGET_TOGGLE)
 #ifdef IKAT_EMULATOR_ADDRESSES
 #undef IKAT_EMULATOR_ADDRESSES
@@ -38,13 +38,13 @@ HWY_INLINE bool is_row(const A* a) {
     return hn::AllTrue(v, holds);
 }
 
-/// Whether all lanes of a half of the warp are at one place, where they are a row.
+/// Whether all lanes of a half warp have the same address; such a half counts as a row.
 template <class A>
 HWY_INLINE bool is_same(const A* a, unsigned first) {
     return a[first] == a[first + 15];
 }
 
-/// Whether each half of the warp is a row: a[i] == a[0] + i * Step, or (OrSame) all at one place.
+/// Whether each half of the warp is a row: a[i] == a[0] + i * Step, or (OrSame) all addresses are equal.
 template <class A, A Step, bool OrSame>
 HWY_INLINE bool are_rows(const A* a) {
     const hn::CappedTag<A, 16> v;
@@ -89,8 +89,7 @@ HWY_INLINE decltype(auto) view_for([[maybe_unused]] const Warp* w, [[maybe_unuse
 
 HWY_INLINE std::uint64_t offset_of(const MicroOp* op) { return std::uint64_t(std::int64_t(std::int32_t(op->x))); }
 
-/// Whether two rows are inside of the view and aligned. (Those whose offset makes up for a misaligned register may be,
-/// too.)
+/// Whether two rows are inside the view and aligned. (False for some that are aligned only with the offset.)
 template <std::uint64_t Bytes, class A>
 HWY_INLINE bool rows_inside(const A* a, const MicroOp* op, const View& view) {
     const std::uint64_t origin = offset_of(op) - view.base, last = view.bytes - Bytes;
@@ -98,7 +97,7 @@ HWY_INLINE bool rows_inside(const A* a, const MicroOp* op, const View& view) {
            std::min(a[0], a[16]) + origin <= last && std::max(a[15], a[31]) + origin <= last;
 }
 
-/// Whether all lanes, at a[i] + the offset of the op, are inside of the view and aligned.
+/// Whether all lanes, at a[i] + the offset of the op, are inside the view and aligned.
 template <class A>
 HWY_INLINE bool all_inside(const A* a, const MicroOp* op, const View& view, std::uint64_t bytes) {
     if (view.bytes < bytes) return false;
@@ -121,7 +120,7 @@ HWY_INLINE bool all_inside(const A* a, const MicroOp* op, const View& view, std:
            hn::AllTrue(v, hn::Eq(hn::And(low_bits, hn::Set(v, A(bytes - 1))), hn::Zero(v)));
 }
 
-/// Lane addresses relative to the view of the first active lane into w->addresses; lanes that are off get the first
+/// Stores lane addresses relative to the view of the first active lane in w->addresses; inactive lanes get the first
 /// active lane's. Returns that view with bytes = 0 unless every lane is inside it and aligned.
 template <Space S, class A>
 View common_view(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, std::uint64_t bytes) {

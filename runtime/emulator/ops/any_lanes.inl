@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of any lanes of a warp, wherever they are: what is right for every load and store, and what is asked of
-// memory about what has been written there. Included by the memory handlers once per instruction set, as lanes.inl is.
+// Accesses by any lanes of a warp at any addresses: the general path of every load and store, and the tracking of
+// written bytes. Included by the memory handlers once per instruction set, like lanes.inl.
 #if defined(IKAT_EMULATOR_ANY_LANES) == defined(HWY_TARGET_TOGGLE)
 #ifdef IKAT_EMULATOR_ANY_LANES
 #undef IKAT_EMULATOR_ANY_LANES
@@ -21,11 +21,11 @@ HWY_INLINE void count_bytes(Warp* w, std::uint64_t address, std::uint64_t bytes,
         w->*counter += bytes;
 }
 
-// ---- what has been written: stores say so and loads ask
+// ---- written bytes: stores set the bits and loads test them
 
 HWY_INLINE bool asks(const View& view) { return HWY_UNLIKELY(view.written != nullptr); }
 
-// The functions that look take numbers, not views: a handler with a local that others know of could not end in a jump.
+// The testing functions take numbers, not views: a handler could not end in a jump if the address of a local escaped.
 
 HWY_NOINLINE bool range_is_written(const std::uint8_t* bits, std::uint64_t at, std::uint64_t bytes) {
     return written::all(bits, at, bytes);
@@ -33,11 +33,12 @@ HWY_NOINLINE bool range_is_written(const std::uint8_t* bits, std::uint64_t at, s
 HWY_NOINLINE void note_range_written(std::uint8_t* bits, std::uint64_t at, std::uint64_t bytes, bool others) {
     written::set(bits, at, bytes, others);
 }
-/// Each lane at a[i] + origin, with bits of its own every `stride` bytes. One byte behind the bits may be read.
+/// Each lane at a[i] + origin, with its own bits every `stride` bytes. One byte after the bits may be read.
 template <class A>
 HWY_NOINLINE bool lanes_are_written(const std::uint8_t* bits, std::uint64_t stride, const A* a, std::uint64_t origin,
                                     std::uint32_t mask, std::uint64_t bytes) {
-    if (mask == all_lanes && stride == 0 && bytes <= 8) {  // as in a column of a tile that never is whole: no branches
+    if (mask == all_lanes && stride == 0 &&
+        bytes <= 8) {  // as in a column of an incomplete tile: no branches
         std::uint32_t missing = 0;
         for (unsigned i = 0; i < warp_size; ++i) {
             const std::uint64_t at = a[i] + origin;
@@ -64,7 +65,7 @@ HWY_NOINLINE void note_lanes_written(std::uint8_t* bits, std::uint64_t stride, c
 
 // ---- any addresses
 
-/// Every active lane by itself, each in a buffer of its own: between w->staging and memory. False on a finding.
+/// Moves data between w->staging and memory, each active lane separately, in any buffer. False on a finding.
 template <class A, unsigned Bytes, bool Store>
 HWY_NOINLINE bool move_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, Space space) {
     const A* const a = lanes_at<A>(frame, op->a);
@@ -90,7 +91,7 @@ HWY_NOINLINE bool move_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::
     return true;
 }
 
-/// Lanes of a mask from their places, the others keeping their registers.
+/// Loads the lanes of a mask from their addresses; the others keep their registers.
 template <class T, unsigned N>
 HWY_NOINLINE void load_some(const MicroOp* op, std::byte* frame, std::uint32_t mask, const View& view,
                             const std::uint64_t* at) {
@@ -150,11 +151,11 @@ HWY_NOINLINE IKAT_HANDLER(store_any) {
     IKAT_NEXT;
 }
 
-// ---- contiguous lanes of which some are off, as at the end of an array
+// ---- contiguous lanes, some of them inactive, as at the end of an array
 
-/// Whether a masked load or store of elements of 4 or 8 bytes touches nothing but its lanes. Where Highway makes it of
-/// a whole vector (its scalar target does, and does not say so) it would reach past a buffer's end, and write back what
-/// another thread has just changed.
+/// Whether a masked load or store of elements of 4 or 8 bytes touches only its lanes. If Highway implements it with a
+/// whole vector (its scalar target does, undocumented), it would access bytes past a buffer's end, and overwrite
+/// concurrent changes by other threads.
 inline constexpr bool masks_are_exact =
     (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || (HWY_TARGET != HWY_SCALAR && !HWY_MEM_OPS_MIGHT_FAULT);
 

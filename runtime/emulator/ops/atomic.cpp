@@ -73,7 +73,7 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel, std::ui
     return old;
 }
 
-/// An exchange writes whatever was there; what it gives back of nothing is nothing's.
+/// An exchange may overwrite uninitialised memory; the old value it returns is then undefined.
 [[gnu::noinline]] std::byte* bytes_to_exchange(Warp* w, const MicroOp* op, Space space, unsigned lane,
                                                std::uint64_t address, std::uint32_t bytes) {
     View view;
@@ -144,7 +144,7 @@ const MicroOp* wide_atomic(const MicroOp* op, Warp* w, std::byte* frame, std::ui
         std::byte* const at = Compares ? lane_bytes_written(w, op, Space(op->y), lane, address, sizeof(Words), true)
                                        : bytes_to_exchange(w, op, Space(op->y), lane, address, sizeof(Words));
         if (!at) return nullptr;
-        std::unique_lock<std::mutex> alone;  // where blocks run at the same time
+        std::unique_lock<std::mutex> alone;  // if blocks run at the same time
         if (w->parallel) alone = std::unique_lock(w->memory->wide_exchange(address));
         const Words written = operand(2);
         Words old;
@@ -159,7 +159,7 @@ const MicroOp* wide_atomic(const MicroOp* op, Warp* w, std::byte* frame, std::ui
     IKAT_NEXT;
 }
 
-/// Of small floats, and of two in one register, lane by lane; min and max stand in vectors alone.
+/// Small floats, and packed pairs lane by lane; min and max only occur in vectors.
 template <class T>
 Handler for_small(Atomic a) {
     switch (a) {

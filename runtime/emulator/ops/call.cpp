@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls at run time, and the stack. Each lane has two:
 //
-//     in local memory   frames of parameters and variables: their addresses may be passed on
-//     beside it         what calls keep of their callers: registers, the stack pointer, where to go on
+//     in local memory   frames of parameters and variables: their addresses may be passed
+//     separately        what calls save: registers, the stack pointer, the return address
 //
 // A call is push_frame, the stores of its arguments, call_lanes; then the callee from enter_frame to return_lanes; then
 // restore_lanes, the loads of the results, pop_frame. Lanes may be at different depths and return to different places.
@@ -19,7 +19,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-constexpr std::size_t most_kept = 1 << 16;  // words that the calls of one lane may keep
+constexpr std::size_t most_kept = 1 << 16;  // words that the calls of one lane may save
 
 template <class F>
 void each_lane(u32 mask, F f) {
@@ -41,7 +41,7 @@ bool push(Warp* w, unsigned lane, u64 alignment, u64 bytes, u64& at) {
     return true;
 }
 
-/// What earlier calls have left in a new part of the stack is no value of this one.
+/// Marks a new part of the stack as uninitialised: values of earlier calls do not count.
 void forget_written(const Warp* w, unsigned lane, u64 from, u64 to) {
     if (from == to) return;
     const View view = w->windows[int(Space::Local)].at(from);
@@ -54,14 +54,14 @@ u64 pop(std::vector<u64>& stack) {
     return word;
 }
 
-/// Lanes go on at w->targets: together where they agree, else through the scheduler.
+/// Lanes continue at w->targets: together if they agree, else through the scheduler.
 const MicroOp* scatter(Warp* w, u32 mask) {
     w->leave = Leave::Scatter;
     w->mask = mask;
     return nullptr;
 }
 
-/// A register of a lane by its place in the frame: pairs of offset and bytes (0 for a predicate) in a kernel's lists.
+/// A register of a lane by its slot: pairs of offset and bytes (0 for a predicate) in a kernel's lists.
 u64 read_register(const std::byte* frame, const u32* place, unsigned lane) {
     const std::byte* const at = frame + place[0];
     if (place[1] == 8) return reinterpret_cast<const u64*>(at)[lane];
@@ -81,7 +81,7 @@ void write_register(std::byte* frame, const u32* place, unsigned lane, u64 value
     }
 }
 
-/// Its bytes that are not defined, as a set.
+/// Its undefined bytes, as a set.
 u32 undefined_bytes(const Warp* w, const u32* place, unsigned lane) {
     const u32* const masks = undefined_at(w, place[0]);
     u32 bytes = masks[0] >> lane & 1;
@@ -108,7 +108,7 @@ u64 function_at(const Warp* w, u64 address) {
 
 namespace {
 
-/// Finds where the lanes of a call go; false on a finding.
+/// Finds the targets of the lanes of a call; false on a finding.
 bool find_callees(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
@@ -124,7 +124,8 @@ bool find_callees(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
     return true;
 }
 
-/// A call keeps what its caller needs, and in the checked code what of it is undefined; and that it was so.
+/// A call saves what its caller needs; in the checked code also which of it is undefined, and that the code was
+/// checked.
 template <bool Checked>
 IKAT_CONTROL_HANDLER(call) {
     w->count(op->y);
@@ -150,8 +151,8 @@ IKAT_CONTROL_HANDLER(restore) {
     each_lane(mask, [&](unsigned lane) {
         std::vector<u64>& kept = w->call_stack[lane];
         for (u32 i = list[0]; i-- > 0;) write_register(frame, list + 1 + 2 * i, lane, pop(kept));
-        const bool was_checked = pop(kept) != 0;  // else all that the caller had was defined
-        if constexpr (Checked)                    // which, once it is so, stays so
+        const bool was_checked = pop(kept) != 0;  // else all of the caller's values were defined
+        if constexpr (Checked)                    // checked code is never left
             for (u32 i = list[0]; i-- > 0;)
                 set_undefined_bytes(w, list + 1 + 2 * i, lane, was_checked ? u32(pop(kept)) : 0);
     });

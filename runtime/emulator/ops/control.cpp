@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, guards, predicates, barriers.
-//
-// Branches jump and nobody else is asked, as long as the lanes stay before the first place where others could go on
-// (Warp::meet) and their turn is not over. There they leave to the warp's scheduler (warp.cpp), so that lanes that meet
-// go on together. Where the lanes of a branch disagree, those that are ahead are put aside and the others go on.
+// Branches jump directly as long as the lanes stay before the first op where others could continue (Warp::meet) and
+// their turn is not over. There they return to the warp's scheduler (warp.cpp), so that lanes that meet continue
+// together. If the lanes of a branch diverge, those that are ahead are suspended and the others continue.
 #include "runtime/emulator/ops/control.hpp"
 
 #include <atomic>
@@ -29,7 +28,7 @@ void assign(std::byte* frame, u32 offset, u32 lanes, u32 mask) {
 
 bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || w->instructions >= w->leave_at; }
 
-/// The running lanes have come to `op`, where others may be; or it is the turn of others.
+/// The running lanes have reached `op`, where others may be; or it is the turn of others.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(reschedule) {
     if (op == w->meet && static_cast<ScheduledWarp*>(w)->join_others(mask)) {
         mask = w->mask;
@@ -41,7 +40,7 @@ bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || 
     return nullptr;
 }
 
-/// At a branch whose lanes do not agree; w->taken are those that jump.
+/// At a branch whose lanes diverge; w->taken are those that jump.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(diverge) {
     const u32 taken = w->taken;
     const auto jump = std::int32_t(op->x);
@@ -60,7 +59,7 @@ bool must_leave(const Warp* w, const MicroOp* next) { return next >= w->meet || 
     return nullptr;
 }
 
-/// At a bra.uni. Lanes that have strayed may meet here in different rounds of a loop, which is the scheduler's doing.
+/// At a bra.uni. Lanes that have strayed may be here in different iterations of a loop; that is due to the scheduler.
 [[gnu::noinline]] IKAT_CONTROL_HANDLER(part_at_uniform) {
     if (w->strayed) return diverge(op, w, frame, mask);
     return fail(w, op, {.code = FaultCode::UniformBranch, .lane = unsigned(std::countr_zero(w->taken))});
@@ -75,7 +74,7 @@ IKAT_CONTROL_HANDLER(jump) {
     IKAT_CONTINUE(std::int32_t(op->x));
 }
 
-// What is rare is for others, in whose place they end: these have no registers to save.
+// Rare cases are separate functions, reached by tail calls, so that these handlers have no registers to save.
 #define IKAT_BRANCH(name, lanes, part)                                 \
     IKAT_CONTROL_HANDLER(name) {                                       \
         w->count(op->y);                                               \

@@ -14,7 +14,7 @@ namespace ikat::emulator {
 IKAT_CONTROL_HANDLER(jump);
 IKAT_CONTROL_HANDLER(branch_if);          // lanes in predicate a jump
 IKAT_CONTROL_HANDLER(branch_unless);      // the others do
-IKAT_CONTROL_HANDLER(branch_if_uniform);  // bra.uni: a finding where they do not go the same way
+IKAT_CONTROL_HANDLER(branch_if_uniform);  // bra.uni: a finding if they diverge
 IKAT_CONTROL_HANDLER(branch_unless_uniform);
 IKAT_CONTROL_HANDLER(branch_table);  // lane goes to lists[x + 1 + a], an op index; lists[x] is the length
 IKAT_CONTROL_HANDLER(join);          // falls into a block that has other predecessors
@@ -24,19 +24,19 @@ IKAT_CONTROL_HANDLER(trap);
 // Calls: see call.cpp.
 IKAT_CONTROL_HANDLER(push_frame);     // a frame with x bytes of parameters on top of the stack; d = its address
 IKAT_CONTROL_HANDLER(call_lanes);     // of function c (~0: at address a) with b bytes of parameters; lists[x]: to keep
-IKAT_CONTROL_HANDLER(restore_lanes);  // what the call kept, back
+IKAT_CONTROL_HANDLER(restore_lanes);  // restores what the call saved
 IKAT_CONTROL_HANDLER(read_frame);     // d = the stack pointer
-IKAT_CONTROL_HANDLER(pop_frame);      // the caller's again
-IKAT_CONTROL_HANDLER(enter_frame);    // the callee's, x bytes in all; d = the stack pointer
+IKAT_CONTROL_HANDLER(pop_frame);      // back to the caller's frame
+IKAT_CONTROL_HANDLER(enter_frame);    // the callee's frame, x bytes in total; d = the stack pointer
 IKAT_CONTROL_HANDLER(return_lanes);
-// ... in the checked code (undefined.hpp), where a call keeps what is undefined, too.
+// ... in the checked code (undefined.hpp), where a call also saves which values are undefined.
 IKAT_CONTROL_HANDLER(call_lanes_checked);
 IKAT_CONTROL_HANDLER(restore_lanes_checked);
 IKAT_CONTROL_HANDLER(return_lanes_checked);
 IKAT_CONTROL_HANDLER(allocate_on_stack);  // d = address of a bytes, aligned to x
 IKAT_CONTROL_HANDLER(save_stack);         // d = top of the stack
 IKAT_CONTROL_HANDLER(restore_stack);      // top of the stack = a
-// Guards: lanes in predicate a execute the ops up to the next `unguard`; when there are none, x jumps behind it.
+// Guards: lanes in predicate a execute the ops up to the next `unguard`; if there are none, x jumps past it.
 IKAT_CONTROL_HANDLER(guard_if);
 IKAT_CONTROL_HANDLER(guard_unless);
 IKAT_CONTROL_HANDLER(unguard);
@@ -54,7 +54,7 @@ IKAT_CONTROL_HANDLER(fence);
 /// Whether the addresses a + x are multiples of b; c are the bytes of a, y the space. For accesses made in parts.
 IKAT_CONTROL_HANDLER(check_alignment);
 IKAT_CONTROL_HANDLER(nothing);
-IKAT_CONTROL_HANDLER(give_way);    // nanosleep: the rest of the time slice is given up at the next branch
+IKAT_CONTROL_HANDLER(give_way);    // nanosleep: gives up the rest of the time slice at the next branch
 IKAT_CONTROL_HANDLER(read_clock);  // d (8 bytes) = instructions the warp has executed
 
 /// bar, barrier: a = id, b = threads, c = predicate, d = result; x = the bits below.
@@ -64,13 +64,13 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierArrive = 4,                              // does not wait
     BarrierReduce = 8,                              // with one of the next three
     BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64,
-                               BarrierCluster = 128;  // the cluster's, which waits unless it arrives
+                               BarrierCluster = 128;  // the cluster's barrier, which waits unless it arrives
 IKAT_CONTROL_HANDLER(check_rank);                     // a: 0, the rank of the only block of a cluster
 
 Handler select_sync_warp();  // members x
 enum class Shuffle : std::uint8_t { Up, Down, Butterfly, Index };
 Handler select_shuffle(Shuffle mode);
-Handler select_checked_shuffle(Shuffle mode);  // which also says what is undefined: undefined.hpp
+Handler select_checked_shuffle(Shuffle mode);  // which also handles definedness: undefined.hpp
 struct ShuffleSource {
     int lane = 0;
     bool in_range = false;  // else the lane keeps its own
@@ -86,8 +86,8 @@ constexpr ShuffleSource shuffle_source(Shuffle mode, int lane, std::uint32_t b, 
     const bool in_range = mode == Shuffle::Up ? j >= limit : j <= limit;
     return {in_range ? j & 31 : lane, in_range};
 }
-/// A shuffle by literals among all lanes: d = a of the lanes lists[b ...], predicate c = lists[b + 32]. If lanes are
-/// missing it does nothing, and the general one behind it does it.
+/// A shuffle with literals among all lanes: d = a of the lanes lists[b ...], predicate c = lists[b + 32]. If lanes are
+/// missing it does nothing, and the general one after it does the work.
 Handler select_known_shuffle();
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
 Handler select_vote(Vote mode);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions, comparisons, choices and moves between registers.
+// Conversions, comparisons, selections and moves between registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/convert.cpp"
 #include <hwy/foreach_target.h>
@@ -32,7 +32,7 @@ struct Round {
         return r != r ? sem::canonical_nan<To>() : r;
     }
 };
-/// f32 to a 32-bit integer toward zero; the line in semantics.hpp, without its branches.
+/// f32 to a 32-bit integer toward zero; a branch-free version of the line in semantics.hpp.
 template <class To>
 struct Truncate {
     static HWY_INLINE To apply(float x) {
@@ -59,7 +59,7 @@ HWY_INLINE T flushed(T x) {
     else
         return x;
 }
-/// Of a float result: negative numbers become 0; infinities the largest number.
+/// Modifies a float result: negative numbers become 0; infinities the largest number.
 template <class T>
 T limited(T x, std::uint32_t how) {
     if constexpr (sem::is_float<T>) {
@@ -167,7 +167,7 @@ Handler convert_to(Type from, Rounding rounding, bool special) {
     }
 }
 
-/// 8-bit floats meet f16 and f32 alone.
+/// 8-bit floats convert only to and from f16 and f32.
 Handler convert_float8(Type to, Type from, Rounding rounding) {
     const auto pair = [&]<class Small>() -> Handler {
         if (to == Type::F16) return convert_handler<half, Small>(rounding, true);

@@ -12,7 +12,7 @@
 namespace ikat::emulator {
 namespace {
 
-/// What the attributes of Highway's AVX2 and AVX3 functions allow the compiler to use.
+/// Checks for the features that Highway's AVX2 and AVX3 functions may use.
 std::int64_t detect() {
 #if HWY_ARCH_X86
     __builtin_cpu_init();
@@ -28,7 +28,7 @@ std::int64_t detect() {
 #endif
 }
 
-/// What IKAT_INSTRUCTION_SET leaves of them: one, by its name; "baseline" is the one that every machine has.
+/// Restricts them to the one named by IKAT_INSTRUCTION_SET; "baseline" is the one that every machine has.
 std::int64_t chosen(std::int64_t all) {
     const std::string_view name = environment("IKAT_INSTRUCTION_SET");
     if (name.empty()) return all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point arithmetic in f16, bf16, f32 and f64, and in two f16 or bf16 in one register. To nearest is the loop
-// over the scalar line; the other roundings set the host's rounding mode around it, once per warp instruction. `.ftz`
-// flushes operands and result to a zero of their sign, as a step of its own.
+// Floating-point arithmetic in f16, bf16, f32, f64 and packed f16 and bf16. Rounding to nearest is the loop over the
+// scalar line; the other roundings set the host's rounding mode around it, once per warp instruction. `.ftz` flushes
+// operands and result to a zero of their sign, as a separate step.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/float.cpp"
 #include <hwy/foreach_target.h>
@@ -30,7 +30,7 @@ struct Flushed {
     }
 };
 
-// What semantics.hpp has no line for.
+// Operations without a line in semantics.hpp.
 
 template <class T>
 struct MinNan {
@@ -194,7 +194,8 @@ struct Brain {
     static constexpr float smallest_normal = 0x1p-126f;
     static HWY_INLINE void widen(const u32* cells, int shift, float* to) { widen_brains(cells, shift, to); }
     static HWY_INLINE void narrow(const float* from, u32* cells) { narrow_to_brains(from, cells); }
-    /// The product has the range of f64. What the sum and its f32 leave out has a sign: that of the larger, if any.
+    /// The product is exact in f64. The error of the f64 sum and of its rounding to f32 has the sign of the larger of
+    /// both.
     static HWY_INLINE float fma(float a, float b, float c) {
         const double product = double(a) * double(b), addend = c;
         const double sum = product + addend, shadow = sum - product;
@@ -256,7 +257,7 @@ IKAT_HANDLER(on_pair) {
     IKAT_FINISH(u32);
 }
 
-/// bf16 has .ftz in ex2 alone.
+/// bf16 has .ftz only in ex2.
 template <class F, class Format, int Operands, bool Flushes = std::is_same_v<Format, Half>>
 Handler small_handler(bool pair, bool ftz) {
     if constexpr (Flushes)
@@ -288,7 +289,7 @@ Handler for_small(Operation operation, bool pair, bool ftz) {
 #if HWY_NATIVE_FMA
 constexpr Handler single_fma = map3<M<sem::Fma, float>, float, float, float, float>;
 
-/// Those of an outer product have the first factor in common, which is kept as long as it is the same.
+/// The products of an outer product share the first factor, which is kept in registers as long as it is the same.
 IKAT_HANDLER(fma_run) {
     if (HWY_UNLIKELY(mask != all_lanes)) return single_fma(op, w, frame, mask);
     const hn::ScalableTag<float> v;

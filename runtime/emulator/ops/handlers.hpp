@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers by what they do. Each family's file is compiled once per instruction set (through Highway's
-// foreach_target); the functions here choose among what this machine has, when a kernel is decoded. All return nullptr
-// for a combination PTX does not have, and the decoder says so with the line.
+// Selects handlers by operation. Each family's file is compiled once per instruction set (through Highway's
+// foreach_target); the functions here choose the version for this machine when a kernel is decoded. All return nullptr
+// for a combination that PTX does not have, which the decoder reports with the line.
 #pragma once
 #include "codegen/ir/type.hpp"
 #include "runtime/emulator/machine/machine.hpp"
@@ -73,16 +73,16 @@ enum class Operation : std::uint8_t {
 /// their form from op.x (DotSignedA …). MulWide and MadWide give the type of twice the bits.
 Handler select_integer(Operation operation, Type type);
 inline constexpr std::uint32_t DotSignedA = 1, DotSignedB = 2, DotHigh = 4;
-/// prmt in the mode ir::Op::PermuteBytes numbers.
+/// prmt in a mode of ir::Op::PermuteBytes.
 Handler select_permute(std::uint32_t mode);
-/// testp in the mode ir::Op::TestFloat numbers: predicate d = test of a.
+/// testp in a mode of ir::Op::TestFloat: predicate d = test of a.
 Handler select_test(Type type, std::uint32_t mode);
 
 /// Rounding other than to nearest: for + - * / fma sqrt and rcp of f32 and f64. Packed types: both lanes of a register.
 Handler select_float(Operation operation, Type type, bool ftz, Rounding rounding);
 
-/// One that does the work of y ops of this one that follow each other, none of which writes the a of a later one, or
-/// nullptr. If lanes are missing it does its own alone.
+/// A handler for a sequence of y ops with this handler, none of which writes the a of a later one; nullptr if there is
+/// none. If lanes are missing it executes only its own op.
 Handler select_run(Handler of);
 /// One that does the work of a wide product of 32 bits and of the 64-bit sum behind it, if that adds the product to
 /// something else; or nullptr. If lanes are missing it does the product alone.
@@ -94,7 +94,8 @@ Handler select_compare(Comparison comparison, Type type, bool ftz);
 /// d = c ? a : b, c a predicate, for registers of 4 or 8 bytes.
 Handler select_choose(unsigned bytes);
 
-/// d = a converted. `special`: op.x says how (see below); else as the plain PTX instruction of that rounding.
+/// d = a converted. `special`: op.x has the details (see below); else like the plain PTX instruction with that
+/// rounding.
 Handler select_convert(Type to, Type from, Rounding rounding, bool special);
 /// The bits of op.x of a conversion above its rounding.
 inline constexpr std::uint32_t RoundToIntegral = 4, SaturateResult = 8, FlushSubnormals = 16, ReluResult = 32,
@@ -106,8 +107,8 @@ Handler select_pack(unsigned bytes);
 /// d = literal x (and y above it, for 8 bytes).
 Handler select_literal(unsigned bytes);
 
-/// Of vectors of `count` elements (1, 2 or 4) of `bytes` each, at address a (a register of 4 or 8 bytes) + x. Elements
-/// are d, b, c, y. Loads leave the bits above an element of less than 4 bytes zero.
+/// Access vectors of `count` elements (1, 2 or 4) of `bytes` each, at address a (a register of 4 or 8 bytes) + x.
+/// Elements are d, b, c, y. Loads zero the bits above an element of less than 4 bytes.
 Handler select_load(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
 Handler select_store(Space space, unsigned address_bytes, unsigned bytes, unsigned count);
 /// d = the parameter at byte x, the same for all lanes.
@@ -116,8 +117,8 @@ Handler select_load_parameter(unsigned bytes);
 enum class Atomic : std::uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor, Exchange, CompareSwap };
 /// d = old value at address a + x; then operands b and c (the new value of CompareSwap). op.y is the Space.
 Handler select_atomic(Atomic atomic, Type type);
-/// Of 128 bits at address a + x, op.y is the Space. The list d: two words that become the old ones, two that are
-/// written, and, if `compares`, two that the old ones must be.
+/// A 128-bit atomic at address a + x, op.y is the Space. The list d: two words for the old value, two for the new one,
+/// and, if `compares`, two for the expected old value.
 Handler select_wide_atomic(bool compares);
 
 /// "AVX3", "AVX2", ...

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc and free of kernels: each allocation is a buffer of its own, so that an access beyond it, or after free, is
-// found. As on a device, the heap has 8 MiB and lasts from one launch to the next.
+// malloc and free in kernels: each allocation is a separate buffer, so that an access beyond it, or after free, is
+// found. As on a device, the heap has 8 MiB and persists across launches.
 #include <bit>
 
 #include "runtime/emulator/machine/memory.hpp"

@@ -20,7 +20,7 @@ using s64 = std::int64_t;
 template <class T>
 using Double = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, s32, u32>, sem::Wide<T>>;
 
-// What semantics.hpp has no line for, or one with a mode: here it is a constant.
+// Operations without a line in semantics.hpp, or with a mode there that is a constant here.
 
 template <class T>
 struct MulHi {
@@ -75,7 +75,7 @@ struct Mad24 {
     static HWY_INLINE T apply(T a, T b, T c) { return T(u32(sem::multiply24(a, b, High)) + u32(c)); }
 };
 template <u32 Mode>
-struct ShiftPair {  // amounts that wrap were masked by the decoder
+struct ShiftPair {  // the decoder has masked wrapping amounts
     static HWY_INLINE u32 apply(u32 low, u32 high, u32 n) { return sem::funnel_shift(low, high, n, Mode); }
 };
 template <u32 Mode>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops over the 32 lanes of a warp, for one instruction set: included by each family of handlers once per target
-// of foreach_target. The loops call the scalar lines of codegen/ir/op/semantics.hpp and are left to the compiler to
-// vectorise; what is written by hand (address patterns, masked copies, compares) uses Highway.
+// of foreach_target. The loops call the scalar lines of codegen/ir/op/semantics.hpp and are vectorised by the compiler;
+// hand-written code (address patterns, masked copies, compares) uses Highway.
 #if defined(IKAT_EMULATOR_LANES) == defined(HWY_TARGET_TOGGLE)
 #ifdef IKAT_EMULATOR_LANES
 #undef IKAT_EMULATOR_LANES
@@ -19,7 +19,7 @@
 #include "runtime/emulator/ops/dispatch.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
-// Lanes are independent and registers never overlap partly: d is a source or apart from it.
+// Lanes are independent and registers never overlap partially: d equals a source or is disjoint from it.
 #if defined(__clang__)
 #define IKAT_EACH_OF(i, count)                            \
     _Pragma("clang diagnostic ignored \"-Wpass-failed\"") \
@@ -74,14 +74,14 @@ HWY_INLINE auto lanes_of(V v, std::uint32_t mask, unsigned i) {
     return hn::LoadMaskBits(v, bytes);
 }
 
-/// Lanes `mask` of the register at `to`. It is written as a whole: what only part of a vector was stored to cannot be
-/// loaded until it is in the cache.
+/// Writes lanes `mask` of the register at `to`. The register is written as a whole: a load from a vector that was
+/// stored partially stalls until the store is in the cache.
 template <class V>
 HWY_INLINE void blend(hn::Vec<V> from, std::uint32_t mask, unsigned i, V v, hn::TFromD<V>* to) {
     hn::Store(hn::IfThenElse(lanes_of(v, mask, i), from, hn::Load(v, to)), v, to);
 }
 
-/// The scratch of the warp into lanes `mask` of d, then on to the next op.
+/// Copies the warp's scratch into lanes `mask` of d, then continues with the next op.
 template <unsigned Bytes>
 HWY_NOINLINE const MicroOp* blend_and_continue(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     using Bits = std::conditional_t<Bytes == 8, std::uint64_t, std::uint32_t>;
@@ -92,7 +92,7 @@ HWY_NOINLINE const MicroOp* blend_and_continue(const MicroOp* op, Warp* w, std::
     IKAT_NEXT;
 }
 
-/// Where a handler writes its 32 results: straight to d when all lanes execute, else to the scratch.
+/// Where a handler writes its 32 results: directly to d if all lanes execute, else to the scratch.
 #define IKAT_RESULT(T) \
     Cell<T>* const d = \
         reinterpret_cast<Cell<T>*>(__builtin_assume_aligned(mask == all_lanes ? frame + op->d : w->scratch, 64))

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores. The 32 addresses of a warp nearly always are a row, or one of 16 for each half:
+// Loads and stores. The 32 addresses of a warp are nearly always a row, or two rows of 16:
 //
 //     contiguous   lane i is at base + i * size     one copy, or one de-interleave for .v2 and .v4
 //     the same     every lane loads at base         one load, broadcast
-//
-// `load`, load_two_rows and `store` check the bounds of a row once and move vectors, where nobody need be asked what
-// has been written (close_written). They call nobody and end in another's place, for a handler that is come back to has
-// registers to save.
-//
-// load_asking and store_anywhere ask; other addresses of a whole warp they check together and move lane by lane,
-// vectors through a staging area that looks like the contiguous case. Partial masks, local memory and lanes in several
-// buffers take longer ways (any_lanes.inl). Every path checks bounds and alignment.
+// `load`, load_two_rows and `store` check the bounds of a row once and move vectors, if written bytes need not be
+// tracked (close_written). They make no calls except tail calls, because a handler that is returned to would have to
+// save registers.
+// load_asking and store_anywhere track written bytes; they check other addresses of a full warp together and move lane
+// by lane, vectors through a staging area that looks like the contiguous case. Partial masks, local memory and lanes in
+// several buffers take slower paths (any_lanes.inl). Every path checks bounds and alignment.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/memory.cpp"
 #include <hwy/foreach_target.h>
@@ -21,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
 
-/// All lanes, where nothing may have written what they load.
+/// All lanes, where the loaded bytes may be unwritten.
 template <Space S, class A, class T, unsigned N>
 HWY_NOINLINE IKAT_HANDLER(load_asking) {
     constexpr std::uint64_t bytes = sizeof(T) * N;
@@ -155,7 +153,7 @@ IKAT_HANDLER(load_parameter) {
     IKAT_FINISH(T);
 }
 
-/// Shared and global have the fast paths; a space of 32-bit addresses is widened by the decoder where it has none.
+/// Shared and global memory have the fast paths; for other spaces, the decoder widens 32-bit addresses.
 template <class T, unsigned N>
 Handler load_handler(Space space, unsigned address_bytes) {
     using std::uint32_t, std::uint64_t;

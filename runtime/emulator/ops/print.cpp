@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's printf. CUDA's vprintf is given the address of a format and of a buffer in which the arguments stand one
-// after the other, each at its natural alignment: 4 bytes for int and smaller, 8 for long, double and pointers.
+// The kernel's printf. CUDA's vprintf takes the addresses of a format and of a buffer with the arguments one after the
+// other, each at its natural alignment: 4 bytes for int and smaller, 8 for long, double and pointers.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t longest_text = 4096;
 
-/// One lane's printf. Reading stops at the first byte that is outside of memory, which is a finding.
+/// One lane's printf. Reading stops at the first byte outside memory, which is a finding.
 class Printer {
 public:
     Printer(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t arguments)
@@ -48,7 +48,7 @@ public:
     std::string text;
 
 private:
-    /// Bytes up to the end of the variable that holds the arguments; no limit where it is not known.
+    /// Bytes up to the end of the variable that holds the arguments; unlimited if it is not known.
     static std::uint64_t room_at(const Warp& w, std::uint64_t address) {
         const View view = view_of(w, Space::Generic, address);
         return address - view.base < view.bytes ? view.bytes - (address - view.base) : ~std::uint64_t{0};
@@ -83,7 +83,7 @@ private:
         return true;
     }
 
-    /// `spec` is "%" with flags, width, precision and length; lengths are replaced by what the argument has.
+    /// `spec` is "%" with flags, width, precision and length; the length is replaced by that of the argument.
     bool conversion(std::string spec, char kind) {
         conversion_ = spec + kind;
         const auto count = [&](char c) { return std::count(spec.begin(), spec.end(), c); };
@@ -143,10 +143,11 @@ private:
     unsigned lane_;
     std::uint64_t arguments_, room_, position_ = 0;
     unsigned asked_ = 0;      // arguments
-    std::string conversion_;  // the one that asks
+    std::string conversion_;  // the current one
 };
 
-/// Apart from the handler, as in print_text below: a handler with locals that others know of would not end in a jump.
+/// Separate from the handler, as in print_text below: a handler could not end in a jump if the address of a local
+/// escaped.
 [[gnu::noinline]] bool print_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     const auto* const formats = reinterpret_cast<const std::uint64_t*>(frame + op->a);
     const auto* const arguments = reinterpret_cast<const std::uint64_t*>(frame + op->b);

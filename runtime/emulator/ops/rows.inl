@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the registers of a warp and memory: lane after lane, in rows, or each lane where its address says. Nothing is
-// checked here. Included by the memory handlers once per instruction set, as lanes.inl is.
+// Moves data between the registers of a warp and memory: lane after lane, in rows, or each lane at its own address.
+// Nothing is checked here. Included by the memory handlers once per instruction set, like lanes.inl.
 #if defined(IKAT_EMULATOR_ROWS) == defined(HWY_TARGET_TOGGLE)
 #ifdef IKAT_EMULATOR_ROWS
 #undef IKAT_EMULATOR_ROWS
@@ -18,7 +18,7 @@ HWY_INLINE std::uint32_t element(const MicroOp* op, unsigned k) {
     return k == 0 ? op->d : k == 1 ? op->b : k == 2 ? op->c : op->y;
 }
 
-/// Into `Count` lanes from `first` on, and the same again into those behind them.
+/// Into `Count` lanes from `first` on, and the same again into the following lanes.
 template <class T, unsigned N, unsigned Count = warp_size, bool Again = false>
 HWY_INLINE void load_contiguous(const MicroOp* op, std::byte* frame, const std::byte* host, unsigned first = 0) {
     const T* const from = reinterpret_cast<const T*>(host);
@@ -86,7 +86,7 @@ HWY_INLINE Rows rows_of(const A* a, const MicroOp* op, const View& view) {
 template <class T, unsigned N, class A>
 HWY_INLINE void load_rows(const MicroOp* op, std::byte* frame, const View& view, const A* a) {
     const Rows rows = rows_of(a, op, view);
-    const bool low_same = is_same(a, 0), high_same = is_same(a, 16);  // a may be the register that is loaded
+    const bool low_same = is_same(a, 0), high_same = is_same(a, 16);  // a may be the loaded register
     if (rows.low == rows.high && low_same && high_same) return load_uniform<T, N>(op, frame, view.host + rows.low);
     if constexpr (N == 4 && sizeof(T) == 4)
         if (rows.low == rows.high && !low_same && !high_same)
@@ -107,7 +107,7 @@ HWY_INLINE void store_rows(const MicroOp* op, std::byte* frame, const View& view
     store_contiguous<T, N, 16>(op, frame, view.host + rows.high, 16);
 }
 
-/// Where address 0 would be on the host: a number, for it is outside of every object.
+/// Where address 0 would be on the host: a number, because it is outside every object.
 HWY_INLINE std::uintptr_t origin_of(const View& view, const MicroOp* op) {
     return reinterpret_cast<std::uintptr_t>(view.host) + (offset_of(op) - view.base);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that are rare enough to be computed lane by lane: searches and masks of bits, the video instructions,
-// saturating products. Each is a function of three words and a literal, as the PTX ISA spells it.
+// saturating products. Each is a function of three words and a literal, as defined in the PTX ISA.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -77,7 +77,7 @@ u32 packed(u32 a, u32 b, u32 c, const MicroOp& op) {
     return low | high << bits | (bits == 16 ? 0 : c << (2 * bits));
 }
 
-/// add, min and max of u16x2 and s16x2, each half by itself.
+/// add, min and max of u16x2 and s16x2, each half separately.
 u32 short_pair(u32 a, u32 b, u32, const MicroOp& op) {
     const auto half = [&](u32 x, int shift) {
         const s64 bits = x >> shift & 0xffff;
@@ -95,7 +95,7 @@ u32 short_pair(u32 a, u32 b, u32, const MicroOp& op) {
     return d;
 }
 
-/// cvt to tf32: ten bits of mantissa. A NaN becomes canonical; what has no place becomes the largest with FiniteResult.
+/// cvt to tf32: ten bits of mantissa. A NaN becomes canonical; with FiniteResult, overflow gives the largest number.
 u32 to_tf32(u32 a, u32, u32, const MicroOp& op) {
     constexpr u32 infinity = 0x7f800000, largest = 0x7f7fe000, dropped = 0x1fff;
     const u32 sign = a & 0x80000000, magnitude = a & 0x7fffffff;
@@ -113,10 +113,10 @@ u32 to_tf32(u32 a, u32, u32, const MicroOp& op) {
 
 /// By MiniFloat.
 constexpr FloatFormat formats[] = {{1, 2, true, true, true}, {3, 2, true, true, true}, {2, 3, true, true, true}};
-/// Of the place that each of two has in a register.
+/// The width of each of two in a register.
 int width_of(const FloatFormat& format) { return format.mantissa_bits + format.exponent_bits == 3 ? 4 : 8; }
 
-/// To the nearest, to even; what is larger than all becomes the largest, and so does a NaN.
+/// Rounds to nearest even; overflow and NaN give the largest number.
 u32 to_mini_floats(u32 a, u32 b, u32, const MicroOp& op) {
     const FloatFormat& format = formats[op.x];
     const auto encoded = [&](u32 bits) {
@@ -236,7 +236,7 @@ u32 video(u32 a, u32 b, u32 c, const MicroOp& op) {
     return merged(value, into, c);
 }
 
-/// vadd2, vadd4 and their like: y holds, for each part, which of the parts of {b, a} it takes, and the parts written.
+/// vadd2, vadd4 and others: y has, for each part, which part of {b, a} it uses, and the parts written.
 u32 video_parts(u32 a, u32 b, u32 c, const MicroOp& op) {
     const Video how = Video::of(op.x);
     const int count = how.parts, bits = 32 / count;

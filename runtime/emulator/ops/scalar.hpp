@@ -35,7 +35,7 @@ inline constexpr std::uint32_t ScaleUp = 1, ScaleFinite = 2, ScaleOfPair = 4;
 
 enum VideoComparison : std::uint32_t { VideoEq, VideoNe, VideoLt, VideoLe, VideoGt, VideoGe };
 
-/// What a video instruction does, in 32 bits.
+/// The operation of a video instruction, in 32 bits.
 struct Video {
     enum Kind : std::uint32_t {
         Add,

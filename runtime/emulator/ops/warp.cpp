@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions in which the lanes of a warp meet: shuffles, votes, matches, reductions. Each names its members; the op
-// runs when all of them that still live are here, and else the lanes wait at it (Leave::Rendezvous).
+// Warp-wide instructions: shuffles, votes, matches, reductions. Each has a member mask; the op runs when all living
+// members have arrived, otherwise the lanes wait at it (Leave::Rendezvous).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/emulator/ops/warp.cpp"
 #include <hwy/foreach_target.h>
@@ -30,8 +30,8 @@ HWY_INLINE bool names_all(const u32* members) {
     return all == all_lanes;
 }
 
-/// Whether all living members of every active lane are here. If not, the warp leaves: to wait, or with a finding when a
-/// lane is no member of its own set.
+/// Whether all living members of every active lane have arrived. If not, the warp leaves: to wait, or with a finding if
+/// a lane is not in its own mask.
 HWY_NOINLINE bool members_present_slow(const MicroOp* op, Warp* w, const u32* members, u32 mask) {
     u32 wanted = 0, absent = 0;
     each_lane(mask, [&](unsigned lane) {
@@ -73,7 +73,7 @@ HWY_INLINE bool members_present(const MicroOp* op, Warp* w, const u32* members, 
     return members_present_slow(op, w, members, mask);
 }
 
-/// A value cannot come from a thread that has ended; where all lanes live, nobody asks.
+/// A value cannot come from a thread that has exited; not needed if all lanes are alive.
 HWY_NOINLINE bool names_exited(const MicroOp* op, Warp* w, const u32* members, u32 mask) {
     const u32 exited = w->existing & ~w->live;
     for (u32 rest = mask; rest; rest &= rest - 1) {
@@ -88,7 +88,7 @@ HWY_NOINLINE bool names_exited(const MicroOp* op, Warp* w, const u32* members, u
 }
 
 /// d and predicate y = a of another lane (PTX ISA, shfl.sync), its own where that is out of range; b the lane or
-/// distance, c clamp and segments, x the members. In plain code, what is shuffled is defined.
+/// distance, c clamp and segments, x the members. In plain code, the shuffled value is defined.
 template <Shuffle Mode, bool Checked>
 IKAT_HANDLER(shuffle) {
     if (HWY_UNLIKELY(w->existing != w->live) && names_exited(op, w, words(frame, op->x), mask)) return nullptr;
@@ -243,7 +243,7 @@ IKAT_HANDLER(reduce) {
     IKAT_NEXT;
 }
 
-/// Numbers before NaNs, unless a NaN is asked for; its own bits are not kept.
+/// Numbers are preferred to NaNs, unless NaN is requested; a NaN's payload is not kept.
 template <bool Max, bool Nan>
 IKAT_HANDLER(reduce_floats) {
     const u32* const members = words(frame, op->x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic: which handler an instruction is, and what PTX spells in modifiers.
+// Arithmetic: the handler for each instruction and its modifiers.
 #include "codegen/ir/op/op.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
@@ -8,7 +8,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// d = handler of the operands behind the first.
+/// d = handler applied to the operands after the first.
 void apply_to_sources(Lowering& code, Handler handler, std::size_t count, VReg d, Type type, Operands operands) {
     const Operands from = operands.from(1);
     if (from.size() > count) code.unsupported("this number of operands is not known here");
@@ -73,7 +73,7 @@ void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.finish(d);
 }
 
-/// mul.lo, mad.hi and those of floats.
+/// mul.lo, mad.hi and the float versions.
 template <Operation Low, Operation High, std::size_t Sources>
 void product(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool high = modifiers.take(".hi");
@@ -109,7 +109,7 @@ void wide_product_and_sum(Lowering& code, Modifiers& modifiers, Operands operand
     code.finish(d);
 }
 
-/// mad.hi.sat.s32 and mad24.hi.sat.s32, whose factors have so many bits.
+/// mad.hi.sat.s32 and mad24.hi.sat.s32, whose factors have this many bits.
 template <std::uint32_t Bits>
 void saturating_product(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".hi");
@@ -142,7 +142,7 @@ struct Magnitudes {
     bool sign = false, magnitude = false, ftz = false;  // .xorsign, .abs, .ftz
 };
 
-/// The least of numbers of one type, or of their magnitudes; `sign` gives it the sign of all signs together.
+/// The minimum or maximum of numbers, or of their magnitudes; `sign` gives it the XOR of all signs.
 VReg least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes how, std::span<const VReg> numbers) {
     const std::uint32_t top = 1u << (ir::bits(type) - 1);
     const auto word = [&](Operation of, VReg a, VReg b) {

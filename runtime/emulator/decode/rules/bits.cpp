@@ -15,7 +15,7 @@ void bits(Lowering& code, Modifiers& modifiers, Operands operands) {
     integer_operation(code, O, Sources, *type, operands);
 }
 
-/// Of numbers or of predicates.
+/// An operation on numbers or predicates.
 template <Operation O, Handler OnPredicates, std::size_t Sources = 2>
 void logic(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();

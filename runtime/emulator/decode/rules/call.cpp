@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls. A function is inlined where it is called by its name, and its .param variables are then local memory of the
-// caller. A recursion, a call through a register and what would make the kernel too large are calls at run time: the
-// function is lowered once, its results, parameters and variables lie in a frame on the thread's stack:
+// Calls. A direct call is inlined, and the callee's .param variables are then local memory of the caller. Recursion,
+// calls through a register and calls that would make the kernel too large are made at run time: the function is lowered
+// once, its results, parameters and variables are in a frame on the thread's stack:
 //
 //     stack pointer → | results, parameters | its variables | alloca ... | the frame of the function it calls
-//
-// and the registers that the caller needs afterwards are kept aside (ops/call.cpp), since both use the same slots.
+// and the registers that the caller needs afterwards are saved separately (ops/call.cpp), because both use the same
+// slots.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::uint32_t slot_alignment = 16;
 
 }  // namespace
 
-/// Each in a slot of its own alignment, so that caller and callee agree on places even where only sizes are known.
+/// Each at its own alignment, so that caller and callee agree on offsets even if only sizes are known.
 Signature signature_of(const nvptx::Module& module, const nvptx::Function& function) {
     Signature signature;
     const auto place = [&](const nvptx::Variable& variable, std::vector<Signature::Slot>& slots) {
@@ -83,8 +83,8 @@ void copy_local(Lowering& code, Place from, Place to, std::uint64_t bytes) {
 
 // ---- inlined
 
-/// What a formal parameter or result stands for while the callee runs: .param aliases the caller's variable, or is a
-/// variable of its own; .reg is a register of its own.
+/// A formal parameter or result inside the callee: .param aliases the caller's variable, or is a new variable; .reg is
+/// a new register.
 Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual) {
     const auto& declarator = variable.declarators.front();
     if (code.module.text(variable.space) == ".reg") {
@@ -95,7 +95,7 @@ Binding formal(Lowering& code, const nvptx::Variable& variable, const nvptx::Ope
     return code.declare_memory(variable, declarator);
 }
 
-/// Copies between an actual that is a register or literal and the formal it was given.
+/// Copies between an actual register or literal and its formal.
 void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx::Operand& actual, const Binding& formal,
                    bool back) {
     const Binding* const binding = variable_of(code, actual);
@@ -152,7 +152,7 @@ void inline_function(Lowering& code, const nvptx::Function& callee, Operands res
 
 // ---- called
 
-/// Its code is lowered behind the kernel.
+/// Schedules the function for lowering after the kernel.
 void need(Lowering& code, const nvptx::Function& function) {
     const std::uint32_t number = code.number_of(function);
     for (const Lowering::Root& root : code.roots)
@@ -169,7 +169,7 @@ void need_functions_in(Lowering& code, nvptx::Span operands) {
     }
 }
 
-/// Every function whose address is taken somewhere may be what a register holds.
+/// A register may hold any function whose address is taken somewhere.
 void need_functions_with_addresses(Lowering& code) {
     for (const nvptx::Variable& variable : code.module.variables)
         for (const auto& declarator : variable.declarators) need_functions_in(code, declarator.initialiser);
@@ -359,7 +359,7 @@ constexpr RuleRow call_rows[] = {
 }  // namespace
 
 void lower_functions(Lowering& code) {
-    for (std::size_t i = 0; i < code.roots.size(); ++i) {  // lowering one may need others
+    for (std::size_t i = 0; i < code.roots.size(); ++i) {  // lowering one may add others
         const Lowering::Root root = code.roots[i];
         lower_function(code, code.module.functions[root.function], root.label);
     }

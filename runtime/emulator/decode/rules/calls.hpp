@@ -5,20 +5,20 @@
 
 namespace ikat::emulator {
 
-/// A place in local memory: `offset` from a value.
+/// A location in local memory: `offset` from a value.
 struct Place {
     VReg base{};
     std::uint64_t offset = 0;
 };
 
-/// The variable in memory that an operand names, if it does.
+/// The variable in memory that an operand names, if any.
 const Binding* variable_of(Lowering& code, const nvptx::Operand& operand);
 Place place_of(Lowering& code, const Binding& binding);
 void load_local(Lowering& code, VReg d, unsigned bytes, Place from);
 void store_local(Lowering& code, VReg from, unsigned bytes, Place to);
 /// The 64-bit value of an argument: a register, or the contents of a .param variable.
 VReg argument(Lowering& code, const nvptx::Operand& operand);
-/// A call of a function of the system. False if the name is none.
+/// A call of a system function. False if there is none of that name.
 bool call_system(Lowering& code, std::string_view name, Operands results, Operands arguments);
 
 }  // namespace ikat::emulator

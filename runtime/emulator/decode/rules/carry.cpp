@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and differences that carry: add.cc, addc, sub.cc, subc, mad.cc, madc. The condition code is one predicate of the
-// kernel, a bit for each lane, as any other predicate: what .cc writes, the next instruction of a chain reads.
-//
-// It is what an adder carries out, also of a difference, which is the sum a + ~b + 1: 1 where nothing was borrowed.
+// Sums and differences with carry: add.cc, addc, sub.cc, subc, mad.cc, madc. The condition code is one predicate of the
+// kernel, a bit for each lane like any predicate: .cc writes it, the next instruction of a chain reads it.
+// It is an adder's carry out, also for a difference, which is the sum a + ~b + 1: 1 if nothing was borrowed.
 //
 //     add.cc    a + b               addc    a + b + CF
 //     sub.cc    a + ~b + 1          subc    a + ~b + CF
-//
-// So ptxas folds constants, and compilers mix the two kinds: sub.cc, then addc d, 0, 0 for "a is not below b".
+// ptxas folds constants this way, and compilers mix the two kinds: sub.cc, then addc d, 0, 0 for "a is not below b".
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
 
 namespace {
 
-/// The predicate that stands for CC.CF; 0 before the first instruction that writes it.
+/// The predicate for CC.CF; 0 before the first instruction that writes it.
 VReg carry_flag(Lowering& code) {
     if (!code.carry_flag) {
         code.carry_flag = code.new_value(0, 0);
@@ -23,7 +21,7 @@ VReg carry_flag(Lowering& code) {
     return *code.carry_flag;
 }
 
-/// d = a + b, or a - b where it subtracts; with CF where the instruction reads it.
+/// d = a + b, or a - b if it subtracts; with CF if the instruction reads it.
 void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type type, const Result& d, VReg a, VReg b) {
     const Type bits = slot_of(type) == 8 ? Type::U64 : Type::U32;
     const std::uint8_t slot = slot_of(bits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters (machine/cluster.hpp). Their barrier is one that is reached (arrive) and waited at (wait) in two steps. Of
-// shared memory a block has its own alone.
+// Clusters (machine/cluster.hpp). Their barrier has two steps, arrive and wait. A block can only access its own shared
+// memory.
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -18,7 +18,7 @@ void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     code.emit(barrier, 0, 0, {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)}).apart = true;
 }
 
-/// The address of the same place in the block of rank b: in a cluster of one, rank 0.
+/// The corresponding address in the block of rank b: in a cluster of one, rank 0.
 void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".shared::cluster");
     if (code.kernel.blocks_in_cluster() > 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, and choices by them.
+// Comparisons and selections.
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -26,7 +26,7 @@ VReg compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Com
     return to;
 }
 
-/// p combined with the predicate operand, if the form has one.
+/// p, combined with the predicate operand if the form has one.
 VReg combined(Lowering& code, std::string_view combine, VReg p, Operands operands) {
     if (combine.empty()) return p;
     const VReg both = code.temporary(0);
@@ -37,7 +37,7 @@ VReg combined(Lowering& code, std::string_view combine, VReg p, Operands operand
     return both;
 }
 
-/// The comparison of each lane of packed operands.
+/// Compares each lane of packed operands.
 std::array<VReg, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type type,
                                    std::optional<Comparison> comparison, Operands operands) {
     const bool ftz = modifiers.take(".ftz");
@@ -71,7 +71,7 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
         holds = {compared(code, modifiers, *type, comparison, operands[1], operands[2]), code.temporary(0)};
         code.apply(predicate_not, holds[1], {holds[0]});
     }
-    // the predicate that they are combined with may be one of the results
+    // the combined predicate may be one of the results
     const VReg first = combined(code, combine, holds[0], operands),
                second = combined(code, combine, holds[1], operands);
     if (pair) code.apply(predicate_move, code.result(targets[1], Type::Pred).at, {second});

@@ -15,7 +15,7 @@ std::vector<VReg> double_words(Lowering& code, const nvptx::Operand& operand) {
 
 namespace {
 
-/// What ld and st say in modifiers.
+/// The modifiers of ld and st.
 struct Access {
     AddressOperand at{};
     Type type{};
@@ -24,7 +24,7 @@ struct Access {
     bool cached = true;
 };
 
-/// Orders stronger than relaxed become fences: on the host, around an access that is otherwise plain.
+/// Orders stronger than relaxed become host fences around an otherwise plain access.
 void take_order(Modifiers& modifiers, bool& before, bool& after) {
     modifiers.take_any({".cta", ".cluster", ".gpu", ".sys"});
     before = after = false;
@@ -59,7 +59,7 @@ Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& o
     return access;
 }
 
-/// Accesses of more than four elements or 16 bytes are made in parts of 16 bytes, their alignment checked before.
+/// Accesses of more than four elements or 16 bytes are made in parts of 16 bytes, after checking their alignment.
 template <class F>
 void in_parts(Lowering& code, const Access& access, std::span<const VReg> elements, F f) {
     const unsigned bytes = ir::info(access.type).bytes, at_once = std::min(4u, 16 / bytes);
@@ -157,7 +157,7 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (to.after) code.emit(fence, 0, 0, {});
 }
 
-/// Each element by itself, as the ISA has it; the vector is aligned as a whole.
+/// Each element separately, as the ISA says; the vector must be aligned as a whole.
 void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, const AddressOperand& at,
                    const nvptx::Operand* to, Operands operands) {
     const Operands sources = code.module.operands(operands[1].children);
@@ -208,7 +208,7 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
     code.apply(select_move(8, 8), d[1], {high});
 }
 
-/// A policy means nothing here: its bits are all zero, and its operands need only be there.
+/// A policy has no effect here: its bits are all zero, and its operands only need to be present.
 void createpolicy(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_any({".fractional", ".range", ".cvt"});
     modifiers.take(".global");
@@ -287,7 +287,7 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void membar(Lowering& code, Modifiers& modifiers, Operands) {
-    modifiers.take_all();  // the strongest of them, whichever it is
+    modifiers.take_all();  // always the strongest
     code.emit(fence, 0, 0, {});
 }
 

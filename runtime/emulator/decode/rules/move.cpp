@@ -6,7 +6,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// mov.b64 d, {a, b} and its like: the first element is the lowest.
+/// mov.b64 d, {a, b} and others: the first element is the lowest.
 void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
     const Operands parts = code.module.operands(from.children);
     const unsigned bytes = ir::info(type).bytes;
@@ -89,7 +89,7 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
     code.apply(select_move(8, 8), target[1], {high});
 }
 
-/// mov.v2 and mov.v4: all is read before the first is written.
+/// mov.v2 and mov.v4: everything is read before anything is written.
 void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
     const Operands targets = code.module.operands(to.children), sources = code.module.operands(from.children);
     const std::string_view vector = modifiers.take_any({".v2", ".v4"});
@@ -136,7 +136,7 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.finish(d);
 }
 
-/// Global addresses are generic already; those of the windows lie at a fixed distance.
+/// Global addresses are already generic; those of the windows are at a fixed offset.
 void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool to = modifiers.take(".to");
     const Space space = modifiers.take_space();

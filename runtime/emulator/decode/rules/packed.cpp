@@ -2,8 +2,7 @@
 // Two integers or two floats in a register, and floats of two types in one instruction:
 //
 //     min.relu.s16x2 d, a, b      fma.rn.f32x2 d, a, b, c      add.f32.bf16 d, a, b      cvt.rna.tf32.f32 d, a
-//
-// and the conversions to and from the floats that matrix products take.
+// and the conversions to and from the float types of matrix products.
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
@@ -11,7 +10,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// Each half by itself, as a word.
+/// Each half separately, as a word.
 template <ShortPair Kind>
 void pair_of_shorts(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::uint32_t how = (modifiers.take(".s16x2") ? ShortSigned : 0) | (modifiers.take(".relu") ? ShortRelu : 0);
@@ -19,7 +18,7 @@ void pair_of_shorts(Lowering& code, Modifiers& modifiers, Operands operands) {
     on_words(code, Scalar::ShortPair, operands, std::uint32_t(Kind), how);
 }
 
-/// Each half by itself; they lie in a register of 64 bits.
+/// Each half of a 64-bit register separately.
 template <Operation operation>
 void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".f32x2");
@@ -91,7 +90,7 @@ void cvt_tf32(Lowering& code, Modifiers& modifiers, Operands operands) {
     words_to(code, Type::U32, Scalar::Tf32, operands, std::uint32_t(mode), how);
 }
 
-/// To or from floats of 4 and 6 bits.
+/// Conversions to or from floats of 4 and 6 bits.
 void cvt_mini_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     static constexpr std::pair<std::string_view, MiniFloat> formats[] = {
         {".e2m1x2", MiniFloat::E2M1}, {".e2m3x2", MiniFloat::E2M3}, {".e3m2x2", MiniFloat::E3M2}};
@@ -106,7 +105,7 @@ void cvt_mini_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
              std::uint32_t(format), relu);
 }
 
-/// To or from scales, ue8m0x2.
+/// Conversions to or from scales, ue8m0x2.
 void cvt_scales(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(".ue8m0x2");
     if (modifiers.take(".rn")) {

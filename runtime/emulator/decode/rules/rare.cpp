@@ -27,7 +27,7 @@ std::uint32_t selector(std::string_view suffix) {
     return ~0u;
 }
 
-/// ".b3210", ".h10": which part goes where, the lowest last; 3 bits each.
+/// ".b3210", ".h10": the source of each part, the lowest last; 3 bits each.
 std::uint32_t selectors(std::string_view suffix, int parts, std::uint32_t first) {
     std::uint32_t bits = 0;
     for (int i = 0; i < parts; ++i) {
@@ -74,7 +74,7 @@ void cvt_pack(Lowering& code, Modifiers& modifiers, Operands operands) {
     on_words(code, Scalar::Packed, operands, std::uint32_t(std::stoi(std::string(to.substr(2)))), to[1] == 's');
 }
 
-/// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and its like; also into a part of c: d.h1.
+/// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and others; also into a part of c: d.h1.
 template <Video::Kind Kind, int Parts>
 void video(Lowering& code, Modifiers& modifiers, Operands operands) {
     Video how{.kind = Kind, .parts = Parts};

@@ -13,7 +13,7 @@ constexpr const Family* all_families[] = {
 #undef FAMILY
 };
 
-/// Calls f(row) for those of an opcode.
+/// Calls f(row) for the rows of an opcode.
 template <class F>
 void each_row(nvptx::Opcode opcode, F f) {
     for (const Family* family : all_families)
@@ -25,7 +25,7 @@ std::size_t words_in(std::string_view text) {
     return text.empty() ? 0 : 1 + std::size_t(std::ranges::count(text, ' '));
 }
 
-/// Whether the form may be written with all of these modifiers, each of a group of its own.
+/// Whether the form allows all of these modifiers, each from a different group.
 bool may_be_with(const nvptx::Form& form, std::string_view modifiers) {
     std::uint64_t taken = 0;
     while (!modifiers.empty()) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each instruction is lowered by. The table of PTX (codegen/ptx/table) says how instructions are written, a row
-// for each form; here each form that is run has a rule, which puts the ops. Rules stand in the file of their family,
-// which ends in its rows:
+// The lowering rules. The PTX table (codegen/ptx/table) has a row for each form of an instruction; here each supported
+// form has a rule, which emits its ops. Rules are in the file of their family, which ends with its rows:
 //
 //     {"add", simple<Operation::Add>},            all forms of an opcode,
-//     {"add", "f32x2", pair_of_singles<...>},     but those that may be written with all of these modifiers: the row
-//                                                 that asks for most is taken
+// {"add", "f32x2", pair_of_singles<...>}, except those that allow all of these modifiers: the row with the most
+// modifiers is used
 //
 // A new family is a line in families.def.
 #pragma once
@@ -36,15 +35,15 @@ struct Family {
 #undef FAMILY
 std::span<const Family* const> families();
 
-/// The row of a form; nullptr where it is not run.
+/// The row of a form; nullptr if it is not supported.
 const RuleRow* row_of(const nvptx::Form& form);
 
-/// Finds the rules of a module's instructions: by their opcode where one row is all it has, else by the form that
-/// suits, once for each way in which one is written.
+/// Finds the rules of a module's instructions: by opcode if it has only one row, else by the matching form, cached for
+/// each spelling.
 class Rules {
 public:
     explicit Rules(const nvptx::Module& module);
-    /// nullptr for an instruction that is not run.
+    /// nullptr for an unsupported instruction.
     Rule find(const nvptx::Instruction& instruction);
 
 private:
@@ -58,7 +57,7 @@ private:
     std::vector<std::uint32_t> key_;
 };
 
-// ---- what several families use
+// ---- helpers for several families
 
 /// d = scalar of up to three words.
 void on_words(Lowering& code, Scalar scalar, Operands operands, std::uint32_t x = 0, std::uint32_t y = 0);

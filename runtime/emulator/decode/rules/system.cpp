@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the system, which a module declares and does not define: vprintf, __assertfail, malloc, free.
+// System functions, which a module declares but does not define: vprintf, __assertfail, malloc, free.
 #include "runtime/emulator/decode/rules/calls.hpp"
 
 namespace ikat::emulator {
 
 namespace {
 
-/// A result of a function of the system into the caller's variable or register.
+/// Writes a result of a system function into the caller's variable or register.
 void give_back(Lowering& code, VReg value, Type type, Operands results) {
     if (results.empty()) return;
     if (const Binding* const binding = variable_of(code, results[0]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions in which the lanes of a warp meet.
+// Warp-wide instructions.
 #include <fmt/format.h>
 
 #include "runtime/emulator/decode/rules/rules.hpp"
@@ -8,7 +8,7 @@ namespace ikat::emulator {
 
 namespace {
 
-/// The member mask at this place. Without .sync, as files for sm_6x and before have it, members are who is here.
+/// The member mask of this operand. Without .sync, in files for sm_6x and earlier, the members are the active lanes.
 VReg members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::size_t at) {
     if (modifiers.take(".sync")) return code.source(operands[at], Type::U32);
     const VReg here = code.temporary(4);
@@ -16,7 +16,7 @@ VReg members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::si
     return here;
 }
 
-/// The sources of all lanes, and the lanes that are in range, as a list of the kernel's.
+/// Stores the source lanes of all lanes, and which are in range, in the kernel's lists.
 std::uint32_t list_sources(Lowering& code, Shuffle mode, std::uint32_t b, std::uint32_t c) {
     const auto at = std::uint32_t(code.kernel.lists.size());
     std::uint32_t in_range = 0;
