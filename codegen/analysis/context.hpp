@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of a function, for those that change it in turn: each fact is found once, when it is first asked for,
-// and kept until a change makes it stale. Whoever changes the function says what it changed; the pipeline hands that on
-// (changed), and a pass that asks again behind a change of its own does it itself.
+// and kept until a change makes it stale. A pass that changes the function reports what it changed; the pipeline passes
+// that on (changed), and a pass that queries again after its own change calls changed() itself.
 //
 //     simplify   dominators()  found          changed Instructions
 //     cse        dominators()  the same       changed Instructions
@@ -15,10 +15,10 @@
 
 namespace ikat::analysis {
 
-/// What a pass has done to a function; each includes those before it.
+/// What a pass has changed in a function; each value includes those before it.
 enum class Changed : std::uint8_t {
     Nothing,
-    Instructions,  // and parameters of blocks, and by what a branch decides
+    Instructions,  // also block parameters and branch conditions
     ControlFlow,   // blocks, their numbers, or edges
 };
 constexpr Changed operator|(Changed a, Changed b) { return a > b ? a : b; }
@@ -28,7 +28,7 @@ constexpr Changed control_flow_if(bool any) { return any ? Changed::ControlFlow 
 
 class Context {
 public:
-    /// `module`: the functions that the function stands among, those that are called before those that call them.
+    /// `module`: all functions of the module, callees before their callers.
     explicit Context(const ir::Function& fn, std::span<const ir::Function> module = {}) : fn_(fn), module_(module) {}
 
     std::span<const ir::Function> module() const { return module_; }
@@ -41,10 +41,10 @@ public:
     /// Drops what is stale.
     void changed(Changed what);
 
-    // ---- for who verifies
-    /// Finds everything.
+    // ---- for verification
+    /// Computes every analysis.
     void fill();
-    /// The name of something kept that is not what would be found now; "" if there is none.
+    /// The name of a cached analysis that differs from what would be computed now; "" if there is none.
     std::string_view stale() const;
 
 private:

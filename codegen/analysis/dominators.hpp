@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dominators of a function's blocks, with the control-flow graph they were found in, forwards and backwards. The
-// algorithm, and what "reachable" means, stand in codegen/support/dominator_tree.hpp; a question costs two comparisons.
+// algorithm and the meaning of "reachable" are in codegen/support/dominator_tree.hpp; a query costs two comparisons.
 #pragma once
 #include "codegen/ir/cfg.hpp"
 #include "codegen/support/dominator_tree.hpp"
@@ -26,7 +26,7 @@ public:
 
     /// Reachable blocks, each after its parent in the tree; a subtree is an interval.
     auto preorder() const { return as_blocks(tree_.preorder()); }
-    /// Reachable blocks, each before its successors but for back edges.
+    /// Reachable blocks, each before its successors except along back edges.
     auto reverse_postorder() const { return as_blocks(tree_.reverse_postorder()); }
 
     /// Exactly one edge leads to the block.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Natural loops: a header, the edges back to it from blocks that it dominates (latches), and everything between. Loops
-// with one header are one loop; a loop lies within another or apart from it.
+// with the same header are one loop; two loops are nested or disjoint.
 //
 //     ^0 ─▶ ^1 ─▶ ^2 ─▶ ^3        header ^1, latches ^2, blocks ^1 ^2
 //            ▲─────┘
@@ -28,7 +28,7 @@ public:
 
     Loops(const ir::Function& fn, const Dominators& dominators);
 
-    /// Outer loops before those within them.
+    /// Outer loops before the loops nested in them.
     const std::vector<Loop>& all() const { return loops_; }
     /// The innermost loop around a block, as an index into all(); none if there is none.
     std::uint32_t innermost(ir::Block block) const { return innermost_[index(block)]; }

@@ -44,7 +44,7 @@ std::int64_t signed_constant(Type type, Word bits) {
     return ir::bits(type) == 32 ? std::int64_t(std::int32_t(bits)) : std::int64_t(bits);
 }
 
-/// Takes constants off the sum that makes value.
+/// Strips constant addends from the sum that defines value and adds them to offset.
 void strip(const Function& fn, Value& value, std::int64_t& offset) {
     for (int depth = 0; depth < most_additions; ++depth) {
         const Instruction* inst = defined_by(fn, value);
@@ -60,7 +60,7 @@ void strip(const Function& fn, Value& value, std::int64_t& offset) {
 
 int bytes(const Instruction& inst) { return inst.memory.count * info(inst.type).bytes; }
 
-/// Two accesses off the same base: as far apart as their offsets, modulo the width of addresses.
+/// Two accesses with the same base: their distance is the difference of their offsets, modulo the address width.
 Alias at_offsets(const Instruction& a, const Instruction& b, std::int64_t distance, Type type) {
     if (bits(type) == 32) distance = std::int32_t(distance);
     if (distance == 0 && bytes(a) == bytes(b)) return Alias::Must;
@@ -75,7 +75,7 @@ bool disjoint_spaces(Space a, Space b) {
 bool disjoint_objects(const Function& fn, Object a, Object b) {
     if (a == b || a.kind == Object::Unknown || b.kind == Object::Unknown) return false;
     if (a.kind == Object::Symbol || b.kind == Object::Symbol) {
-        // Two dynamic symbols both begin where the dynamic part does.
+        // All dynamic symbols begin at the start of the dynamic part.
         const auto dynamic = [&](Object o) { return o.kind == Object::Symbol && fn.symbols[o.number].dynamic; };
         return !(dynamic(a) && dynamic(b));
     }

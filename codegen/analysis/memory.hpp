@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory an access touches, and whether two may touch the same.
+// Which memory an access touches, and whether two accesses may overlap.
 //
 // An address is split into the object it points into (a parameter's buffer, a symbol), a base, an index and a constant
 // number of bytes:
@@ -7,7 +7,7 @@
 //     %3 = at.u64.u32 4+16, %x, %i           (%x: param.u64 %x)
 //     load.f32 global [%3+8]                 object %x, base %x, index %i times 4, offset 24
 //
-// What is promised: an `in` parameter's buffer overlaps no other parameter's (the launch checks it), symbols overlap
+// Guarantees: an `in` parameter's buffer overlaps no other parameter's (the launch checks it), symbols overlap
 // nothing, spaces other than generic are disjoint.
 #pragma once
 #include "codegen/ir/function.hpp"
@@ -33,17 +33,17 @@ struct Address {
     }
 };
 
-/// Of an instruction with an address operand.
+/// The address of an instruction with an address operand.
 Address address_of(const ir::Function& fn, ir::Inst inst);
 
 enum class Alias : std::uint8_t {
-    No,    // never a byte in common
+    No,    // never share a byte
     May,   // nothing is known
     Must,  // the same bytes
 };
 
-/// Of two instructions with address operands, as executed by one thread with the same values of their operands. Who
-/// asks often keeps the addresses.
+/// For two instructions with address operands, as executed by one thread with the same values of their operands.
+/// Callers with many queries should keep the addresses.
 Alias alias(const ir::Function& fn, ir::Inst a, ir::Inst b);
 Alias alias(const ir::Function& fn, ir::Inst a, const Address& of_a, ir::Inst b, const Address& of_b);
 

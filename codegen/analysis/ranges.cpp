@@ -10,7 +10,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int deepest = 64;   // operands of operands …; beyond it nothing is known
+constexpr int deepest = 64;   // operands of operands …; beyond this depth nothing is known
 constexpr int farthest = 32;  // blocks up the dominator tree whose branches are looked at
 
 constexpr Int128 huge = Int128{1} << 126;
@@ -36,7 +36,7 @@ Interval either(const Interval& a, const Interval& b) {
     return {std::min(a.low, b.low), std::max(a.high, b.high), std::gcd(a.multiple, b.multiple)};
 }
 
-/// No wider than the divisor allows.
+/// The interval shrunk to multiples of its divisor.
 Interval tightened(Interval x) {
     if (x.multiple <= 1) return x;
     const Int128 by = x.multiple;
@@ -44,7 +44,7 @@ Interval tightened(Interval x) {
     return {floor(x.low + by - 1), floor(x.high), x.multiple};
 }
 
-/// As much of an interval as type holds. Wrapping keeps divisors that are powers of two.
+/// The interval after wrapping to `type`. Wrapping keeps divisors that are powers of two.
 Interval wrapped(Type type, Interval x) {
     const Interval all = full(type);
     if (x.within(all)) return x;
@@ -109,7 +109,7 @@ Interval bitwise(Op op, Type type, const Interval& a, const Interval& b) {
 }
 
 Interval divided(Op op, Type type, const Interval& a, const Interval& b) {
-    if (a.low < 0 || b.low <= 0) return full(type);  // by zero: anything; signs: not worth it
+    if (a.low < 0 || b.low <= 0) return full(type);  // division by zero: anything; negative numbers: not worth it
     if (op == Op::Div) return {a.low / b.high, a.high / b.low, 1};
     return {0, std::min(a.high, b.high - 1), std::gcd(a.multiple, b.low == b.high ? b.multiple : 1)};
 }
@@ -120,7 +120,7 @@ Interval shifted_right(Type type, const Interval& a, const Interval& by) {
     return {a.low >> most, a.high >> least, 1};
 }
 
-/// 2^by, for what a left shift multiplies with; nothing known from the width on, where PTX gives 0.
+/// 2^by, the factor of a left shift; nothing is known for shifts by the width or more, where PTX gives 0.
 Interval power(Type type, const Interval& by) {
     if (by.high >= bits(type)) return {0, huge, 1};
     return {Int128{1} << int(by.low), Int128{1} << int(by.high), std::uint64_t{1} << int(by.low)};
@@ -153,9 +153,9 @@ Interval Ranges::computed(Value value) {
     return fn_[inst].guard == no_value ? operation(inst) : full(fn_.type(value));
 }
 
-/// The union of what jumps give. A jump that gives `i + c` for parameter i is a step: i stays between where it starts
-/// and the highest that a step can reach, by the test of i that guards it or of i + c itself, if no step from there
-/// wraps.
+/// The union of the arguments that jumps pass. A jump that passes `i + c` for parameter i is a step: i stays between
+/// where it starts and the highest that a step can reach, by the test of i that guards it or of i + c itself, if no
+/// step from there wraps.
 Interval Ranges::parameter(Value value) {
     const Definition& definition = fn_[value];
     const Interval all = full(definition.type);
@@ -166,7 +166,7 @@ Interval Ranges::parameter(Value value) {
         const Block from{node};
         if (!dominators_.reachable(from)) continue;
         const auto& targets = fn_[from].terminator.targets;
-        for (std::size_t way = 0; way < targets.size(); ++way) {  // a block with two ways here is seen twice: no harm
+        for (std::size_t way = 0; way < targets.size(); ++way) {  // two edges from one block: visited twice, harmless
             if (targets[way].to != definition.block) continue;
             const Value argument = targets[way].arguments[definition.position];
             if (argument == value) continue;
@@ -260,7 +260,8 @@ bool Ranges::is_exact(Inst inst, Block block) {
 
 Interval Ranges::at(Value value, Block block) { return refined(value, block, of(value)); }
 
-/// Narrows what is known by the branches that lead to block: where a block has one way in, from its dominator's branch.
+/// Narrows what is known with the branches that lead to block: where a block has one incoming edge, the branch that it
+/// comes from.
 Interval Ranges::refined(Value value, Block block, Interval known) {
     for (int steps = 0; steps < farthest; ++steps) {
         const Block above = dominators_.parent(block);
@@ -275,7 +276,7 @@ Interval Ranges::refined(Value value, Block block, Interval known) {
     return known;
 }
 
-/// … and by the branch whose `way` is taken from the block.
+/// … and with the branch at the end of `from`, whose target `way` is taken.
 Interval Ranges::on_edge(Value value, Block from, std::size_t way, Interval known) {
     known = refined(value, from, known);
     const Terminator& terminator = fn_[from].terminator;
@@ -298,7 +299,7 @@ void Ranges::assume(Value condition, bool holds, Value value, Interval& known, i
     if (operands[0] != value && operands[1] != value) return;
     const bool left = operands[0] == value;
     const Interval other = of(operands[left ? 1 : 0]);
-    // As a bound on value: below (or up to) what other can be at most, above (or from) what it can be at least.
+    // As a bound on value: below (or up to) the maximum of other, above (or from) its minimum.
     enum Relation { Below, UpTo, Above, From, Same, Else } relation;
     switch (op) {
         case Op::Lt: relation = left ? Below : Above; break;

@@ -10,10 +10,10 @@
 //   ^1:                               here %2 is less than %n's upper bound: %2 + 1 does not wrap
 //
 // Facts come from constants, contracts (`multiple`, launch bounds), the limits of special registers, the operations
-// and, in a place, the branches that lead there. A loop's counter is bounded by the test that guards its step.
+// and, at a given block, the branches that lead there. A loop counter is bounded by the test that guards its step.
 //
-// Nothing is computed before it is asked for; answers about values are remembered. Valid until the function changes
-// (new instructions do no harm).
+// Everything is computed on demand; results for values are cached. Valid until the function changes (new instructions
+// are harmless).
 #pragma once
 #include <optional>
 #include <vector>
@@ -33,16 +33,16 @@ struct Interval {
     bool operator==(const Interval&) const = default;
 };
 
-/// Everything an integer type can hold.
+/// The whole range of an integer type.
 Interval full(ir::Type type);
 
 class Ranges {
 public:
     Ranges(const ir::Function& fn, const Dominators& dominators) : fn_(fn), dominators_(dominators) {}
 
-    /// Of a value of an integer type, wherever it is used.
+    /// For a value of an integer type, wherever it is used.
     Interval of(ir::Value value);
-    /// … in a block, with what the branches on the way there say.
+    /// … in a block, using the branches that lead there.
     Interval at(ir::Value value, ir::Block block);
     /// Whether an Add, Sub, Mul, Shl or Fma of integers computes in `block` what it would in unbounded integers.
     bool is_exact(ir::Inst inst, ir::Block block);

@@ -16,7 +16,7 @@ using namespace ir;
 
 namespace {
 
-/// The reversed graph with one node more, 0, that leads to every block that ends the kernel; block b is node b + 1.
+/// The reversed graph with an extra node, 0, that leads to every block that ends the kernel; block b is node b + 1.
 /// Where a thread traps, the kernel fails: nobody goes on to miss it.
 Graph backwards(const Function& fn, const Graph& predecessors) {
     Graph graph(fn.block_count() + 1);
@@ -134,7 +134,7 @@ private:
         parts_[index(branch)] = extent;
         changed_ = true;
         std::uint32_t node = post_.parent(index(branch) + 1);
-        // The beginning of a loop around the branch is no such place: who is there first begins the next round.
+        // The header of a loop around the branch is not such a point: the first thread there starts the next iteration.
         while (node != DominatorTree::none && node != 0 && position_[node - 1] <= position_[index(branch)])
             node = post_.parent(node);
         const Block end = node == DominatorTree::none || node == 0 ? no_block : Block(node - 1);

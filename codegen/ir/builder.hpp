@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends instructions at the end of a block, with the shapes of the op table: the caller says op, type and operands,
-// the result types follow.
+// Appends instructions at the end of a block, with the shapes of the op table: the caller gives op, type and operands;
+// the result types follow from them.
 #pragma once
 #include "codegen/ir/function.hpp"
 
@@ -25,7 +25,7 @@ public:
     Value convert(Type to, Value value, FloatInfo fp = {}) {
         return make({.op = Op::Convert, .type = to, .from = fn_.type(value), .fp = fp}, {&value, 1});
     }
-    /// An instruction with results of types of its own: variadic ops, guarded loads, shuffles with a predicate.
+    /// An instruction with explicit result types: variadic ops, guarded loads, shuffles with a predicate.
     Inst append(Instruction base, std::span<const Value> operands, std::span<const Type> results);
 
     void jump(Block to, std::vector<Value> arguments = {});

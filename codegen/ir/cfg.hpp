@@ -16,7 +16,7 @@ inline Graph control_flow(const Function& fn) {
     return graph;
 }
 
-/// By block: how many targets of terminators it is.
+/// By block: how many terminator targets lead to it.
 inline std::vector<std::uint32_t> predecessor_counts(const Function& fn) {
     std::vector<std::uint32_t> counts(fn.block_count());
     for (Block block : fn.blocks())

@@ -38,7 +38,7 @@ Inst Function::append(Block block, const Instruction& base, std::span<const Valu
 }
 
 void Function::set_operands(Inst inst, std::span<const Value> operands) {
-    const std::vector<Value> copy(operands.begin(), operands.end());  // it may be a slice of the pool that grows
+    const std::vector<Value> copy(operands.begin(), operands.end());  // it may be a slice of the pool
     Range& range = (*this)[inst].operands;
     if (copy.size() > range.count) {
         range.first = std::uint32_t(operands_.size());
@@ -74,7 +74,7 @@ void Function::order_blocks(std::span<const Block> order) {
     blocks_ = std::move(ordered);
     for (BasicBlock& block : blocks_)
         for (Jump& jump : block.terminator.targets) jump.to = renamed[index(jump.to)];
-    for (Definition& definition : values_)  // a parameter of a block dropped earlier has none already
+    for (Definition& definition : values_)  // parameters of blocks dropped earlier no longer have one
         if (definition.instruction == no_inst && index(definition.block) < renamed.size())
             definition.block = renamed[index(definition.block)];
 }

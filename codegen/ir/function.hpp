@@ -33,8 +33,8 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// Results [result, result + count) end in the registers of operands [operand, operand + count): an accumulator, or
-/// what a guarded instruction leaves where its guard is false.
+/// Results [result, result + count) get the registers of operands [operand, operand + count): an accumulator, or the
+/// value of a guarded instruction whose guard is false.
 struct Tie {
     std::uint16_t result = 0, operand = 0, count = 0;
     bool operator==(const Tie&) const = default;
@@ -48,7 +48,7 @@ struct Instruction {
     MemoryInfo memory{};
     Word attribute = 0;           // meaning by info(op).attribute
     Range operands{}, results{};  // see Function::operands, results
-    Value guard = no_value;  // a pred; where false, the instruction does nothing and its results are its tied operands
+    Value guard = no_value;  // a pred; if false, the instruction does nothing and its results are its tied operands
     bool guard_negated = false;
     Tie tie{};
     Location where{};
@@ -66,17 +66,17 @@ struct Terminator {
     enum class Kind : std::uint8_t {
         None,      // still being built
         Jump,      // targets[0]
-        Branch,    // targets[0] where condition (pred) is true, else targets[1]
-        Multiway,  // targets[condition] (u32); the last target from there on
+        Branch,    // targets[0] if condition (pred) is true, else targets[1]
+        Multiway,  // targets[condition] (u32); the last target for larger values
         Return,
         Trap,
     };
     Kind kind = Kind::None;
     Value condition = no_value;
     bool uniform = false;      // Branch, Multiway: all threads of a warp that get here go the same way
-    std::uint32_t unroll = 0;  // Branch, back into a loop: as many rounds of it a trip is asked to make; 0: one
+    std::uint32_t unroll = 0;  // Branch, back edge of a loop: the requested unroll factor; 0: none requested
     std::vector<Jump> targets{};
-    Value given = no_value;  // Return: what the function gives its caller, if anything
+    Value given = no_value;  // Return: the value returned to the caller, if any
     Location where{};
     bool operator==(const Terminator&) const = default;
 };
@@ -106,13 +106,13 @@ struct Parameter {
     Type type = Type::U64;  // as passed: pointers are u64
     Access access = Access::Value;
     Type element = Type::Void;    // of a pointer
-    std::uint32_t alignment = 0;  // of a pointer, in bytes, as promised by contract; 0 = the element's. Of raw bytes
-    std::uint32_t bytes = 0;      // of raw bytes, of type u8: how many; 0 = a scalar or a pointer
+    std::uint32_t alignment = 0;  // of a pointer, in bytes, as promised by contract; 0 = the element's; or of raw bytes
+    std::uint32_t bytes = 0;      // of raw bytes (of type u8): their number; 0 = a scalar or a pointer
     std::uint64_t multiple = 1;   // of an integer: a promised divisor
     bool operator==(const Parameter&) const = default;
 };
 
-/// What op Param reads, in its attribute: a parameter, or of raw bytes what stands from one of them on.
+/// The attribute of op Param: the parameter to read, and for raw bytes the offset to read at.
 constexpr Word parameter_at(std::uint32_t parameter, std::uint32_t offset) { return Word{offset} << 32 | parameter; }
 constexpr std::uint32_t parameter_of(Word attribute) { return std::uint32_t(attribute); }
 constexpr std::uint32_t offset_in_parameter(Word attribute) { return std::uint32_t(attribute >> 32); }
@@ -124,16 +124,16 @@ struct Symbol {
     Type element = Type::U8;
     std::uint64_t count = 0;      // elements; 0 for dynamic shared memory
     std::uint32_t alignment = 0;  // bytes
-    bool dynamic = false;         // begins at the dynamic part of shared memory
+    bool dynamic = false;         // begins at the start of dynamic shared memory
     std::vector<Word> values{};   // of a constant array: each element's bits
     bool operator==(const Symbol&) const = default;
 };
 
-/// Bytes of the symbols of a space that are not dynamic, one behind the other at their alignments.
+/// The size in bytes of the non-dynamic symbols of a space, laid out one after another at their alignments.
 std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space);
 
 struct LaunchBounds {
-    std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not said
+    std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not given
     bool operator==(const LaunchBounds&) const = default;
 };
 
@@ -147,9 +147,9 @@ public:
     std::string name;
     bool is_entry = true;
     std::vector<Parameter> parameters;
-    Type gives = Type::Void;  // to the caller of a function
+    Type gives = Type::Void;  // the return type of a function
     std::vector<Symbol> symbols;
-    std::vector<std::string> texts;  // of print, check and opaque; names of functions that are called
+    std::vector<std::string> texts;  // of print, check and opaque; names of called functions
     LaunchBounds bounds;
 
     const Instruction& operator[](Inst inst) const { return instructions_[index(inst)]; }
@@ -173,16 +173,17 @@ public:
 
     Block add_block();
     Value add_parameter(Block block, Type type);
-    /// Makes an instruction with fresh results of the given types; it is in no block yet. `base` gives all but operands
-    /// and results.
+    /// Makes an instruction with fresh results of the given types; it is in no block yet. `base` gives everything but
+    /// operands and results.
     Inst create(const Instruction& base, std::span<const Value> operands, std::span<const Type> results);
     Inst append(Block block, const Instruction& base, std::span<const Value> operands, std::span<const Type> results);
     void set_operands(Inst inst, std::span<const Value> operands);
     /// Gives a value another type: selection does, when an operation of the target gives wider or narrower results.
     void set_type(Value value, Type type) { values_[index(value)].type = type; }
-    /// Changes which parameters a block has; arguments of jumps to it are the caller's to match.
+    /// Replaces a block's parameters; the caller must adapt the arguments of jumps to it.
     void set_parameters(Block block, std::vector<Value> parameters);
-    /// Drops the blocks for which keep is false and renumbers the rest in order; none kept may jump to one dropped.
+    /// Drops the blocks for which keep is false and renumbers the rest in order; no kept block may jump to a dropped
+    /// one.
     void keep_blocks(const std::vector<bool>& keep);
     /// Keeps the blocks of the list, in its order, and renumbers them; none of them may jump to one left out.
     void order_blocks(std::span<const Block> order);
@@ -214,13 +215,13 @@ private:
     std::vector<Value> operands_, results_;
 };
 
-/// Everything one PTX file holds: an entry behind the functions that it calls.
+/// The contents of one PTX file: an entry, after the functions that it calls.
 struct Module {
     std::vector<Function> functions;
     bool operator==(const Module&) const = default;
 };
 
-/// The bits of a Const instruction that defines value, if one does.
+/// The bits of the Const instruction that defines value, if it is defined by one.
 std::optional<Word> constant(const Function& fn, Value value);
 
 }  // namespace ikat::ir

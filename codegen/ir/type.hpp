@@ -26,7 +26,7 @@ enum class Type : std::uint8_t {
     BF16,
     F16x2,  // two lanes in one register
     BF16x2,
-    E4M3,  // 8-bit floats: they convert, and compute in others
+    E4M3,  // 8-bit floats: only converted; arithmetic uses other types
     E5M2,
     E4M3x2,
     E5M2x2,
@@ -42,7 +42,7 @@ constexpr TypeSet set(T... types) {
 constexpr bool contains(TypeSet types, Type type) { return types >> int(type) & 1; }
 
 inline constexpr TypeSet SignedInt = set(Type::I32, Type::I64), UnsignedInt = set(Type::U32, Type::U64);
-inline constexpr TypeSet Int = SignedInt | UnsignedInt;  // what PTX has every integer instruction for
+inline constexpr TypeSet Int = SignedInt | UnsignedInt;  // types that all integer instructions of PTX support
 inline constexpr TypeSet ByteInt = set(Type::I8, Type::U8), ShortInt = set(Type::I16, Type::U16);
 inline constexpr TypeSet NarrowInt = ByteInt | ShortInt;
 inline constexpr TypeSet AnyInt = Int | NarrowInt;
@@ -55,13 +55,13 @@ inline constexpr TypeSet Float8 = set(Type::E4M3, Type::E5M2), PackedFloat8 = se
 inline constexpr TypeSet Num = Int | Float;
 inline constexpr TypeSet Bits = AnyInt | set(Type::Pred);
 inline constexpr TypeSet Signed = AnySignedInt | Float | Packed;
-inline constexpr TypeSet Updatable = Int | ShortInt;  // integers that memory can change in one step
+inline constexpr TypeSet Updatable = Int | ShortInt;  // integers with atomic operations
 inline constexpr TypeSet Word32 = set(Type::I32, Type::U32), Words = Word32 | set(Type::I64, Type::U64);
 inline constexpr TypeSet AnyNum = AnyInt | Float;
 inline constexpr TypeSet Storable = AnyNum | Packed | Float8 | PackedFloat8;  // what memory holds
 inline constexpr TypeSet Any = Storable | set(Type::Pred);
 
-/// How a type is spelled and what it takes. `typed` and `bits` are PTX's suffixes.
+/// A type's spelling and size. `typed` and `bits` are PTX's suffixes.
 struct TypeInfo {
     std::string_view name, typed, bits;
     std::uint8_t bytes;
@@ -95,7 +95,7 @@ constexpr int bits(Type type) { return type == Type::Pred ? 1 : info(type).bytes
 constexpr bool is_float(Type type) { return contains(Float | Packed | Float8 | PackedFloat8, type); }
 constexpr bool is_packed(Type type) { return contains(Packed | PackedFloat8, type); }
 constexpr bool is_signed(Type type) { return is_float(type) || contains(AnySignedInt, type); }
-/// Of a packed type, the type of one lane; others are their own.
+/// The type of one lane of a packed type; other types map to themselves.
 constexpr Type lane(Type type) {
     switch (type) {
         case Type::F16x2: return Type::F16;
@@ -106,7 +106,7 @@ constexpr Type lane(Type type) {
     }
 }
 
-/// The type named in IR text, if there is one.
+/// The type with that name in IR text, if there is one.
 constexpr std::optional<Type> type_named(std::string_view name) {
     for (int t = 0; t < type_count; ++t)
         if (type_table[t].name == name) return Type(t);

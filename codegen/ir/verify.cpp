@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verifier proper: a walk in text order. First the skeleton (ids in range, single definitions), and only where that
-// holds what needs it: dominance and types.
+// The verifier proper: a walk in text order. First the skeleton (ids in range, single definitions); if that is valid,
+// the checks that depend on it: dominance and types.
 #include "codegen/ir/verify.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ private:
                  "    " + (terminator ? print(fn_, fn_[block_].terminator) : print(fn_, inst_)));
     }
 
-    // The signature: what the text must be able to name.
+    // The signature: everything with a name.
     void signature() {
         if (!is_identifier(fn_.name)) at_function("its name is not an identifier");
         if (fn_.block_count() == 0) at_function("it has no entry block");
@@ -107,7 +107,7 @@ private:
         if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is no power of two");
     }
 
-    // Ids in range, everything defined once and where its definition says, every block ended.
+    // Ids in range, everything defined once, at the recorded place, and every block with a terminator.
     void skeleton() {
         place_.assign(fn_.inst_count(), none);
         block_of_.assign(fn_.inst_count(), no_id<Block>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a function is well formed: SSA, types by the op table, modifiers that the rows allow, ties, guards, control
-// flow. Every pass may rely on it and must leave it so.
+// flow. Every pass may rely on it and must preserve it.
 #pragma once
 #include <span>
 #include <string>
@@ -16,7 +16,7 @@ enum class Level : std::uint8_t {
     Selected,  // after selection: only the widths of registers agree; integers of 8 and 16 bits live in 16 or 32
 };
 
-/// Whether a value of type `actual` may stand where one of type `expected` must; Void expects nothing.
+/// Whether a value of type `actual` may be used where `expected` is required; Void accepts any type.
 bool agree(Type expected, Type actual, Level level);
 
 /// Whether the text can name a function, a parameter or a symbol: letters, digits, _ and $, and no digit first.
@@ -25,10 +25,10 @@ bool is_identifier(std::string_view name);
 /// All findings, in the order of the text; empty if the function is well formed. Each names function, block and
 /// instruction and shows the line of IR.
 std::vector<Diagnostic> problems(const Function& fn, Level level = Level::Typed);
-/// Those of a module's functions, and of their calls.
+/// The findings for a module's functions and the calls between them.
 std::vector<Diagnostic> problems(std::span<const Function> functions, Level level = Level::Typed);
 
-/// Throws the findings as one Error. For IR that came as text; our own stages assert instead.
+/// Throws the findings as one Error. For IR read from text; the compiler's own stages assert instead.
 void verify(const Function& fn, Level level = Level::Typed);
 void verify(const Module& module, Level level = Level::Typed);
 

@@ -70,7 +70,7 @@ private:
         });
     }
 
-    /// What all threads get alike from the same operands. A block that nothing reaches may trap.
+    /// Whether all threads get the same result from the same operands. Unreachable blocks may trap.
     static bool is_pure(const Function& fn) {
         const DominatorTree reached(control_flow(fn));
         const bool traps = std::ranges::any_of(fn.blocks(), [&](Block block) {
@@ -81,7 +81,7 @@ private:
         });
     }
 
-    /// What is declared once in a file is the kernel's.
+    /// What is declared once per file belongs to the kernel.
     static bool is_callable(const Function& fn) {
         const auto is_local = [](const Symbol& symbol) { return symbol.space == Space::Local; };
         return std::ranges::all_of(fn.symbols, is_local) && all_instructions(fn, [](const Instruction& inst) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verifier's part that looks at one instruction and its row alone: domain, modifiers, attribute, memory.
+// The part of the verifier that checks one instruction against its row: domain, modifiers, attribute, memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace ikat::ir {
 /// How many elements a load, store or reduction of a vector touches; in the text .v2 and so on.
 inline constexpr int vector_counts[] = {2, 4, 8, 16};
 
-/// What the instruction says that its row does not allow, each a sentence without a full stop.
+/// What the instruction has that its row does not allow, each as a sentence without a full stop.
 std::vector<std::string> row_problems(const Function& fn, const Instruction& inst);
 
 }  // namespace ikat::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomics that the target lacks: loops of compare and swap, which there is of 16, 32 and 64 bits.
+// Atomics that the target lacks become compare-and-swap loops; compare and swap exists for 16, 32 and 64 bits.
 //
 //     ^1: %o = atomic_min.f32 [%p], %v    ==>  ^1: %s = load.f32 relaxed [%p]          ^4(%r: f32):
 //         rest                                     jump ^2(%s)                             %o = bitcast.f32.f32 %r
@@ -9,11 +9,11 @@
 //                                              ^3: %w = atomic_cas.f32 [%p], %e, %n
 //                                                  branch the same bits %w, %e: ^4(%w), ^2(%w)
 //
-// A minimum or maximum that changes nothing leaves memory alone, if it is relaxed: an order needs the access.
+// A relaxed minimum or maximum that changes nothing does not write; with a memory order it must access memory.
 // Reductions of vectors, where the target has none, become atomics of their elements, two in one register where they
 // are small.
 //
-// Needs: blocks in any order. Leaves critical edges, and bitcasts for selection to take away.
+// Needs: blocks in any order. Leaves critical edges, and bitcasts for selection to remove.
 #include <algorithm>
 #include <utility>
 
@@ -26,7 +26,7 @@ namespace {
 
 using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
-/// What an atomic makes of the old value and the operand.
+/// How an atomic computes the new value from the old value and the operand.
 struct Update {
     Op atomic, next;
 };
@@ -37,12 +37,12 @@ constexpr Update updates[] = {
     {Op::AtomicAnd, Op::And},
     {Op::AtomicOr, Op::Or},
     {Op::AtomicXor, Op::Xor},
-    {Op::AtomicExchange, Op::AtomicExchange},  // the operand alone
+    {Op::AtomicExchange, Op::AtomicExchange},  // the operand itself
 };
 
 using Has = std::function<bool(const Instruction&)>;
 
-/// How to go about an atomic that the target does not have; null for any other instruction.
+/// How to expand an atomic that the target does not have; null for any other instruction.
 const Update* find_loop(const Instruction& it, const Has& has) {
     const auto update = std::ranges::find(updates, it.op, &Update::atomic);
     return update == std::end(updates) || has(it) ? nullptr : update;
@@ -56,7 +56,7 @@ Type bits_of(Type type) {
     }
 }
 
-/// One atomic becomes blocks.
+/// Expands one atomic to a loop.
 class RetryLoop {
 public:
     RetryLoop(ir::Function& fn, Block block, Inst inst, Block rest)
@@ -135,7 +135,7 @@ void expand_block(ir::Function& fn, Block block, const Has& has) {
 
 // ---- reductions of vectors
 
-/// An atomic for each element, or for each two of 16 bits.
+/// An atomic for each element, or for each pair of 16-bit elements.
 void split_reduction(ir::Function& fn, Block block, Inst inst) {
     constexpr Op ops[] = {Op::AtomicAdd, Op::AtomicMin, Op::AtomicMax};
     const Instruction it = fn[inst];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks: checks become branches, critical edges are split, everything reachable is put in reverse postorder, a
-// loop in one piece and traps at the end.
+// Block layout: checks become branches, critical edges are split, and reachable blocks are put in reverse postorder,
+// with loops contiguous and traps at the end.
 //
 //     ^1: check %p, "text", %v      ==>  ^1: branch %p, ^2, ^3       ^3: print "check failed: text\n", %v
 //         rest                           ^2: rest                        trap
@@ -15,7 +15,7 @@ namespace {
 
 using ir::Block, ir::Function, ir::Inst, ir::Op, ir::Terminator;
 
-/// A text without values, as print takes it: its braces are braces.
+/// Escapes the braces of a text without values for print.
 std::string plain(std::string_view text) {
     std::string out;
     for (char c : text) out.append(c == '{' || c == '}' ? 2 : 1, c);
@@ -38,7 +38,7 @@ void expand_check(Function& fn, Block block, std::size_t position) {
 
 bool expand_checks(Function& fn) {
     const std::size_t blocks = fn.block_count();
-    for (std::uint32_t block = 0; block < fn.block_count(); ++block) {  // grows: the rest is looked at in its turn
+    for (std::uint32_t block = 0; block < fn.block_count(); ++block) {  // the count grows: new blocks are visited later
         const auto& list = fn[Block(block)].instructions;
         const auto check = std::ranges::find_if(list, [&](Inst inst) { return fn[inst].op == Op::Check; });
         if (check != list.end()) expand_check(fn, Block(block), std::size_t(check - list.begin()));
@@ -59,7 +59,7 @@ bool split_critical_edges(Function& fn) {
     return fn.block_count() != blocks;
 }
 
-/// Within how many loops each block lies; -1 for one that traps.
+/// The loop depth of each block; -1 for a block that traps.
 std::vector<int> nesting(const Function& fn, const analysis::Loops& loops) {
     std::vector<int> depth;
     for (Block block : fn.blocks())
@@ -67,7 +67,7 @@ std::vector<int> nesting(const Function& fn, const analysis::Loops& loops) {
     return depth;
 }
 
-/// Reverse postorder in which of a block's successors the deepest comes next: a loop ends before what follows it.
+/// Reverse postorder with the deepest successor of each block next, so that a loop is complete before what follows it.
 std::vector<Block> emission_order(const Function& fn, analysis::Context& context) {
     struct Visit {
         std::uint32_t block;
@@ -76,7 +76,7 @@ std::vector<Block> emission_order(const Function& fn, analysis::Context& context
     const Graph& graph = context.dominators().graph();
     const std::vector<int> depth = nesting(fn, context.loops());
     const auto visit = [&](std::uint32_t block) {
-        // The deeper come first. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
+        // Deeper blocks come first. (std::stable_sort of this libstdc++ is deprecated inside, says clang.)
         const auto depth_of = [&](std::uint32_t to) { return depth[to]; };
         Visit out{block, {}};
         for (std::uint32_t to : graph.successors(block))
@@ -110,7 +110,7 @@ std::vector<Block> emission_order(const Function& fn, analysis::Context& context
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context) {
     using analysis::Changed;
     if (expand_checks(fn)) context.changed(Changed::ControlFlow);
-    fn.order_blocks(emission_order(fn, context));  // unreachable blocks go first: their edges are none
+    fn.order_blocks(emission_order(fn, context));  // first drops unreachable blocks, whose edges do not count
     if (!split_critical_edges(fn)) return Changed::ControlFlow;
     context.changed(Changed::ControlFlow);
     fn.order_blocks(emission_order(fn, context));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any target asks for before its instructions are selected: steps from IR to IR, one file each, whose head
-// shows what it does. Selection tells them what the target has.
+// Preparation for instruction selection that every target needs: steps from IR to IR, one per file; the comment at the
+// top of the file shows what it does. Selection tells them what the target supports.
 #pragma once
 #include <functional>
 
@@ -9,11 +9,11 @@
 namespace ikat::legalise {
 
 /// atomics.cpp. An atomic of a type that the target does not have becomes a loop of compare and swap, a reduction of a
-/// vector becomes atomics of its elements. `has` says whether the target has the instruction as it stands.
+/// vector becomes atomics of its elements. `has` tells whether the target has the instruction as is.
 void expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
 
-/// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks go,
-/// the rest is put in the order in which it will be written.
+/// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks are
+/// removed, the rest is put in the order of emission.
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);
 
 /// vectors.cpp. Vectors of more than `most` small elements become vectors of words.

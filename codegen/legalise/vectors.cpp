@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of more elements than the target has: 16 bytes of 8- or 16-bit elements are four words, 8 bytes of 8-bit ones
-// two.
+// Splits vectors of more elements than the target supports: 16 bytes of 8- or 16-bit elements become four words, 8
+// bytes of 8-bit elements two.
 //
 //     %1 … %8 = load.f16.v8 [%p]      ==>  %a, %b, %c, %d = load.u32.v4 [%p]
 //                                          %1, %2 = unpack.f16x2 %a   …
 //     store.u8.v8 [%p], %1 … %8       ==>  %l = permute_bytes %1, %2;  %h = permute_bytes %3, %4
 //                                          %a = permute_bytes %l, %h   …   store.u32.v2 [%p], %a, %b
 //
-// Needs: typed instructions, before they are made legal. Bytes are handed on as the 32-bit registers that they will be.
+// Needs: typed instructions, before they are made legal. Bytes are passed on in 32-bit registers, as legal.cpp wants
+// them.
 #include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/legalise/legalise.hpp"
 
@@ -76,7 +77,7 @@ private:
         walk_.keep(inst);
     }
 
-    /// The word that the operands from `first` on are.
+    /// The word made of the operands from `first` on.
     Value joined(Inst inst, std::uint32_t first) {
         const Location where = fn_[inst].where;
         const auto operand = [&](std::uint32_t i) { return std::as_const(fn_).operands(inst)[first + i]; };
@@ -92,7 +93,7 @@ private:
         const Value choice = walk_.constant(Type::U32, selector, where);
         return walk_.make({.op = Op::PermuteBytes, .type = Type::U32, .where = where}, {a, b, choice}, Type::U32);
     }
-    /// What is left of it is right in the lowest byte: there is no need to wrap it.
+    /// Only the lowest byte of the result is used, so it need not be wrapped.
     Value byte(Value value) const {
         const Instruction* wrap = walk_.defined_by(value, Op::Convert);
         const bool from_word = wrap && contains(ir::ByteInt, wrap->type) && contains(ir::Word32, wrap->from);
@@ -102,7 +103,7 @@ private:
 
     ir::Function& fn_;
     ir::Rewriter walk_;
-    unsigned most_;  // elements that the target has
+    unsigned most_;  // elements that the target supports
 };
 
 }  // namespace

@@ -8,11 +8,11 @@
 //     block and its only successor, if that has no other predecessor   ==>  one block
 //     parameter that every jump gives one value    ==>  that value
 //
-// An empty block on an edge of a branch stays if it passes arguments: it is where the copies for them will stand. One
-// from which all ways through a loop go back stays, too: there the threads of a warp meet before the next round. No
-// instruction is duplicated or moved across another, so that convergent operations keep their places.
+// An empty block on an edge of a branch stays if it passes arguments: the copies for them will be placed there. The
+// common latch of a loop stays, too: there the threads of a warp reconverge before the next iteration. No instruction
+// is duplicated or moved across another, so that convergent operations keep their places.
 //
-// Needs: nothing. Keeps: SSA; the entry without predecessors. Leaves what no longer has a use: run dead_code after.
+// Needs: nothing. Keeps: SSA; the entry without predecessors. Leaves unused instructions: run dead_code after.
 #include <algorithm>
 
 #include "codegen/ir/cfg.hpp"
@@ -53,7 +53,7 @@ private:
         terminator = {.kind = Kind::Jump, .targets = std::move(targets), .where = terminator.where};
     }
 
-    /// A branch whose way is known, or whose ways are one.
+    /// A branch whose direction is known, or whose targets are the same.
     bool decide(Block block) {
         const Terminator& terminator = fn_[block].terminator;
         if (terminator.condition == no_value) return false;
@@ -72,7 +72,7 @@ private:
         return choose_arguments(block);
     }
 
-    /// branch %p, ^1(%a), ^1(%b): the arguments are what differs.
+    /// branch %p, ^1(%a), ^1(%b): only the arguments differ.
     bool choose_arguments(Block block) {
         const Terminator old = fn_[block].terminator;
         Jump jump = old.targets[0];
@@ -109,7 +109,7 @@ private:
         return true;
     }
 
-    /// Finds the empty blocks that only jump on, and sends each jump to one to where it leads.
+    /// Finds the empty blocks that only jump on, and redirects jumps to them to their destination.
     bool thread_jumps() {
         find_forwarders();
         bool changed = false;
@@ -156,7 +156,7 @@ private:
         if (!forwards_[index(jump.to)]) return false;
         Jump final = jump;
         for (std::size_t hops = 0; forwards_[index(final.to)]; ++hops) {
-            if (hops == fn_.block_count()) return false;  // empty blocks in a circle: the kernel hangs, and may
+            if (hops == fn_.block_count()) return false;  // a cycle of empty blocks: the kernel hangs, and may
             Jump next = beyond(final);
             if (!next.arguments.empty() && !with_arguments) break;
             final = std::move(next);
@@ -165,7 +165,7 @@ private:
         jump = std::move(final);
         return changed;
     }
-    /// Where a jump to an empty block ends up, one step further.
+    /// The jump at the end of the empty block that a jump leads to, with its arguments substituted.
     Jump beyond(const Jump& jump) const {
         const BasicBlock& empty = fn_[jump.to];
         Jump next = empty.terminator.targets[0];
@@ -176,7 +176,8 @@ private:
         }
         return next;
     }
-    /// A branch whose ways meet at once, through empty blocks with arguments: then decide() can choose the arguments.
+    /// A branch whose paths join immediately, through empty blocks with arguments: then decide() can select the
+    /// arguments.
     bool meet(Terminator& branch) {
         Jump &left = branch.targets[0], &right = branch.targets[1];
         if (left.to == right.to) return false;
@@ -223,7 +224,7 @@ private:
         fn_[next] = {};
     }
 
-    /// Parameters that get one value from every jump, or themselves.
+    /// Parameters that get the same value from every jump, or themselves.
     bool drop_constant_parameters() {
         std::vector<Value> given(fn_.value_count(), no_value);
         std::vector<bool> varies(fn_.value_count());

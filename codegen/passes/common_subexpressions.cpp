@@ -4,14 +4,13 @@
 //     %3 = mul.u32 %0, %1              %3 = mul.u32 %0, %1
 //     %4 = mul.u32 %1, %0     ==>      %5 = add.u32 %3, %3
 //     %5 = add.u32 %3, %4
-//
-// Two instructions that say the same (op, types, modifiers, attribute, operands up to commuting) of which one dominates
+// Two equal instructions (op, types, modifiers, attribute, operands up to commuting) of which one dominates
 // the other have the same results if they are pure, or loads of memory that nothing writes while the kernel runs. We
 // walk the dominator tree in pre-order with one table. An entry stays valid as long as we are below its block: a
-// subtree is an interval of the walk, so that an entry which does not dominate never will again and may be overwritten.
+// subtree is an interval of the walk, so an entry that no longer dominates never will again and may be overwritten.
 //
-// Needs: constants on the right or not, simplified or not. Keeps: blocks and edges. Removes the duplicates themselves,
-// and leaves what only they used: run dead_code after.
+// Needs: nothing. Keeps: blocks and edges. Removes the duplicates themselves, and leaves what only they used: run
+// dead_code after.
 #include <bit>
 
 #include "codegen/analysis/memory.hpp"
@@ -37,7 +36,7 @@ public:
             replacement_.apply(fn_[block].terminator);
         }
         if (replacement_.empty()) return false;
-        replacement_.apply(fn_);  // the walk has rewritten all uses but those in blocks that nothing reaches
+        replacement_.apply(fn_);  // the walk has rewritten all uses except those in unreachable blocks
         return true;
     }
 

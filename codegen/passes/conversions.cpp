@@ -10,20 +10,20 @@ using namespace ir;
 
 constexpr bool is_integer(Type type) { return contains(AnyInt, type); }
 
-/// Every value of `from` is one of `to`.
+/// Whether `to` can represent every value of `from`.
 constexpr bool preserves(Type from, Type to) {
     if (from == to) return true;
     return is_integer(from) && is_integer(to) && bits(to) > bits(from) && (is_signed(to) || !is_signed(from));
 }
 
-/// Whether to ← middle ← from, of integers, is to ← from.
+/// Whether to ← middle ← from, all integers, equals to ← from.
 constexpr bool skips_middle(Type to, Type middle, Type from) {
     if (!is_integer(from) || !is_integer(middle)) return false;
     if (is_integer(to) && bits(to) <= bits(middle)) return true;  // the low bits are those of x
     return preserves(from, middle);
 }
 
-/// If value is a NaN, it is the canonical one, as a conversion would make it.
+/// Whether the value, if it is a NaN, is the canonical one, as a conversion would make it.
 bool is_computed(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
     return inst != no_inst && !info(fn[inst].op).effect && !has(fn[inst].op, Copies);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of simplify about conversions, whose conditions are about three types and do not read better as patterns.
+// Rules of simplify for conversions. Their conditions involve three types and would not read better as patterns.
 //
 //     convert.u32.u64(convert.u64.u32(x))  ==>  x
 //     convert.f32.i64(convert.i64.i32(x))  ==>  convert.f32.i32(x)
@@ -12,7 +12,7 @@
 
 namespace ikat::passes {
 
-/// What stands for the result of a Convert or Bitcast; new instructions are appended to made.
+/// The replacement for the result of a Convert or Bitcast; new instructions are appended to made.
 std::optional<ir::Value> simplify_conversion(ir::Function& fn, ir::Inst inst, std::vector<ir::Inst>& made);
 
 }  // namespace ikat::passes

@@ -7,12 +7,11 @@
 //       jump ^1(%0, %1)                       ^1(%2: u32):
 //     ^1(%2: u32, %3: u32):                     …
 //       %4 = load.f32 global [%5]
+// An instruction stays if it has an effect (stores, synchronises, …) or is used by something that stays; everything
+// else is removed: pure operations, unordered loads, parameters of blocks together with their arguments. Loop
+// parameters that only feed each other are removed, too.
 //
-// An instruction stays if it does something (stores, synchronises, …) or something that stays uses it; everything else
-// goes: pure operations, loads that nothing orders, parameters of blocks together with their arguments. A loop that
-// only feeds its own parameters keeps none of them.
-//
-// Needs: nothing. Keeps: the control flow. Leaves nothing unused that it could have removed.
+// Needs: nothing. Keeps: the control flow. Removes everything unused in one run.
 #include <algorithm>
 
 #include "codegen/ir/cfg.hpp"

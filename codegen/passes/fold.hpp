@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instruction on constants: what fold_constants, simplify and its rules ask of the evaluator.
+// Folding of one instruction on constants, for fold_constants, simplify and its rules.
 #pragma once
 #include <array>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace ikat::passes {
 
-/// A pure instruction without a guard: its results may be replaced by other values.
+/// Whether it is a pure instruction without a guard: its results may be replaced by other values.
 inline bool is_pure(const ir::Function& fn, ir::Inst inst) {
     const ir::Instruction& instruction = fn[inst];
     return effects(instruction).none() && instruction.guard == ir::no_value && instruction.tie.count == 0;
@@ -37,7 +37,7 @@ inline std::optional<ir::Word> fold(const ir::Function& fn, ir::Inst inst) {
     return fold(fn, inst, [&](ir::Value value) { return constant(fn, value); });
 }
 
-/// Turns the instruction into a constant where it stands.
+/// Turns the instruction into a constant in place.
 inline void make_constant(ir::Function& fn, ir::Inst inst, ir::Word bits) {
     const ir::Instruction old = fn[inst];
     fn[inst] = {.op = ir::Op::Const,

@@ -12,8 +12,8 @@
 //     ^2:                                   ^2:
 //       jump ^1(%3)                           jump ^1(%3)
 //
-// Every value is assumed to be constant and every edge dead until shown otherwise, so that a loop which only ever hands
-// on the same constant is seen through. Only what the device computes bit for bit is folded (ir::folds).
+// Every value is assumed to be constant and every edge dead until shown otherwise, so constants that a loop only passes
+// on are found, too. Only operations whose device result is known bit for bit are folded (ir::folds).
 //
 // Needs: nothing. Keeps: the control flow. Leaves branches on constants and unused parameters: run
 // clean_up_control_flow and dead_code after.
@@ -146,7 +146,7 @@ private:
     const Uses uses_;
     std::vector<State> state_;   // by value
     std::vector<bool> reached_;  // by block
-    std::vector<Block> blocks_;  // to be walked
+    std::vector<Block> blocks_;  // to be visited
     std::vector<Value> values_;  // whose users are to be visited
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values instead of loads: what this thread has just stored, or loaded, it need not load again.
+// Replaces loads by values that this thread has just stored or loaded.
 //
 //     store.f32 shared [%0], %1              store.f32 shared [%0], %1
-//     store.f32 shared [%2], %3              store.f32 shared [%2], %3     (elsewhere: another array, another offset)
+//     store.f32 shared [%2], %3              store.f32 shared [%2], %3     (no overlap: another array, another offset)
 //     %4 = load.f32 shared [%0]     ==>      %5 = add.f32 %1, %1
 //     %5 = add.f32 %4, %4
 //
-// Within a block. Another thread may write in between only behind a barrier, a fence, an atomic, an ordered or a
-// volatile access: without one that is a data race. So all of those, and whatever else lanes do together, end what is
-// known; a store ends what it may overwrite. Only weak, unguarded accesses of the same type and width give and take.
-// Stores themselves stay.
+// Works within a block. Another thread may write in between only after a barrier, a fence, an atomic, an ordered or a
+// volatile access: without one that is a data race. So all of those, and other collective operations, invalidate what
+// is known; a store invalidates what it may overwrite. Only weak, unguarded accesses of the same type and width take
+// part. The stores themselves stay.
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
@@ -22,7 +22,7 @@ namespace {
 using namespace ir;
 using analysis::Alias;
 
-constexpr std::size_t remembered = 32;  // accesses; older ones are forgotten, so that time stays linear
+constexpr std::size_t remembered = 32;  // accesses; older ones are forgotten to keep the time linear
 
 class Forwarding {
 public:
@@ -39,7 +39,7 @@ public:
 
 private:
     struct Known {
-        Inst access;  // whose operands (of a store) or results (of a load) are what memory holds
+        Inst access;  // its operands (of a store) or results (of a load) are what memory holds
         analysis::Address address;
     };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are called, where they are called.
+// Inlining of calls.
 //
 //     function @twice(%x: f32) -> f32 {
 //     ^0:
@@ -16,11 +16,11 @@
 //                                              store.f32 global [%2], %6
 //                                              return
 //
-// Local arrays come along. A function that calls itself stays a function, and so does one that calls such a one: only
-// what calls nothing is inlined, and functions that are called come before those that call them.
+// Local arrays are copied, too. Only functions without calls are inlined, and callees come before their callers; so a
+// recursive function stays a function, and so do functions that call it.
 //
 // Needs: the module's functions. Keeps: what each function does. Leaves: blocks that only jump on, for
-// clean_up_control_flow, and functions that nobody calls.
+// clean_up_control_flow, and uncalled functions.
 #include <algorithm>
 
 #include "codegen/ir/edit/clone.hpp"
@@ -56,7 +56,7 @@ public:
     }
 
 private:
-    /// Up to the first call that goes: what stands behind it is then a block of its own, which comes later.
+    /// Handles a block up to its first inlined call: the rest becomes a new block, which is visited later.
     void visit(Block block) {
         const auto& list = fn_[block].instructions;
         for (std::size_t place = 0; place < list.size(); ++place) {
@@ -90,7 +90,7 @@ private:
         }
     }
 
-    /// Under names of their own.
+    /// Adds the callee's symbols under new names.
     std::uint32_t add_symbols(const Function& callee) {
         const auto first = std::uint32_t(fn_.symbols.size());
         for (Symbol symbol : callee.symbols) {

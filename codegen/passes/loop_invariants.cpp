@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop computes the same each time is computed before it.
+// Loop-invariant code motion.
 //
 //     ^0:                                   ^0:
 //       jump ^1(%0)                           %3 = mul.u32 %n, %n
@@ -8,11 +8,11 @@
 //       %4 = add.u32 %1, %3                   %4 = add.u32 %1, %3
 //       …                                     …
 //
-// Pure operations only: they may be computed where the loop would not have been entered, as they cannot fail. An
-// operation goes out of as many loops as its operands allow, to the end of the block that dominates the outermost such
-// loop's header.
+// Pure operations only: they cannot fail, so they may be computed even if the loop is not entered. An operation moves
+// out of as many loops as its operands allow, to the end of the block that immediately dominates the header of the
+// outermost such loop.
 //
-// Needs: nothing. Keeps: blocks and edges. Makes live ranges longer by what it moves.
+// Needs: nothing. Keeps: blocks and edges. Lengthens the live ranges of what it moves.
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::passes {
@@ -30,7 +30,7 @@ public:
         if (loops_.all().empty()) return false;
         for (Block block : dominators_.reverse_postorder()) {
             for (Value parameter : fn_[block].parameters) block_of_[index(parameter)] = block;
-            // What is moved goes to blocks that this walk has left.
+            // Instructions move only to blocks that this walk has already passed.
             changed_ |= std::erase_if(fn_[block].instructions, [&](Inst inst) { return moved(inst, block); }) != 0;
         }
         return changed_;
@@ -45,7 +45,7 @@ private:
         return true;
     }
 
-    /// The block before the outermost loop that no operand is defined in.
+    /// The block before the outermost loop in which no operand is defined.
     Block destination(Inst inst, Block block) const {
         for (std::uint32_t loop = loops_.innermost(block); loop != Loops::none; loop = loops_.all()[loop].parent) {
             bool varies = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrite rules written as C++ expressions: rule(x + 0, x, Int). Patterns are empty types, so that a rule costs nothing
-// but its own matching code; simplify_rules.hpp is a list of them and reads without this file.
+// but its own matching code; simplify_rules.hpp, a list of them, can be read without this file.
 //
 //     x y z p      any value                       c0 c1      any constant
 //     0 1 -1       that number in the type at hand; -1 is all ones of an unsigned type and true of a pred
 //     x + y …      an instruction of that op       ~x -x      not, neg
 //     min(x, y), select(x, y, p) …                 the ops without an operator, by their names
 //     fold(c0 + c1)                                computed now
-//     rule(from, to, types).where(condition)       types: what the outermost instruction is written at
+//     rule(from, to, types).where(condition)       types: the allowed types of the outermost instruction
 //
 // The op's type decides: an add matches an add of any type in the rule's types. Floating-point instructions match only
 // if they round to nearest and carry no .ftz, .sat or .approx. A commuting op matches in either order, with constants
@@ -26,11 +26,11 @@
 namespace ikat::passes::rules {
 using namespace ir;
 
-/// What the wildcards of one rule have stood for so far.
+/// The bindings of a rule's wildcards so far.
 struct Match {
     Function& fn;
     std::vector<Inst>& made;  // instructions of the replacement, in order
-    Type type = Type::Void;   // what the outermost instruction is written at
+    Type type = Type::Void;   // of the outermost instruction
     Location where{};
     bool contract = false;
     std::array<Value, 4> values{no_value, no_value, no_value, no_value};
@@ -47,17 +47,17 @@ struct Match {
     }
 };
 
-/// Arithmetic as PTX defines it without modifiers: what a float rule may rely on.
+/// Arithmetic without modifiers, which float rules require.
 constexpr bool is_exact(FloatInfo fp) {
     fp.contract = false;
     return fp == FloatInfo{};
 }
 
 // A pattern can
-//   match(m, value)   say whether value looks like it, binding wildcards
-//   build(m, type)    make such a value of that type
-//   word(m, type)     compute it, if it is made of constants
-//   type(m)           tell its type where its wildcards do; Void otherwise
+//   match(m, value)   whether value matches, binding wildcards
+//   build(m, type)    makes such a value of that type
+//   word(m, type)     computes it, if it consists of constants
+//   type(m)           its type if its wildcards determine it; else Void
 struct Pattern {};
 template <class P>
 concept IsPattern = std::derived_from<P, Pattern>;
@@ -184,8 +184,8 @@ private:
             arguments);
     }
     static Type slot_type(std::size_t i, Type type) { return at(info(op).shape.arguments[i], type); }
-    /// The type the instruction is written at: that of its result, or for a comparison or widening product that of the
-    /// operands whose wildcards tell; where none does, that of the outermost instruction.
+    /// The type of the instruction: that of its result, or for a comparison or widening product that of the operands,
+    /// if wildcards determine it; else that of the outermost instruction.
     Type at_type(const Match& m, Type wanted) const {
         if (info(op).shape.result == Slot::T && wanted != Type::Void) return wanted;
         Type found = Type::Void;
@@ -212,7 +212,7 @@ constexpr auto fold(P p) {
     return Fold<P>(p);
 }
 
-/// The exponent of a power of two, whatever type it is wanted at.
+/// The exponent of a power of two, as a constant of any type.
 template <class P>
 struct Log2 : Pattern {
     P pattern;
@@ -306,12 +306,12 @@ constexpr auto rule(From from, To to, TypeSet types = Any) {
     return Rule<From, decltype(pattern(to)), Always>{from, pattern(to), types};
 }
 
-/// One rule, and what tells at a glance that it does not match.
+/// One rule, with data for quickly rejecting it.
 struct Rewrite {
-    /// The value that stands for an instruction's result, where the rule matches. What it takes to compute it is
+    /// The value that replaces an instruction's result, if the rule matches. Instructions needed to compute it are
     /// appended to `made`.
     std::optional<Value> (*apply)(Function& fn, Inst inst, std::vector<Inst>& made) = nullptr;
-    TypeSet types{};              // what the instruction is written at
+    TypeSet types{};              // allowed types of the instruction
     bool takes_constant = false;  // among its operands
 };
 
@@ -325,7 +325,7 @@ std::optional<Value> apply(Function& fn, Inst inst, std::vector<Inst>& made) {
     return rule.to.build(m, fn.type(fn.result(inst)));
 }
 
-/// All rules of some lists by the op they start from, in order: those of an op are a span.
+/// All rules of some lists, grouped by their outermost op, in order: the rules of an op are a span.
 template <std::size_t count>
 class Table {
 public:
@@ -351,7 +351,7 @@ public:
         }
         return table;
     }
-    /// What the first rule that matches an instruction makes of it.
+    /// The replacement by the first rule that matches an instruction.
     std::optional<Value> rewrite(Function& fn, Inst id, std::vector<Inst>& made) const {
         const Instruction& inst = fn[id];
         const std::size_t begin = end_[std::size_t(inst.op)], end = end_[std::size_t(inst.op) + 1];

@@ -6,12 +6,11 @@
 //     %4 = mul.u32 %3, %0       ==>      %4 = mul.u32 %1, %0
 //     %5 = not.pred %6
 //     branch %5, ^1, ^2                  branch %6, ^2, ^1
+// One walk in reverse postorder: operands that have been replaced are renamed, constants go to the right, then the
+// instruction is folded or replaced by the first rule that matches; what the rule makes is simplified in turn.
 //
-// One walk in reverse postorder: operands are replaced by what already stands for them, constants go to the right, then
-// the instruction is folded or the first rule that matches replaces it; what the rule makes is simplified in turn.
-//
-// Needs: nothing. Keeps: blocks and edges, in another order where a branch turns. Leaves the operands of what it
-// replaced, unused: run dead_code after.
+// Needs: nothing. Keeps: blocks and edges; the targets of a branch may be swapped. Leaves unused operands of what it
+// replaced: run dead_code after.
 #include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/passes/conversions.hpp"
 #include "codegen/passes/fold.hpp"
@@ -58,7 +57,7 @@ private:
         walk_.replace(fn_.result(inst), *found);
     }
 
-    /// What a step of a long sum gives if nothing is added and nothing comes in: it does not carry then.
+    /// The result of a step of a long sum that adds zero without a carry in: it does not carry.
     std::optional<Value> without_carry(Inst inst) {
         const Op op = fn_[inst].op;
         if ((op != Op::AddCarry && op != Op::SubBorrow) || !is_pure(fn_, inst)) return {};
@@ -74,7 +73,7 @@ private:
         changed_ = true;
     }
 
-    /// The value that stands for the result, by the first rule that matches.
+    /// The value that replaces the result, by the first rule that matches.
     std::optional<Value> rewritten(Inst inst, std::vector<Inst>& made) {
         const Op op = fn_[inst].op;
         if (op == Op::Convert || op == Op::Bitcast) return simplify_conversion(fn_, inst, made);
@@ -90,7 +89,7 @@ private:
         }
     }
 
-    /// A branch on the negation is a branch the other way.
+    /// Replaces a branch on a negation by a branch with swapped targets.
     bool turn(Terminator& terminator) {
         if (terminator.kind != Terminator::Kind::Branch) return false;
         const Inst inst = fn_[terminator.condition].instruction;

@@ -3,7 +3,7 @@
 // The rules of simplify. The first that matches is taken. Each is exact for every value of its types: integers wrap,
 // and a float rule holds for -0, infinities and NaN as semantics.hpp defines them.
 //
-// They come to an end because each makes the instruction smaller or moves a constant towards the root, where the next
+// They terminate because each makes the expression smaller or moves a constant towards the root, where the next
 // rule folds it or selection takes it as an offset.
 #pragma once
 #include "codegen/passes/rules.hpp"
@@ -17,17 +17,17 @@ template <int I>
 inline constexpr auto power_of_two = [](const Match& m) { return std::has_single_bit(m.word(I)); };
 inline constexpr auto on_integers = [](const Match& m) { return contains(AnyInt, m.fn.type(m.values[0])); };
 inline constexpr auto not_constant = [](const Match& m) { return !constant(m.fn, m.values[0]); };
-/// c0 and c1 shift, and together they shift by less than the width of x.
+/// c0 and c1 are shift amounts, and their sum is less than the width of x.
 inline constexpr auto shifts_within = [](const Match& m) {
     return m.word(0) + m.word(1) < Word(bits(m.fn.type(m.values[0])));
 };
 inline constexpr auto shifts_by_all = [](const Match& m) { return m.word(0) >= Word(bits(m.fn.type(m.values[0]))); };
-/// x comes out of arithmetic, so that if it is a NaN it is the canonical one: x * 1 would make it so.
+/// x is the result of arithmetic, so if it is a NaN it is already the canonical one that x * 1 would give.
 inline constexpr auto computed = [](const Match& m) {
     const Inst inst = m.fn[m.values[0]].instruction;
     return inst != no_inst && !info(m.fn[inst].op).effect && !has(m.fn[inst].op, Copies);
 };
-/// 1 / c0 is exact and normal, so that dividing by c0 and multiplying with it round the same number.
+/// 1 / c0 is exact and normal, so that dividing by c0 and multiplying by 1 / c0 round the same number.
 inline constexpr auto exact_reciprocal = [](const Match& m) {
     const bool single = m.fn.type(m.constants[0]) == Type::F32;
     const int mantissa = single ? 23 : 52, exponents = single ? 8 : 11;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks branches that all threads take the same way, so that the target may say so (bra.uni) and need not be ready to
-// split a warp.
+// Marks branches on which all threads agree, so that the target can emit bra.uni and need not prepare for divergence.
 //
 //     %0 = special.u32 ctaid.x
 //     %1 = lt.u32 %0, %n
 //     branch %1, ^1, ^2             ==>      branch.uniform %1, ^1, ^2
 //
-// Needs: nothing; what it says holds until conditions change, so it comes last. Keeps everything else.
+// Needs: nothing; the marks are valid until conditions change, so it runs last. Keeps everything else.
 #include "codegen/passes/passes.hpp"
 
 namespace ikat::passes {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sizes of integers decide (analysis/ranges.hpp).
+// Simplification by the ranges of integers (analysis/ranges.hpp).
 //
 //     kernel @k(…) max_threads 256
 //       %0 = special.u32 tid.x                        0 … 255
@@ -8,12 +8,11 @@
 //       %3 = add.u32 %0, 1                            does not wrap
 //       %4 = at.u64.u32 4, %x, %3            ==>      at.u64.u32 4+4, %x, %0
 //
-// Comparisons that can go one way only, results that can have one value only, remainders, masks and minima that change
-// nothing; signed divisions of what is never negative; constants out of an index, factors and sums, into the address,
-// where the index is as wide as that or does not wrap.
+// Comparisons with only one possible outcome, results with only one possible value, remainders, masks and minima that
+// change nothing; signed divisions of values that are never negative; constants moved out of an index, as
+// factors and sums, into the address if the index is as wide as that or does not wrap.
 //
-// Needs: constants on the right (simplify). Keeps: blocks and edges. Leaves operands without a use: run dead_code
-// after.
+// Needs: constants on the right (simplify). Keeps: blocks and edges. Leaves unused operands: run dead_code after.
 #include <bit>
 
 #include "codegen/analysis/ranges.hpp"
@@ -75,7 +74,7 @@ private:
         if (result.low != result.high) return {};
         return Word(result.low) & (bits(type) == 64 ? ~Word{0} : (Word{1} << bits(type)) - 1);
     }
-    /// Ops that can have one result for many operands.
+    /// Ops that may give the same result for a range of operands.
     static bool worth_asking(Op op) { return op == Op::Rem || op == Op::And || op == Op::Shr || op == Op::Div; }
 
     static std::optional<Word> compared(Op op, const Interval& a, const Interval& b) {
@@ -96,7 +95,7 @@ private:
         }
     }
 
-    /// An operand that the instruction gives unchanged, or a cheaper instruction for what is never negative.
+    /// An operand that equals the result, or a cheaper instruction for operands that are never negative.
     std::optional<Value> same_as(Inst inst) {
         const Instruction& it = fn_[inst];
         if (!contains(AnyInt, it.type)) return {};

@@ -17,14 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Builds without NDEBUG prove each allocation; the others do with verify_each.
+/// Builds without NDEBUG verify each allocation; other builds do so with verify_each.
 #ifdef NDEBUG
 constexpr bool checked_build = false;
 #else
 constexpr bool checked_build = true;
 #endif
 
-/// Notes the end of each stage: its time, and on request its text and whether it left well-formed IR.
+/// Records the end of each stage: its time and, on request, its text; also on request, verifies the IR.
 class Stages {
 public:
     Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
@@ -47,7 +47,7 @@ public:
         done(name, changed, [&] { return ir::print(functions); });
         if (options_.verify_each) check(name, ir::complaint(functions, level));
     }
-    /// Our fault, if there are findings; the time they took to make is no stage's.
+    /// Findings are a bug in the compiler; the time to compute them is not charged to a stage.
     void check(std::string_view name, const std::string& findings) {
         IKAT_ASSERT(findings.empty(), "after stage " + std::string(name) + ":\n" + findings);
         start_ = Clock::now();
@@ -62,7 +62,7 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
-/// What the launch and the reports need to know of the kernel.
+/// Fills in what the launch and the reports need to know about the kernel.
 void describe(const ir::Function& fn, Compiled& out) {
     out.name = fn.name;
     out.parameters = fn.parameters;
@@ -79,7 +79,7 @@ std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
     return out;
 }
 
-/// The texts of the functions, one behind the other.
+/// The texts of the functions, one after another.
 std::string each(const ir::Module& module, const std::vector<nvptx::Registers>& registers,
                  std::string (*text)(const ir::Function&, const nvptx::Registers&)) {
     std::string out;
@@ -90,14 +90,14 @@ std::string each(const ir::Module& module, const std::vector<nvptx::Registers>& 
     return out;
 }
 
-/// From places by instruction to places by line.
+/// Converts source locations by instruction to source locations by PTX line.
 std::vector<Location> by_line(const std::vector<Location>& places, const std::vector<std::uint32_t>& lines) {
     std::vector<Location> out(lines.empty() ? 1 : lines.back() + 1);
     for (std::size_t i = 0; i < lines.size(); ++i) out[lines[i]] = places[i];
     return out;
 }
 
-/// Without the functions that nobody calls any more.
+/// Removes functions that are no longer called.
 void keep_called(ir::Module& module) {
     if (module.functions.size() == 1) return;
     std::set<std::string, std::less<>> called{module.functions.back().name};
@@ -110,7 +110,7 @@ void keep_called(ir::Module& module) {
     std::erase_if(module.functions, [&](const ir::Function& fn) { return !called.contains(fn.name); });
 }
 
-/// The compiler from the IR on. The kernel is the module's last function.
+/// Compiles from the IR on. The kernel is the module's last function.
 void finish(ir::Module module, const CompileOptions& options, Stages& stages, Compiled& out) {
     const nvptx::Target& target = nvptx::target(options.target);
     const auto after = [&](const pipeline::Stage& stage, std::span<const ir::Function> functions, bool changed) {

@@ -52,11 +52,11 @@ struct Compiled {
     std::vector<Stage> stages;
 };
 
-/// Captured kernel in, PTX out. Throws Error for what the user got wrong (ast::check, an unknown target or pass).
+/// Captured kernel in, PTX out. Throws Error for mistakes of the user (ast::check, an unknown target or pass).
 Compiled compile(const ast::Kernel& kernel, const CompileOptions& options = {});
 
-/// The same from the IR on, for a kernel that came as text, behind the functions that it calls: verified, so that
-/// findings are the user's.
+/// The same from the IR on, for a kernel read from text, after the functions that it calls. The IR is verified;
+/// findings are the user's mistakes.
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
 

@@ -16,8 +16,8 @@ namespace {
 using Kind = Stage::Kind;
 using analysis::Changed;
 
-/// A function of the stage's file, which takes what it needs. One that does not say what it changed may have changed
-/// everything.
+/// A function of the stage's file, called with the arguments it takes. One that does not report what it changed may
+/// have changed everything.
 template <auto f>
 Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
     if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
@@ -68,7 +68,7 @@ constexpr std::string_view default_order[] = {
     "atomics", "blocks",  "print",   "vectors",  "bytes",   "legal", "sweep",      "carries",
     "narrow",  "address", "sweep",   "clamps",   "fuse",    "sweep", "immediates", "select"};
 
-// Why they stand in this order: behind the one comes the other. The build checks it; nothing else reads it.
+// The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
 struct Order {
     std::string_view first, then, because;
 };
@@ -102,7 +102,7 @@ constexpr Order order[] = {
     {"fuse", "immediates", "a constant may stand in what is fused, and not in its parts"},
 };
 
-/// The last place of a stage in the default order; -1 if it is not there.
+/// The last position of a stage in the default order; -1 if it is not in it.
 constexpr int last_place(std::string_view name) {
     int place = -1;
     for (int i = 0; i < int(std::size(default_order)); ++i)
@@ -138,7 +138,7 @@ std::string divergent_operation(const ir::Function& fn) {
     return findings.empty() ? "" : to_string(findings[0]);
 }
 
-/// The same with everything known of the function, which then must still hold as far as the stage left it standing.
+/// The same with all analyses computed beforehand; those that the stage did not invalidate must still be correct.
 /// What was convergent still is.
 Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
     context.fill();
@@ -213,7 +213,7 @@ void run_passes(std::span<ir::Function> functions, const PassOptions& options) {
     for (const Stage* stage : list)
         for (std::size_t i = 0; i < functions.size(); ++i) {
             const ir::Function& fn = functions[i];
-            run_verified(*stage, functions[i], contexts[i], nvptx::target("sm_80"));  // no pass asks which target
+            run_verified(*stage, functions[i], contexts[i], nvptx::target("sm_80"));  // no pass depends on the target
             if (options.verify_each) {
                 const std::string findings = complaint(fn);
                 IKAT_ASSERT(findings.empty(), "after pass " + std::string(stage->name) + ":\n" + findings);

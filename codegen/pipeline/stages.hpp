@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's stages from the IR to selected IR, in one table: passes, legalisation, selection. Each stage of it is
-// dumped, timed, verified and kept alike.
+// The compiler's stages from the IR to selected IR, in one table: passes, legalisation, selection. All of them are
+// dumped, timed, verified and kept in the same way.
 //
 // IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
 // IKAT_DUMP=all after each pass that changed something and each step of selection.
@@ -21,8 +21,8 @@ namespace ikat::pipeline {
 struct Stage {
     enum class Kind : std::uint8_t {
         Pass,  // from IR to IR, for any target: a user may choose it by name
-        Step,  // of what a target asks for, in its order
-        Mark,  // names what the stages before it hand over
+        Step,  // of lowering to a target, in its order
+        Mark,  // names the result of the stages before it
     };
     std::string_view name;  // in options, dumps and texts
     Kind kind = Kind::Pass;
@@ -30,26 +30,26 @@ struct Stage {
     std::string_view does{};  // for the user, a line
     ir::Level leaves = ir::Level::Typed;
 };
-/// The rows that users choose from.
+/// The rows that users can choose.
 std::vector<const Stage*> all_passes();
 
 enum class OptLevel : std::uint8_t { None, Default };
 
-/// The stages from lowering to "opt": of the level, or if `passes` says so ("simplify,cse") these in this order. Throws
-/// Error for an unknown name, naming the known ones.
+/// The stages from lowering to "opt": those of the level, or the ones given in `passes` ("simplify,cse"), in that
+/// order. Throws Error for an unknown name, naming the known ones.
 std::vector<const Stage*> optimisation(OptLevel level, std::string_view passes);
 /// The stages from there to "select".
 std::span<const Stage* const> selection();
 
-/// Runs stages, each on all functions before the next; what analyses find is kept from one to the next that it still
-/// holds for. After each, `after` is told whether it changed one of them. `verify` asks that the stage has said all
-/// that it changed: nothing that is kept may be stale.
+/// Runs stages, each on all functions before the next; analyses are kept from one stage to the next while they are
+/// valid. After each stage, `after` is called with whether it changed a function. `verify` checks that the stage has
+/// reported all its changes: no kept analysis may be stale.
 using After = std::function<void(const Stage&, std::span<const ir::Function>, bool changed)>;
 void run(std::span<const Stage* const> list, std::span<ir::Function> functions, const nvptx::Target& target,
          const After& after, bool verify = false);
 
-/// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel as it is after a stage; a stage of the table, or
-/// another one.
+/// Whether `wish` ("cse", "cse:saxpy", "all") asks for the kernel after a stage, which may also be one that is not in
+/// the table.
 bool dump_wanted(std::string_view wish, std::string_view stage, std::string_view kernel, bool changed = false);
 
 // ---- for tests and tools

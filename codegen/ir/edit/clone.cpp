@@ -13,7 +13,7 @@ class Cloning {
 public:
     Cloning(Function& to, const Function& from, Copy copy) : to_(to), from_(from), copy_(std::move(copy)) {}
 
-    /// `made` is given each copy of an instruction, to say what else differs; `stands_for` as above.
+    /// `made` is called for each copied instruction, to change what else differs; `stands_for` as above.
     Copy run(std::span<const Block> region, auto&& stands_for, auto&& made) {
         for (Block block : region) {
             const Block copy = copy_.blocks[index(block)] = to_.add_block();

@@ -7,13 +7,13 @@
 
 namespace ikat::ir {
 
-/// Appends copies of all blocks of `from`, in their order; gives the first. Symbols of `from` stand in `to` from
+/// Appends copies of all blocks of `from`, in their order; gives the first. Symbols of `from` are in `to` from
 /// `first_symbol` on; texts are added. `stands_for(inst)` may give a value of `to` for the only result of an
 /// instruction of `from`, which then is not copied; no_value for the others. Parameters are named as in `from`.
 Block clone_blocks(Function& to, const Function& from, std::uint32_t first_symbol,
                    const std::function<Value(Inst)>& stands_for);
 
-/// What stands in a copy for each block and each value; what was not copied stands for itself.
+/// Maps each block and value to its copy; what was not copied maps to itself.
 struct Copy {
     std::vector<Block> blocks;
     std::vector<Value> values;
@@ -22,8 +22,8 @@ struct Copy {
     Jump operator()(Jump jump) const;
 };
 
-/// Appends copies of some of a function's blocks, in their order. Their jumps to each other lead to copies, those out
-/// of the region where they led.
+/// Appends copies of some of a function's blocks, in their order. Jumps between them lead to the copies; jumps out of
+/// the region keep their targets.
 Copy clone_region(Function& fn, std::span<const Block> region);
 
 }  // namespace ikat::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking parameters off blocks, together with the arguments that jumps give them.
+// Removing block parameters, together with the arguments that jumps pass for them.
 #pragma once
 #include "codegen/ir/function.hpp"
 

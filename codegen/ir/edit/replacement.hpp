@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that stand for others: a walk notes "%5 is %3" and rewrites the uses once, at its end or as it meets them.
+// Replacement of values by others: a walk notes "%5 is %3" and rewrites the uses once, at its end or as it meets them.
 // Chains (%7 is %5, %5 is %3) are followed and shortened.
 #pragma once
 #include "codegen/ir/function.hpp"
@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    mutable std::vector<Value> leader_;  // of the values up to the last one replaced; the others stand for themselves
+    mutable std::vector<Value> leader_;  // for values up to the last one replaced; the others are not replaced
 };
 
 }  // namespace ikat::ir

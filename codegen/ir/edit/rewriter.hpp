@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk over a function that rewrites it instruction by instruction. Each instruction is taken out; the step puts it
-// back (keep), puts others before it (make), or drops it, having said which value stands for its result from now on
-// (replace).
+// A walk over a function that rewrites it instruction by instruction. Each instruction is removed; the step puts it
+// back (keep), inserts others before it (make), or drops it after naming the value that replaces its result (replace).
 //
 // The walk needs an order of blocks in which definitions come before their uses.
 #pragma once
@@ -19,8 +18,8 @@ public:
 
     Function& fn;
 
-    /// Calls step(inst) for every instruction, its operands renamed already: of the blocks of the list, which are all
-    /// that can be reached, or of all blocks.
+    /// Calls step(inst) for every instruction, with its operands already renamed: those in the blocks of the list,
+    /// which are all reachable blocks, or in all blocks.
     void run(auto&& order, auto&& step) {
         for (Block block : order) {
             block_ = block;
@@ -39,7 +38,7 @@ public:
     Block block() const { return block_; }
     void keep(Inst inst) { fn[block_].instructions.push_back(inst); }
 
-    /// A new instruction with one result before the one at hand, at whose place in the source it stands.
+    /// Inserts an instruction with one result before the current one, with the same source location.
     Value make(Instruction base, std::initializer_list<Value> operands, Type result) {
         const Inst inst = fn.append(block_, base, std::span(operands.begin(), operands.size()), {&result, 1});
         return fn.result(inst);
@@ -50,7 +49,7 @@ public:
 
     void replace(Value value, Value by) { replacement_.replace(value, by); }
     Value current(Value value) const { return replacement_(value); }
-    /// For what a step has made of values that may be replaced by now.
+    /// For instructions that a step made from values that may have been replaced since.
     void rename(Inst inst) { replacement_.apply(fn, inst); }
 
     /// The instruction that defines the value, if it is an `op`.

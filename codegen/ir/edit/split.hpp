@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks and edges taken apart.
+// Splitting blocks and edges.
 #pragma once
 #include "codegen/ir/function.hpp"
 
@@ -9,11 +9,11 @@ namespace ikat::ir {
 /// left without a terminator.
 Block split_block(Function& fn, Block block, std::size_t from);
 
-/// A new block on the way from `from` by that target of its terminator; it hands on the arguments.
+/// A new block on the edge from `from` to that target of its terminator; it passes the arguments on.
 Block split_edge(Function& fn, Block from, std::size_t target);
 
-/// A new block through which all ways into the loop lead, with parameters as the header's. `inside`, by block: the
-/// loop's blocks.
+/// A new block through which every edge into the loop leads, with the same parameters as the header. `inside`, by
+/// block: the loop's blocks.
 Block make_preheader(Function& fn, Block header, const std::vector<bool>& inside);
 
 }  // namespace ikat::ir

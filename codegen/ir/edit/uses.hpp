@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses a value.
+// The uses of a value.
 #pragma once
 #include "codegen/ir/function.hpp"
 #include "codegen/support/grouped.hpp"
 
 namespace ikat::ir {
 
-/// An instruction, its guard included, or, where that is no_inst, the terminator of the block, the arguments of its
-/// jumps included.
+/// An instruction (including its guard) or, if that is no_inst, the terminator of the block (including the arguments of
+/// its jumps).
 struct Use {
     Inst inst = no_inst;
     Block block{};

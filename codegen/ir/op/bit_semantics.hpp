@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What PTX's operations on bits and bytes mean, for semantics.hpp: fields, permutations, dot products of packed
-// integers. Positions, lengths and amounts are what the manual says they are when they are too large: the low eight
-// bits of a field's, clamped or masked for a shift.
+// integers. Positions, lengths and amounts that are too large are treated as the manual says: a bit field uses the low
+// eight bits; a shift clamps or masks.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@ namespace ikat::ir::sem {
 template <class T, class From>
 using Sum = std::conditional_t<std::signed_integral<T> || std::signed_integral<From>, std::int32_t, std::uint32_t>;
 
-/// The nearest value that T has.
+/// The nearest value that T can represent.
 template <class T>
 IKAT_INLINE constexpr T clamped(std::int64_t x) {
     constexpr std::int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
@@ -63,7 +63,7 @@ IKAT_INLINE constexpr std::uint32_t highest_bit(T a) {
     const auto bits = std::make_unsigned_t<T>(a < T(0) ? ~a : a);
     return std::uint32_t(int(sizeof(T) * 8) - 1 - std::countl_zero(bits));
 }
-/// The shift that brings it to the top, or all ones.
+/// The shift that moves it to the top, or all ones.
 template <class T>
 IKAT_INLINE constexpr std::uint32_t highest_bit_shift(T a) {
     const std::uint32_t position = highest_bit(a);
@@ -87,7 +87,7 @@ IKAT_INLINE constexpr T extract_bits(T a, std::uint32_t position, std::uint32_t 
     const U value = U(a);
     const std::uint32_t sign_at = position + length - 1 < bits ? position + length - 1 : bits - 1;
     const bool negative = std::signed_integral<T> && (value >> sign_at & 1);
-    const std::uint32_t there = position < bits ? bits - position : 0;  // bits of the number from position on
+    const std::uint32_t there = position < bits ? bits - position : 0;  // bits of the number above position
     const std::uint32_t taken = length < there ? length : there;
     const U kept = taken >= bits ? ~U(0) : U((U(1) << taken) - 1);
     const U field = position < bits ? U(value >> position) & kept : U(0);
@@ -105,8 +105,8 @@ IKAT_INLINE constexpr U insert_bits(U a, U b, std::uint32_t position, std::uint3
     return U((b & ~field) | (U(a << position) & field));
 }
 
-/// The selector, four nibbles, that a mode of prmt makes of the two low bits of c; c itself in mode 0. The modes are
-/// f4e b4e rc8 ecl ecr rc16.
+/// The selector (four nibbles) that a mode of prmt derives from the two low bits of c; c itself in mode 0. The modes
+/// are f4e b4e rc8 ecl ecr rc16.
 IKAT_INLINE constexpr std::uint32_t byte_selector(std::uint32_t c, std::uint32_t mode) {
     const std::uint32_t n = c & 3;
     switch (mode) {
@@ -119,7 +119,7 @@ IKAT_INLINE constexpr std::uint32_t byte_selector(std::uint32_t c, std::uint32_t
         default: return c;
     }
 }
-/// Each nibble picks one of the eight bytes of {b, a}, or with its top bit that byte's sign.
+/// Each nibble selects one of the eight bytes of {b, a}, or, if its top bit is set, the sign of that byte.
 IKAT_INLINE constexpr std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                                   std::uint32_t mode) {
     const std::uint64_t bytes = std::uint64_t(b) << 32 | a;

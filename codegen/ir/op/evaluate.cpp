@@ -36,7 +36,7 @@ constexpr bool is_lanewise(Op op) {
            std::ranges::all_of(shape.arguments, at_type);
 }
 
-/// What the instruction says besides its operands, and which of its results is asked for.
+/// What the instruction specifies besides its operands, and which of its results is wanted.
 struct Asked {
     Word attribute;
     std::uint32_t result;
@@ -51,7 +51,7 @@ Word chosen(const sem::Carried<T>& both, const Asked& asked) {
     return asked.result == 0 ? to_word(both.value) : to_word(both.carry);
 }
 
-/// The line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.
+/// Calls the line of a row, which takes the op's mode or table last. A row with a second type has a line of two types.
 template <Op op, const auto& f, class T, class... From>
 Word apply(std::span<const Word> arguments, const Asked& asked) {
     constexpr OpInfo row = info(op);

@@ -34,22 +34,22 @@ constexpr Word to_word(T x) {
         return std::bit_cast<detail::BitsOf<sizeof(T)>>(x);
 }
 
-/// What an instruction says about its floating-point arithmetic.
+/// The floating-point attributes of an instruction.
 struct FloatInfo {
     Rounding rounding = Rounding::Nearest;
     bool ftz = false;       // subnormal inputs and results are zeros
     bool sat = false;       // the result is clamped to [0, 1]
-    bool approx = false;    // within the op's ulp column, not correctly rounded
-    bool contract = false;  // a product may be fused into a following sum
+    bool approx = false;    // within the error of the op's ulp column, not correctly rounded
+    bool contract = false;  // a product may be fused with a following addition
     bool operator==(const FloatInfo&) const = default;
 };
 
 /// The result of a pure op (not a leaf) at `type`, converting from `from`. The op must be in its domain. `attribute`:
-/// the mode or table, where the op has one. Of an op with two results, `result` says which.
+/// the mode or table, where the op has one. For an op with two results, `result` says which.
 Word evaluate(Op op, Type type, Type from, const FloatInfo& fp, std::span<const Word> arguments, Word attribute = 0,
               std::uint32_t result = 0);
 
-/// Whether evaluate may stand for the device: pure, not approximate, rounding to nearest (conversions: any), without
+/// Whether evaluate gives the device's result: pure, not approximate, rounding to nearest (conversions: any), without
 /// ftz and sat, and no division by zero.
 bool folds(Op op, Type type, const FloatInfo& fp, std::span<const Word> arguments);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families: what PTX has in many forms is one row of the op table. The form is a small struct, which stands as a word
-// in Instruction::attribute, so that it is compared, hashed and copied as any number is. Each struct has its text in
-// the IR, which reads back, and says what operands and results its form has.
+// Families: an instruction that PTX has in many forms is one row of the op table. The form is a small struct, stored as
+// a word in Instruction::attribute, so that it is compared, hashed and copied like a number. Each struct has a textual
+// form in the IR, which can be parsed, and defines the operands and results of its form.
 #pragma once
 #include <array>
 #include <bit>
@@ -33,8 +33,8 @@ constexpr Form unpack(Word word) {
     return std::bit_cast<Form>(bytes);
 }
 
-/// What a fence orders: what comes before it and what comes behind it. Those that are sequentially consistent also
-/// stand in one order that all threads see.
+/// What a fence orders: what comes before it and what comes after it. All threads also agree on a single order of the
+/// sequentially consistent ones.
 enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
 inline constexpr std::string_view fence_order_names[] = {"acq_rel", "sc"};
 struct FenceForm {
@@ -45,17 +45,17 @@ struct FenceForm {
 /// What the threads of a block do at a barrier.
 struct BarrierForm {
     enum class Kind : std::uint8_t {
-        All,     // all threads wait for each other, at barrier `id`; the others have no such number
+        All,     // all threads wait for each other, at barrier `id`; the other kinds have no id
         Sync,    // operands: which barrier, and how many threads wait there for each other
         Arrive,  // the same, without waiting
-        And,     // all wait, and learn whether a predicate holds in all threads
+        And,     // all wait, and are told whether a predicate holds in all threads
         Or,      // ... in any
         Count,   // ... in how many
     };
     std::uint8_t id = 0;
     Kind kind = Kind::All;
 
-    /// That an instruction of the form is written at.
+    /// The type of an instruction of this form.
     constexpr Type type() const {
         return kind == Kind::Count ? Type::U32 : kind == Kind::And || kind == Kind::Or ? Type::Pred : Type::Void;
     }
@@ -84,12 +84,12 @@ constexpr Shape shape_of(Op op, Word attribute) {
     }
 }
 
-/// The attribute of an op as the IR spells it, if it is one that needs no function to be understood: a special
-/// register, a mode, a form, a number. Empty if there is no such one.
+/// The attribute of an op as the IR spells it, if it has a meaning without a function: a special register, a mode, a
+/// form, a number. Else empty.
 std::string attribute_text(Op op, Word attribute);
 /// ... and back.
 std::optional<Word> attribute_named(Op op, std::string_view text);
-/// What the attribute is called and what there is, for messages.
+/// The name of the attribute and its choices, for messages.
 struct AttributeChoice {
     std::string_view name;
     std::string choices;

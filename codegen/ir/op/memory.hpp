@@ -9,7 +9,7 @@ namespace ikat::ir {
 enum class Space : std::uint8_t { None, Generic, Global, Shared, Local, Const, Param };
 inline constexpr std::string_view space_names[] = {"", "generic", "global", "shared", "local", "const", "param"};
 
-/// What the constant arrays of a kernel may take up together.
+/// The maximum total size of a kernel's constant arrays.
 inline constexpr std::uint64_t most_constant_bytes = 65536;
 
 /// PTX cache operators; Nc is the read-only path ld.global.nc.

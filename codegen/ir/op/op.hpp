@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op table: what ops.def says about each op, as constexpr data, and questions asked of it.
+// The op table: the data of ops.def for each op, as constexpr data, and queries on it.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,15 +18,15 @@ enum class Op : std::uint8_t {
 enum Trait : std::uint16_t {
     NoTraits = 0,
     Commutes = 1,         // in its first two operands
-    Associates = 2,       // as a mathematical operation; floats must not be regrouped for all that
+    Associates = 2,       // as a mathematical operation; floats must still not be regrouped
     Idempotent = 4,       // op(x, x) = x, or op(op(x)) = op(x) for a unary op
     Reads = 8,            // memory
     Writes = 16,          // memory, or something the host can see
-    Convergent = 32,      // speaks to the other lanes or warps
-    Rematerialises = 64,  // cheap to compute again anywhere from nothing
+    Convergent = 32,      // communicates with other lanes or warps
+    Rematerialises = 64,  // cheap to recompute anywhere, without operands
     AlwaysApprox = 128,   // PTX has no correctly rounded form
-    Narrows = 256,        // of integers that fit a narrow type, the result fits it, too: nothing is left to wrap
-    Copies = 512,         // gives bits of its operands as they are, so that a NaN need not be the canonical one
+    Narrows = 256,        // if integer operands fit a narrow type, so does the result: it need not be wrapped
+    Copies = 512,         // copies bits of its operands, so that a NaN need not be canonical
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 
@@ -34,7 +34,7 @@ constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 enum Modifier : std::uint8_t { NoModifiers = 0, Rounds = 1, Ftz = 2, Sat = 4, Approx = 8 };
 constexpr Modifier operator|(Modifier a, Modifier b) { return Modifier(int(a) | int(b)); }
 
-/// What Instruction::attribute holds, and so how the IR text spells it.
+/// What Instruction::attribute holds, which decides how the IR text spells it.
 enum class Attribute : std::uint8_t {
     None,
     Constant,   // the value's bits
@@ -91,7 +91,7 @@ enum class SpecialRegister : std::uint8_t {
     ClusterNctaidZ,
     ClusterCtarank,
     ClusterNctarank,
-    Clock,  // from here on they change while the kernel runs: op Sample reads them
+    Clock,  // this and the following ones change while the kernel runs: op Sample reads them
     Clock64,
     Globaltimer,
 };
@@ -112,7 +112,7 @@ constexpr bool changes(SpecialRegister which) { return which >= SpecialRegister:
 enum class ShuffleMode : std::uint8_t { Up, Down, Xor, Idx };
 inline constexpr std::string_view shuffle_mode_names[] = {"up", "down", "bfly", "idx"};
 
-/// What an op takes and gives. T is the type the instruction is written at.
+/// The type of an operand or result. T is the type of the instruction.
 enum class Slot : std::uint8_t {
     None,
     T,
@@ -168,7 +168,7 @@ struct OpInfo {
     TypeSet from = 0;  // the types to convert from; of the second operand, where it has one of its own
     Trait traits = NoTraits;
     Attribute attribute = Attribute::None;
-    std::string_view modes{};  // "lo|hi": what the attribute chooses from; "plain" is spelled by nothing
+    std::string_view modes{};  // "lo|hi": the choices for the attribute; "plain" is spelled as nothing
     Modifier modifiers = NoModifiers;
     std::string_view ptx{};
     double ulp = 0;       // error of the approximate form, in units of the last place
@@ -237,7 +237,7 @@ constexpr std::optional<Op> op_named(std::string_view text) {
     return {};
 }
 
-/// The type a slot stands for in an instruction written at `type` (and converting from `from`). Address is resolved by
+/// The type of a slot in an instruction of type `type` (converting from `from`). Address is resolved by
 /// the instruction's space, not here.
 constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
     switch (slot) {

@@ -3,8 +3,8 @@
 // emulator call these same functions, so a folded kernel and an emulated one cannot disagree.
 //
 // The rules are PTX's: integers wrap; shifts clamp their amount; min and max of a NaN and a number give the number, and
-// order -0 below +0; a NaN result is the canonical one (all ones but the sign). Division of an integer by zero, which
-// PTX leaves open, gives what the hardware gives: all ones, and the dividend as remainder; the folder leaves it alone.
+// order -0 below +0; a NaN result is the canonical one (all ones except the sign). Division of an integer by zero,
+// which PTX leaves undefined, gives what the hardware gives: all ones, and the dividend as remainder; it is not folded.
 // Approximate ops (those with an .ulp column) are computed to nearest here.
 #pragma once
 #include <bit>
@@ -23,7 +23,8 @@ namespace ikat::ir::sem {
 template <class T>
 inline constexpr bool is_float = std::floating_point<T> || is_small_float<T>;
 
-/// Integers compute as unsigned, where overflow is defined, and in 32 bits at least: narrower ones would become int.
+/// Integers compute as unsigned, where overflow is defined, and in at least 32 bits: narrower ones would promote to
+/// int.
 template <class T>
 IKAT_INLINE constexpr auto wrap(T x) {
     if constexpr (!std::integral<T>)
@@ -34,7 +35,7 @@ IKAT_INLINE constexpr auto wrap(T x) {
         return std::make_unsigned_t<T>(x);
 }
 
-/// f16 and bf16 compute in float: 24 bits are enough that rounding twice is rounding once for + - * / and sqrt.
+/// f16 and bf16 compute in float: 24 bits are enough to make double rounding harmless for + - * / and sqrt.
 template <class T>
 IKAT_INLINE constexpr auto wide(T x) {
     if constexpr (is_small_float<T>)
@@ -65,7 +66,7 @@ IKAT_INLINE constexpr T canonical_nan() {
         return std::bit_cast<double>(0x7fffffffffffffffull);
 }
 
-/// A computed float as T, a NaN made canonical.
+/// A computed float as T, with a canonical NaN.
 template <class T>
 IKAT_INLINE constexpr T result(auto x) {
     if constexpr (is_small_float<T>)
@@ -144,7 +145,7 @@ IKAT_INLINE constexpr T remainder(T a, T b) {
     return T(a % b);
 }
 
-/// A sum or difference of numbers without signs, and whether it did not fit.
+/// A sum or difference of unsigned numbers, and whether it overflowed.
 template <class T>
 struct Carried {
     T value;
@@ -304,14 +305,14 @@ SEM(High, T a) { return a.y; };
 #undef SEM
 #undef SEM2
 
-/// A line on each lane of packed operands.
+/// Applies a line to each lane of packed operands.
 template <const auto& Line, class T, class... Rest>
 constexpr T lanewise(T a, Rest... rest) {
     return {Line.template operator()<Lane<T>>(a.x, rest.x...), Line.template operator()<Lane<T>>(a.y, rest.y...)};
 }
 
-/// Float → integer: rounded to an integral value, then clamped. A NaN gives 0, but with f64 or a 64-bit integer on
-/// either side the top bit alone (PTX ISA, cvt).
+/// Float → integer: rounded to an integral value, then clamped. A NaN gives 0, except that with f64 or a 64-bit integer
+/// on either side it gives only the top bit (PTX ISA, cvt).
 template <class To, class From>
 constexpr To to_integer(From from, Rounding rounding) {
     double x = double(wide(from));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instruction's operands and results as its row of the op table shapes them. Printer, parser and verifier read the
-// shape here, so that they agree on what may be left unsaid.
+// The operands and results of an instruction according to its row of the op table. Printer, parser and verifier use
+// this one definition, so that they agree on what may be omitted.
 #pragma once
 #include "codegen/ir/function.hpp"
 #include "codegen/ir/op/families.hpp"
 
 namespace ikat::ir {
 
-/// How an address in `space` is held; Void where both widths are in use.
+/// The type of an address in `space`; Void if both widths are in use.
 constexpr Type address_type(Space space) {
     switch (space) {
         case Space::Shared:
@@ -25,26 +25,26 @@ constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot
 /// Whether the op has a second type: what it converts from, or that of its second operand.
 constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 
-/// How many results the row gives; an instruction of a variadic op may have any number more.
+/// The number of results in the row; an instruction of a variadic op may have any number more.
 constexpr std::uint32_t result_count(const Instruction& inst) {
     const Shape shape = shape_of(inst);
     return shape.vector && shape.result != Slot::None ? inst.memory.count : std::uint32_t(shape.results());
 }
 
-/// The type of result `position` by the row; Void for those beyond it.
+/// The type of result `position` according to the row; Void for results beyond it.
 constexpr Type result_type(const Instruction& inst, std::uint32_t position) {
     if (position >= result_count(inst)) return Type::Void;
     return at(shape_of(inst).result_slot(position), inst.type, inst.from);
 }
 
-/// How many operands the row takes; tied ones may follow.
+/// The number of operands in the row; tied ones may follow.
 constexpr std::uint32_t operand_count(const Instruction& inst) {
     const Shape shape = shape_of(inst);
     const bool vector_operands = shape.vector && shape.result == Slot::None;
     return std::uint32_t(shape.arity()) + (vector_operands ? inst.memory.count - 1u : 0u);
 }
 
-/// The type of operand `position` by the row; Void if the row leaves it open.
+/// The type of operand `position` according to the row; Void if the row leaves it open.
 constexpr Type operand_type(const Instruction& inst, std::uint32_t position) {
     if (position >= operand_count(inst)) return Type::Void;
     const Shape shape = shape_of(inst);

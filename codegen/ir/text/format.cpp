@@ -29,7 +29,7 @@ std::optional<Format> read_format(std::string_view text) {
 
 namespace {
 
-/// Takes the characters of `any` off the front.
+/// Removes leading characters that are in `any`, and returns them.
 std::string_view take(std::string_view& text, std::string_view any) {
     const std::size_t end = std::min(text.find_first_not_of(any), text.size());
     const std::string_view out = text.substr(0, end);

@@ -10,16 +10,16 @@
 
 namespace ikat::ir {
 
-/// A text in pieces: text[k] stands before hole k, the last one behind all of them. Braces are single.
+/// A text in pieces: text[k] comes before hole k, the last piece after all holes. Braces are unescaped.
 struct Format {
     std::vector<std::string> text;
-    std::vector<std::string> holes;  // "5.2f", what stands between {: and }
+    std::vector<std::string> holes;  // "5.2f", the text between {: and }
 };
 
-/// Nothing if a brace stands alone.
+/// Nothing if a brace is unmatched.
 std::optional<Format> read_format(std::string_view text);
 
-/// A hole as C's printf has it for a value of that type: "%5.2f"; nothing if the type is not written so.
+/// The printf conversion of a hole for a value of that type: "%5.2f"; nothing if the type cannot be printed that way.
 std::optional<std::string> conversion(std::string_view hole, Type type);
 
 }  // namespace ikat::ir

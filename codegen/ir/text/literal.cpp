@@ -36,7 +36,7 @@ std::optional<T> number(std::string_view text, auto... base) {
     return out;
 }
 
-/// A conversion to a small float may clamp; a literal says what it means, or is none.
+/// A conversion to a small float may clamp; a literal must be in range, or it is not valid.
 template <class T>
 std::optional<Word> small_float(double x) {
     const Word sign = Word{std::signbit(x)} << (T::format.mantissa_bits + T::format.exponent_bits);

@@ -13,11 +13,11 @@ namespace ikat::ir {
 
 std::string literal_text(Type type, Word bits);
 
-/// The bits of a literal of `type`; nothing if it is malformed or out of the type's range. Hexadecimal is bits for any
-/// type.
+/// The bits of a literal of `type`; nothing if it is malformed or out of the type's range. For any type, hexadecimal
+/// gives the bits.
 std::optional<Word> literal_bits(Type type, std::string_view text);
 
-/// Whether bits has no more of them than the type.
+/// Whether the bits fit in the type's width.
 constexpr bool fits(Type type, Word word) { return bits(type) == 64 || word >> bits(type) == 0; }
 
 }  // namespace ikat::ir

@@ -8,7 +8,8 @@
 
 namespace ikat::ir {
 
-/// The places that instructions come from: those that the text says (at "file":7), if any, or else their own lines.
+/// Source locations of instructions: those given in the text (loc "file":7), if any, or else their own lines in the
+/// text.
 enum class Lines : std::uint8_t { Said, Own };
 
 /// Throws Error with line, column and what was expected. `file` names the text in messages. The result is not verified.
@@ -17,8 +18,8 @@ Module parse(std::string_view text, std::string_view file = "", Lines lines = Li
 /// The only function of a text.
 Function parse_function(std::string_view text, std::string_view file = "");
 
-/// The same function with arenas in the order of the text: no dead instruction or value, no unused text. Two functions
-/// that print alike are equal after it.
+/// The same function with its arenas in the order of the text: no dead instructions or values, no unused texts. Two
+/// functions that print alike then compare equal.
 Function renumbered(const Function& fn);
 
 }  // namespace ikat::ir

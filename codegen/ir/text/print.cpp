@@ -7,7 +7,7 @@
 namespace ikat::ir {
 namespace {
 
-/// The number of each value in the text; those that no block defines (of a broken function) have none.
+/// The number of each value in the text; values that no block defines (in an invalid function) have none.
 std::vector<std::uint32_t> value_numbers(const Function& fn) {
     std::vector<std::uint32_t> numbers(fn.value_count(), ~0u);
     std::uint32_t next = 0;
@@ -165,7 +165,7 @@ private:
         out_ += print(inst.fp);
     }
 
-    /// Whether the tie is the usual one of a guarded instruction, which reads `else %1, %2`: all results, and the
+    /// Whether the tie is the usual one of a guarded instruction, printed as `else %1, %2`: all results, and the
     /// operands beyond those of the row.
     bool has_else(const Instruction& inst) const {
         const bool trailing = inst.tie.operand + inst.tie.count == inst.operands.count;
@@ -218,7 +218,7 @@ private:
             }
         }
     }
-    /// %n, and of raw bytes [%map+16].
+    /// %n, or [%map+16] for raw bytes.
     void parameter(const Instruction& inst) {
         const std::uint32_t number = parameter_of(inst.attribute), offset = offset_in_parameter(inst.attribute);
         const std::string name =

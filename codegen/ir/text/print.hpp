@@ -8,9 +8,8 @@
 //       %1 = param.u32 %n
 //       %2 = lt.u32 %0, %1
 //       branch %2, ^1, ^2
-//
-// Values are numbered in the order in which the text defines them, so that the same function prints the same bytes
-// whatever has happened in its arenas.
+// Values are numbered in the order in which the text defines them, so that the same function always prints the same
+// text, whatever its arenas look like.
 #pragma once
 #include <functional>
 #include <span>
@@ -21,9 +20,9 @@
 namespace ikat::ir {
 
 struct PrintOptions {
-    bool locations = false;                      // `loc "file":line:column` behind each line
-    std::function<std::string(Inst)> note{};     // shown as a comment behind the instruction
-    std::function<std::string(Block)> remark{};  // … behind the block's name
+    bool locations = false;                      // `loc "file":line:column` after each line
+    std::function<std::string(Inst)> note{};     // shown as a comment after the instruction
+    std::function<std::string(Block)> remark{};  // … after the block's name
 };
 
 std::string print(const Function& fn, const PrintOptions& options = {});
@@ -32,7 +31,7 @@ inline std::string print(const Module& module, const PrintOptions& options = {})
     return print(std::span(module.functions), options);
 }
 
-/// One line of the function, without indentation: for messages.
+/// One line of the function, without indentation, for messages.
 std::string print(const Function& fn, Inst inst);
 std::string print(const Function& fn, const Terminator& terminator);
 /// "%7", numbered as in print(fn).
@@ -40,7 +39,7 @@ std::string print(const Function& fn, Value value);
 
 /// ".rz.ftz.sat.approx.contract": what is not the default.
 std::string print(const FloatInfo& fp);
-/// "global.nc.relaxed.gpu.volatile"; count and offset stand elsewhere in the line.
+/// "global.nc.relaxed.gpu.volatile"; count and offset are elsewhere in the line.
 std::string print(const MemoryInfo& memory);
 
 /// A text in quotes, with \n, \t, \" and \\ escaped, other control characters as \xNN.

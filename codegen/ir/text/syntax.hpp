@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // IR text as a tree: what the grammar of parse.cpp recognises and resolve.cpp gives a meaning. Tokens are slices of the
-// text, so that an error found later still knows its place; an empty token is one that was left out.
+// text, so that an error found later still knows its place; an empty token means that it was omitted.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -68,7 +68,7 @@ struct End {  // branch.uniform %9, ^1, ^2(%4) unroll 2; return %5
     Token unroll, given;
     Place where;
 };
-struct Block {  // ^1(%4: f32): and its lines; a block of a broken function may have no end
+struct Block {  // ^1(%4: f32): and its lines; a block of an invalid function may have no end
     Token name;
     std::vector<TypedValue> parameters;
     std::vector<Line> lines;

@@ -22,7 +22,7 @@ public:
     }
 
 private:
-    /// Live ranges in order of definition, so that the simplest allocation reads from top to bottom.
+    /// Numbers live ranges in order of definition, so that registers of simple code are numbered from top to bottom.
     void number(ir::Block block) {
         for (ir::Value value : fn_[block].parameters) number(value, false);
         for (ir::Inst inst : fn_[block].instructions) {
@@ -59,7 +59,7 @@ private:
         }
     }
 
-    /// Whether it is several instructions of PTX, of which one writes before another reads.
+    /// Whether it becomes several PTX instructions, of which one writes a result before another reads an operand.
     bool writes_early(ir::Inst inst) const {
         switch (fn_[inst].op) {
             case ir::Op::Opaque:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a selected function to the allocator's problem, and from its answer back to the function's values.
+// Turns a selected function into the allocator's problem, and its answer into registers of the function's values.
 //
-// PTX registers come in pools by width alone. A value has a register unless it is written into the instruction that
-// uses it: constants and addresses of symbols (see select.hpp).
+// PTX register pools differ only in width. Every value has a register, except constants and addresses of symbols, which
+// are written in the instructions that use them (see steps.hpp).
 #pragma once
 #include <string_view>
 
@@ -18,9 +18,9 @@ struct Pool {
 inline constexpr Pool pools[] = {
     {"pred", ".pred", "%p"}, {"b16", ".b16", "%h"}, {"b32", ".b32", "%r"}, {"b64", ".b64", "%d"}};
 
-/// The pool (an index into `pools`) of a value. PTX computes in no 8 bits: what has 8 lives in a 32-bit register, an
-/// integer extended as its type says (select/legal.cpp). ld, st and cvt take registers wider than the type they are
-/// written at, and no other instruction sees such a type.
+/// The pool (an index into `pools`) of a value. PTX has no 8-bit arithmetic: 8-bit values live in 32-bit registers,
+/// integers extended according to their type (select/legal.cpp). ld, st and cvt accept registers wider than the type in
+/// their name, and no other instruction has such a type.
 constexpr regalloc::Class pool_of(ir::Type type) {
     switch (type) {
         case ir::Type::Pred: return 0;
@@ -37,7 +37,7 @@ constexpr regalloc::Class pool_of(ir::Type type) {
     }
 }
 
-/// Whether the instruction only stands for what its users write: it has no register and is not emitted itself.
+/// Whether the instruction is written as an operand of its users: it has no register and is not emitted itself.
 constexpr bool is_immediate(ir::Op op) { return op == ir::Op::Const || op == ir::Op::Symbol; }
 
 /// A function's registers. Its instructions and the problem's are numbered alike, block by block.
@@ -51,10 +51,10 @@ struct Registers {
 
 Registers allocate(const ir::Function& fn, const regalloc::Options& options);
 
-/// The function, and behind each line the registers of what it defines: "%5 = add.u32 %1, %2   // %r3".
+/// The function, with the registers of the results after each line: "%5 = add.u32 %1, %2   // %r3".
 std::string print(const ir::Function& fn, const Registers& registers);
 
-/// Empty if each use finds its value in its register on all paths (regalloc::check); else one sentence per violation,
+/// Empty if on all paths each use finds its value in its register (regalloc::check); else one sentence per violation,
 /// then the allocator's problem with its answer, and the function.
 std::string complaint(const ir::Function& fn, const Registers& registers);
 

@@ -22,7 +22,7 @@ void Body::emit() {
         if (!empty_[index(block)]) emit(block);
 }
 
-/// Moves the edits of blocks that only jump back to a loop's head into the block that branches to them.
+/// Moves the edits of blocks that only jump back to a loop header to the end of the block that branches to them.
 void Body::hoist_moves_of_rounds() {
     const auto block_of = [](const regalloc::Edit& edit) { return index(edit.block); };
     for (Block latch : fn_.blocks()) {
@@ -32,7 +32,7 @@ void Body::hoist_moves_of_rounds() {
             const Block between = terminator.targets[way].to;
             const ir::BasicBlock& round = fn_[between];
             if (!round.instructions.empty() || round.terminator.kind != Terminator::Kind::Jump) continue;
-            if (index(round.terminator.targets[0].to) > index(latch)) continue;  // no way back
+            if (index(round.terminator.targets[0].to) > index(latch)) continue;  // not a back edge
             if (predecessors_[index(between)] != 1) continue;
             const auto [first, last] = std::ranges::equal_range(moves_, index(between), {}, block_of);
             if (!may_stand_before_branch(latch, way, {first, last})) continue;
@@ -40,12 +40,12 @@ void Body::hoist_moves_of_rounds() {
                 edit->block = regalloc::Block(index(latch)),
                 edit->before = std::uint32_t(fn_[latch].instructions.size());
             std::rotate(std::ranges::upper_bound(moves_.begin(), first, index(latch), {}, block_of), first, last);
-            break;  // what the other way then needs has been written
+            break;  // the move overwrites something that the other path needs
         }
     }
 }
 
-/// Whether no move writes what the branch reads, or what is alive on the other way.
+/// Whether no move writes what the branch reads or what is live on the other path.
 bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const regalloc::Edit> moves) {
     const auto is_written = [&](regalloc::Value value) {
         return std::ranges::any_of(moves, [&](const regalloc::Edit& move) {
@@ -73,12 +73,13 @@ void Body::find_edits() {
 }
 
 void Body::find_empty() {
-    std::vector<bool> has_label(fn_.block_count());  // in a table of targets, or where a reader looks for the start
+    std::vector<bool> has_label(fn_.block_count());  // in a table of targets, or where readers look for the start
     has_label[index(fn_.entry())] = true;
     for (Block block : fn_.blocks())
         if (fn_[block].terminator.kind == Terminator::Kind::Multiway)
             for (const ir::Jump& jump : fn_[block].terminator.targets) has_label[index(jump.to)] = true;
-    // Where all ways through a loop go back together: the threads of a warp meet there before the next round.
+    // Where all paths through a loop join before the back edge: the threads of a warp reconverge there before the next
+    // iteration.
     const auto collects = [&](Block block) {
         return predecessors_[index(block)] > 1 && index(fn_[block].terminator.targets[0].to) < index(block);
     };
@@ -102,7 +103,7 @@ bool Body::only_returns(Block block) const {
            it.instructions.empty() && edits_[index(block)] == edits_[index(block) + 1];
 }
 
-/// Where a jump to the block ends up. Empty blocks in a circle, an endless loop, end at one of them.
+/// Where a jump to the block ends up. For a cycle of empty blocks (an endless loop), one of them.
 Block Body::destination(Block block) const {
     for (std::size_t steps = 0; empty_[index(block)] && !returns_[index(block)] && steps < fn_.block_count(); ++steps)
         block = fn_[block].terminator.targets[0].to;
@@ -162,7 +163,7 @@ void Body::emit(Block block) {
     emit_terminator(block);
 }
 
-/// The edits that stand before instruction `before`; they come sorted, and edits_ walks over them.
+/// Emits the edits before instruction `before`; they are sorted, and edits_ is the position in them.
 void Body::emit_edits(Block block, std::uint32_t before) {
     std::size_t& at = edits_[index(block)];
     static constexpr std::string_view moves[] = {"mov.pred", "mov.b16", "mov.b32", "mov.b64"};
@@ -185,7 +186,7 @@ void Body::emit_terminator(Block block) {
         case Terminator::Kind::Return: instructions_.emit_return(terminator.given); break;
         case Terminator::Kind::Trap:
             writer_.instruction("trap", {});
-            writer_.instruction("exit", {});  // else ptxas takes what follows for reachable
+            writer_.instruction("exit", {});  // else ptxas considers what follows reachable
             break;
     }
 }
@@ -201,7 +202,7 @@ void Body::emit_branch(const Terminator& terminator, Block next) {
 void Body::bra(Block to, bool uniform, Name guard, bool negated) {
     if (returns_[index(to)]) return writer_.instruction(writer_.spelling("ret"), {}, guard, negated);
     const Operand target{.kind = Operand::Kind::Symbol, .name = label(to)};
-    // An unconditional branch is uniform by itself: .uni says more only beside a guard.
+    // An unconditional branch is always uniform: .uni adds information only to a guarded one.
     writer_.instruction(writer_.spelling(uniform && guard != no_name ? "bra.uni" : "bra"), {&target, 1}, guard,
                         negated);
 }

@@ -4,16 +4,16 @@
 //     ^1: branch %p, ^2, ^3   with ^2 next        @!%p0 bra $L3;
 //     ^4: jump ^1                                 bra $L1;
 //
-// A branch to the block that comes next is not written, nor is a block that only jumps on and holds nothing. A block
-// that only returns is written where it is reached: `@%p0 ret;`. Labels are numbered from top to bottom, and only where
-// somebody jumps to.
+// A branch to the next block is not written, nor is an empty block that only jumps on. A block that only returns is
+// written in place of each jump to it: `@%p0 ret;`. Labels are numbered from top to bottom; only targets of jumps have
+// one.
 //
 //     ^1: branch %p, ^2, ^3                       mov.b32 %r0, %r1;
 //     ^2: (moves) jump ^1             ==>         @%p0 bra $L1;
 //     ^3:                                     (^3)
 //
-// The moves of a way back to a loop's head go before its branch where they harm nothing on the way out: one branch for
-// each round, as ptxas knows loops.
+// The moves on a back edge go before the branch if they do not affect the exit path: one branch per iteration, the loop
+// form that ptxas recognises.
 #pragma once
 #include <span>
 #include <vector>
@@ -49,10 +49,10 @@ private:
     void emit_terminator(ir::Block block);
     void emit_branch(const ir::Terminator& terminator, ir::Block next);
     void emit_multiway(const ir::Terminator& terminator);
-    /// A jump, or a return where that is all the block does.
+    /// A jump, or a return if that is all the block does.
     void bra(ir::Block to, bool uniform, Name guard = no_name, bool negated = false);
 
-    /// What a branch needs written: a conditional jump, an unconditional one, or both.
+    /// What to write for a branch: a conditional jump, an unconditional one, or both.
     struct BranchPlan {
         ir::Block conditional = no_id<ir::Block>, unconditional = no_id<ir::Block>;
         bool negated = false;
@@ -64,13 +64,13 @@ private:
     Writer& writer_;
     InstructionEmitter instructions_;
     std::vector<std::uint32_t> predecessors_;  // by block: how many edges enter it
-    std::vector<Bitset> live_in_;              // by block, of the allocator's values; empty until it is asked for
+    std::vector<Bitset> live_in_;              // by block, of the allocator's values; computed on demand
     std::vector<regalloc::Edit> moves_;        // sorted by place
     std::vector<bool> empty_;                  // by block: not written
     std::vector<bool> returns_;                // by block: not written; a jump to it is a `ret`
-    std::vector<Name> labels_;                 // by block; no_name where nothing jumps to
+    std::vector<Name> labels_;                 // by block; no_name if nothing jumps there
     std::vector<std::size_t> edits_;           // by block: its next edit; one more at the end
-    std::uint32_t tables_ = 0;                 // of branch targets, so far
+    std::uint32_t tables_ = 0;                 // number of branch target tables so far
 };
 
 }  // namespace ikat::nvptx

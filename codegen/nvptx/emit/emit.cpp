@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of a PTX file: header, entry and its parameters, declarations of registers and memory. The body is
-// body.cpp's.
+// The frame of a PTX file: header, entry and its parameters, declarations of registers and memory. body.cpp emits the
+// body.
 #include "codegen/nvptx/emit/emit.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ public:
           module_(module),
           writer_(module_, function_, line_info) {}
 
-    /// Adds the function to the module; the places of its instructions.
+    /// Adds the function to the module; returns the source locations of its instructions.
     std::vector<Location> run() {
         signature();
         for (std::size_t i = 0; i < fn_.symbols.size(); ++i) declare(fn_.symbols[i], names_.symbols[i]);
@@ -67,13 +67,13 @@ void Emitter::signature() {
     if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
 }
 
-/// `(.param .b32 $result)` of a function that gives something.
+/// `(.param .b32 $result)` for a function that returns a value.
 void Emitter::result() {
     if (fn_.gives != ir::Type::Void)
         function_.results.push_back(parameter_variable(module_, info(fn_.gives).bits, result_name));
 }
 
-/// `.param .f32 a`, of a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`, and of raw bytes
+/// `.param .f32 a`, for a pointer with a promised alignment `.param .u64 .ptr .global .align 16 x`, and for raw bytes
 /// `.param .align 64 .b8 map[128]`.
 Variable Emitter::parameter(const ir::Parameter& parameter, std::string_view name) {
     Variable out =

@@ -7,7 +7,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// Copies the statements of the function that was parsed into the one that is written.
+/// Copies the statements of the parsed function into the one being written.
 void copy_statements(const Module& from, Writer& to) {
     const Copier copy(from, to.module());
     const Function& function = from.functions.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX that stands as text in a kernel (ptx/check/inline.hpp), among the instructions that are written.
+// Inline PTX text of a kernel (ptx/check/inline.hpp), inserted among the emitted instructions.
 #pragma once
 #include <span>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace ikat::nvptx {
 
-/// Appends the statements of a text that read_inline found right, operand k in the place of {k}.
+/// Appends the statements of a text that read_inline accepted, with operand k in place of {k}.
 void append_inline(Writer& writer, std::string_view text, std::span<const Operand> operands);
 
 }  // namespace ikat::nvptx

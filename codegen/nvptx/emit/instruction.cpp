@@ -20,7 +20,8 @@ bool is_spelled(Op op) {
     return attribute == Shuffle || attribute == Mode || attribute == Barrier || attribute == Fence;
 }
 
-/// Everything the spelling depends on, in one word: two spellings must never have one key, so each field fits its bits.
+/// Everything the spelling depends on, in one word: different spellings must have different keys, so each field fits
+/// its bits.
 std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     std::uint64_t key = 0;
     const auto add = [&](auto field, int width) {
@@ -42,7 +43,7 @@ std::int64_t sign_extend(Word bits, int width) { return std::int64_t(bits << (64
 
 Names unique_names(const ir::Function& fn, const Module& module) {
     Names names;
-    std::vector<std::string> taken{fn.name, "WARP_SZ", "vprintf"};  // PTX keeps one word for itself; prints call
+    std::vector<std::string> taken{fn.name, "WARP_SZ", "vprintf"};  // PTX reserves WARP_SZ; prints call vprintf:
     for (const Function& function : module.functions) taken.emplace_back(module.text(function.name));
     const auto give = [&](std::string name) {
         while (std::ranges::find(taken, name) != taken.end()) name += '_';
@@ -67,7 +68,7 @@ void InstructionEmitter::emit(Inst inst) {
     writer_.set_location(fn_[inst].where);
     switch (fn_[inst].op) {
         case Op::Const:
-        case Op::Symbol: return;  // their users write them
+        case Op::Symbol: return;  // written in their users
         case Op::Opaque:
         case Op::OpaqueValue: return emit_text(inst);
         case Op::Call:
@@ -147,8 +148,8 @@ Variable parameter_variable(Module& module, std::string_view type, std::string_v
     return out;
 }
 
-/// Through .param variables in a scope of their own, so that they hide nothing. A byte that comes back is extended as
-/// its type says.
+/// Passes values through .param variables in a separate scope, so that they hide no other names. A returned byte is
+/// extended according to its type.
 void InstructionEmitter::emit_call(Inst inst) {
     const ir::Function& callee =
         *std::ranges::find(module_.functions, fn_.texts[fn_[inst].attribute], &ir::Function::name);
@@ -185,9 +186,9 @@ void InstructionEmitter::emit_return(Value given) {
     writer_.instruction("ret", {});
 }
 
-/// `add.cc d, a, b`, then `addc.cc`, the last without .cc if nothing goes out. What comes in is 1, which overflows with
-/// all ones; the sum is of no interest, so that the first result's register takes it. What goes out is `addc c, 0, 0`:
-/// of a difference 0 - 0 - 1, where something was borrowed.
+/// `add.cc d, a, b`, then `addc.cc`, the last without .cc if there is no carry out. To set the carry, the carry-in (0
+/// or 1) is added to all ones; that sum is not needed and goes to the first result's register. The carry out is `addc
+/// c, 0, 0`; for a difference, 0 - 0 - 1 if there was a borrow.
 void InstructionEmitter::emit_chain(Inst inst) {
     const auto results = fn_.results(inst), operands = fn_.operands(inst);
     const std::size_t steps = operands.size() / 2;
@@ -206,7 +207,7 @@ void InstructionEmitter::emit_chain(Inst inst) {
     if (goes_out) writer_.instruction(name + "c.u32", {operand(results[steps]), zero, zero});
 }
 
-/// Of two results, the one that is a predicate: `_|p`.
+/// Of two results, only the predicate: `_|p`.
 void InstructionEmitter::emit_truth(Inst inst) {
     const Operand pair[] = {{.kind = Operand::Kind::Sink}, operand(fn_.result(inst))};
     scratch_.assign({writer_.group(Operand::Kind::Pair, pair)});
@@ -214,7 +215,7 @@ void InstructionEmitter::emit_truth(Inst inst) {
     put(inst, scratch_);
 }
 
-/// Results, then operands, then a table; what is tied for a false guard is not written.
+/// Results, then operands, then a table; operands tied for a false guard are not written.
 void InstructionEmitter::emit_plain(Inst inst) {
     scratch_.clear();
     const auto results = fn_.results(inst);
@@ -238,12 +239,12 @@ Spelling InstructionEmitter::spelling(Inst inst) {
     return found->second;
 }
 
-/// Atomics that nobody waits for are reductions.
+/// Atomics with unused results are reductions.
 bool InstructionEmitter::result_is_read(Inst inst) const {
     return !has_reduction(fn_[inst]) || read_[index(fn_.result(inst))];
 }
 
-/// One register, or of a shuffle the value and the predicate: `d|p`.
+/// One register, or for a shuffle the value and the predicate: `d|p`.
 Operand InstructionEmitter::destination(std::span<const Value> results) {
     if (results.size() == 1) return operand(results[0]);
     return writer_.group(Operand::Kind::Pair, std::array{operand(results[0]), operand(results[1])});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One selected IR instruction as PTX: usually one instruction, for pointers and print a few.
+// One selected IR instruction as PTX: usually one instruction; a few for pointers and print.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -11,13 +11,13 @@
 
 namespace ikat::nvptx {
 
-/// What parameters and symbols are called: as in the function, but each differently, and as no function of the module.
+/// Names of parameters and symbols: as in the function, but made unique, also among the module's functions.
 struct Names {
     std::vector<std::string> parameters, symbols;
 };
 Names unique_names(const ir::Function& fn, const Module& module);
 
-/// A constant. PTX has no literals of f16: those are their bits, in hexadecimal, as are integers that look like masks.
+/// A constant. PTX has no f16 literals: these are written as hexadecimal bits, as are integers that look like masks.
 Operand literal(Writer& writer, ir::Type type, ir::Word bits);
 
 class InstructionEmitter {
@@ -26,14 +26,15 @@ public:
                        Writer& writer);
 
     void emit(ir::Inst inst);
-    /// The return of the function, with what it gives or no_value.
+    /// The function's return, with the returned value or no_value.
     void emit_return(ir::Value given);
-    /// A register, or for a constant or a symbol what stands for it.
+    /// A register, or the immediate for a constant or a symbol.
     Operand operand(ir::Value value);
     /// The register of a predicate.
     Name register_name(ir::Value value) { return operand(value).name; }
 
-    /// Declares what the print instructions need outside the body and at its beginning. Before the first emit.
+    /// Declares what the print instructions need outside the body and at its beginning. To be called before the first
+    /// emit.
     void declare_print();
 
 private:
@@ -58,19 +59,19 @@ private:
     const Names& names_;
     const Registers& registers_;
     Writer& writer_;
-    std::vector<bool> read_;  // by value: somebody uses it
+    std::vector<bool> read_;  // by value: whether it is used
     std::unordered_map<std::uint64_t, Spelling> spellings_;
     std::unordered_map<ir::Word, std::size_t> text_numbers_;  // of the texts that are printed, in order of declaration
     std::vector<Operand> scratch_;
 };
 
-/// The parameter through which a function gives its result.
+/// The parameter through which a function returns its result.
 inline constexpr std::string_view result_name = "$result";
 
 /// `.param .b32 n`.
 Variable parameter_variable(Module& module, std::string_view type, std::string_view name);
 
-/// Bytes of the buffer through which vprintf gets its arguments, and where each stands in it.
+/// The size of the buffer with vprintf's arguments, and the offset of each.
 struct PrintLayout {
     std::vector<std::uint32_t> offsets;
     std::uint32_t bytes = 0;

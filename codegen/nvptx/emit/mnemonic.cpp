@@ -8,20 +8,20 @@ namespace {
 
 using ir::Op, ir::Shape, ir::Type;
 
-/// Indexed by Rounding. Conversions to an integral value have spellings of their own.
+/// Indexed by Rounding. Conversions to an integral value are spelled differently.
 constexpr std::string_view float_rounding[] = {".rn", ".rz", ".rm", ".rp"};
 constexpr std::string_view integral_rounding[] = {".rni", ".rzi", ".rmi", ".rpi"};
 
-/// The rounding that cvt must be written with, and no other may be (PTX ISA, cvt): where an integer becomes a float or
-/// the reverse, and where a float loses bits.
+/// The rounding modifier of a cvt. PTX requires it exactly where an integer becomes a float or the reverse, and where a
+/// float loses bits (PTX ISA, cvt).
 std::string_view convert_rounding(Type to, Type from, Rounding rounding) {
     if (is_float(to) != is_float(from)) return (is_float(to) ? float_rounding : integral_rounding)[int(rounding)];
     if (!is_float(to) || to == from) return "";
-    const bool always = contains(ir::PackedFloat8, from);  // though it is exact
+    const bool always = contains(ir::PackedFloat8, from);  // required although it is exact
     return always || bits(to) <= bits(from) ? float_rounding[int(rounding)] : "";
 }
 
-/// Written out even where it is the default: without it ptxas may contract a product and a sum.
+/// Written even if it is the default: without it ptxas may fuse a product and a sum.
 std::string_view rounding(const ir::Instruction& inst) {
     if (ir::is_conversion(inst.op)) return convert_rounding(inst.type, inst.from, inst.fp.rounding);
     return is_float(inst.type) ? float_rounding[int(inst.fp.rounding)] : "";

@@ -11,15 +11,15 @@
 
 namespace ikat::nvptx {
 
-/// Opcode and modifiers, "atom.global.add.u32". An atomic operation whose result nobody reads is written as a reduction
-/// where PTX has one ("red.global.add.u32").
+/// Opcode and modifiers, "atom.global.add.u32". An atomic operation whose result is unused is written as a reduction if
+/// PTX has one ("red.global.add.u32").
 std::string mnemonic(const ir::Instruction& inst, bool result_is_read = true);
 
-/// Whether the instruction, if nobody reads its result, is a reduction and then has no destination. An exchange is
-/// none, and what acquires has something to wait for.
+/// Whether the instruction becomes a reduction, without a destination, if its result is unused. Exchanges do not, nor
+/// do operations that acquire, which must wait for the result.
 bool has_reduction(const ir::Instruction& inst);
 
-/// The type as ld, st and .param know it: they have no .f16.
+/// The type suffix for ld, st and .param, which have no .f16.
 std::string_view data_type(ir::Type type);
 
 }  // namespace ikat::nvptx

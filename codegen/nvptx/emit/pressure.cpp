@@ -9,7 +9,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// Predicates have registers of their own.
+/// Predicates have separate registers.
 std::uint32_t words(std::span<const std::uint32_t> live) { return live[1] + live[2] + 2 * live[3]; }
 
 void raise(LinePressure& line, std::span<const std::uint32_t> live) {

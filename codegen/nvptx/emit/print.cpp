@@ -11,8 +11,8 @@
 //     cvta.local.u64 %d2, %d2;
 //     { .param … call.uni (result), vprintf, (format, arguments); }
 //
-// The instruction's two results are the registers of the addresses. They may share those of operands that die here:
-// all operands are stored before.
+// The instruction's two results are the registers for the addresses. They may share registers with operands that die
+// here, because all operands are stored first.
 #include <algorithm>
 
 #include "codegen/nvptx/emit/instruction.hpp"

@@ -23,7 +23,7 @@ struct Spelling {
 
 class Writer {
 public:
-    /// With `line_info`, .loc directives stand before instructions from another place than the last one's.
+    /// With `line_info`, a .loc directive precedes each instruction whose source location differs from the last one's.
     Writer(Module& module, Function& function, bool line_info)
         : module_(module), function_(function), line_info_(line_info) {}
 
@@ -53,10 +53,10 @@ public:
     void variable(Variable variable);
     void directive(std::string_view name, std::span<const Operand> operands);
 
-    /// Where in the kernel's source the instructions that follow come from.
+    /// Sets the source location of the instructions that follow.
     void set_location(const Location& where) { where_ = where; }
     std::vector<Location> take_places() { return std::move(places_); }
-    /// Named by .loc directives as 1, 2, …
+    /// Referred to by .loc directives as 1, 2, …
     const std::vector<std::string_view>& files() const { return files_; }
 
 private:

@@ -6,10 +6,10 @@
 //     %3 = add.u32 $tile, %2                %5 = add.u32 $tile, %4     (shared by all such accesses)
 //     load.f32 shared [%3]                  load.f32 shared [%5+12]
 //
-// The walk writes every integer sum and product on its way as rest + constant, both modulo the width. A rest is made
-// where the value itself stands, and made once where that dominates; those that no access takes are swept away. Within
-// 32 bits, and within 64, this is exact. From 32 to 64 bits it is only where the sum in 32 bits does not wrap: that is
-// for the passes to find out, and here a widened index is taken as it is.
+// The walk rewrites every integer sum and product as rest + constant, both modulo the width. A rest is computed where
+// the value itself is, and shared where it dominates; rests that no access uses are swept away. Within 32 bits, and
+// within 64, this is exact. Across a widening from 32 to 64 bits it is exact only if the 32-bit sum does not wrap: the
+// passes prove that; here a widened index is not split.
 //
 // A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
 #include <algorithm>
@@ -61,7 +61,7 @@ private:
         Block block;
     };
     std::map<Key, Known> known_;
-    std::vector<Sum> sums_;  // by value; of those not here, the value itself
+    std::vector<Sum> sums_;  // by value; for values not in it, the value itself
 };
 
 void AddressFolding::rewrite(Inst inst) {
@@ -113,7 +113,7 @@ std::optional<std::int64_t> AddressFolding::constant(Value value) const {
 std::optional<Sum> AddressFolding::split(Inst inst) {
     const Instruction it = fn_[inst];
     Instruction base{.op = it.op, .type = it.type, .where = it.where};
-    std::array<Value, 3> x{};  // a copy: what is made may move the operands
+    std::array<Value, 3> x{};  // a copy: new instructions may move the operands
     std::ranges::copy(fn_.operands(inst), x.begin());
     const Type type = fn_.type(fn_.result(inst));
     const auto wrapped = [&](std::uint64_t number) {

@@ -9,7 +9,7 @@
 namespace ikat::nvptx {
 namespace {
 
-/// The types that every target has an atomic for.
+/// The types for which every target has the atomic.
 struct Native {
     ir::Op op;
     ir::TypeSet types;

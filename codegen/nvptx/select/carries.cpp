@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers longer than a register. PTX carries in a condition code, which no register holds: the steps of a number that
-// stand in one block become one chain, which nothing comes between, not even the register allocator.
+// Numbers longer than a register. PTX keeps the carry in a condition code, which is not a register: the steps of a sum
+// within a block become one chain, which nothing can interrupt, not even the register allocator.
 //
 //     %4, %5 = add_carry.u32 %0, %2, false
 //     %6, %7 = add_carry.u32 %1, %3, %5         ==>  %4, %6 = carry_chain add.u32 %0, %2, %1, %3
 //
-// A step belongs to the chain if nothing else needs the carry before it, and if all that the chain reads is there
-// before anything needs what it gives. Between chains a carry is a predicate: selp makes a number of it where it comes
-// in, setp a predicate of what goes out. A sum by itself needs no chain: it carries where it is below what was added.
+// A step joins the chain if it is the only use of the previous step's carry, and if all operands of the chain are
+// available before any of its results is needed. Between chains a carry is a predicate: selp turns a carry-in into a
+// number, setp turns a carry-out into a predicate. A single sum needs no chain: it overflowed if it is less than an
+// addend.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -29,7 +30,7 @@ bool has_steps(const ir::Function& fn, Block block) {
 
 using Chain = std::vector<Inst>;
 
-/// Which steps of a block are one chain, and where it stands. Instructions have even places, chains odd ones between.
+/// Which steps of a block form a chain, and the chain's position. Instructions have even positions, chains odd ones.
 class Plan {
 public:
     explicit Plan(const ir::Function& fn) : fn_(fn), places_(fn.inst_count()), uses_(count_uses(fn)) {}
@@ -45,7 +46,7 @@ public:
         for (Inst inst : list) places_[index(inst)] = 0;
     }
 
-    /// The chains that stand before an instruction, in their order.
+    /// The chains before an instruction, in order.
     auto before(Inst inst) const {
         const auto [first, last] = chains_.equal_range(inst);
         return std::ranges::subrange(first, last);
@@ -58,7 +59,7 @@ private:
         auto operator<=>(const Use&) const = default;
     };
 
-    /// Of what the block's steps give, in the block.
+    /// Finds the uses of the steps' results within the block.
     void find_users() {
         users_.clear();
         for (Inst inst : *list_)
@@ -70,13 +71,13 @@ private:
     }
     auto users(Value value) const { return std::ranges::equal_range(users_, value, {}, &Use::value); }
 
-    /// 0 for what comes from another block.
+    /// 0 for values from other blocks.
     std::uint32_t place_of(Value value) const {
         const Inst inst = fn_[value].instruction;
         return inst == ir::no_inst ? 0 : places_[index(inst)];
     }
 
-    /// The step that takes the carry of this one and is the only one that needs it; no_inst if there is none.
+    /// The step that is the only user of this step's carry; no_inst if there is none.
     Inst next(Inst step) const {
         const Value carry = fn_.results(step)[1];
         const auto found = users(carry);
@@ -87,11 +88,11 @@ private:
         return fits && fn_[step].guard == ir::no_value ? user : ir::no_inst;
     }
 
-    /// As many steps from the first on as can stand together.
+    /// Makes a chain of as many steps from `first` on as possible.
     void take(Inst first) {
         Chain chain{first};
         std::uint32_t place = places_[index(first)] - 1;
-        std::uint32_t ready = 0, wanted = ~0u;  // where the last operand is made, where the first result is needed
+        std::uint32_t ready = 0, wanted = ~0u;  // where the last operand is made, where the first result is used
         for (Value operand : fn_.operands(first)) ready = std::max(ready, place_of(operand));
         for (Inst step = next(first); step != ir::no_inst; step = next(step)) {
             const auto inputs = fn_.operands(step).first(2);
@@ -111,7 +112,7 @@ private:
     }
 
     const ir::Function& fn_;
-    std::vector<std::uint32_t> places_;  // by instruction, of the block at hand
+    std::vector<std::uint32_t> places_;  // by instruction, for the current block
     std::vector<std::uint32_t> uses_;
     const std::vector<Inst>* list_ = nullptr;
     std::vector<Use> users_;
@@ -173,7 +174,7 @@ private:
         stand_for(chain.back(), 1, make(Op::Ne, Type::U32, {out, constant(Type::U32, 0)}, Type::Pred));
     }
 
-    /// Under a guard, as a copy that leaves what is tied.
+    /// For a guarded step, as a guarded copy with the same tied operands.
     void stand_for(Inst step, std::uint32_t result, Value value) {
         const Instruction it = fn_[step];
         const Value old = std::as_const(fn_).results(step)[result];

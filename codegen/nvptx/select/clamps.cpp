@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds that let a NaN through are one instruction from sm_80 on.
+// Clamps that propagate NaN are one instruction from sm_80 on.
 //
 //     %2 = select %c, %x, (%x < %c)   ==>   max.NaN.f32 %2, %x, %c
 //     %3 = select %d, %2, (%2 > %d)   ==>   min.NaN.f32 %3, %2, %d
 //
-// The instruction gives the canonical NaN where the choice gives x as it is. So it stands only where nothing sees which
-// NaN it was: all uses are sums, products, comparisons, or another such bound.
+// The instruction gives the canonical NaN where the select gives x itself. So it is used only if no use can tell NaNs
+// apart: all uses are sums, products, comparisons, or another such clamp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ private:
         }
     }
 
-    /// The comparison that decides it: of the value that is bounded with the bound.
+    /// The comparison that decides it: of the clamped value with the bound.
     Inst comparison(Inst inst) const { return fn_[std::as_const(fn_).operands(inst)[2]].instruction; }
 
     bool is_clamp(Inst inst) const {
@@ -58,7 +58,7 @@ private:
         const auto choice = std::as_const(fn_).operands(inst), compared = std::as_const(fn_).operands(test);
         const auto bound = ir::constant(fn_, choice[0]), limit = ir::constant(fn_, compared[1]);
         constexpr Word magnitude = 0x7fffffff, infinity = 0x7f800000;
-        // Of zeros, select and min may give different ones.
+        // Select and min may give different zeros.
         return choice[1] == compared[0] && bound && bound == limit && (*bound & magnitude) != 0 &&
                (*bound & magnitude) <= infinity;
     }
@@ -94,7 +94,7 @@ private:
 
     ir::Function& fn_;
     std::vector<std::vector<Inst>> users_;  // by value
-    std::vector<bool> leaves_;              // by value: a jump's argument
+    std::vector<bool> leaves_;              // by value: whether it is an argument of a jump
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the ways around are exact: + - * of two bf16 fit an f32 so closely that rounding twice is rounding once (24 bits
-// are more than twice 8 and 2, and where an f32 is subnormal nothing is lost that a bf16 could tell); min, max, neg,
-// abs and comparisons choose or change signs. Not so a fused product and sum. An f32 that is odd wherever it is inexact
-// rounds to what the exact number would.
+// Why the workarounds are exact: for + - * of two bf16, rounding to f32 first is harmless (24 bits are at least 2 * 8 +
+// 2, and where an f32 is subnormal nothing is lost that matters to a bf16); min, max, neg, abs and comparisons only
+// choose or change signs. This does not hold for fma. An f32 rounded to odd rounds to the same result as the exact
+// number.
 #include "codegen/nvptx/select/floats.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value;
 
-/// What an operation of f16 or bf16 needs of the target.
+/// The target feature that an f16 or bf16 operation needs.
 Feature needed(Op op, Type type) {
     const bool chooses = op == Op::Min || op == Op::Max;
     if (lane(type) == Type::F16) return chooses ? Feature::HalfMinMax : Feature::None;
@@ -28,7 +28,7 @@ Feature needed(Op op, Type type) {
 
 std::optional<Value> FloatForms::rewrite(Inst inst) {
     const ir::Instruction it = fn_[inst];
-    InlineVector<Value, 4> operands;  // a copy: what is made may move them
+    InlineVector<Value, 4> operands;  // a copy: new instructions may move them
     operands.assign(fn_.operands(inst).begin(), fn_.operands(inst).end());
     where_ = it.where;
     switch (it.op) {
@@ -89,7 +89,7 @@ Value FloatForms::by_lanes(Op op, Type type, Values operands) {
     return make(Op::Pack, type, {low, high});
 }
 
-/// Of bf16, lane by lane.
+/// For bf16, lane by lane.
 Value FloatForms::set_lanes(const ir::Instruction& it, Values operands) {
     constexpr Op comparisons[] = {Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge};
     const auto at = [&](Op which) {
@@ -152,7 +152,7 @@ Value FloatForms::to_bfloat(Value single, Rounding rounding) {
                 {constant(Type::BF16, brain16.nan()), convert(Type::U16, Type::U32, upper), is_nan});
 }
 
-/// The bits of an f32 plus what carries into the upper half where that has to be rounded up.
+/// The bits of an f32, plus an addend that carries into the upper half if that must be rounded up.
 Value FloatForms::rounded_bits(Value bits, Rounding rounding) {
     constexpr ir::Word below = 0xffff;
     if (rounding == Rounding::Zero) return bits;
@@ -167,7 +167,7 @@ Value FloatForms::rounded_bits(Value bits, Rounding rounding) {
     return make(Op::Add, Type::U32, {bits, make(Op::And, Type::U32, {away, constant(Type::U32, below)})});
 }
 
-/// A number as f32; where that is not exact, toward zero and with its last bit set.
+/// A number as f32, rounded to odd: if inexact, toward zero with the last bit set.
 Value FloatForms::odd_float(Value x, Type from) {
     if (ir::bits(from) == 16) return convert(Type::F32, from, x);
     const Value near = convert(Type::F32, from, x, Rounding::Zero);
@@ -177,7 +177,7 @@ Value FloatForms::odd_float(Value x, Type from) {
     return walk_.make({.op = Op::Or, .type = Type::U32, .where = where_}, {near, last}, Type::F32);
 }
 
-/// PTX converts two at once: the other is 0, and its byte.
+/// PTX converts two at once: the other is 0, and so is its byte.
 Value FloatForms::to_float8(Type to, Type from, Value x) {
     const Type pair = to == Type::E4M3 ? Type::E4M3x2 : Type::E5M2x2;
     const Value single = from == Type::F32 ? x : convert(Type::F32, from, x);
@@ -224,7 +224,7 @@ std::optional<Value> FloatForms::packed(Type type, Values lanes) {
     return convert(Type::U16, Type::U32, make(Op::Or, Type::U32, {lanes[0], high}));
 }
 
-/// The f32 that a lane was converted from, to nearest.
+/// The f32 from which a lane was converted with rounding to nearest.
 std::optional<Value> FloatForms::converted_from(Value value, Type packed) const {
     const ir::Instruction* convert = walk_.defined_by(value, Op::Convert);
     if (!convert) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of legalising: floats below f32, what PTX or the target lacks of them, and how they share a register.
+// Part of legalisation: floats smaller than f32, operations on them that PTX or the target lacks, and packed floats.
 //
 // clang-format off
 //     %1 = add.bf16 %a, %b            ==>  fma.bf16 %a, 1, %b                    sm_80: exact, as are sub and mul
@@ -25,8 +25,8 @@ class FloatForms {
 public:
     FloatForms(ir::Rewriter& walk, const Target& target) : walk_(walk), fn_(walk.fn), target_(target) {}
 
-    /// What stands for the result of `inst`, made of instructions that the target has; nothing if `inst` is one itself,
-    /// or none of this file's. Throws Error where the target has no way.
+    /// The replacement for the result of `inst`, made of instructions that the target has; nothing if the target has
+    /// `inst` itself, or it is not handled here. Throws Error if the target cannot do it.
     std::optional<ir::Value> rewrite(ir::Inst inst);
 
 private:
@@ -63,7 +63,7 @@ private:
     struct Lanes {
         ir::Value low, high;
     };
-    std::map<ir::Value, Lanes> taken_apart_;  // in the block at hand
+    std::map<ir::Value, Lanes> taken_apart_;  // in the current block
     ir::Block block_ = no_id<ir::Block>;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 using ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value, ir::Word;
 
-/// Whether a product and a sum may become one rounding.
+/// Whether a product and a sum may be fused into one rounding.
 bool contractible(const ir::FloatInfo& product, const ir::FloatInfo& sum) {
     return product.contract && sum.contract && !product.sat && product.rounding == sum.rounding &&
            product.ftz == sum.ftz;
@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    /// A 64-bit value that a 32-bit multiplication can start from.
+    /// A 64-bit value that was extended from 32 bits, so that a wide multiplication can use it.
     struct Widened {
         Value narrow;
         Type type;  // I32 or U32: how it is extended
@@ -57,8 +57,8 @@ private:
 
     ir::Function& fn_;
     ir::Rewriter walk_;
-    std::vector<std::uint32_t> uses_;  // of the values there were at the beginning
-    std::vector<ir::Block> block_of_;  // by instruction kept
+    std::vector<std::uint32_t> uses_;  // of the values that existed at the start
+    std::vector<ir::Block> block_of_;  // by kept instruction
 };
 
 void Fusion::rewrite(Inst inst) {
@@ -85,7 +85,7 @@ void Fusion::become(Inst inst, Op op, Type type, std::initializer_list<Value> op
     fn_.set_operands(inst, std::span(operands.begin(), operands.size()));
 }
 
-/// Made in this block.
+/// Whether it is defined in this block.
 bool Fusion::is_at_hand(Value value) const {
     const Inst from = fn_[value].instruction;
     return index(from) < block_of_.size() && block_of_[index(from)] == walk_.block();
@@ -98,7 +98,7 @@ std::optional<Fusion::Widened> Fusion::widened(Value value) const {
     return Widened{walk_.operand(value, 0), convert->from};
 }
 
-/// A factor, or with `is_shift` an amount to shift by, as a 32-bit factor of `other`.
+/// A factor (or with `is_shift`, a shift amount) as a 32-bit factor to multiply `other` by.
 std::optional<Value> Fusion::wide_factor(Value value, const Widened& other, bool is_shift, const Location& where) {
     const Instruction* constant = walk_.defined_by(value, Op::Const);
     const bool is_signed = other.type == Type::I32;
@@ -128,7 +128,7 @@ std::optional<Fusion::Product> Fusion::wide_product(Inst inst) {
     return {};
 }
 
-/// The value as a product that the sum can take in.
+/// The value as a product that can be fused into the sum.
 std::optional<Fusion::Product> Fusion::product(Value value, const Instruction& sum) {
     if (!is_at_hand(value) || (bits(sum.type) == 64 && !is_float(sum.type))) return {};
     if (is_float(sum.type)) {
@@ -171,7 +171,7 @@ void Fusion::rewrite_difference(Inst inst) {
         become(inst, Op::Fma, difference.type, {negated(of_right->a), of_right->b, left});
 }
 
-/// A clamped sum or product is one that clamps, if nothing else needs it.
+/// Makes the clamp a modifier of the sum or product, if that has no other use.
 bool Fusion::saturate(Inst inst) {
     const Instruction it = fn_[inst];
     const Value clamped = std::as_const(fn_).operands(inst)[0];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants and addresses of symbols where PTX wants a register: a mov, in the IR a Bitcast.
+// Constants and symbol addresses where PTX requires a register get a mov, which is a Bitcast in the IR.
 //
 //     fma.f16 %a, 1.0, %b           ==>  %1 = bitcast.f16.f16 1.0;  fma.f16 %a, %1, %b
 //     jump ^2(0)                    ==>  %1 = bitcast.u32.u32 0;    jump ^2(%1)
 //
-// PTX takes a constant for almost any operand; not as a small float, a predicate, an address, nor of course where the
-// operand's register becomes the result's. One mov serves all instructions that need it and stands with the constant.
-// An argument of a jump has its own, at the end of the block: it usually is made in the register of the parameter.
+// PTX accepts constants for most operands, but not for small floats, predicates, addresses, or operands whose register
+// is also the result's. One mov, placed after the constant, serves all instructions that need it. An argument of a jump
+// gets a separate one at the end of the block, which usually writes the parameter's register directly.
 #include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/nvptx/emit/allocation.hpp"
@@ -23,7 +23,7 @@ bool takes_immediate(const Instruction& inst, std::uint32_t position, const Inst
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
     const bool converts = ir::is_conversion(inst.op) && inst.op != Op::Bitcast;
     if (address || definition.type == Type::Pred || converts) return false;
-    const bool is_text = inst.op == Op::Opaque || inst.op == Op::OpaqueValue;  // an operand may stand anywhere in it
+    const bool is_text = inst.op == Op::Opaque || inst.op == Op::OpaqueValue;  // an operand may be anywhere in it
     if (is_text || inst.op == Op::Call || inst.op == Op::PureCall) return false;
     const bool is_small_float =
         ir::is_float(definition.type) && definition.type != Type::F32 && definition.type != Type::F64;
@@ -53,7 +53,7 @@ private:
         return inst != ir::no_inst && is_immediate(fn_[inst].op);
     }
 
-    /// Calls f(operand) for each that is an immediate and must be in a register; tied ones and jumps' arguments apart.
+    /// Calls f(operand) for each immediate that must be in a register, except tied operands and arguments of jumps.
     void each_needed(Block block, auto&& f) {
         for (Inst inst : fn_[block].instructions) {
             const auto operands = fn_.operands(inst);
@@ -69,7 +69,7 @@ private:
         if (given != ir::no_value && immediate(given)) f(given);
     }
 
-    /// Puts each mov behind its constant.
+    /// Puts each mov after its constant.
     void rewrite(Block block) {
         each_needed(block, [&](Value& value) { value = moved_[index(value)]; });
         const std::vector<Inst> old = std::exchange(fn_[block].instructions, {});
@@ -80,7 +80,7 @@ private:
         }
     }
 
-    /// The mov, in no block yet.
+    /// Creates the mov, not yet in a block.
     Value create(Value from) {
         const Type type = fn_.type(from);
         const Location where = fn_[fn_[from].instruction].where;
@@ -88,7 +88,7 @@ private:
         return fn_.result(fn_.create(move, {&from, 1}, {&type, 1}));
     }
 
-    /// Gives each tied operand of the block a mov of its own.
+    /// Gives each tied operand of the block a separate mov.
     void tied(Block block) {
         const std::vector<Inst> old = std::exchange(fn_[block].instructions, {});
         for (Inst inst : old) {
@@ -116,7 +116,7 @@ private:
 
     ir::Function& fn_;
     std::vector<Value> moved_;  // by value: the register that holds it
-    std::vector<bool> needed_;  // by value: some instruction wants it in a register
+    std::vector<bool> needed_;  // by value: some instruction needs it in a register
 };
 
 }  // namespace

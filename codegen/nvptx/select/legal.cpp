@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each instruction by itself, in a form that PTX and the target have.
+// Rewrites each instruction to a form that PTX and the target have.
 //
 //     %1 = convert.i32.u32 %0        ==>  %0                          the same bits
 //     %1 = bitcast.f32.u32 %0        ==>  %0
 //     %1 = min.f16 %a, %b            ==>  min.f32 of both, converted back, below sm_80
 //     %1 = add.bf16 %a, %b           ==>  fma.bf16 %a, 1, %b below sm_90   (floats.hpp)
 //
-// Registers have no signedness, so that a conversion between integers changes bits only where the width in registers
-// does.
+// Registers have no signedness, so a conversion between integers changes bits only if the register width changes.
 //
 // Needs: values of 8 bits in registers of 32 (legalise/bytes.cpp).
 #include "codegen/ir/edit/rewriter.hpp"
@@ -56,7 +55,7 @@ private:
 void Legaliser::rewrite(Inst inst) {
     fold_negations(inst);
     Instruction& it = fn_[inst];
-    if (it.type == Type::F64) it.fp.approx = false;  // PTX has no approximate f64 but rsqrt, which is always so
+    if (it.type == Type::F64) it.fp.approx = false;  // in PTX, only rsqrt has an approximate f64
     if (const auto other = floats_.rewrite(inst)) return walk_.replace(fn_.result(inst), *other);
     switch (it.op) {
         case Op::Convert: return convert(inst);
@@ -83,14 +82,15 @@ void Legaliser::convert_integer(Inst inst) {
     const int width = bits(from);
     if (bits(to) == width) return same_bits(inst);
     const bool extends = bits(to) > width && ir::is_signed(from);
-    const Value narrow = std::as_const(fn_).operands(inst)[0];  // of 32 bits, cvt takes the lower 16 itself
+    const Value narrow = std::as_const(fn_).operands(inst)[0];  // cvt uses only the lower 16 of 32 bits
     const Instruction* truncated = walk_.defined_by(narrow, Op::Convert);
     if (bits(to) == 32 && truncated && truncated->type == Type::U16 && truncated->from == Type::U32)
         fn_.operands(inst)[0] = walk_.operand(narrow, 0);
     become_convert(inst, sized(bits(to), extends), sized(width, extends));
 }
 
-/// The result is the operand, or if that is a constant one of the result's type, so that it is written as such.
+/// Replaces the result by the operand, or for a constant operand by one of the result's type, so that it is spelled
+/// right.
 void Legaliser::same_bits(Inst inst) {
     const Value from = std::as_const(fn_).operands(inst)[0], to = fn_.result(inst);
     const Word* bits = walk_.defined_by(from, Op::Const) ? &walk_.defined_by(from, Op::Const)->attribute : nullptr;
@@ -105,7 +105,7 @@ void Legaliser::become_convert(Inst inst, Type to, Type from) {
 
 // ---- fields of bits
 
-/// The position and the length of a field count modulo 256, and no constant may be more than that says.
+/// The position and the length of a bit field count modulo 256, and constants must be below 256.
 void Legaliser::shorten_counts(Inst inst, std::uint32_t first) {
     for (std::uint32_t i = first; i < first + 2; ++i) {
         const Instruction* const count = walk_.defined_by(walk_.operand(fn_.result(inst), i), Op::Const);
@@ -118,7 +118,7 @@ void Legaliser::shorten_counts(Inst inst, std::uint32_t first) {
 
 // ---- negated predicates
 
-/// select, guards and branches take either sense of a predicate.
+/// Selects, guards and branches can use a predicate or its negation.
 void Legaliser::fold_negations(Inst inst) {
     Instruction& it = fn_[inst];
     while (it.guard != ir::no_value && walk_.defined_by(it.guard, Op::Not)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers of 8 and 16 bits between memory and 32-bit registers: ld, st take a register wider than their type, and a
-// load extends as its type says.
+// Loads and stores of 8- and 16-bit integers with 32-bit registers: ld and st accept a register wider than their type,
+// and a load extends according to its type.
 //
 //     %1 = load.u16 [%p]              ==>  load.u16 [%p], into 32 bits
 //     %2 = convert.u32.u16 %1              (if nothing wants %1 in 16)
@@ -33,13 +33,13 @@ public:
     }
 
 private:
-    /// From 16 bits in a register of their own to 32.
+    /// Whether it extends a 16-bit register to 32 bits.
     static bool extends(const Instruction& it) {
         return it.op == Op::Convert && is_plain_integer(it) && bits(it.from) == 16 && bits(it.type) == 32;
     }
     const Instruction* loaded(Value value) const { return walk_.defined_in(value, Op::Load); }
 
-    /// A conversion of a load that extends as the load would.
+    /// Counts a conversion of a loaded value that extends it as the load would.
     void count_extension(Inst inst) {
         if (!extends(fn_[inst])) return;
         const Value from = std::as_const(fn_).operands(inst)[0];
@@ -58,7 +58,7 @@ private:
         walk_.keep(inst);
     }
 
-    /// All elements of a vector or none: they are one list of registers.
+    /// All elements of a vector or none, because their registers have the same width.
     void widen_load(Inst inst) {
         const auto only_extended = [&](Value value) {
             return extended_[index(value)] > 0 && extended_[index(value)] == uses_[index(value)];
@@ -83,7 +83,7 @@ private:
         return walk_.constant(wide, ir::is_signed(load.type) ? std::uint32_t(std::int16_t(bits)) : bits, load.where);
     }
 
-    /// What a store leaves out need not be right.
+    /// Bits that a store does not write need not be correct.
     void widen_store(Inst inst) {
         const Instruction& store = fn_[inst];
         for (std::uint32_t i = 1; i <= store.memory.count; ++i)
@@ -99,7 +99,7 @@ private:
 
     ir::Function& fn_;
     ir::Rewriter walk_;
-    std::vector<std::uint32_t> extended_;  // by value: how many of its uses extend it as a load would
+    std::vector<std::uint32_t> extended_;  // by value: the number of uses that extend it as a load would
     std::vector<std::uint32_t> uses_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// print as vprintf wants it: conversions in the text, values promoted as C promotes them behind an ellipsis, and two
+// Prepares print for vprintf: conversions in the text, values promoted as C promotes variadic arguments, and two
 // results for the addresses that the call needs (see emit/print.cpp).
 //
 //     print "x = {}\n", %f32      ==>  %0 = convert.f64.f32 %f32
 //                                      %1, %2 = print "x = %g\n", %0
 //
-// Needs: the types of the values as the kernel has them, so before legalise().
+// Needs: the original types of the values, so it runs before legalise().
 #include <algorithm>
 
 #include "codegen/ir/edit/rewriter.hpp"

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selection: IR becomes IR whose every instruction is one of PTX's (print and pointer parameters: a few).
+// Selection: turns IR into IR in which every instruction is one PTX instruction (print and pointer parameters: a few).
 //
 // The result is the same data structure, printed and verified alike (ir::Level::Selected), with these differences:
 //
 //     - Registers have widths, not types: a conversion that changes no bit is gone, 8- and 16-bit integers are i32 or
-//       u32, extended as their type says (see allocation.hpp).
-//     - A Const or a Symbol is not an instruction but what stands in the instructions that use it; where a register is
-//       needed, a Bitcast (mov) makes one.
+//       u32, extended according to their type (see allocation.hpp).
+// - A Const or a Symbol is not emitted but written in the instructions that use it; where a register is needed, a
+// Bitcast (mov) makes one.
 //     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mul.wide and add.
 //     - A check is a branch to a block that prints and traps; the text of a print is vprintf's format.
 //     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
 //       leaves a block with one successor or enters one with one predecessor.
 //
-// These are its steps, one file each, in the order in which the pipeline takes them. Those of legalise/legalise.hpp
-// come before and between them.
+// These are its steps, one per file, in pipeline order. Those of legalise/legalise.hpp run before and between them.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,32 +30,32 @@ void expand_atomics(ir::Function& fn, const Target& target);
 /// indices.cpp. Addresses become sums and products.
 void expand_addresses(ir::Function& fn);
 
-/// print.cpp. Prints become vprintf's: format and promoted values.
+/// print.cpp. Prepares prints for vprintf: format and promoted values.
 void expand_prints(ir::Function& fn);
 
-/// legal.cpp. Each instruction by itself: what PTX, or this target, does not have in this form.
+/// legal.cpp. Rewrites single instructions that PTX, or this target, does not have in this form.
 void legalise(ir::Function& fn, const Target& target);
 
-/// narrow.cpp. Loads and stores of integers of 8 and 16 bits that are only wanted in 32 bits, or come from them.
+/// narrow.cpp. Loads and stores of 8- and 16-bit integers that are only used in 32 bits, or come from 32 bits.
 void widen_accesses(ir::Function& fn);
 
 /// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
 void fold_addresses(ir::Function& fn);
 
-/// carries.cpp. Steps of numbers longer than a register, together in chains.
+/// carries.cpp. Groups the steps of multi-word arithmetic in chains.
 void chain_carries(ir::Function& fn);
 
-/// clamps.cpp. Bounds of f32 that let a NaN through, where the target has an instruction for them.
+/// clamps.cpp. Clamps of f32 that propagate NaN, if the target has an instruction for them.
 void fuse_clamps(ir::Function& fn, const Target& target);
 
-/// fuse.cpp. Pairs of instructions that PTX has in one.
+/// fuse.cpp. Fuses pairs of instructions that PTX has as one.
 void fuse(ir::Function& fn);
 
-/// immediates.cpp. Constants get a register where PTX wants one.
+/// immediates.cpp. Puts constants in registers where PTX requires it.
 void materialise_constants(ir::Function& fn);
 
-/// sweep.cpp. Drops pure instructions that nobody uses.
+/// sweep.cpp. Drops unused pure instructions.
 void sweep(ir::Function& fn);
 
 using ir::count_uses;

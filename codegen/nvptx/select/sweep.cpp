@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps of selection leave behind: pure instructions that nothing uses.
+// Removes unused pure instructions that steps of selection leave behind.
 #include <algorithm>
 
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
 
-/// From the last use backwards, so that a chain goes in one walk; definitions come before uses in the order of blocks.
+/// Walks backwards, so that a chain of unused instructions is removed in one walk; definitions come before uses in
+/// block order.
 void sweep(ir::Function& fn) {
     std::vector<std::uint32_t> uses = count_uses(fn);
     for (std::size_t at = fn.block_count(); at-- > 0;) {
