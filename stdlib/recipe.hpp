@@ -4,7 +4,7 @@
 //
 //     constexpr Recipe softmax_recipe{
 //         .call = "softmax(queue, x, y, rows, columns)",
-//         .kernels = {{.summary = "softmax of each row, a warp to a row: for up to 1024 columns",
+//         .kernels = {{.summary = "softmax of each row, a warp per row: for up to 1024 columns",
 //                      .instances = IKAT_FLOATS(softmax_warp<T>()),                      f32, f16 and bf16
 //                      .grid = rows_to<WarpGroup>, .most_columns = 1024}, ...},
 //         .shapes = "x: rows columns, y: rows columns", ...};

@@ -89,7 +89,7 @@ IKAT_INSTANTIATE(gemm_naive)
 
 constexpr Recipe gemv_recipe{
     .call = "gemv(queue, A, x, y, rows, columns)",
-    .kernels = {{"y = A x, a warp to a row", IKAT_FLOATS(gemv_warp_reduce<T>()), rows_to<WarpGroup>}},
+    .kernels = {{"y = A x, a warp per row", IKAT_FLOATS(gemv_warp_reduce<T>()), rows_to<WarpGroup>}},
     .document =
         "A is rows x columns, row-major, with fewer than 2^32 elements. y = A x has x by columns and y by rows; y = x "
         "A "
@@ -100,10 +100,10 @@ constexpr Recipe gemv_recipe{
     .shapes = "A: rows columns, x: columns, y: rows",
     .reference = reference::gemv,
     .traffic = "E s, s the weights",
-    .note = "y = A x, a warp to a row"};
+    .note = "y = A x, a warp per row"};
 constexpr Recipe gemv_transposed_recipe{
     .call = "gemv_transposed(queue, A, x, y, rows, columns)",
-    .kernels = {{"y = x A, neighbouring threads to neighbouring columns", IKAT_FLOATS(gemv_coalesced<T>()),
+    .kernels = {{"y = x A, neighbouring threads on neighbouring columns", IKAT_FLOATS(gemv_coalesced<T>()),
                  [](const Call& call) {
                      return Grid{{(call["columns"] + strip - 1) / strip}, {threads}};
                  }}},
@@ -111,7 +111,7 @@ constexpr Recipe gemv_transposed_recipe{
     .shapes = "A: rows columns, x: rows, y: columns",
     .reference = reference::gemv_transposed,
     .traffic = "E s, s the weights",
-    .note = "y = x A, neighbouring threads to neighbouring columns"};
+    .note = "y = x A, neighbouring threads on neighbouring columns"};
 constexpr Recipe gemm_naive_recipe{
     .kernels = {{"C = A B, a thread to an element", IKAT_FLOATS(gemm_naive<T>()),
                  [](const Call& call) {

@@ -10,7 +10,7 @@ namespace ikat::stdlib {
 /// A, x, y, and the rows and columns of A.
 template <class T>
 using GemvKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
-/// y = A x: x has an element for each column of A, y for each row. A warp to a row; vectors where rows are whole ones.
+/// y = A x: x has an element for each column of A, y for each row. A warp per row; vectors where rows are whole ones.
 template <class T>
 const GemvKernel<T>& gemv_warp_reduce();
 /// y = x A, which is A' x: x has an element for each row of A, y for each column. Neighbouring threads have

@@ -43,6 +43,6 @@ constexpr Recipe copy_matrix_recipe{
         "whole\n"
         "rows. In programs, both may have rows with gaps between them.",
     .traffic = "2 E s",
-    .note = "views of one shape, with any pitches: `x.view(300, 200).pitched(256)`"};
+    .note = "views of the same shape, with any pitches: `x.view(300, 200).pitched(256)`"};
 
 }  // namespace ikat::stdlib

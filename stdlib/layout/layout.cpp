@@ -170,7 +170,7 @@ constexpr Recipe rope_recipe{
         },
     .reference = reference::rope,
     .traffic = "2 E s",
-    .note = "in place; a part of the head; angles position · base^(-2i/rotary), within 2^-23 + 2^-47 position"};
+    .note = "in place; of a part of the head; angles position · base^(-2i/rotary), within 2^-23 + 2^-47 position"};
 constexpr Recipe kv_scatter_recipe{
     .call = "kv_scatter(queue, x, slots, cache, width)",
     .kernels = {{"rows to given places of a cache", IKAT_FLOATS(kv_scatter_kernel<T>()), tokens_grid}},

@@ -158,7 +158,7 @@ constexpr Recipe layernorm_recipe{
     .traffic = "2 E s",
     .note = "gamma, beta: an element for each column; `layernorm_plain` is without them"};
 constexpr Recipe rmsnorm_recipe{.call = "rmsnorm(queue, x, gamma, y, rows, columns, epsilon)",
-                                .kernels = {{"rmsnorm, a warp to a row: for heads of attention",
+                                .kernels = {{"rmsnorm, a warp per row: for heads of attention",
                                              IKAT_FLOATS(rmsnorm_per_head<T>()), rows_to<WarpGroup>, 256, 1.5},
                                             {"y = x / sqrt(mean of x^2 + epsilon) gamma, row by row",
                                              IKAT_FLOATS(rmsnorm<T>()), rows_to<Block>, ~0u, 1.5}},

@@ -14,7 +14,7 @@
 namespace ikat::stdlib {
 
 /// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, mean and variance over the row, the variance's divisor the
-/// number of columns. A block to a row.
+/// number of columns. A block per row.
 template <class T>
 using LayernormKernel = Kernel<In<T>, In<T>, In<T>, Out<T>, u32, u32, f32>;
 template <class T>
@@ -25,12 +25,12 @@ using PlainNormKernel = Kernel<In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const PlainNormKernel<T>& layernorm_plain();
 
-/// y = x / sqrt(mean of x^2 + epsilon) * gamma. A block to a row.
+/// y = x / sqrt(mean of x^2 + epsilon) * gamma. A block per row.
 template <class T>
 using RmsnormKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, f32>;
 template <class T>
 const RmsnormKernel<T>& rmsnorm();
-/// The same, a warp to a row: for the heads of attention, tokens * heads rows of head_dim columns.
+/// The same, a warp per row: for the heads of attention, tokens * heads rows of head_dim columns.
 template <class T>
 const RmsnormKernel<T>& rmsnorm_per_head();
 

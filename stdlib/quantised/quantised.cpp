@@ -84,7 +84,7 @@ struct PackedActivations {
     }
 };
 
-/// A warp to a row. Of each row a piece at a time, and of x the same piece for all warps of a block.
+/// A warp per row. Of each row a piece at a time, and of x the same piece for all warps of a block.
 template <class Format, class X>
 auto make_gemv(const char* name) {
     return kernel(name, params("w", "x", "y", "rows", "columns"),
@@ -245,7 +245,7 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
                                        "have fewer than 2^32 elements and begin at multiples of 16 bytes. "
                                        "stdlib/quantised/quantised.hpp has the formats.",
                                    .traffic = "b s + 4 s",
-                                   .note = "y in f32, the bits that GGML's decoder gives"};
+                                   .note = "y in f32, bit-identical to GGML's decoder"};
 #undef IKAT_ROW
 #define IKAT_ROW(format, weights, bytes)                                                                          \
     {                                                                                                             \
@@ -260,11 +260,11 @@ constexpr Recipe quantised_gemv_recipe{
         "columns\n"
         "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights "
         "and\n"
-        "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp to a row, sums in f32.\n"
+        "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp per row, sums in f32.\n"
         "stdlib/quantised/quantised.hpp has the formats.",
     .check = check_bytes,
     .traffic = "b s",
-    .note = "y = W x, x and sums in f32, a warp to a row"};
+    .note = "y = W x, x and sums in f32, a warp per row"};
 #undef IKAT_ROW
 #define IKAT_ROW(format, weights, bytes)                                                           \
     {                                                                                              \
@@ -281,7 +281,7 @@ constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, format, w, q, y, rows, 
                                         "and x begin at multiples of 16 bytes.",
                                     .check = check_blocks,
                                     .traffic = "b s",
-                                    .note = "y = W x, x of Q8_1: four products by one dp4a"};
+                                    .note = "y = W x, x in Q8_1: four products per dp4a"};
 #undef IKAT_ROW
 constexpr Recipe quantise_q8_1_recipe{
     .call = "quantise_q8_1(queue, x, q)",
@@ -295,6 +295,6 @@ constexpr Recipe quantise_q8_1_recipe{
         "eight blocks.",
     .shapes = "x: n 32, q: n 9",
     .traffic = "5.125 s",
-    .note = "activations to Q8_1: 9 words for 32"};
+    .note = "activations to Q8_1: 9 words per 32 values"};
 
 }  // namespace ikat::stdlib

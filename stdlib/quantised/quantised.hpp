@@ -32,7 +32,7 @@ constexpr std::uint32_t bytes_of(Quantised format) {
 using DequantiseKernel = Kernel<In<std::uint8_t>, Out<float>, u32>;
 const DequantiseKernel& dequantise_kernel(Quantised format);
 
-/// y = W x: w, x, y, rows, columns; x has `columns` < 2^30 elements, y has `rows`. A warp to a row; sums in f32.
+/// y = W x: w, x, y, rows, columns; x has `columns` < 2^30 elements, y has `rows`. A warp per row; sums in f32.
 /// Weights come through shared memory, whole sectors of 32 bytes at a time (stdlib/tile/stage.hpp), and so does x, once
 /// for the four rows of a block.
 using QuantisedGemvKernel = Kernel<In<std::uint8_t>, In<float>, Out<float>, u32, u32>;

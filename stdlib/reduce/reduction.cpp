@@ -68,15 +68,16 @@ IKAT_INSTANTIATE(max_kernel)
 
 void sum_shares(Steps& steps) { launch_shares(steps, sum_kernel<float>()); }
 
-constexpr Recipe sum_recipe{.call = "sum(queue, x, total, workspace)",
-                            .kernels = {{"the sum of an array, in f32", IKAT_FLOATS(sum_kernel<T>()), one_block}},
-                            .document = reduction_document,
-                            .shapes = "x: n",
-                            .steps = sum_shares,
-                            .workspace = workspace_of_n,
-                            .reference = reference::sum,
-                            .traffic = "E s",
-                            .note = "of an array of any length; two launches, no atomics, the same in every run"};
+constexpr Recipe sum_recipe{
+    .call = "sum(queue, x, total, workspace)",
+    .kernels = {{"the sum of an array, in f32", IKAT_FLOATS(sum_kernel<T>()), one_block}},
+    .document = reduction_document,
+    .shapes = "x: n",
+    .steps = sum_shares,
+    .workspace = workspace_of_n,
+    .reference = reference::sum,
+    .traffic = "E s",
+    .note = "of an array of any length; two launches, no atomics, the same result in every run"};
 constexpr Recipe max_recipe{.call = "max(queue, x, total, workspace)",
                             .kernels = {{"the maximum of an array", IKAT_FLOATS(max_kernel<T>()), one_block}},
                             .document = reduction_document,

@@ -110,11 +110,11 @@ IKAT_INSTANTIATE(log_softmax)
 
 constexpr Recipe softmax_recipe{
     .call = "softmax(queue, x, y, rows, columns)",
-    .kernels = {{"softmax of each row, a warp to a row: for up to 1024 columns", IKAT_FLOATS(softmax_warp<T>()),
+    .kernels = {{"softmax of each row, a warp per row: for up to 1024 columns", IKAT_FLOATS(softmax_warp<T>()),
                  rows_to<WarpGroup>, 1024, 2},
-                {"softmax of each row, a block to a row: for up to 8192 columns", IKAT_FLOATS(softmax_block<T>()),
+                {"softmax of each row, a block per row: for up to 8192 columns", IKAT_FLOATS(softmax_block<T>()),
                  rows_to<Block>, 8192, 2},
-                {"softmax of each row, a block to a row in two passes: for long rows", IKAT_FLOATS(softmax_online<T>()),
+                {"softmax of each row, a block per row in two passes: for long rows", IKAT_FLOATS(softmax_online<T>()),
                  rows_to<Block>, ~0u, 1.5}},
     .document =
         "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. "
@@ -126,7 +126,7 @@ constexpr Recipe softmax_recipe{
     .traffic = "2 E s",
     .note = "by the number of columns"};
 constexpr Recipe log_softmax_recipe{.call = "log_softmax(queue, x, y, rows, columns)",
-                                    .kernels = {{"the logarithm of softmax of each row, a block to a row",
+                                    .kernels = {{"the logarithm of softmax of each row, a block per row",
                                                  IKAT_FLOATS(log_softmax<T>()), rows_to<Block>, ~0u, 2}},
                                     .document = softmax_recipe.document,
                                     .shapes = softmax_recipe.shapes,

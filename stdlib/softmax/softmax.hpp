@@ -17,13 +17,13 @@ namespace ikat::stdlib {
 template <class T>
 using RowKernel = Kernel<In<T>, Out<T>, u32, u32>;
 
-/// A warp to a row: for short rows, kept in registers up to 1024 columns.
+/// A warp per row: for short rows, kept in registers up to 1024 columns.
 template <class T>
 const RowKernel<T>& softmax_warp();
-/// A block to a row: kept in registers up to 8192 columns.
+/// A block per row: kept in registers up to 8192 columns.
 template <class T>
 const RowKernel<T>& softmax_block();
-/// A block to a row in two passes, one that finds maximum and sum together: for long rows.
+/// A block per row in two passes, one that finds maximum and sum together: for long rows.
 template <class T>
 const RowKernel<T>& softmax_online();
 /// y = (x - m) - log sum exp(x - m); a block to a row.

@@ -23,10 +23,10 @@ struct Notes {
 TEST_CASE("the stages that an option asks for are noted, of that kernel alone") {
     const Notes notes;
     const ast::Kernel& saxpy = stdlib::find("saxpy")->kernel();
-    compile(saxpy, {.dump = "cse:gemm"});
+    compile(saxpy, {.dump = "fold:gemm"});
     CHECK(noted.empty());
-    compile(saxpy, {.dump = "cse:saxpy"});
-    CHECK(noted.starts_with("// after cse\nkernel @saxpy("));
+    compile(saxpy, {.dump = "fold:saxpy"});
+    CHECK(noted.starts_with("// after fold\nkernel @saxpy("));
     CHECK(noted.find("// after", 1) == noted.npos);
     compile(saxpy, {.dump = "all"});
     CHECK(noted.find("// after fuse\n") != noted.npos);

@@ -109,7 +109,7 @@ TEST_CASE("views that do not fit are refused where they are made") {
                contains("buffer 'x': a view of 4 x 4 elements with pitch 4 needs 16, and there are 12"));
     CHECK_THAT(refused([&] { (void)x.view(3, 4).pitched(3); }),
                contains("a view of 3 x 4 elements with a pitch of 3, which is less than 4"));
-    CHECK_THAT(refused([&] { (void)x.view(2, 2, 2).pitched(3, 2); }), contains("a pitch of 3, but"));
+    CHECK_THAT(refused([&] { (void)x.view(2, 2, 2).pitched(3, 2); }), contains("a pitch of 3, which is less than 4"));
     CHECK_THAT(refused([&] { (void)x.view(-1, 0); }), contains("which is not below 2^32"));
     CHECK_THAT(refused([&] { (void)x.view(1, 1).pitched(1ull << 32); }), contains("which is not below 2^32"));
     CHECK_THAT(refused([&] { (void)x.slice(4, 9); }),
