@@ -24,6 +24,8 @@ Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Tar
         return f(fn, context);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
         return f(fn, target), Changed::ControlFlow;
+    else if constexpr (std::is_same_v<std::invoke_result_t<decltype(f), ir::Function&>, Changed>)
+        return f(fn);
     else
         return f(fn), Changed::ControlFlow;
 }

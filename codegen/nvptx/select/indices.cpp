@@ -15,11 +15,13 @@ namespace ikat::nvptx {
 
 using ir::Op, ir::Type, ir::Value;
 
-void expand_addresses(ir::Function& fn) {
+analysis::Changed expand_addresses(ir::Function& fn) {
     ir::Rewriter walk(fn);
+    bool changed = false;
     walk.run([&](ir::Inst inst) {
         const ir::Instruction at = fn[inst];
         if (at.op != Op::At) return walk.keep(inst);
+        changed = true;
         const Type type = at.type;
         const auto form = ir::unpack<ir::AddressForm>(at.attribute);
         const auto make = [&](Op op, Value a, Value b) {
@@ -36,6 +38,7 @@ void expand_addresses(ir::Function& fn) {
         if (constant) sum = make(Op::Add, sum, walk.constant(type, constant, at.where));
         walk.replace(fn.result(inst), sum);
     });
+    return analysis::instructions_if(changed);
 }
 
 }  // namespace ikat::nvptx

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "codegen/analysis/context.hpp"
 #include "codegen/ir/edit/uses.hpp"
 #include "codegen/ptx/table/target.hpp"
 
@@ -28,7 +29,7 @@ inline constexpr unsigned most_elements = 4;  // of a vector in memory
 void expand_atomics(ir::Function& fn, const Target& target);
 
 /// indices.cpp. Addresses become sums and products.
-void expand_addresses(ir::Function& fn);
+analysis::Changed expand_addresses(ir::Function& fn);
 
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 void expand_prints(ir::Function& fn);
