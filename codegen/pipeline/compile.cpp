@@ -29,7 +29,7 @@ class Stages {
 public:
     Stages(std::string_view kernel, const CompileOptions& options, std::vector<Compiled::Stage>& out)
         : kernel_(kernel), options_(options), out_(out) {
-        constexpr std::size_t about_as_many = 32;
+        constexpr std::size_t about_as_many = 40;
         out_.reserve(about_as_many), names_.reserve(about_as_many);
     }
 
@@ -37,8 +37,10 @@ public:
         const auto time = Clock::now() - start_;
         const auto times = std::ranges::count(names_, name);
         names_.push_back(name);
-        out_.push_back({std::string(name) + (times ? '.' + std::to_string(times + 1) : ""), {}, time});
-        if (options_.keep_stages) out_.back().text = text();
+        Compiled::Stage& stage = out_.emplace_back();
+        stage.name = name, stage.time = time;
+        if (times) stage.name += '.' + std::to_string(times + 1);
+        if (options_.keep_stages) stage.text = text();
         if (pipeline::dump_wanted(dump_, name, kernel_, changed))
             note("// after " + std::string(name) + '\n' + text() + '\n');
         start_ = Clock::now();
