@@ -17,7 +17,7 @@ std::shared_ptr<ModuleCache::Slot> ModuleCache::make_room() {
     if (slots_.size() <= most_kernels) return nullptr;
     auto oldest = slots_.end();
     for (auto each = slots_.begin(); each != slots_.end(); ++each)
-        if (each->second.use_count() == 1 &&
+        if (each->second.use_count() == 1 && each->second->loaded.use_count() <= 1 &&
             (oldest == slots_.end() || each->second->last_use < oldest->second->last_use))
             oldest = each;
     if (oldest == slots_.end()) return nullptr;

@@ -56,8 +56,8 @@ constexpr Instances instances(auto make) {
 /// The grid of a kernel that calls with_row<Group>, one of its parameters `rows`.
 template <class Group>
 Grid rows_to(const Call& call) {
-    return {.blocks = {(call["rows"] + Group::rows_of_block - 1) / Group::rows_of_block, 1, 1},
-            .threads = {Group::block, 1, 1}};
+    const std::uint64_t blocks = (std::uint64_t(call["rows"]) + Group::rows_of_block - 1) / Group::rows_of_block;
+    return {.blocks = {std::uint32_t(blocks), 1, 1}, .threads = {Group::block, 1, 1}};
 }
 
 }  // namespace ikat::stdlib

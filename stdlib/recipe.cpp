@@ -87,14 +87,19 @@ std::size_t Call::widest() const {
 std::optional<std::uint32_t> Call::elements(std::string_view shapes, std::string_view array) const {
     std::optional<std::string_view> shape = shape_of(shapes, array);
     if (!shape) return {};
+    const auto number_of = [&](std::string_view factor) {
+        std::uint32_t number = 0;
+        const char* const end = factor.data() + factor.size();
+        return std::from_chars(factor.data(), end, number).ptr == end ? number : (*this)[factor];
+    };
+    for (std::string_view rest = *shape; !rest.empty();)
+        if (const auto factor = take_until(rest, ' '); !factor.starts_with('/') && number_of(factor) == 0) return 0;
     std::uint64_t product = 1;
     while (!shape->empty()) {
         std::string_view factor = take_until(*shape, ' ');
         const bool divides = factor.starts_with('/');
         if (divides) factor.remove_prefix(1);
-        std::uint32_t number = 0;
-        const char* const end = factor.data() + factor.size();
-        if (std::from_chars(factor.data(), end, number).ptr != end) number = (*this)[factor];
+        const std::uint32_t number = number_of(factor);
         product = check_.reached(array, divides ? product / number : product * number);
     }
     return std::uint32_t(product);

@@ -12,6 +12,12 @@ Workspace::Workspace(const runtime::Queue& queue, std::string_view function, con
     : rest_(given) {
     if (given.size() != 0) {
         SizeCheck{function, queue.where()}.at_least("workspace", given.size(), bytes);
+        if (given.part().offset % alignment != 0)
+            throw Error(Diagnostic{
+                .where = queue.where(),
+                .message =
+                    fmt::format("{}: 'workspace' begins at byte {} of its buffer", function, given.part().offset),
+                .hint = fmt::format("a slice for a workspace begins at a multiple of {} bytes", alignment)});
         return;
     }
     if (queue.is_stream())

@@ -22,8 +22,11 @@ public:
     runtime::BufferSlice<T> take(std::uint64_t count) {
         return runtime::BufferSlice<T>(take_bytes(count * sizeof(T)));
     }
+    static constexpr std::uint64_t alignment = 16;
     /// What a piece takes: kernels that read it want it aligned.
-    static constexpr std::uint64_t rounded(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+    static constexpr std::uint64_t rounded(std::uint64_t bytes) {
+        return (bytes + alignment - 1) / alignment * alignment;
+    }
 
 private:
     runtime::BufferPart take_bytes(std::uint64_t bytes);

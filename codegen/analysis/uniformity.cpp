@@ -74,7 +74,7 @@ private:
     void visit(Block block) {
         for (Inst inst : fn_[block].instructions) {
             const auto results = fn_.results(inst);
-            if (results.empty() || extent(results[0]) == Extent::Thread) continue;
+            if (results.empty() || values_[index(results[0])] == Spread{Extent::Thread}) continue;
             const Spread made = result(inst, block);
             for (Value each : results) meet(each, made);
         }

@@ -229,6 +229,7 @@ private:
         }
         expect("guard", inst.guard, Type::Pred);
         if (is_collective(inst.op)) here("a convergent operation cannot be guarded");
+        if (inst.op == Op::At) here("an address cannot be guarded: guard the access");
         if (info(inst.op).shape.variadic) here("it cannot be guarded: branch around it");
         if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
             here("a guard needs an operand tied to each result, for when it is false");

@@ -19,7 +19,7 @@
 //
 // No difference falls below the lowest number of the type: nothing is below that. What is asked at the end of a round
 // stays true while steps are added, so that a trip makes the rounds that the loop would, be it one that wraps.
-// Convergent operations are repeated as the rounds are: who came to the first branch together comes to all together.
+// Convergent operations are repeated as the rounds are. Threads that make equally many rounds stay together.
 //
 // Needs: loops as lowering leaves them, of one branch back, with a constant step, and a way past them, so that what
 // follows is no part of them. Leaves alone: others. Leaves: blocks that only jump on, for clean_up_control_flow, and
@@ -155,7 +155,9 @@ private:
         end_with(more, on(head), {done});
         build_.set_block(done);
         const Value last_counter = last(fn_[loop_.header].parameters[loop_.counter]);
-        end_with(build_.make(Op::Lt, type_, {last_counter, loop_.limit}), on(rest_), last(back.targets[1]));
+        const Value others = build_.make(Op::Lt, type_, {last_counter, loop_.limit});
+        const Jump onward = on(rest_);
+        end_with(others, onward, last(back.targets[1]));
     }
 
     void branch(Value counter, Word rounds, Jump then, Jump otherwise) {

@@ -24,8 +24,6 @@ Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Tar
         return f(fn, context);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
         return f(fn, target), Changed::ControlFlow;
-    else if constexpr (std::is_same_v<std::invoke_result_t<decltype(f), ir::Function&>, Changed>)
-        return f(fn);
     else
         return f(fn), Changed::ControlFlow;
 }
@@ -140,6 +138,14 @@ std::string divergent_operation(const ir::Function& fn) {
     return findings.empty() ? "" : to_string(findings[0]);
 }
 
+std::size_t load_count(const ir::Function& fn) {
+    std::size_t count = 0;
+    for (ir::Block block : fn.blocks())
+        count += std::size_t(
+            std::ranges::count(fn[block].instructions, ir::Op::Load, [&](ir::Inst inst) { return fn[inst].op; }));
+    return count;
+}
+
 /// The same with all analyses computed beforehand; those that the stage did not invalidate must still be correct.
 /// What was convergent still is.
 Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
@@ -151,7 +157,9 @@ Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& co
     const std::string_view stale = silent ? "the function" : context.stale();
     IKAT_ASSERT(stale.empty(), std::string(stage.name) + " has not said that it changed " + std::string(stale) + ":\n" +
                                    ir::print(fn));
-    const std::string parted = converges ? divergent_operation(fn) : "";
+    // Where edges changed, or a load gave way to what was stored, the analysis may know less than it assumed before.
+    const bool comparable = changed == Changed::Instructions && load_count(fn) == load_count(before);
+    const std::string parted = converges && comparable ? divergent_operation(fn) : "";
     IKAT_ASSERT(parted.empty(), "after " + std::string(stage.name) + ": " + parted + '\n' + ir::print(fn));
     return changed;
 }

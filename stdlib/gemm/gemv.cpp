@@ -105,7 +105,7 @@ constexpr Recipe gemv_transposed_recipe{
     .call = "gemv_transposed(queue, A, x, y, rows, columns)",
     .kernels = {{"y = x A, neighbouring threads on neighbouring columns", IKAT_FLOATS(gemv_coalesced<T>()),
                  [](const Call& call) {
-                     return Grid{{(call["columns"] + strip - 1) / strip}, {threads}};
+                     return Grid{{std::uint32_t((std::uint64_t(call["columns"]) + strip - 1) / strip)}, {threads}};
                  }}},
     .document = gemv_recipe.document,
     .shapes = "A: rows columns, x: rows, y: columns",

@@ -53,10 +53,12 @@ std::string text(AddressForm form) {
 std::optional<Word> address_named(std::string_view text) {
     const std::size_t sign = std::min(text.find_first_of("+-"), text.size());
     const auto scale = number(text.substr(0, sign), ~std::uint32_t{0});
-    const auto constant = sign == text.size() ? Word{0} : number(text.substr(sign + 1), 0x7fffffff);
+    const bool is_negative = sign < text.size() && text[sign] == '-';
+    const auto constant =
+        sign == text.size() ? Word{0} : number(text.substr(sign + 1), is_negative ? 0x80000000 : 0x7fffffff);
     if (!scale || !constant) return {};
-    const auto bytes = std::int32_t(*constant);
-    return pack(AddressForm{std::uint32_t(*scale), sign < text.size() && text[sign] == '-' ? -bytes : bytes});
+    const auto bytes = std::int64_t(*constant);
+    return pack(AddressForm{std::uint32_t(*scale), std::int32_t(is_negative ? -bytes : bytes)});
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ namespace ikat::nvptx {
 
 using ir::Op, ir::Type, ir::Value;
 
-analysis::Changed expand_addresses(ir::Function& fn) {
+analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context) {
     ir::Rewriter walk(fn);
     bool changed = false;
-    walk.run([&](ir::Inst inst) {
+    walk.run(context.dominators().reverse_postorder(), [&](ir::Inst inst) {  // blocks are not in order yet
         const ir::Instruction at = fn[inst];
         if (at.op != Op::At) return walk.keep(inst);
         changed = true;

@@ -29,7 +29,7 @@ inline constexpr unsigned most_elements = 4;  // of a vector in memory
 void expand_atomics(ir::Function& fn, const Target& target);
 
 /// indices.cpp. Addresses become sums and products.
-analysis::Changed expand_addresses(ir::Function& fn);
+analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 void expand_prints(ir::Function& fn);

@@ -133,6 +133,17 @@ TEST_CASE("recipes without a reference have tests of their own") {
                                            "quantise_q8_1(queue, x, q)"});
 }
 
+TEST_CASE("a grid for almost 2^32 rows or columns has all its blocks") {
+    for (const char* name : {"gemv_warp_reduce", "gemv_coalesced", "softmax_warp", "softmax_block", "rmsnorm"}) {
+        INFO(name);
+        const stdlib::Entry* entry = stdlib::find(name);
+        REQUIRE(entry);
+        std::vector<runtime::Argument> arguments(entry->kernel().parameters.size());
+        for (runtime::Argument& each : arguments) each.bits = ~std::uint32_t{0} - 1;
+        CHECK(entry->variant->grid(stdlib::Call(entry->kernel(), arguments)).blocks.x > 1u << 20);
+    }
+}
+
 TEST_CASE("shapes name parameters, and all arrays but results have one") {
     for (const stdlib::Entry& entry : stdlib::registry()) {
         if (entry.recipe->call.starts_with("copy_matrix")) continue;  // its matrices bring their extents

@@ -92,6 +92,10 @@ TEST_CASE("a workspace is given on a stream, and large enough") {
     CHECK_THAT(message, contains("queue_test.cpp:"));
     CHECK_THAT(message_of([&] { stdlib::sum(stream, x, total, workspace.slice(0, 16)); }),
                contains("sum: 'workspace' has 16 elements, 32 are needed"));
+    auto larger = device.buffer<std::uint8_t>(stdlib::reduction_workspace(n) + 16);
+    CHECK_THAT(message_of([&] { stdlib::sum(stream, x, total, larger.slice(4, stdlib::reduction_workspace(n))); }),
+               contains("sum: 'workspace' begins at byte 4 of its buffer"));
+    stdlib::sum(stream, x, total, larger.slice(16, stdlib::reduction_workspace(n)));
     CHECK_THAT(message_of([&] { stdlib::dot(device, x, x, total.slice(0, 0)); }),
                contains("dot: 'total' has 0 elements, 1 are needed"));
     // One block needs none.
