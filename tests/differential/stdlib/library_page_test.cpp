@@ -48,10 +48,12 @@ std::string with_table(const std::string& page) {
     return page.substr(0, begin) + head + rows + page.substr(end);
 }
 
+constexpr const char* first_line = "\n// ---- the recipe";
+
 /// Code behind the line that begins the recipes of a family: no blank lines, comments or lines of text alone.
 std::size_t lines_of_recipes(const std::string& source) {
     static const std::regex no_code(R"(\s*(//.*|".*|#undef .*|\}  // namespace.*)?)");
-    std::istringstream rest(source.substr(source.find("\n// ---- the recipe")));
+    std::istringstream rest(source.substr(source.find(first_line)));
     std::size_t lines = 0;
     for (std::string line; std::getline(rest, line);) lines += !std::regex_match(line, no_code);
     return lines;
@@ -76,7 +78,9 @@ TEST_CASE("a family takes at most 25 lines beside its kernels") {
         const std::string source = text_of(file.path());
         const std::size_t here = count(source, std::regex("\nconstexpr Recipe \\w+_recipes?(\\{|\\[)"));
         if (file.path().extension() != ".cpp" || here == 0) continue;
-        INFO(file.path().string() << ": " << lines_of_recipes(source) << " lines for " << here << " recipes");
+        INFO(file.path().string());
+        REQUIRE(source.find(first_line) != source.npos);
+        INFO(lines_of_recipes(source) << " lines for " << here << " recipes");
         CHECK(lines_of_recipes(source) <= 25 * here);
         recipes += here;
     }
