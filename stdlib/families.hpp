@@ -53,11 +53,12 @@ constexpr Instances instances(auto make) {
     IKAT_INSTANTIATE_FOR(half, __VA_ARGS__)  \
     IKAT_INSTANTIATE_FOR(bfloat16, __VA_ARGS__)
 
+template <class Group>
+Grid row_grid(std::uint64_t rows);  // tile/rows.hpp
 /// The grid of a kernel that calls with_row<Group>, one of its parameters `rows`.
 template <class Group>
 Grid rows_to(const Call& call) {
-    const std::uint64_t blocks = (std::uint64_t(call["rows"]) + Group::rows_of_block - 1) / Group::rows_of_block;
-    return {.blocks = {std::uint32_t(blocks), 1, 1}, .threads = {Group::block, 1, 1}};
+    return row_grid<Group>(call["rows"]);
 }
 
 }  // namespace ikat::stdlib

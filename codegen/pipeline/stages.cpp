@@ -150,7 +150,6 @@ std::size_t load_count(const ir::Function& fn) {
 /// What was convergent still is.
 Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
     context.fill();
-    const bool converges = divergent_operation(fn).empty();
     const ir::Function before = fn;
     const Changed changed = run_one(stage, fn, context, target);
     const bool silent = changed == Changed::Nothing && fn != before;
@@ -159,7 +158,7 @@ Changed run_verified(const Stage& stage, ir::Function& fn, analysis::Context& co
                                    ir::print(fn));
     // Where edges changed, or a load gave way to what was stored, the analysis may know less than it assumed before.
     const bool comparable = changed == Changed::Instructions && load_count(fn) == load_count(before);
-    const std::string parted = converges && comparable ? divergent_operation(fn) : "";
+    const std::string parted = comparable && divergent_operation(before).empty() ? divergent_operation(fn) : "";
     IKAT_ASSERT(parted.empty(), "after " + std::string(stage.name) + ": " + parted + '\n' + ir::print(fn));
     return changed;
 }
