@@ -196,19 +196,6 @@ auto sad(A&& a, B&& b, C&& c) {
     return make_expression<ir::Op::Sad, T, T>(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
 }
 
-#define IKAT_SATURATING(name, Row)                                                         \
-    template <class A, class B>                                                            \
-    requires detail::SomeDevice<A, B>                                                      \
-    auto name(A&& a, B&& b) {                                                              \
-        using T = CommonType<A, B>;                                                        \
-        static_assert(detail::in_domain<ir::Op::Row, A, B>, #name "() is for i32");        \
-        return make_expression<ir::Op::Row, T, T>(std::forward<A>(a), std::forward<B>(b)); \
-    }
-/// The sum and the difference, clamped to the range of i32.
-IKAT_SATURATING(add_sat, AddSat)
-IKAT_SATURATING(sub_sat, SubSat)
-#undef IKAT_SATURATING
-
 #define IKAT_MUL24(name, mode)                                                                    \
     template <class A, class B>                                                                   \
     requires detail::SomeDevice<A, B>                                                             \

@@ -53,6 +53,9 @@ IKAT_FUNCTION2(min, Min, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 IKAT_FUNCTION2(max, Max, "integers, f16, bf16, f32, f64, f16x2 and bf16x2")
 /// The upper half of the product.
 IKAT_FUNCTION2(mul_hi, MulHi, "integers of 16, 32 and 64 bits")
+/// The sum and the difference, clamped to the range of i32.
+IKAT_FUNCTION2(add_sat, AddSat, "i32")
+IKAT_FUNCTION2(sub_sat, SubSat, "i32")
 #undef IKAT_FUNCTION2
 
 /// a * b + c, rounded once. Integers wrap.
