@@ -49,17 +49,8 @@ inline constexpr bool has_shape = std::is_same_v<Shape, typename std::remove_cvr
 #define IKAT_NAMED_LANES "this name refers to values, not variables: declare it as Regs<f32, N> to change it"
 
 struct LaneGuard : HostGuard {
-#define IKAT_COMPOUND(symbol) IKAT_REFUSED(IKAT_NAMED_LANES) void operator symbol(Anything)&;
-    IKAT_COMPOUND(+=)
-    IKAT_COMPOUND(-=)
-    IKAT_COMPOUND(*=)
-    IKAT_COMPOUND(/=)
-    IKAT_COMPOUND(%=)
-    IKAT_COMPOUND(&=)
-    IKAT_COMPOUND(|=)
-    IKAT_COMPOUND(^=)
-    IKAT_COMPOUND(<<=)
-    IKAT_COMPOUND(>>=)
+#define IKAT_COMPOUND(symbol, Right) IKAT_REFUSED(IKAT_NAMED_LANES) void operator symbol##=(Anything)&;
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, , )
 #undef IKAT_COMPOUND
 };
 

@@ -128,16 +128,7 @@ public:
         assign(typename Base::Incoming(lanes() symbol v.values(), v.where()));   \
         return *this;                                                            \
     }
-    IKAT_COMPOUND(+, Incoming)
-    IKAT_COMPOUND(-, Incoming)
-    IKAT_COMPOUND(*, Incoming)
-    IKAT_COMPOUND(/, Incoming)
-    IKAT_COMPOUND(%, Incoming)
-    IKAT_COMPOUND(&, Incoming)
-    IKAT_COMPOUND(|, Incoming)
-    IKAT_COMPOUND(^, Incoming)
-    IKAT_COMPOUND(<<, IncomingAmounts)
-    IKAT_COMPOUND(>>, IncomingAmounts)
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, Incoming, IncomingAmounts)
 #undef IKAT_COMPOUND
 
     /// The values of all of them at this point.

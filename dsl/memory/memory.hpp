@@ -78,16 +78,7 @@ public:
     void operator symbol##=(V&& v)& {                                               \
         *this = v;                                                                  \
     }
-    IKAT_COMPOUND(+, device_type)
-    IKAT_COMPOUND(-, device_type)
-    IKAT_COMPOUND(*, device_type)
-    IKAT_COMPOUND(/, device_type)
-    IKAT_COMPOUND(%, device_type)
-    IKAT_COMPOUND(&, device_type)
-    IKAT_COMPOUND(|, device_type)
-    IKAT_COMPOUND(^, device_type)
-    IKAT_COMPOUND(<<, std::uint32_t)
-    IKAT_COMPOUND(>>, std::uint32_t)
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, device_type, std::uint32_t)
 #undef IKAT_COMPOUND
 
 private:
@@ -140,16 +131,7 @@ public:
     void operator symbol##=(V&& v)& {                                                                     \
         *this = v;                                                                                        \
     }
-    IKAT_COMPOUND(+, E)
-    IKAT_COMPOUND(-, E)
-    IKAT_COMPOUND(*, E)
-    IKAT_COMPOUND(/, E)
-    IKAT_COMPOUND(%, E)
-    IKAT_COMPOUND(&, E)
-    IKAT_COMPOUND(|, E)
-    IKAT_COMPOUND(^, E)
-    IKAT_COMPOUND(<<, std::uint32_t)
-    IKAT_COMPOUND(>>, std::uint32_t)
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, E, std::uint32_t)
 #undef IKAT_COMPOUND
 
     const trace::Slot& slot() const { return slot_; }

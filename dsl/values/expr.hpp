@@ -32,6 +32,11 @@ concept HostNumber = std::is_arithmetic_v<std::remove_cvref_t<V>> || is_small_fl
 template <class V>
 concept Operand = DeviceValue<V> || HostNumber<V>;
 
+// Every compound assignment, X(+, Right) for +=; shifts take an Amount.
+#define IKAT_EACH_COMPOUND(X, Right, Amount) \
+    X(+, Right)                              \
+    X(-, Right) X(*, Right) X(/, Right) X(%, Right) X(&, Right) X(|, Right) X(^, Right) X(<<, Amount) X(>>, Amount)
+
 namespace detail {
 
 /// Maps int, long and so on to types of fixed width; which of two equally wide types those are differs between systems.
@@ -133,17 +138,8 @@ public:
     auto operator[](int number) const requires is_pair<T> { return detail::lane<T>(value_, number); }
 
     // auto v = a * b; v += 1
-#define IKAT_COMPOUND(symbol) IKAT_REFUSED(IKAT_NAMED) Computed& operator symbol(detail::Anything);
-    IKAT_COMPOUND(+=)
-    IKAT_COMPOUND(-=)
-    IKAT_COMPOUND(*=)
-    IKAT_COMPOUND(/=)
-    IKAT_COMPOUND(%=)
-    IKAT_COMPOUND(&=)
-    IKAT_COMPOUND(|=)
-    IKAT_COMPOUND(^=)
-    IKAT_COMPOUND(<<=)
-    IKAT_COMPOUND(>>=)
+#define IKAT_COMPOUND(symbol, Right) IKAT_REFUSED(IKAT_NAMED) Computed& operator symbol##=(detail::Anything);
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, , )
 #undef IKAT_COMPOUND
     IKAT_REFUSED(IKAT_NAMED) Computed& operator++();
     IKAT_REFUSED(IKAT_NAMED) Computed& operator--();

@@ -133,22 +133,13 @@ requires(DeviceValue<A> || DeviceValue<B> || Lanewise<A> || Lanewise<B>) bool op
 }
 
 // float s = 0; s += x[i]
-#define IKAT_COMPOUND(symbol)                                                                                          \
+#define IKAT_COMPOUND(symbol, Right)                                                                                   \
     template <class Host, class V>                                                                                     \
-    requires(HostNumber<Host> && (DeviceValue<V> || Lanewise<V>)) Host& operator symbol(Host& a, V&&) {                \
+    requires(HostNumber<Host> && (DeviceValue<V> || Lanewise<V>)) Host& operator symbol##=(Host& a, V&&) {             \
         static_assert(always_false<V>, "a host variable cannot take a device value: declare it as f32, u32, i32 ..."); \
         return a;                                                                                                      \
     }
-IKAT_COMPOUND(+=)
-IKAT_COMPOUND(-=)
-IKAT_COMPOUND(*=)
-IKAT_COMPOUND(/=)
-IKAT_COMPOUND(%=)
-IKAT_COMPOUND(&=)
-IKAT_COMPOUND(|=)
-IKAT_COMPOUND(^=)
-IKAT_COMPOUND(<<=)
-IKAT_COMPOUND(>>=)
+IKAT_EACH_COMPOUND(IKAT_COMPOUND, , )
 #undef IKAT_COMPOUND
 
 }  // namespace ikat

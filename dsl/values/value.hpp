@@ -53,16 +53,7 @@ public:
         return *this = Incoming<T>(Leaf<T>(recorded()) symbol Leaf<Right>(v.value()), v.where()); \
     }                                                                                             \
     IKAT_CONST const Var& operator symbol##=(const Incoming<Right>& v) const;
-    IKAT_COMPOUND(+, T)
-    IKAT_COMPOUND(-, T)
-    IKAT_COMPOUND(*, T)
-    IKAT_COMPOUND(/, T)
-    IKAT_COMPOUND(%, T)
-    IKAT_COMPOUND(&, T)
-    IKAT_COMPOUND(|, T)
-    IKAT_COMPOUND(^, T)
-    IKAT_COMPOUND(<<, std::uint32_t)
-    IKAT_COMPOUND(>>, std::uint32_t)
+    IKAT_EACH_COMPOUND(IKAT_COMPOUND, T, std::uint32_t)
 #undef IKAT_COMPOUND
 
     // These take no argument that could carry the statement's location; they use that of the previous statement.
