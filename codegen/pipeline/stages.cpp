@@ -46,6 +46,7 @@ constexpr Stage table[] = {
 #include "codegen/passes/passes.def"
     mark("opt", typed),
     step<nvptx::expand_addresses>("indices", typed),
+    step<nvptx::fold_addresses>("address", typed),
     step<nvptx::expand_atomics>("atomics", typed),
     step<legalise::lay_out>("blocks", typed),
     step<nvptx::expand_prints>("print", typed),
@@ -55,7 +56,6 @@ constexpr Stage table[] = {
     step<nvptx::sweep>("sweep", selected),
     step<nvptx::chain_carries>("carries", selected),
     step<nvptx::widen_accesses>("narrow", selected),
-    step<nvptx::fold_addresses>("address", selected),
     step<nvptx::fuse_clamps>("clamps", selected),
     step<nvptx::fuse>("fuse", selected),
     step<nvptx::materialise_constants>("immediates", selected),
@@ -63,10 +63,10 @@ constexpr Stage table[] = {
 };
 
 constexpr std::string_view default_order[] = {
-    "unroll",  "cfg",     "fold",    "simplify", "ranges",  "cse",   "forward",    "licm",
-    "dce",     "cfg",     "uniform", "opt",      "indices", "cse",   "licm",       "dce",
-    "atomics", "blocks",  "print",   "vectors",  "bytes",   "legal", "sweep",      "carries",
-    "narrow",  "address", "sweep",   "clamps",   "fuse",    "sweep", "immediates", "select"};
+    "unroll",  "cfg",     "fold",    "simplify", "ranges",  "cse",     "forward",    "licm",
+    "dce",     "cfg",     "uniform", "opt",      "indices", "address", "cse",        "licm",
+    "dce",     "atomics", "blocks",  "print",    "vectors", "bytes",   "legal",      "sweep",
+    "carries", "narrow",  "sweep",   "clamps",   "fuse",    "sweep",   "immediates", "select"};
 
 // The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
 struct Order {
@@ -87,6 +87,9 @@ constexpr Order order[] = {
     {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
+    {"indices", "address", "what a sum of an address adds last is often a constant"},
+    {"address", "cse", "sums without their constants are equal"},
+    {"address", "dce", "the sums with their constants are used no more"},
     {"indices", "cse", "accesses by one index have a product in common"},
     {"indices", "licm", "a sum may change in a loop, and its product not"},
     {"indices", "dce", "some indices are used in addresses alone"},

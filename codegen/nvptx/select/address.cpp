@@ -6,17 +6,16 @@
 //     %3 = add.u32 $tile, %2                %5 = add.u32 $tile, %4     (shared by all such accesses)
 //     load.f32 shared [%3]                  load.f32 shared [%5+12]
 //
-// The walk rewrites every integer sum and product as rest + constant, both modulo the width. A rest is computed where
-// the value itself is, and shared where it dominates; rests that no access uses are swept away. Within 32 bits, and
-// within 64, this is exact. Across a widening from 32 to 64 bits it is exact only if the 32-bit sum does not wrap: the
-// passes prove that; here a widened index is not split.
+// The walk rewrites every integer sum and product as rest + constant, both modulo the width. Within 32 bits, and within
+// 64, this is exact. Across a widening from 32 to 64 bits it is exact only if the 32-bit sum does not wrap: the passes
+// prove that; here a widened index is not split.
 //
 // A load from a parameter that the kernel only reads (`in`) takes the read-only path, .nc.
+//
+// Leaves a rest where each sum is, used or not: common_subexpressions and dead_code come after.
 #include <algorithm>
 #include <array>
-#include <map>
 
-#include "codegen/analysis/dominators.hpp"
 #include "codegen/analysis/memory.hpp"
 #include "codegen/ir/edit/rewriter.hpp"
 #include "codegen/ir/op/shape.hpp"
@@ -35,10 +34,11 @@ struct Sum {
 
 class AddressFolding {
 public:
-    explicit AddressFolding(ir::Function& fn) : fn_(fn), walk_(fn), dominators_(fn) {}
+    explicit AddressFolding(ir::Function& fn) : fn_(fn), walk_(fn) {}
 
-    void run() {
-        walk_.run([this](Inst inst) { rewrite(inst); });
+    bool run(auto&& order) {
+        walk_.run(order, [this](Inst inst) { rewrite(inst); });
+        return changed_;
     }
 
 private:
@@ -47,21 +47,12 @@ private:
     std::optional<Sum> split(Inst inst);
     Sum sum(Value value) const;
     std::optional<std::int64_t> constant(Value value) const;
-    Value find_or_make(const Instruction& base, std::initializer_list<Value> operands, Type result);
-
-    /// An integer operation on the values of up to three operands, as a key: equal keys are equal values.
-    using Key = std::array<std::uint32_t, 5>;
-    static Key key(const Instruction& inst, std::span<const Value> operands);
+    Value make(const Instruction& base, std::initializer_list<Value> operands, Type result);
 
     ir::Function& fn_;
     ir::Rewriter walk_;
-    analysis::Dominators dominators_;
-    struct Known {
-        Value value;
-        Block block;
-    };
-    std::map<Key, Known> known_;
     std::vector<Sum> sums_;  // by value; for values not in it, the value itself
+    bool changed_ = false;
 };
 
 void AddressFolding::rewrite(Inst inst) {
@@ -72,10 +63,6 @@ void AddressFolding::rewrite(Inst inst) {
                                  it.op == Op::Fma || it.op == Op::MadWide || it.op == Op::MulWide);
     if (!is_integer_sum) return walk_.keep(inst);
     const Value result = fn_.result(inst);
-    const auto [known, added] = known_.try_emplace(key(it, fn_.operands(inst)), Known{result, walk_.block()});
-    if (!added && dominators_.dominates(known->second.block, walk_.block()))
-        return walk_.replace(result, known->second.value);
-    known->second = {result, walk_.block()};
     if (const auto parts = split(inst)) {
         if (index(result) >= sums_.size()) sums_.resize(fn_.value_count(), {ir::no_value});
         sums_[index(result)] = *parts;
@@ -83,19 +70,9 @@ void AddressFolding::rewrite(Inst inst) {
     walk_.keep(inst);
 }
 
-AddressFolding::Key AddressFolding::key(const Instruction& inst, std::span<const Value> operands) {
-    Key key{std::uint32_t(inst.op), std::uint32_t(bits(inst.type))};
-    if (inst.op == Op::MadWide || inst.op == Op::MulWide) key[1] += ir::is_signed(inst.type);
-    for (std::size_t i = 0; i < operands.size(); ++i) key[2 + i] = index(operands[i]) + 1;
-    return key;
-}
-
-Value AddressFolding::find_or_make(const Instruction& base, std::initializer_list<Value> operands, Type result) {
-    const Key wanted = key(base, std::span(operands.begin(), operands.size()));
-    const auto [known, added] = known_.try_emplace(wanted);
-    if (added || !dominators_.dominates(known->second.block, walk_.block()))
-        known->second = {walk_.make(base, operands, result), walk_.block()};
-    return known->second.value;
+Value AddressFolding::make(const Instruction& base, std::initializer_list<Value> operands, Type result) {
+    changed_ = true;
+    return walk_.make(base, operands, result);
 }
 
 Sum AddressFolding::sum(Value value) const {
@@ -126,36 +103,35 @@ std::optional<Sum> AddressFolding::split(Inst inst) {
             for (const auto& [number, other] : {std::pair{constant(x[0]), b}, std::pair{factor, a}})
                 if (number) return Sum{other.rest, wrapped(std::uint64_t(*number) + std::uint64_t(other.constant))};
             if (a.constant == 0 && b.constant == 0) return {};
-            return Sum{find_or_make(base, {a.rest, b.rest}, type),
+            return Sum{make(base, {a.rest, b.rest}, type),
                        wrapped(std::uint64_t(a.constant) + std::uint64_t(b.constant))};
         case Op::Sub:
             if (factor) return Sum{a.rest, wrapped(std::uint64_t(a.constant) - std::uint64_t(*factor))};
             if (a.constant == 0 && b.constant == 0) return {};
-            return Sum{find_or_make(base, {a.rest, b.rest}, type),
+            return Sum{make(base, {a.rest, b.rest}, type),
                        wrapped(std::uint64_t(a.constant) - std::uint64_t(b.constant))};
         case Op::Mul:
             if (!factor || a.constant == 0) return {};
-            return Sum{find_or_make(base, {a.rest, x[1]}, type),
-                       wrapped(std::uint64_t(a.constant) * std::uint64_t(*factor))};
+            return Sum{make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) * std::uint64_t(*factor))};
         case Op::Shl:
             if (!factor || a.constant == 0 || std::uint64_t(*factor) >= std::uint64_t(bits(type))) return {};
-            return Sum{find_or_make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
+            return Sum{make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
         case Op::Fma: {
             const bool scaled = factor && a.constant != 0;
             const std::uint64_t product = scaled ? std::uint64_t(a.constant) * std::uint64_t(*factor) : 0;
             const Value first = scaled ? a.rest : x[0];
             if (const auto addend = constant(x[2])) {
                 base.op = Op::Mul;
-                return Sum{find_or_make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
+                return Sum{make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
             }
             const Sum c = sum(x[2]);
             if (!scaled && c.constant == 0) return {};
-            return Sum{find_or_make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
+            return Sum{make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
         }
         case Op::MadWide: {
             const Sum c = sum(x[2]);
             if (c.constant == 0) return {};
-            return Sum{find_or_make(base, {x[0], x[1], c.rest}, type), c.constant};
+            return Sum{make(base, {x[0], x[1], c.rest}, type), c.constant};
         }
         default: return {};
     }
@@ -167,27 +143,31 @@ void AddressFolding::rewrite_access(Inst inst) {
     const Sum parts = sum(address);
     const std::int64_t offset = it.memory.offset + parts.constant;
     if (offset == std::int32_t(offset)) {
+        changed_ |= address != parts.rest;
         address = parts.rest;
         it.memory.offset = std::int32_t(offset);
     }
     walk_.keep(inst);
 }
 
-void use_read_only_path(ir::Function& fn) {
+bool use_read_only_path(ir::Function& fn) {
+    bool changed = false;
     for (Block block : fn.blocks())
         for (Inst inst : fn[block].instructions) {
             ir::MemoryInfo& memory = fn[inst].memory;
             if (memory.space == ir::Space::Global && memory.cache == ir::CacheOperator::None &&
                 analysis::reads_constant_memory(fn, inst))
-                memory.cache = ir::CacheOperator::Nc;
+                memory.cache = ir::CacheOperator::Nc, changed = true;
         }
+    return changed;
 }
 
 }  // namespace
 
-void fold_addresses(ir::Function& fn) {
-    AddressFolding(fn).run();
-    use_read_only_path(fn);
+analysis::Changed fold_addresses(ir::Function& fn, analysis::Context& context) {
+    bool changed = AddressFolding(fn).run(context.dominators().reverse_postorder());
+    changed |= use_read_only_path(fn);
+    return analysis::instructions_if(changed);
 }
 
 }  // namespace ikat::nvptx

@@ -31,6 +31,10 @@ void expand_atomics(ir::Function& fn, const Target& target);
 /// indices.cpp. Addresses become sums and products.
 analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 
+/// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
+/// reads take the read-only path.
+analysis::Changed fold_addresses(ir::Function& fn, analysis::Context& context);
+
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 void expand_prints(ir::Function& fn);
 
@@ -39,10 +43,6 @@ void legalise(ir::Function& fn, const Target& target);
 
 /// narrow.cpp. Loads and stores of 8- and 16-bit integers that are only used in 32 bits, or come from 32 bits.
 void widen_accesses(ir::Function& fn);
-
-/// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
-/// reads take the read-only path.
-void fold_addresses(ir::Function& fn);
 
 /// carries.cpp. Groups the steps of multi-word arithmetic in chains.
 void chain_carries(ir::Function& fn);
