@@ -78,6 +78,10 @@ std::vector<std::uint32_t> Example::words(std::string_view name) const {
     return numbers<std::uint32_t, std::uint32_t>(arguments_[position(name)].bytes);
 }
 
+std::vector<std::uint8_t> Example::bytes(std::string_view name) const {
+    return numbers<std::uint8_t, std::uint8_t>(arguments_[position(name)].bytes);
+}
+
 std::string_view Example::name() const { return kernel_.name; }
 
 std::uint32_t Example::number(std::string_view name) const { return std::uint32_t(arguments_[position(name)].bits); }

@@ -41,6 +41,7 @@ public:
     /// By the parameter's name. Elements of an array as f32, as numbers; none where the kernel has no such parameter.
     std::vector<float> operator[](std::string_view name) const;
     std::vector<std::uint32_t> words(std::string_view name) const;
+    std::vector<std::uint8_t> bytes(std::string_view name) const;
     std::uint32_t number(std::string_view name) const;
     float real(std::string_view name) const;
     /// By their order: the arrays that are only read, the numbers of type f32; nothing, and 0, where there are fewer.

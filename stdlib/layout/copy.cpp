@@ -42,6 +42,7 @@ constexpr Recipe copy_matrix_recipe{
         "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes "
         "whole\n"
         "rows. In programs, both may have rows with gaps between them.",
+    .reference = reference::copy_matrix,
     .traffic = "2 E s",
     .note = "views of the same shape, with any pitches: `x.view(300, 200).pitched(256)`"};
 

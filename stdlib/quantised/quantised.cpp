@@ -244,6 +244,7 @@ constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
                                        "Both\n"
                                        "have fewer than 2^32 elements and begin at multiples of 16 bytes. "
                                        "stdlib/quantised/quantised.hpp has the formats.",
+                                   .reference = reference::dequantise,
                                    .traffic = "b s + 4 s",
                                    .note = "y in f32, bit-identical to GGML's decoder"};
 #undef IKAT_ROW
@@ -263,6 +264,7 @@ constexpr Recipe quantised_gemv_recipe{
         "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp per row, sums in f32.\n"
         "stdlib/quantised/quantised.hpp has the formats.",
     .check = check_bytes,
+    .reference = reference::quantised_gemv,
     .traffic = "b s",
     .note = "y = W x, x and sums in f32, a warp per row"};
 #undef IKAT_ROW
@@ -280,6 +282,7 @@ constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, format, w, q, y, rows, 
                                         "weights are multiplied at once, exactly; the sums over blocks are in f32. w "
                                         "and x begin at multiples of 16 bytes.",
                                     .check = check_blocks,
+                                    .reference = reference::packed_gemv,
                                     .traffic = "b s",
                                     .note = "y = W x, x in Q8_1: four products per dp4a"};
 #undef IKAT_ROW
@@ -294,6 +297,7 @@ constexpr Recipe quantise_q8_1_recipe{
         "to\n"
         "eight blocks.",
     .shapes = "x: n 32, q: n 9",
+    .reference = reference::quantise_q8_1,
     .traffic = "5.125 s",
     .note = "activations to Q8_1: 9 words per 32 values"};
 

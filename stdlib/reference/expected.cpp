@@ -7,6 +7,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/conv/conv2d.hpp"
+#include "stdlib/reference/quantised.hpp"
 #include "stdlib/reference/reference.hpp"
 
 namespace ikat::stdlib::reference {
@@ -51,6 +52,21 @@ double of_exponentials(const Example& e) {
     double largest = 0;
     for (const float x : e["x"]) largest = std::max(largest, double(std::abs(x)));
     return of_sum(e.number("columns")) + (4 * largest + 4) * epsilon;
+}
+
+/// The format that a kernel's name says: "gemv_q4_k", "gemv_q4_k_q8_1".
+Quantised format_of(const Example& e) {
+    constexpr std::string_view names[] = {"_q4_0", "_q8_0", "_q4_k", "_q5_k", "_q6_k"};
+    const auto is_in_name = [&](std::string_view name) { return e.name().find(name) != std::string_view::npos; };
+    return Quantised(std::ranges::find_if(names, is_in_name) - names);
+}
+
+/// y = W x. Products are of magnitudes |w| |x|; there are `steps` roundings beside those of the sum in each lane.
+void expect_rows(Example& e, const std::vector<float>& w, const std::vector<float>& w_magnitudes,
+                 const std::vector<float>& x, std::uint32_t steps) {
+    const std::uint32_t rows = e.number("rows"), columns = e.number("columns");
+    e.expect("y", gemm(w, x, rows, 1, columns), 0,
+             times((columns / 32 + steps) * epsilon, gemm(w_magnitudes, magnitudes(x), rows, 1, columns)));
 }
 
 /// 1 / sqrt(variance + epsilon) is largest where few columns are all but equal, and what it is applied to is below 4.
@@ -170,6 +186,15 @@ void conv2d(Example& e) {
              times((terms + 1) * epsilon, conv2d(magnitudes(e["x"]), magnitudes(e["w"]), c)));
 }
 
+void copy_matrix(Example& e) {
+    const std::vector<float> from = e["from"];
+    std::vector<double> to = doubles(e["to"]);  // the gaps between its rows stay
+    for (std::size_t i = 0; i < e.number("from_extent0"); ++i)
+        for (std::size_t j = 0; j < e.number("from_extent1"); ++j)
+            to[i * e.number("to_pitch") + j] = double(from[i * e.number("from_pitch") + j]);
+    e.expect("to", std::move(to));
+}
+
 void transpose(Example& e) {
     const std::vector<float> x = e["x"];
     const std::size_t rows = e.number("rows"), columns = e.number("columns");
@@ -204,6 +229,30 @@ void kv_scatter(Example& e) {
         for (std::size_t c = 0; c < width && slots[t] < e.number("cache_rows"); ++c)
             cache[slots[t] * width + c] = double(x[t * width + c]);
     e.expect("cache", std::move(cache));
+}
+
+void dequantise(Example& e) {
+    const std::vector<float> weights = dequantise(format_of(e), e.bytes("w"));
+    e.expect("y", doubles(weights));
+}
+
+void quantised_gemv(Example& e) {
+    const std::vector<float> w = dequantise(format_of(e), e.bytes("w"));
+    expect_rows(e, w, magnitudes(w), e["x"], 8);
+}
+
+void packed_gemv(Example& e) {
+    std::vector<float> w, w_magnitudes;  // product and minimum are multiplied separately, and cancel
+    for (const auto& [product, minimum] : quantised_weights(format_of(e), e.bytes("w"))) {
+        w.push_back(product - minimum);
+        w_magnitudes.push_back(std::abs(product) + std::abs(minimum));
+    }
+    expect_rows(e, w, w_magnitudes, dequantise_q8_1(e.words("x")), 16);
+}
+
+void quantise_q8_1(Example& e) {
+    const std::vector<std::uint32_t> words = quantise_q8_1(e["x"]);
+    e.expect("q", {words.begin(), words.end()});
 }
 
 }  // namespace ikat::stdlib::reference

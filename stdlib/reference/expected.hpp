@@ -25,9 +25,14 @@ void gemm(Example& e);
 void gemv(Example& e);
 void gemv_transposed(Example& e);
 void conv2d(Example& e);
+void copy_matrix(Example& e);
 void transpose(Example& e);
 void rope(Example& e);
 void kv_scatter(Example& e);
+void dequantise(Example& e);
+void quantised_gemv(Example& e);
+void packed_gemv(Example& e);
+void quantise_q8_1(Example& e);
 
 /// y = f(x, b, p, q) for each element, where b is a second array and p and q are numbers, if there are any.
 using ElementFunction = double(double x, double b, double p, double q);

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "codegen/ast/ast.hpp"
+#include "stdlib/reference/quantised.hpp"
 
 namespace ikat::test {
 namespace {
@@ -19,8 +20,12 @@ struct Samples {
     Rows values;
 };
 
+/// By the names of all parameters, or of those that are numbers.
 const Samples all_samples[] = {
+    {"w y n", {{0}, {1}, {2}, {3}, {7}, {16}, {33}, {200}}},
+    {"x q n", {{0}, {1}, {2}, {3}, {4}, {5}, {31}, {100}}},
     {"n", {{0}, {1}, {3}, {4}, {31}, {32}, {33}, {1000}, {2049}, {10007}, {100003}}},
+    {"w x y rows columns", {{0, 1}, {3, 0}, {1, 1}, {2, 3}, {5, 1}, {9, 4}, {64, 2}, {33, 7}, {3, 65}, {2, 133}}},
     // The last of them are longer than what registers hold.
     {"rows columns",
      {{0, 8},
@@ -59,17 +64,29 @@ const Samples all_samples[] = {
       {63, 65, 15},
       {128, 128, 32}}},
     {"tokens heads head_dim rotary",
-     {{0, 2, 8, 8},
-      {1, 1, 2, 2},
-      {3, 2, 8, 8},
-      {5, 3, 6, 6},
-      {4, 2, 64, 32},
-      {2, 1, 10, 4},
-      {7, 4, 128, 128},
-      {3, 2, 8, 0},
-      {40, 8, 80, 80}}},
+     {{0, 2, 4, 4},
+      {1, 1, 1, 1},
+      {3, 2, 4, 4},
+      {5, 3, 3, 3},
+      {4, 2, 32, 16},
+      {2, 1, 5, 2},
+      {7, 4, 64, 64},
+      {3, 2, 4, 0},
+      {40, 8, 40, 40}}},
     {"tokens width cache_rows",
      {{0, 4, 3}, {1, 1, 1}, {3, 0, 4}, {2, 5, 7}, {5, 128, 9}, {9, 1030, 20}, {1, 3, 1}, {4, 64, 4}, {20, 31, 9}}},
+    {"from_extent0 from_extent1 from_pitch to_extent0 to_extent1 to_pitch",
+     {{1, 1, 1, 1, 1, 1},
+      {0, 5, 5, 0, 5, 5},
+      {5, 0, 0, 5, 0, 7},
+      {3, 4, 4, 3, 4, 4},
+      {7, 33, 40, 7, 33, 33},
+      {9, 5, 5, 10, 6, 64},
+      {300, 2, 3, 300, 2, 2},
+      {2, 700, 701, 3, 800, 1024},
+      {64, 64, 64, 64, 64, 65},
+      {17, 31, 31, 17, 31, 32},
+      {4, 256, 256, 4, 256, 256}}},
     {"batch channels height width filters kernel_h kernel_w stride_h stride_w pad_h pad_w dilation_h dilation_w groups "
      "out_h out_w",
      {{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1},
@@ -115,12 +132,29 @@ bool by_element(const stdlib::Recipe& recipe) {
     return function == "elementwise" || function == "cast" || function == "residual_add";
 }
 
-std::vector<std::byte> contents(const ir::Parameter& parameter, std::size_t elements, const stdlib::Recipe& recipe,
+/// Weights in blocks, or activations in blocks of Q8_1.
+std::vector<std::byte> blocks(const stdlib::Entry& entry, ir::Type type, std::size_t elements, std::uint32_t seed) {
+    const auto as_bytes = [](const auto& list) {
+        const auto bytes = std::as_bytes(std::span(list));
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    if (type == ir::Type::U32) {
+        std::vector<float> x(elements / 9 * 32);
+        fill<float>(std::as_writable_bytes(std::span(x)), 1, false, seed);
+        return as_bytes(stdlib::reference::quantise_q8_1(x));
+    }
+    const auto format = stdlib::Quantised(entry.variant - entry.recipe->kernels);
+    return as_bytes(random_blocks(format, elements / stdlib::bytes_of(format), seed));
+}
+
+std::vector<std::byte> contents(const stdlib::Entry& entry, const ir::Parameter& parameter, std::size_t elements,
                                 std::uint32_t seed) {
-    const float magnitude = recipe.magnitude;
-    const bool special = by_element(recipe);
+    const float magnitude = entry.recipe->magnitude;
+    const bool special = by_element(*entry.recipe);
     std::vector<std::byte> out(elements * info(parameter.element).bytes, std::byte{0xff});
     if (parameter.access == ir::Access::Out) return out;
+    const bool is_quantised = entry.kernel().parameters[0].element == ir::Type::U8;
+    if (is_quantised && parameter.element != ir::Type::F32) return blocks(entry, parameter.element, elements, seed);
     switch (parameter.element) {
         case ir::Type::F32: fill<float>(out, magnitude, special, seed); break;
         case ir::Type::F16: fill<half>(out, magnitude, special, seed); break;
@@ -134,12 +168,31 @@ std::vector<std::byte> contents(const ir::Parameter& parameter, std::size_t elem
 
 }  // namespace
 
+std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t count, std::uint32_t seed, bool edges) {
+    static const std::vector<std::size_t> scales[] = {{0}, {0}, {0, 2}, {0, 2}, {208}};  // the offsets of its f16
+    std::mt19937 random(seed);
+    const std::size_t size = stdlib::bytes_of(format);
+    std::vector<std::uint8_t> out(count * size);
+    for (std::uint8_t& byte : out) byte = std::uint8_t(random());
+    const std::uint16_t special[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff};
+    for (std::size_t block = 0; block < count; ++block)
+        for (const std::size_t offset : scales[std::size_t(format)]) {
+            std::uint16_t bits = half(double(random() % 2001) / 1e5 - 0.01).bits;
+            if (edges && block < std::size(special)) bits = special[block];
+            out[block * size + offset] = std::uint8_t(bits);
+            out[block * size + offset + 1] = std::uint8_t(bits >> 8);
+        }
+    return out;
+}
+
 std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel) {
-    std::string names;
-    for (const ir::Parameter& parameter : kernel.parameters)
+    std::string all, names;
+    for (const ir::Parameter& parameter : kernel.parameters) {
+        all += (all.empty() ? "" : " ") + parameter.name;
         if (parameter.type == ir::Type::U32) names += (names.empty() ? "" : " ") + parameter.name;
+    }
     for (const Samples& samples : all_samples)
-        if (samples.names == names) return samples.values;
+        if (samples.names == all || samples.names == names) return samples.values;
     throw Error(fmt::format("'{}' has the numbers {}, and there are no samples of these", kernel.name, names),
                 "add them to tests/differential/stdlib/samples.cpp");
 }
@@ -154,7 +207,7 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
         if (parameter.access != ir::Access::Value)
             argument = {.type = parameter.element};
         else if (parameter.type == ir::Type::U32)
-            argument.bits = values[0], values = values.subspan(1);
+            argument.bits = values[0] * parameter.multiple, values = values.subspan(1);
         else
             argument.bits = std::bit_cast<std::uint32_t>(number_of(parameter.name, odd));
         numbers.push_back({.type = argument.type, .bits = argument.bits});
@@ -163,8 +216,11 @@ std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, 
     const stdlib::Call call(kernel, numbers);
     for (std::uint32_t i = 0; i < out.size(); ++i) {
         if (out[i].is_number) continue;
-        const auto elements = call.elements(entry.recipe->shapes_of(*entry.variant), kernel.parameters[i].name);
-        out[i].bytes = contents(kernel.parameters[i], elements.value_or(1), *entry.recipe, i + 1);
+        const ir::Parameter& parameter = kernel.parameters[i];
+        const std::size_t elements =
+            kernel.view_at(i) ? std::size_t(call[parameter.name + "_extent0"]) * call[parameter.name + "_pitch"]
+                              : call.elements(entry.recipe->shapes_of(*entry.variant), parameter.name).value_or(1);
+        out[i].bytes = contents(entry, parameter, elements, i + 1);
     }
     return out;
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/reference/quantised.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "codegen/support/half.hpp"
+
+namespace ikat::stdlib::reference {
+namespace {
+
+using Block = std::span<const std::uint8_t>;
+
+float half_at(Block b, std::size_t offset) {
+    return float(half::from_bits(std::uint16_t(b[offset] | b[offset + 1] << 8)));
+}
+
+/// The 6-bit scale and minimum of sub-block `sub` of a Q4_K or Q5_K block.
+struct Sixes {
+    int scale, minimum;
+};
+Sixes sixes_at(Block b, std::size_t sub) {
+    const Block s = b.subspan(4, 12);
+    if (sub < 4) return {s[sub] & 63, s[sub + 4] & 63};
+    return {(s[sub + 4] & 15) | s[sub - 4] >> 6 << 4, s[sub + 4] >> 4 | s[sub] >> 6 << 4};
+}
+
+QuantisedWeight k_weight(Block b, std::size_t e, std::size_t qs, int fifth) {
+    const std::size_t sub = e / 32;
+    const int byte = b[qs + 32 * (e / 64) + e % 32], q = (sub % 2 ? byte >> 4 : byte & 15) + fifth;
+    const Sixes sixes = sixes_at(b, sub);
+    const float scale = half_at(b, 0) * float(sixes.scale);
+    return {scale * float(q), half_at(b, 2) * float(sixes.minimum)};
+}
+
+float q6_weight(Block b, std::size_t e) {
+    const std::size_t n = e / 128, k = e % 128 / 32, l = e % 32;
+    const int byte = b[64 * n + 32 * (k % 2) + l], low = k >= 2 ? byte >> 4 : byte & 15;
+    const int high = b[128 + 32 * n + l] >> (2 * k) & 3;
+    const float factor = half_at(b, 208) * float(std::int8_t(b[192 + 8 * n + 2 * k + l / 16]));
+    return factor * float((low | high << 4) - 32);
+}
+
+/// Element e of a block.
+QuantisedWeight weight(Quantised format, Block b, std::size_t e) {
+    using enum Quantised;
+    switch (format) {
+        case Q4_0: return {half_at(b, 0) * float((e < 16 ? b[2 + e] & 15 : b[2 + e - 16] >> 4) - 8), 0};
+        case Q8_0: return {half_at(b, 0) * float(std::int8_t(b[2 + e])), 0};
+        case Q4_K: return k_weight(b, e, 16, 0);
+        case Q5_K: return k_weight(b, e, 48, b[16 + e % 32] >> (e / 32) & 1 ? 16 : 0);
+        case Q6_K: return {q6_weight(b, e), 0};
+    }
+    return {};
+}
+
+/// Of 32 elements, in the order of the kernel: eight threads add four elements each, then exchange their sums.
+float sum_of_block(std::span<const float> x) {
+    std::array<float, 8> sums;
+    for (std::size_t i = 0; i < 8; ++i) sums[i] = (x[4 * i] + x[4 * i + 1]) + (x[4 * i + 2] + x[4 * i + 3]);
+    for (std::size_t distance = 4; distance > 0; distance /= 2)
+        for (std::size_t i = 0; i < distance; ++i) sums[i] += sums[i + distance];
+    return sums[0];
+}
+
+}  // namespace
+
+std::vector<QuantisedWeight> quantised_weights(Quantised format, std::span<const std::uint8_t> blocks) {
+    const std::size_t size = bytes_of(format);
+    std::vector<QuantisedWeight> out;
+    for (std::size_t at = 0; at + size <= blocks.size(); at += size)
+        for (std::size_t e = 0; e < weights_of(format); ++e) out.push_back(weight(format, blocks.subspan(at, size), e));
+    return out;
+}
+
+std::vector<float> dequantise(Quantised format, std::span<const std::uint8_t> blocks) {
+    std::vector<float> out;
+    for (const auto& [product, minimum] : quantised_weights(format, blocks)) out.push_back(product - minimum);
+    return out;
+}
+
+std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x) {
+    std::vector<std::uint32_t> out(x.size() / 32 * 9);
+    for (std::size_t block = 0; block < x.size() / 32; ++block) {
+        const std::span<const float> values = x.subspan(block * 32, 32);
+        float most = 0;
+        for (const float v : values) most = std::max(most, std::abs(v));
+        const float d = most / 127;
+        out[block * 9] = half(d).bits | std::uint32_t(half(sum_of_block(values)).bits) << 16;
+        for (std::size_t i = 0; i < 32; ++i) {
+            const int q = most == 0 ? 0 : int(std::round(values[i] / d));
+            out[block * 9 + 1 + i / 4] |= std::uint32_t(std::uint8_t(q)) << (i % 4 * 8);
+        }
+    }
+    return out;
+}
+
+std::vector<float> dequantise_q8_1(std::span<const std::uint32_t> words) {
+    std::vector<float> out;
+    for (std::size_t block = 0; block < words.size() / 9; ++block)
+        for (std::size_t i = 0; i < 32; ++i)
+            out.push_back(float(half::from_bits(std::uint16_t(words[block * 9]))) *
+                          float(std::int8_t(words[block * 9 + 1 + i / 4] >> (i % 4 * 8))));
+    return out;
+}
+
+}  // namespace ikat::stdlib::reference
