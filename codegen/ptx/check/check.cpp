@@ -360,8 +360,8 @@ bool Checker::modifiers(const Instruction& instruction, const Match& match) {
         at_modifier();
     } else if (match.missing) {
         std::string wanted;
-        for (std::string_view each : match.missing->alternatives)
-            wanted += (wanted.empty() ? "." : ", .") + std::string(each);
+        for (const Modifier each : match.missing->alternatives)
+            wanted += (wanted.empty() ? "." : ", .") + std::string(name(each));
         const bool one = match.missing->alternatives.size() == 1;
         error(instruction.where, mnemonic(instruction) + (one ? " lacks " : " lacks one of ") + wanted, hint);
         findings_.back().excerpt = excerpt_of_opcode(module_, instruction);

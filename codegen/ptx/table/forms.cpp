@@ -81,11 +81,17 @@ constexpr void each_group(std::string_view text, auto&& f) {
     }
 }
 
+constexpr Modifier known(std::string_view name) {
+    const Modifier modifier = find_modifier(name);
+    if (modifier == Modifier::Unknown) throw "modifiers.def does not have it";
+    return modifier;
+}
+
 /// "s:t", "r:b64?", "o:t|q", "v:b32*4", "r:b64@L2::cache_hint"
 constexpr OperandRule read_operand(std::string_view text) {
     OperandRule rule;
     if (const std::size_t at = text.find('@'); at != text.npos) {
-        rule.modifier = text.substr(at + 1);
+        rule.modifier = known(text.substr(at + 1));
         text = text.substr(0, at);
     }
     rule.optional = drop_suffix(text, '?');
@@ -130,9 +136,9 @@ struct Sizes {
 constexpr Sizes sizes = [] {
     Sizes out;
     for (const table::Row* row : rows) {
-        each_group(row->modifiers, [&](const Group&, std::string_view text) {
+        each_group(row->modifiers, [&](const Group& group, std::string_view text) {
             ++out.groups;
-            each_alternative(text, [&](std::string_view) { ++out.alternatives; });
+            if (!group.rest) each_alternative(text, [&](std::string_view) { ++out.alternatives; });
         });
         out.operands += operand_count(row->operands);
     }
@@ -140,11 +146,12 @@ constexpr Sizes sizes = [] {
 }();
 
 constexpr auto alternatives = [] {
-    std::array<std::string_view, sizes.alternatives> out;
+    std::array<Modifier, sizes.alternatives> out{};
     auto next = out.begin();
     for (const table::Row* row : rows)
-        each_group(row->modifiers, [&](const Group&, std::string_view text) {
-            each_alternative(text, [&](std::string_view each) { *next++ = each; });
+        each_group(row->modifiers, [&](const Group& group, std::string_view text) {
+            if (group.rest) return;
+            each_alternative(text, [&](std::string_view each) { *next++ = known(each); });
         });
     return out;
 }();
@@ -152,11 +159,11 @@ constexpr auto alternatives = [] {
 constexpr auto groups = [] {
     std::array<Group, sizes.groups> out;
     auto next = out.begin();
-    std::span<const std::string_view> left = alternatives;
+    std::span<const Modifier> left = alternatives;
     for (const table::Row* row : rows)
         each_group(row->modifiers, [&](Group group, std::string_view text) {
             std::size_t count = 0;
-            each_alternative(text, [&](std::string_view) { ++count; });
+            if (!group.rest) each_alternative(text, [&](std::string_view) { ++count; });
             group.alternatives = left.first(count);
             left = left.subspan(count);
             *next++ = group;

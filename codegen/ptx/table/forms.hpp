@@ -31,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/ptx/table/modifier.hpp"
 #include "codegen/ptx/table/target.hpp"
 #include "codegen/ptx/table/types.hpp"
 #include "codegen/ptx/text/module.hpp"
@@ -38,7 +39,7 @@
 namespace ikat::nvptx {
 
 struct Group {
-    std::span<const std::string_view> alternatives;  // without dots
+    std::span<const Modifier> alternatives;
     bool optional = false;
     bool rest = false;  // *
     char slot = 0;      // the letter after ':'
@@ -48,9 +49,9 @@ struct OperandRule {
     char letter = 's';
     std::string_view type;  // "", "t", "u", "wide", a type's name, or "d", "a", "b", "c", "half"
     bool optional = false;
-    char second = 0;            // of a pair: q
-    std::uint32_t parts = 0;    // *4
-    std::string_view modifier;  // @L2::cache_hint: only with that modifier
+    char second = 0;                        // of a pair: q
+    std::uint32_t parts = 0;                // *4
+    Modifier modifier = Modifier::Unknown;  // @L2::cache_hint: only with that modifier; Unknown: always
 };
 
 /// A parsed row.

@@ -8,8 +8,6 @@
 namespace ikat::nvptx {
 namespace {
 
-std::string_view without_dot(std::string_view modifier) { return modifier.substr(1); }
-
 /// Removes and returns the number at the front of text.
 std::uint32_t take_number(std::string_view& text) {
     std::uint32_t number = 0;
@@ -18,14 +16,14 @@ std::uint32_t take_number(std::string_view& text) {
     return number;
 }
 
-/// "m64nNk16" matches "m64n24k16".
-bool takes(std::string_view alternative, std::string_view text) {
-    if (alternative[0] != 'm') return alternative == text;
-    const std::size_t at = alternative.find("nN");
-    if (at == alternative.npos || !text.starts_with(alternative.substr(0, at + 1))) return alternative == text;
-    text.remove_prefix(at + 1);
+/// "m64nNk16" for ".m64n24k16"; Unknown for other words.
+Modifier shape_of_any_width(std::string_view text) {
+    constexpr std::string_view begin = ".m64n";
+    if (!text.starts_with(begin)) return Modifier::Unknown;
+    text.remove_prefix(begin.size());
     const std::uint32_t number = take_number(text);
-    return number >= 8 && number <= 256 && number % 8 == 0 && text == alternative.substr(at + 2);
+    if (number < 8 || number > 256 || number % 8) return Modifier::Unknown;
+    return find_modifier("m64nN" + std::string(text));
 }
 
 /// The factor of a group :n on the number of registers.
@@ -62,6 +60,18 @@ std::uint32_t element_bits(std::string_view type) {
     return type == "b1" ? 1 : 8;
 }
 
+/// A modifier of an instruction.
+struct Spelled {
+    Name spelling = no_name;
+    Modifier modifier = Modifier::Unknown;
+    Modifier of_any_width = Modifier::Unknown;  // the same shape in forms that take any N
+
+    bool is_one_of(std::span<const Modifier> alternatives) const {
+        return std::ranges::any_of(alternatives,
+                                   [this](Modifier each) { return each == modifier || each == of_any_width; });
+    }
+};
+
 /// One form matched with the modifiers.
 struct Attempt {
     const Module& module;
@@ -70,8 +80,8 @@ struct Attempt {
 
     Attempt(const Module& m, const Form& form) : module(m), taken(form.groups.size()) { match.form = &form; }
 
-    void run(std::span<const Name> modifiers) {
-        for (Name modifier : modifiers) place(modifier);
+    void run(std::span<const Spelled> modifiers) {
+        for (const Spelled& modifier : modifiers) place(modifier);
         const std::span<const Group> groups = match.form->groups;
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (taken[i] || groups[i].optional || groups[i].rest) continue;
@@ -80,30 +90,27 @@ struct Attempt {
         }
         const std::span<const OperandRule> rules = match.form->operands;
         for (std::size_t i = 0; i < rules.size(); ++i)
-            if (!rules[i].modifier.empty() && !has(modifiers, rules[i].modifier)) match.left_out |= 1u << i;
+            if (const Modifier only_with = rules[i].modifier;
+                only_with != Modifier::Unknown &&
+                std::ranges::find(modifiers, only_with, &Spelled::modifier) == modifiers.end())
+                match.left_out |= 1u << i;
     }
 
-    bool has(std::span<const Name> modifiers, std::string_view text) const {
-        return std::ranges::any_of(modifiers, [&](Name each) { return without_dot(module.text(each)) == text; });
-    }
-
-    void place(Name modifier) {
+    void place(const Spelled& modifier) {
         const std::span<const Group> groups = match.form->groups;
-        const std::string_view text = without_dot(module.text(modifier));
         bool is_known = false;
         for (std::size_t i = 0; i < groups.size(); ++i) {
             if (groups[i].rest) return;
-            if (std::ranges::none_of(groups[i].alternatives, [&](std::string_view each) { return takes(each, text); }))
-                continue;
+            if (!modifier.is_one_of(groups[i].alternatives)) continue;
             is_known = true;
             if (taken[i]) continue;
             taken[i] = true;
-            note(groups[i], text);
+            if (groups[i].slot) note(groups[i], module.text(modifier.spelling).substr(1));
             return;
         }
         ++match.problems;
         if (match.unexpected != no_name) return;
-        match.unexpected = modifier;
+        match.unexpected = modifier.spelling;
         match.is_duplicate = is_known;
     }
 
@@ -165,6 +172,12 @@ void append(std::vector<Feature>& features, Feature feature) {
 
 }  // namespace
 
+Modifier spelled_modifier(std::string_view spelling) {
+    const Modifier modifier = spelling.starts_with('.') ? find_modifier(spelling.substr(1)) : Modifier::Unknown;
+    const bool is_pattern = modifier >= Modifier::M64nNk16 && modifier <= Modifier::M64nNk8;
+    return is_pattern ? Modifier::Unknown : modifier;
+}
+
 std::vector<OperandRule> Match::rules() const {
     std::vector<OperandRule> out;
     out.reserve(form->operands.size());
@@ -184,11 +197,16 @@ std::size_t fewest_operands(std::span<const OperandRule> rules) {
 }
 
 Match match(const Module& module, const Instruction& instruction) {
+    std::vector<Spelled> modifiers;
+    for (const Name spelling : module.modifiers(instruction.modifiers)) {
+        const std::string_view text = module.text(spelling);
+        modifiers.push_back({spelling, spelled_modifier(text), shape_of_any_width(text)});
+    }
     Match best;
     std::pair<std::size_t, std::size_t> best_misfit;
     for (const Form& form : forms_of(instruction.opcode)) {
         Attempt attempt(module, form);
-        attempt.run(module.modifiers(instruction.modifiers));
+        attempt.run(modifiers);
         if (best.form && attempt.match.problems > best.problems) continue;
         const auto how_far = misfit(attempt.match, module.operands(instruction.operands));
         if (best.form && attempt.match.problems == best.problems && how_far >= best_misfit) continue;
@@ -201,11 +219,13 @@ Match match(const Module& module, const Instruction& instruction) {
 void add_features(const Module& module, const Instruction& instruction, const Match& match,
                   std::vector<Feature>& features) {
     if (match.form) append(features, match.form->feature);
-    for (Name modifier : module.modifiers(instruction.modifiers))
+    for (const Name spelling : module.modifiers(instruction.modifiers)) {
+        const Modifier modifier = spelled_modifier(module.text(spelling));
         for (const table::ModifierFeature& row : table::feature_of_modifier)
-            if (row.modifier == without_dot(module.text(modifier)) &&
+            if (row.word.modifier == modifier &&
                 (row.stem.opcode == Opcode::Unknown || row.stem.opcode == instruction.opcode))
                 append(features, row.feature);
+    }
     const bool plain = instruction.opcode == Opcode::Ld || instruction.opcode == Opcode::St;
     if (plain && match.vector * match.t.bits > 128) append(features, Feature::Wide256);
 }

@@ -13,8 +13,8 @@ std::string modifiers(const Form& form) {
             continue;
         }
         out += group.optional ? "{" : group.alternatives.size() > 1 ? "(" : "";
-        for (std::string_view separator = "."; std::string_view each : group.alternatives) {
-            out += std::string(separator) + std::string(each);
+        for (std::string_view separator = "."; const Modifier each : group.alternatives) {
+            out += std::string(separator) + std::string(name(each));
             separator = "|.";
         }
         out += group.optional ? "}" : group.alternatives.size() > 1 ? ")" : "";
@@ -53,7 +53,7 @@ std::string syntax(std::span<const OperandRule> rules) {
     for (std::string_view separator = " "; const OperandRule& rule : rules) {
         if (rule.letter == '*') return out + std::string(separator) + "...";
         const std::string text = std::string(separator) + name_of(rule.letter, next) + (rule.second ? "{|p}" : "");
-        out += rule.optional || !rule.modifier.empty() ? "{" + text + "}" : text;
+        out += rule.optional || rule.modifier != Modifier::Unknown ? "{" + text + "}" : text;
         separator = ", ";
     }
     return out;

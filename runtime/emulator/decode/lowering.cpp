@@ -62,6 +62,7 @@ Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, D
       variables(variables),
       kernel(kernel),
       dynamic_base_(dynamic_base),
+      known_modifiers_(module),
       rules_(std::make_unique<Rules>(module)),
       observers_(attach(kernel.observers)) {}
 Lowering::~Lowering() = default;
@@ -245,7 +246,7 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
 }
 
 void Lowering::instruction_body(const nvptx::Instruction& instruction) {
-    Modifiers modifiers(module, instruction);
+    Modifiers modifiers(known_modifiers_, module.modifiers(instruction.modifiers));
     const Rule rule = rules_->find(instruction);
     if (!rule) unsupported(fmt::format("opcode '{}'", module.text(instruction.spelling)));
     // An inlined call lowers other instructions in between.
@@ -256,7 +257,8 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     } catch (const MissingOperand&) {
         unsupported("it has too few operands", "give the operands that the PTX ISA lists for the instruction");
     }
-    if (!modifiers.left().empty()) unsupported(fmt::format("modifier '{}'", modifiers.left()));
+    if (const nvptx::Name left = modifiers.left(); left != nvptx::no_name)
+        unsupported(fmt::format("modifier '{}'", module.text(left)));
     if (!unused_offsets_.empty())
         unsupported(fmt::format("the offset of '{}' is in a place that has none",
                                 nvptx::print(module, *unused_offsets_.front())),

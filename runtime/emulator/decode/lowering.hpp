@@ -232,6 +232,7 @@ private:
     void use_offset(const nvptx::Operand& operand);
 
     const std::uint64_t dynamic_base_;
+    KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
     const std::vector<Observer> observers_;
     Scope module_scope_;

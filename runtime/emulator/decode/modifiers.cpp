@@ -5,22 +5,36 @@
 
 namespace ikat::emulator {
 
-std::optional<Type> type_of(std::string_view modifier) {
-    static constexpr std::pair<std::string_view, Type> types[] = {
-        {".f32", Type::F32},      {".u32", Type::U32},     {".b32", Type::U32},       {".s32", Type::I32},
-        {".u64", Type::U64},      {".b64", Type::U64},     {".s64", Type::I64},       {".pred", Type::Pred},
-        {".u8", Type::U8},        {".b8", Type::U8},       {".s8", Type::I8},         {".u16", Type::U16},
-        {".b16", Type::U16},      {".s16", Type::I16},     {".f16", Type::F16},       {".f64", Type::F64},
-        {".bf16", Type::BF16},    {".f16x2", Type::F16x2}, {".bf16x2", Type::BF16x2}, {".e4m3x2", Type::E4M3x2},
-        {".e5m2x2", Type::E5M2x2}};
-    const auto found = std::ranges::find(types, modifier, &std::pair<std::string_view, Type>::first);
-    if (found == std::end(types)) return {};
-    return found->second;
+std::optional<Type> type_of(Modifier modifier) {
+    switch (modifier) {
+        case Modifier::Pred: return Type::Pred;
+        case Modifier::B8:
+        case Modifier::U8: return Type::U8;
+        case Modifier::S8: return Type::I8;
+        case Modifier::B16:
+        case Modifier::U16: return Type::U16;
+        case Modifier::S16: return Type::I16;
+        case Modifier::B32:
+        case Modifier::U32: return Type::U32;
+        case Modifier::S32: return Type::I32;
+        case Modifier::B64:
+        case Modifier::U64: return Type::U64;
+        case Modifier::S64: return Type::I64;
+        case Modifier::F16: return Type::F16;
+        case Modifier::F16x2: return Type::F16x2;
+        case Modifier::Bf16: return Type::BF16;
+        case Modifier::Bf16x2: return Type::BF16x2;
+        case Modifier::F32: return Type::F32;
+        case Modifier::F64: return Type::F64;
+        case Modifier::E4m3x2: return Type::E4M3x2;
+        case Modifier::E5m2x2: return Type::E5M2x2;
+        default: return {};
+    }
 }
 
-Modifiers::Modifiers(const nvptx::Module& module, const nvptx::Instruction& instruction) {
-    for (const nvptx::Name name : module.modifiers(instruction.modifiers))
-        if (count_ < rest_.size()) rest_[count_++] = module.text(name);
+Modifiers::Modifiers(KnownModifiers& known, std::span<const nvptx::Name> spellings) {
+    for (const nvptx::Name spelling : spellings)
+        if (count_ < rest_.size()) rest_[count_++] = {known.find(spelling), spelling};
 }
 
 void Modifiers::erase(std::size_t i) {
@@ -29,23 +43,25 @@ void Modifiers::erase(std::size_t i) {
     --count_;
 }
 
-bool Modifiers::take(std::string_view modifier) {
+bool Modifiers::take(Modifier modifier) {
     for (std::size_t i = 0; i < count_; ++i)
-        if (rest_[i] == modifier) return erase(i), true;
+        if (rest_[i].modifier == modifier) return erase(i), true;
     return false;
 }
 
-bool Modifiers::has(std::string_view modifier) const { return std::ranges::find(rest(), modifier) != rest().end(); }
+bool Modifiers::has(Modifier modifier) const {
+    return std::ranges::find(rest(), modifier, &Spelled::modifier) != rest().end();
+}
 
-std::string_view Modifiers::take_any(std::initializer_list<std::string_view> modifiers) {
-    for (const std::string_view modifier : modifiers)
+Modifier Modifiers::take_any(std::initializer_list<Modifier> modifiers) {
+    for (const Modifier modifier : modifiers)
         if (take(modifier)) return modifier;
-    return {};
+    return Modifier::Unknown;
 }
 
 std::optional<Type> Modifiers::take_type() {
     for (std::size_t i = 0; i < count_; ++i)
-        if (const auto type = type_of(rest_[i])) {
+        if (const auto type = type_of(rest_[i].modifier)) {
             erase(i);
             return type;
         }
@@ -53,26 +69,51 @@ std::optional<Type> Modifiers::take_type() {
 }
 
 Rounding Modifiers::take_rounding() {
-    if (take(".rz")) return Rounding::Zero;
-    if (take(".rm")) return Rounding::Down;
-    if (take(".rp")) return Rounding::Up;
-    take(".rn");
+    if (take(Modifier::Rz)) return Rounding::Zero;
+    if (take(Modifier::Rm)) return Rounding::Down;
+    if (take(Modifier::Rp)) return Rounding::Up;
+    take(Modifier::Rn);
     return Rounding::Nearest;
 }
 
+unsigned Modifiers::take_vector() {
+    if (take(Modifier::V2)) return 2;
+    if (take(Modifier::V4)) return 4;
+    return take(Modifier::V8) ? 8 : 1;
+}
+
 void Modifiers::take_cache_hints() {
-    take_any({".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt"});
-    for (std::size_t i = count_; i-- > 0;)
-        if (rest_[i].starts_with(".L1::") || rest_[i].starts_with(".L2::") || rest_[i].starts_with(".level::"))
-            erase(i);
+    using enum Modifier;
+    for (const Modifier hint : {Ca,
+                                Cg,
+                                Cs,
+                                Lu,
+                                Cv,
+                                Wb,
+                                Wt,
+                                L1EvictNormal,
+                                L1EvictUnchanged,
+                                L1EvictFirst,
+                                L1EvictLast,
+                                L1NoAllocate,
+                                L2_64B,
+                                L2_128B,
+                                L2_256B,
+                                L2EvictNormal,
+                                L2EvictUnchanged,
+                                L2EvictFirst,
+                                L2EvictLast,
+                                L2CacheHint})
+        while (take(hint)) {}
 }
 
 Space Modifiers::take_space() {
-    if (take(".global")) return Space::Global;
-    if (take_any({".shared", ".shared::cta", ".shared::cluster"}).size()) return Space::Shared;
-    if (take(".local")) return Space::Local;
-    if (take_any({".param", ".param::entry", ".param::func"}).size()) return Space::Param;
-    if (take(".const")) return Space::Const;
+    using enum Modifier;
+    if (take(Global)) return Space::Global;
+    if (take_any({Shared, SharedCta, SharedCluster}) != Unknown) return Space::Shared;
+    if (take(Local)) return Space::Local;
+    if (take_any({Param, ParamEntry, ParamFunc}) != Unknown) return Space::Param;
+    if (take(Const)) return Space::Const;
     return Space::Generic;
 }
 

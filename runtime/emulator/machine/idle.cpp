@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
+#include "codegen/ptx/table/modifier.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
@@ -28,17 +28,19 @@ bool changes_more(Handler run) {
 
 /// The effects of an instruction.
 std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Module& module) {
-    const auto modifiers = module.modifiers(instruction.modifiers);
-    const auto has = [&](std::string_view wanted) {
-        return std::ranges::any_of(modifiers, [&](nvptx::Name name) { return module.text(name).starts_with(wanted); });
+    const auto is_in = [&](std::initializer_list<nvptx::Modifier> spaces) {
+        return std::ranges::any_of(module.modifiers(instruction.modifiers), [&](nvptx::Name spelling) {
+            return std::ranges::find(spaces, nvptx::spelled_modifier(module.text(spelling))) != spaces.end();
+        });
     };
-    const bool own = has(".local") || has(".param");
+    using enum nvptx::Modifier;
+    const bool own = is_in({Local, Param, ParamEntry, ParamFunc});
     if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
     switch (nvptx::info(instruction.opcode).kind) {
         case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
         case nvptx::OpcodeKind::Load:
         case nvptx::OpcodeKind::Atomic:
-            return own || has(".const") ? NoEffect : has(".shared") ? ReadsBlock : ReadsOthers;
+            return own || is_in({Const}) ? NoEffect : is_in({Shared, SharedCta}) ? ReadsBlock : ReadsOthers;
         default: return NoEffect;
     }
 }

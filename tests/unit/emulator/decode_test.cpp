@@ -9,17 +9,28 @@
 
 using namespace ikat;
 
+namespace {
+
+/// The modifiers of a row: "sat s32".
+std::string words(const emulator::RuleRow& row) {
+    std::string out;
+    for (const nvptx::Modifier each : row.modifiers()) out += (out.empty() ? "" : " ") + std::string(nvptx::name(each));
+    return out;
+}
+
+}  // namespace
+
 TEST_CASE("every rule matches some form, and no two rules are alike") {
     std::set<const emulator::RuleRow*> used;
     for (std::size_t opcode = 1; opcode < nvptx::opcode_count; ++opcode)
         for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(opcode)))
             if (const emulator::RuleRow* const row = emulator::row_of(form)) used.insert(row);
-    std::set<std::pair<nvptx::Opcode, std::string_view>> seen;
+    std::set<std::pair<nvptx::Opcode, std::string>> seen;
     for (const emulator::Family* family : emulator::families())
         for (const emulator::RuleRow& row : family->rows) {
-            INFO(nvptx::info(row.opcode).name << " with '" << row.with << "'");
+            INFO(nvptx::info(row.opcode).name << " with '" << words(row) << "'");
             CHECK(used.contains(&row));
-            CHECK(seen.insert({row.opcode, row.with}).second);
+            CHECK(seen.insert({row.opcode, words(row)}).second);
         }
 }
 
@@ -40,7 +51,7 @@ TEST_CASE("the row that requires most of a form's modifiers is used") {
                                             "row.ptx");
         const nvptx::Match match = nvptx::match(module, module.functions[0].instructions[0]);
         const emulator::RuleRow* const row = match.form ? emulator::row_of(*match.form) : nullptr;
-        return row ? std::string(row->with) : "none";
+        return row ? words(*row) : "none";
     };
     CHECK(with("add", ".u32") == "");
     CHECK(with("add", ".sat.s32") == "sat s32");

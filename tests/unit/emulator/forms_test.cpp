@@ -51,7 +51,7 @@ std::vector<std::string> choice(const Form& form, std::uint64_t k) {
         const std::uint64_t count = group.alternatives.size() + (group.optional ? 1 : 0);
         const std::uint64_t number = k % count;
         k /= count;
-        if (number < group.alternatives.size()) modifiers.emplace_back(group.alternatives[number]);
+        if (number < group.alternatives.size()) modifiers.emplace_back(nvptx::name(group.alternatives[number]));
     }
     return modifiers;
 }
@@ -139,7 +139,8 @@ std::string instruction(const Form& form, const std::vector<std::string>& modifi
     Operands operand(match, short_addresses);
     const char* separator = " ";
     for (const OperandRule& rule : form.operands) {
-        const bool absent = !rule.modifier.empty() && std::ranges::find(modifiers, rule.modifier) == modifiers.end();
+        const bool absent = rule.modifier != nvptx::Modifier::Unknown &&
+                            std::ranges::find(modifiers, nvptx::name(rule.modifier)) == modifiers.end();
         if (absent || rule.optional) continue;
         text += separator + operand(rule);
         separator = ", ";

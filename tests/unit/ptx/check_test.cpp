@@ -291,8 +291,8 @@ TEST_CASE("an opcode's row agrees with its forms") {
         const std::span<const nvptx::Form> forms = nvptx::forms_of(opcode);
         const bool together = std::ranges::any_of(forms, [](const nvptx::Form& form) {
             return std::ranges::any_of(form.groups, [](const nvptx::Group& group) {
-                return std::ranges::any_of(group.alternatives, [](std::string_view word) {
-                    return word == "sync" || word == "aligned";  // of a warp, or of more
+                return std::ranges::any_of(group.alternatives, [](nvptx::Modifier each) {
+                    return each == nvptx::Modifier::Sync || each == nvptx::Modifier::Aligned;  // of a warp, or of more
                 });
             });
         });
@@ -309,13 +309,40 @@ TEST_CASE("each row of the table can be read, and its first alternatives suit it
             nvptx::Module module;
             std::vector<nvptx::Name> modifiers;
             for (const nvptx::Group& group : form.groups)
-                if (!group.rest) modifiers.push_back(module.intern("." + with_a_number(group.alternatives[0])));
+                if (!group.rest)
+                    modifiers.push_back(module.intern("." + with_a_number(nvptx::name(group.alternatives[0]))));
             nvptx::Instruction instruction{.opcode = form.opcode, .modifiers = module.add_modifiers(modifiers)};
             const nvptx::Match match = nvptx::match(module, instruction);
             INFO(nvptx::syntax(form));
             CHECK(match.problems == 0);
         }
     }
+}
+
+TEST_CASE("the modifiers are those of the forms") {
+    std::set<nvptx::Modifier> used;
+    for (std::size_t i = 1; i < nvptx::opcode_count; ++i)
+        for (const nvptx::Form& form : nvptx::forms_of(nvptx::Opcode(i)))
+            for (const nvptx::Group& group : form.groups)
+                used.insert(group.alternatives.begin(), group.alternatives.end());
+    for (std::size_t i = 1; i < nvptx::modifier_count; ++i) {
+        const auto modifier = nvptx::Modifier(i);
+        INFO(nvptx::name(modifier));
+        CHECK(used.contains(modifier));
+        CHECK(nvptx::find_modifier(nvptx::name(modifier)) == modifier);
+    }
+    CHECK(nvptx::spelled_modifier(".rn") == nvptx::Modifier::Rn);
+    for (const char* other : {"", ".", "rn", "..rn", ".Rn", ".rnn", ".m64nNk16"})
+        CHECK(nvptx::spelled_modifier(other) == nvptx::Modifier::Unknown);
+}
+
+TEST_CASE("a shape whose N is any multiple of 8 up to 256") {
+    const auto said = [](const std::string& n) {
+        return verdict("wgmma.mma_async.sync.aligned.m64n" + n + "k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 0;",
+                       "sm_90a");
+    };
+    for (const char* n : {"8", "24", "256"}) CHECK_THAT(said(n), !contains("does not take"));
+    for (const char* n : {"0", "4", "264", "N", "8888", ""}) CHECK_THAT(said(n), contains("does not take"));
 }
 
 TEST_CASE("names are looked up in their scopes") {

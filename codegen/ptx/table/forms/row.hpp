@@ -3,6 +3,7 @@
 #pragma once
 #include <string_view>
 
+#include "codegen/ptx/table/modifier.hpp"
 #include "codegen/ptx/table/opcode.hpp"
 #include "codegen/ptx/table/target.hpp"
 
@@ -31,7 +32,7 @@ struct Set {
 };
 
 struct ModifierFeature {
-    std::string_view modifier;
+    Word word;
     Feature feature;
     Stem stem{};  // on this opcode; on any if unknown
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic: the handler for each instruction and its modifiers.
-#include "codegen/ir/op/op.hpp"
+#include "runtime/emulator/decode/rules/modes.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
@@ -30,12 +30,13 @@ void coarse_reciprocal(Lowering& code, Scalar scalar, Operands operands) {
 
 void float_operation(Lowering& code, Operation operation, std::size_t sources, Type type, Modifiers& modifiers,
                      Operands operands) {
-    const bool is_coarse = type == Type::F64 && modifiers.has(".approx") && modifiers.take(".ftz");
-    if (is_coarse && modifiers.take(".approx"))
+    const bool is_coarse = type == Type::F64 && modifiers.has(Modifier::Approx) && modifiers.take(Modifier::Ftz);
+    if (is_coarse && modifiers.take(Modifier::Approx))
         return coarse_reciprocal(
             code, operation == Operation::Rcp ? Scalar::CoarseReciprocal : Scalar::CoarseReciprocalRoot, operands);
-    modifiers.take_any({".approx", ".full"});
-    const bool ftz = modifiers.take(".ftz"), saturate = modifiers.take(".sat"), relu = modifiers.take(".relu");
+    modifiers.take_any({Modifier::Approx, Modifier::Full});
+    const bool ftz = modifiers.take(Modifier::Ftz), saturate = modifiers.take(Modifier::Sat),
+               relu = modifiers.take(Modifier::Relu);
     const Rounding rounding = modifiers.take_rounding();
     const Result d = code.result(operands[0], type);
     const Handler handler = select_float(operation, type, ftz, rounding);
@@ -61,8 +62,8 @@ void simple(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// add.sat.s32 and sub.sat.s32: computed in 64 bits, then clamped.
 template <Operation O>
 void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".sat");
-    modifiers.take(".s32");
+    modifiers.take(Modifier::Sat);
+    modifiers.take(Modifier::S32);
     const Result d = code.result(operands[0], Type::I32);
     const VReg a = code.temporary(8), b = code.temporary(8), sum = code.temporary(8);
     const Handler widen = select_convert(Type::I64, Type::I32, {}, false);
@@ -76,8 +77,8 @@ void saturating(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// mul.lo, mad.hi and the float versions.
 template <Operation Low, Operation High, std::size_t Sources>
 void product(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool high = modifiers.take(".hi");
-    if (!high) modifiers.take(".lo");
+    const bool high = modifiers.take(Modifier::Hi);
+    if (!high) modifiers.take(Modifier::Lo);
     computation(code, high ? High : Low, Sources, modifiers, operands);
 }
 
@@ -91,7 +92,7 @@ Type widened(Type type) {
 }
 
 void wide_product(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".wide");
+    modifiers.take(Modifier::Wide);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], widened(type));
     code.apply(select_integer(Operation::MulWide, type), d.at,
@@ -100,7 +101,7 @@ void wide_product(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void wide_product_and_sum(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".wide");
+    modifiers.take(Modifier::Wide);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], widened(type));
     code.apply(
@@ -112,27 +113,27 @@ void wide_product_and_sum(Lowering& code, Modifiers& modifiers, Operands operand
 /// mad.hi.sat.s32 and mad24.hi.sat.s32, whose factors have this many bits.
 template <std::uint32_t Bits>
 void saturating_product(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".hi");
-    modifiers.take(".sat");
+    modifiers.take(Modifier::Hi);
+    modifiers.take(Modifier::Sat);
     modifiers.take_type();
     on_words(code, Scalar::ProductHighSaturated, operands, Bits);
 }
 
 template <Operation Low, Operation High, std::size_t Sources>
 void product24(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take_any({".lo", ".hi"}) == ".hi" ? High : Low;
+    const Operation operation = modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi ? High : Low;
     integer_operation(code, operation, Sources, modifiers.take_type().value_or(Type::Pred), operands);
 }
 
 template <Operation Plain, Operation Nan>
 void minmax(Lowering& code, Modifiers& modifiers, Operands operands) {
-    computation(code, modifiers.take(".NaN") ? Nan : Plain, 2, modifiers, operands);
+    computation(code, modifiers.take(Modifier::NaN) ? Nan : Plain, 2, modifiers, operands);
 }
 
 /// min.relu.s32
 template <Operation O>
 void minmax_relu(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".relu");
+    modifiers.take(Modifier::Relu);
     computation(code, O, 2, modifiers, operands);
     const Result d = code.result(operands[0], Type::I32);
     code.apply(select_integer(Operation::Max, Type::I32), d.at, {d.at, code.constant(0, 4)});
@@ -169,9 +170,10 @@ VReg least_magnitude(Lowering& code, Operation operation, Type type, Magnitudes 
 /// min.xorsign.abs.f32, min.abs.f32 and those of three operands; of packed numbers lane by lane.
 template <Operation Plain, Operation Nan>
 void of_magnitudes(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take(".NaN") ? Nan : Plain;
-    const Magnitudes how{
-        .sign = modifiers.take(".xorsign"), .magnitude = modifiers.take(".abs"), .ftz = modifiers.take(".ftz")};
+    const Operation operation = modifiers.take(Modifier::NaN) ? Nan : Plain;
+    const Magnitudes how{.sign = modifiers.take(Modifier::Xorsign),
+                         .magnitude = modifiers.take(Modifier::Abs),
+                         .ftz = modifiers.take(Modifier::Ftz)};
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (!ir::is_float(type) || type == Type::F64 || operands.size() < 3 || operands.size() > 4)
         code.unsupported("this form is known on floats of 16 and 32 bits");
@@ -206,18 +208,20 @@ void dp4a(Lowering& code, Modifiers& modifiers, Operands operands) {
     dot_product(code, Operation::Dp4a, 0, modifiers, operands);
 }
 void dp2a(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool high = modifiers.take_any({".lo", ".hi"}) == ".hi";
+    const bool high = modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi;
     dot_product(code, Operation::Dp2a, high ? DotHigh : 0, modifiers, operands);
 }
 
 void testp(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view test =
-        modifiers.take_any({".finite", ".infinite", ".number", ".notanumber", ".normal", ".subnormal"});
+    static constexpr std::pair<Modifier, std::uint64_t> tests[] = {
+        mode_of<ir::Op::TestFloat>(Modifier::Finite), mode_of<ir::Op::TestFloat>(Modifier::Infinite),
+        mode_of<ir::Op::TestFloat>(Modifier::Number), mode_of<ir::Op::TestFloat>(Modifier::Notanumber),
+        mode_of<ir::Op::TestFloat>(Modifier::Normal), mode_of<ir::Op::TestFloat>(Modifier::Subnormal)};
+    const std::optional<std::uint64_t> test = modifiers.take_named(tests);
     const Type type = modifiers.take_type().value_or(Type::Pred);
-    if (test.empty() || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not known");
+    if (!test || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not known");
     const Result d = code.result(operands[0], Type::Pred);
-    const auto mode = std::uint32_t(*ir::mode_named(ir::Op::TestFloat, test.substr(1)));
-    code.apply(select_test(type, mode), d.at, {code.source(operands[1], type)});
+    code.apply(select_test(type, std::uint32_t(*test)), d.at, {code.source(operands[1], type)});
     code.finish(d);
 }
 

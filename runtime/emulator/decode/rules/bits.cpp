@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logic, shifts, and bits that are counted, moved and permuted.
-#include "codegen/ir/op/op.hpp"
+#include "runtime/emulator/decode/rules/modes.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
@@ -48,15 +48,15 @@ void shift(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void shift_pair(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take(".l") ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
-    modifiers.take(".r");
+    const Operation operation = modifiers.take(Modifier::L) ? Operation::ShiftPairLeft : Operation::ShiftPairRight;
+    modifiers.take(Modifier::R);
     VReg amount = code.source(operands[3], Type::U32);
-    if (modifiers.take(".wrap")) {
+    if (modifiers.take(Modifier::Wrap)) {
         const VReg masked = code.temporary(4);
         code.apply(select_integer(Operation::And, Type::U32), masked, {amount, code.constant(31, 4)});
         amount = masked;
     }
-    modifiers.take(".clamp");
+    modifiers.take(Modifier::Clamp);
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U32);
     code.apply(select_integer(operation, Type::U32), d.at,
@@ -65,7 +65,7 @@ void shift_pair(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void bfind(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation operation = modifiers.take(".shiftamt") ? Operation::BfindShift : Operation::Bfind;
+    const Operation operation = modifiers.take(Modifier::Shiftamt) ? Operation::BfindShift : Operation::Bfind;
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], Type::U32);
     code.apply(select_integer(operation, type), d.at, {code.source(operands[1], type)});
@@ -93,7 +93,8 @@ void bfi(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void bmsk(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
-    if (!modifiers.take(".clamp") && modifiers.take(".wrap")) return on_words(code, Scalar::MaskWrapped, operands);
+    if (!modifiers.take(Modifier::Clamp) && modifiers.take(Modifier::Wrap))
+        return on_words(code, Scalar::MaskWrapped, operands);
     const Result d = code.result(operands[0], Type::U32);
     code.apply(select_integer(Operation::Bmsk, Type::U32), d.at,
                {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32)});
@@ -114,7 +115,7 @@ void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// lop3.or.b32 d|p, a, b, c, table, q:   p = (d != 0) or q
 void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
     const Operands targets = operands[0].kind == nvptx::Operand::Kind::Pair
                                  ? Operands(code.module.operands(operands[0].children))
                                  : operands;
@@ -127,9 +128,9 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
         std::uint32_t(operands[4].value) & 255);
     const VReg some = code.temporary(0);
     code.apply(select_compare(Comparison::Ne, Type::U32, false), some, {d.at, code.constant(0, 4)});
-    code.apply(combine == ".or"    ? predicate_or
-               : combine == ".xor" ? predicate_xor
-                                   : predicate_and,
+    code.apply(combine == Modifier::Or    ? predicate_or
+               : combine == Modifier::Xor ? predicate_xor
+                                          : predicate_and,
                p.at, {some, code.predicate(operands[5])});
     modifiers.take_type();
     code.finish(d);
@@ -137,8 +138,11 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
 
 void prmt(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
-    const std::string_view mode = modifiers.take_any({".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"});
-    const auto number = mode.empty() ? 0 : *ir::mode_named(ir::Op::PermuteBytes, mode.substr(1));
+    static constexpr std::pair<Modifier, std::uint64_t> modes[] = {
+        mode_of<ir::Op::PermuteBytes>(Modifier::F4e), mode_of<ir::Op::PermuteBytes>(Modifier::B4e),
+        mode_of<ir::Op::PermuteBytes>(Modifier::Rc8), mode_of<ir::Op::PermuteBytes>(Modifier::Ecl),
+        mode_of<ir::Op::PermuteBytes>(Modifier::Ecr), mode_of<ir::Op::PermuteBytes>(Modifier::Rc16)};
+    const std::uint64_t number = modifiers.take_named(modes).value_or(0);
     const Result d = code.result(operands[0], Type::U32);
     code.apply(select_permute(std::uint32_t(number)), d.at,
                {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32),

@@ -101,7 +101,7 @@ void copy_argument(Lowering& code, const nvptx::Variable& variable, const nvptx:
     const Binding* const binding = variable_of(code, actual);
     const bool formal_in_memory = formal.kind == Binding::Kind::Memory;
     if (binding && formal_in_memory) return;
-    const Type type = type_of(code.module.text(variable.type)).value_or(Type::U64);
+    const Type type = type_of(nvptx::spelled_modifier(code.module.text(variable.type))).value_or(Type::U64);
     const unsigned bytes = std::max(1u, unsigned(ir::info(type).bytes));
     if (back) {  // formal → actual
         if (binding) return store_local(code, formal.value, bytes, place_of(code, *binding));
@@ -294,7 +294,7 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
 }
 
 void call(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".uni");
+    modifiers.take(Modifier::Uni);
     using Kind = nvptx::Operand::Kind;
     Operands results, arguments;
     std::size_t at = 0;

@@ -54,7 +54,7 @@ void with_carry(Lowering& code, bool subtracts, bool reads, bool writes, Type ty
 
 template <bool subtracts, bool reads>
 void sum_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool writes = modifiers.take(".cc");
+    const bool writes = modifiers.take(Modifier::Cc);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::Pred || ir::is_float(type)) code.unsupported("a sum that carries is of integers");
     const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
@@ -63,8 +63,9 @@ void sum_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// mad.lo.cc, madc.hi ...: the product's half, then the sum.
 template <bool reads>
 void product_with_carry(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const Operation half = modifiers.take_any({".lo", ".hi"}) == ".hi" ? Operation::MulHi : Operation::Mul;
-    const bool writes = modifiers.take(".cc");
+    const Operation half =
+        modifiers.take_any({Modifier::Lo, Modifier::Hi}) == Modifier::Hi ? Operation::MulHi : Operation::Mul;
+    const bool writes = modifiers.take(Modifier::Cc);
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::Pred || ir::is_float(type)) code.unsupported("a sum that carries is of integers");
     const VReg product = code.temporary(slot_of(type)), c = code.source(operands[3], type);

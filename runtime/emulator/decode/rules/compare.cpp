@@ -6,12 +6,13 @@ namespace ikat::emulator {
 
 namespace {
 
-constexpr std::pair<std::string_view, Comparison> comparisons[] = {
-    {".eq", Comparison::Eq},   {".ne", Comparison::Ne},   {".lt", Comparison::Lt},   {".le", Comparison::Le},
-    {".gt", Comparison::Gt},   {".ge", Comparison::Ge},   {".lo", Comparison::Lt},   {".ls", Comparison::Le},
-    {".hi", Comparison::Gt},   {".hs", Comparison::Ge},   {".equ", Comparison::Equ}, {".neu", Comparison::Neu},
-    {".ltu", Comparison::Ltu}, {".leu", Comparison::Leu}, {".gtu", Comparison::Gtu}, {".geu", Comparison::Geu},
-    {".num", Comparison::Num}, {".nan", Comparison::Nan}};
+constexpr std::pair<Modifier, Comparison> comparisons[] = {
+    {Modifier::Eq, Comparison::Eq},   {Modifier::Ne, Comparison::Ne},     {Modifier::Lt, Comparison::Lt},
+    {Modifier::Le, Comparison::Le},   {Modifier::Gt, Comparison::Gt},     {Modifier::Ge, Comparison::Ge},
+    {Modifier::Lo, Comparison::Lt},   {Modifier::Ls, Comparison::Le},     {Modifier::Hi, Comparison::Gt},
+    {Modifier::Hs, Comparison::Ge},   {Modifier::Equ, Comparison::Equ},   {Modifier::Neu, Comparison::Neu},
+    {Modifier::Ltu, Comparison::Ltu}, {Modifier::Leu, Comparison::Leu},   {Modifier::Gtu, Comparison::Gtu},
+    {Modifier::Geu, Comparison::Geu}, {Modifier::IsNum, Comparison::Num}, {Modifier::IsNan, Comparison::Nan}};
 
 Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
     if (!comparison) code.unsupported("it has no comparison the emulator knows");
@@ -21,18 +22,18 @@ Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
 VReg compared(Lowering& code, Modifiers& modifiers, Type type, std::optional<Comparison> comparison,
               const nvptx::Operand& a, const nvptx::Operand& b) {
     const VReg to = code.temporary(0);
-    code.apply(select_compare(known(code, comparison), type, modifiers.take(".ftz")), to,
+    code.apply(select_compare(known(code, comparison), type, modifiers.take(Modifier::Ftz)), to,
                {code.source(a, type), code.source(b, type)});
     return to;
 }
 
 /// p, combined with the predicate operand if the form has one.
-VReg combined(Lowering& code, std::string_view combine, VReg p, Operands operands) {
-    if (combine.empty()) return p;
+VReg combined(Lowering& code, Modifier combine, VReg p, Operands operands) {
+    if (combine == Modifier::Unknown) return p;
     const VReg both = code.temporary(0);
-    code.apply(combine == ".or"    ? predicate_or
-               : combine == ".xor" ? predicate_xor
-                                   : predicate_and,
+    code.apply(combine == Modifier::Or    ? predicate_or
+               : combine == Modifier::Xor ? predicate_xor
+                                          : predicate_and,
                both, {p, code.predicate(operands[3])});
     return both;
 }
@@ -40,7 +41,7 @@ VReg combined(Lowering& code, std::string_view combine, VReg p, Operands operand
 /// Compares each lane of packed operands.
 std::array<VReg, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type type,
                                    std::optional<Comparison> comparison, Operands operands) {
-    const bool ftz = modifiers.take(".ftz");
+    const bool ftz = modifiers.take(Modifier::Ftz);
     const VReg a = code.source(operands[1], type), b = code.source(operands[2], type);
     std::array<VReg, 2> out{code.temporary(0), code.temporary(0)};
     for (unsigned k = 0; k < 2; ++k)
@@ -53,15 +54,15 @@ std::array<VReg, 2> compared_lanes(Lowering& code, Modifiers& modifiers, Type ty
 /// setp.lt.and.f16x2:              p and q are those of the lower and the upper lane
 void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::optional<Comparison> comparison = modifiers.take_named(comparisons);
-    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
     const auto type = modifiers.take_type();
     if (!type) code.unsupported("it has no type the emulator knows");
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result p = code.result(targets[0], Type::Pred);
-    if (combine.empty() && !pair && !is_packed(*type)) {
+    if (combine == Modifier::Unknown && !pair && !is_packed(*type)) {
         const VReg a = code.source(operands[1], *type), b = code.source(operands[2], *type);
-        return code.apply(select_compare(known(code, comparison), *type, modifiers.take(".ftz")), p.at, {a, b});
+        return code.apply(select_compare(known(code, comparison), *type, modifiers.take(Modifier::Ftz)), p.at, {a, b});
     }
     std::array<VReg, 2> holds;
     if (is_packed(*type)) {
@@ -80,7 +81,7 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void set(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::optional<Comparison> comparison = modifiers.take_named(comparisons);
-    const std::string_view combine = modifiers.take_any({".and", ".or", ".xor"});
+    const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
     const Type to = modifiers.take_type().value_or(Type::Pred), type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], to);
     const Type each = lane(to);
@@ -118,7 +119,7 @@ void slct(Lowering& code, Modifiers& modifiers, Operands operands) {  // c >= 0 
     const Type type = modifiers.take_type().value_or(Type::Pred), by = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     const VReg p = code.temporary(0);
-    code.apply(select_compare(Comparison::Ge, by, modifiers.take(".ftz")), p,
+    code.apply(select_compare(Comparison::Ge, by, modifiers.take(Modifier::Ftz)), p,
                {code.source(operands[3], by), code.constant(0, slot_of(by))});
     code.apply(select_choose(slot_of(type)), d.at, {code.source(operands[1], type), code.source(operands[2], type), p});
     code.finish(d);

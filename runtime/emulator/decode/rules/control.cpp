@@ -9,7 +9,7 @@ namespace ikat::emulator {
 namespace {
 
 void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool uniform = modifiers.take(".uni");
+    const bool uniform = modifiers.take(Modifier::Uni);
     const Binding* const target = code.find(operands[0].name);
     if (!target || target->kind != Binding::Kind::Label)
         code.unsupported(fmt::format("label '{}' is not in reach", code.module.text(operands[0].name)));
@@ -21,8 +21,8 @@ void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".idx");
-    modifiers.take(".uni");
+    modifiers.take(Modifier::Idx);
+    modifiers.take(Modifier::Uni);
     const Binding* const table = code.find(operands[1].name);
     if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not in reach");
     const Operands targets = code.module.operands(table->targets);
@@ -46,7 +46,7 @@ void end_thread(Lowering& code, Modifiers&, Operands) {
 }
 
 void ret(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".uni");
+    modifiers.take(Modifier::Uni);
     if (code.return_label == ~0u) return end_thread(code, modifiers, operands);
     code.jump_to(code.return_label);
 }
@@ -61,29 +61,29 @@ void nanosleep(Lowering& code, Modifiers& modifiers, Operands) {
 // ---- barriers
 
 void sync_warp(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".warp");
-    modifiers.take(".sync");
+    modifiers.take(Modifier::Warp);
+    modifiers.take(Modifier::Sync);
     code.count_here();
     code.emit(select_sync_warp(), 0, X, {0, 0, 0, 0, index(code.source(operands[0], Type::U32))});
 }
 
 void bar(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".cta");
+    modifiers.take(Modifier::Cta);
     const bool stem_is_bar = code.current->opcode == nvptx::Opcode::Bar;
-    std::uint32_t bits = modifiers.take(".aligned") || stem_is_bar ? BarrierAligned : 0;
-    if (modifiers.take(".arrive")) bits |= BarrierArrive;
+    std::uint32_t bits = modifiers.take(Modifier::Aligned) || stem_is_bar ? BarrierAligned : 0;
+    if (modifiers.take(Modifier::Arrive)) bits |= BarrierArrive;
     Result d;
     std::size_t at = 0;
-    if (modifiers.take(".red")) {
+    if (modifiers.take(Modifier::Red)) {
         bits |= BarrierReduce;
-        bits |= modifiers.take(".popc")  ? BarrierPopc
-                : modifiers.take(".and") ? BarrierAnd
-                : modifiers.take(".or")  ? BarrierOr
-                                         : 0;
+        bits |= modifiers.take(Modifier::Popc)  ? BarrierPopc
+                : modifiers.take(Modifier::And) ? BarrierAnd
+                : modifiers.take(Modifier::Or)  ? BarrierOr
+                                                : 0;
         const auto type = modifiers.take_type();
         d = code.result(operands[at++], type.value_or(Type::U32));
     } else {
-        modifiers.take(".sync");
+        modifiers.take(Modifier::Sync);
     }
     const VReg id = code.source(operands[at++], Type::U32);
     const std::size_t left = operands.size() - at - (bits & BarrierReduce ? 1 : 0);

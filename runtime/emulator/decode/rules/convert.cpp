@@ -27,12 +27,10 @@ void join_lanes(Lowering& code, Type type, VReg d, VReg low, VReg high) {
 
 namespace {
 
-Rounding integral_rounding(std::string_view name) {
-    return name == ".rzi"   ? Rounding::Zero
-           : name == ".rmi" ? Rounding::Down
-           : name == ".rpi" ? Rounding::Up
-                            : Rounding::Nearest;
-}
+constexpr std::pair<Modifier, Rounding> integral_roundings[] = {{Modifier::Rni, Rounding::Nearest},
+                                                                {Modifier::Rzi, Rounding::Zero},
+                                                                {Modifier::Rmi, Rounding::Down},
+                                                                {Modifier::Rpi, Rounding::Up}};
 
 /// cvt.rn.f16x2.f32 d, a, b: a above b. cvt.rn.f16x2.e4m3x2 d, a: lane by lane.
 void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint32_t how, Operands operands) {
@@ -53,16 +51,16 @@ void cvt_packed(Lowering& code, Type to, Type from, Rounding rounding, std::uint
 }
 
 void cvt(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view integral = modifiers.take_any({".rni", ".rzi", ".rmi", ".rpi"});
-    const Rounding rounding = integral.empty() ? modifiers.take_rounding() : integral_rounding(integral);
-    const bool ftz = modifiers.take(".ftz"), saturate = modifiers.take(".sat");
-    const bool relu = modifiers.take(".relu"), finite = modifiers.take(".satfinite");
+    const std::optional<Rounding> integral = modifiers.take_named(integral_roundings);
+    const Rounding rounding = integral ? *integral : modifiers.take_rounding();
+    const bool ftz = modifiers.take(Modifier::Ftz), saturate = modifiers.take(Modifier::Sat);
+    const bool relu = modifiers.take(Modifier::Relu), finite = modifiers.take(Modifier::Satfinite);
     const auto to = modifiers.take_type(), from = modifiers.take_type();
     if (!to || !from) code.unsupported("it has no types the emulator knows");
     const std::uint32_t limits = (relu ? ReluResult : 0) | (finite ? FiniteResult : 0);
     if (is_packed(*to)) return cvt_packed(code, *to, *from, rounding, std::uint32_t(rounding) | limits, operands);
     const Result d = code.result(operands[0], *to);
-    const bool to_integral = !integral.empty() && ir::is_float(*to) && ir::is_float(*from);
+    const bool to_integral = integral && ir::is_float(*to) && ir::is_float(*from);
     const std::uint32_t how = std::uint32_t(rounding) | (to_integral ? RoundToIntegral : 0) |
                               (saturate ? SaturateResult : 0) | (ftz ? FlushSubnormals : 0) | limits;
     code.apply(select_convert(*to, *from, rounding, how > 3), d.at, {code.source(operands[1], *from)}, how);

@@ -26,28 +26,26 @@ struct Access {
 
 /// Orders stronger than relaxed become host fences around an otherwise plain access.
 void take_order(Modifiers& modifiers, bool& before, bool& after) {
-    modifiers.take_any({".cta", ".cluster", ".gpu", ".sys"});
+    modifiers.take_any({Modifier::Cta, Modifier::Cluster, Modifier::Gpu, Modifier::Sys});
     before = after = false;
-    const bool plain = !modifiers.take_any({".volatile", ".weak", ".mmio"}).empty();
-    if (modifiers.take(".relaxed") || plain) return;
-    if (modifiers.take(".acquire")) after = true;
-    if (modifiers.take(".release")) before = true;
-    if (modifiers.take(".acq_rel")) before = after = true;
+    const bool plain = modifiers.take_any({Modifier::Volatile, Modifier::Weak, Modifier::Mmio}) != Modifier::Unknown;
+    if (modifiers.take(Modifier::Relaxed) || plain) return;
+    if (modifiers.take(Modifier::Acquire)) after = true;
+    if (modifiers.take(Modifier::Release)) before = true;
+    if (modifiers.take(Modifier::AcqRel)) before = after = true;
 }
 
 Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
     Access access;
-    for (const char* past :
-         {".volatile", ".relaxed", ".acquire", ".release", ".mmio", ".cg", ".cv", ".wt", ".L1::no_allocate"})
+    for (const Modifier past : {Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release,
+                                Modifier::Mmio, Modifier::Cg, Modifier::Cv, Modifier::Wt, Modifier::L1NoAllocate})
         if (modifiers.has(past)) access.cached = false;
     take_order(modifiers, access.before, access.after);
     access.at = code.address(operand, modifiers.take_space());
     modifiers.take_cache_hints();
-    modifiers.take(".nc");
-    modifiers.take(".unified");
-    const std::string_view vector = modifiers.take_any({".v2", ".v4", ".v8"});
-    if (!vector.empty()) access.count = unsigned(vector[2] - '0');
-    if (modifiers.take(".b128")) {
+    modifiers.take(Modifier::Nc);
+    access.count = modifiers.take_vector();
+    if (modifiers.take(Modifier::B128)) {
         if (access.count > 1) code.unsupported("vectors of .b128 are not known");
         access.type = Type::U64;
         access.count = 2;
@@ -121,7 +119,7 @@ void store_elements(Lowering& code, const Access& access, std::span<const VReg> 
 }
 
 void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool is_wide = modifiers.has(".b128");
+    const bool is_wide = modifiers.has(Modifier::B128);
     const Access from = take_access(code, modifiers, operands[1]);
     if (from.before) code.emit(fence, 0, 0, {});
     if (is_wide) {
@@ -141,7 +139,7 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void st(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool is_wide = modifiers.has(".b128");
+    const bool is_wide = modifiers.has(Modifier::B128);
     const Access to = take_access(code, modifiers, operands[0]);
     std::vector<VReg> elements;
     if (is_wide) {
@@ -210,9 +208,9 @@ void update_wide(Lowering& code, std::optional<Atomic> operation, const AddressO
 
 /// A policy has no effect here: its bits are all zero, and its operands only need to be present.
 void createpolicy(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take_any({".fractional", ".range", ".cvt"});
-    modifiers.take(".global");
-    modifiers.take(".L2");
+    modifiers.take_any({Modifier::Fractional, Modifier::Range, Modifier::Cvt});
+    modifiers.take(Modifier::Global);
+    modifiers.take(Modifier::L2);
     modifiers.take_cache_hints();
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U64);
@@ -222,12 +220,12 @@ void createpolicy(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// Whether an address is that of a .texref, .samplerref or .surfref of the module.
 void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view type = modifiers.take_any({".texref", ".samplerref", ".surfref"});
+    const Modifier type = modifiers.take_any({Modifier::Texref, Modifier::Samplerref, Modifier::Surfref});
     const Result p = code.result(operands[0], Type::Pred);
     const VReg address = code.source(operands[1], Type::U64);
     code.emit(predicate_literal, D, 0, {index(p.at), 0, 0, 0, 0});
     for (const nvptx::Variable& variable : code.module.variables) {
-        if (code.module.text(variable.type) != type) continue;
+        if (nvptx::spelled_modifier(code.module.text(variable.type)) != type) continue;
         for (const auto& declarator : variable.declarators) {
             const auto placed = code.variables.variables.find(declarator.name);
             if (placed == code.variables.variables.end()) continue;
@@ -240,18 +238,19 @@ void istypep(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Operands operands) {
-    static constexpr std::pair<std::string_view, Atomic> names[] = {
-        {".add", Atomic::Add},       {".min", Atomic::Min},        {".max", Atomic::Max}, {".inc", Atomic::Inc},
-        {".dec", Atomic::Dec},       {".and", Atomic::And},        {".or", Atomic::Or},   {".xor", Atomic::Xor},
-        {".exch", Atomic::Exchange}, {".cas", Atomic::CompareSwap}};
+    static constexpr std::pair<Modifier, Atomic> names[] = {
+        {Modifier::Add, Atomic::Add},        {Modifier::Min, Atomic::Min}, {Modifier::Max, Atomic::Max},
+        {Modifier::Inc, Atomic::Inc},        {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},
+        {Modifier::Or, Atomic::Or},          {Modifier::Xor, Atomic::Xor}, {Modifier::Exch, Atomic::Exchange},
+        {Modifier::Cas, Atomic::CompareSwap}};
     bool before = false, after = false;
     take_order(modifiers, before, after);
     const AddressOperand at = code.address(operands[0], modifiers.take_space());
     modifiers.take_cache_hints();
-    modifiers.take(".noftz");
-    const std::string_view vector = modifiers.take_any({".v2", ".v4", ".v8"});
+    modifiers.take(Modifier::Noftz);
+    const unsigned count = modifiers.take_vector();
     const auto operation = modifiers.take_named(names);
-    if (modifiers.take(".b128")) {
+    if (modifiers.take(Modifier::B128)) {
         if (before) code.emit(fence, 0, 0, {});
         update_wide(code, operation, at, to, operands);
         if (after) code.emit(fence, 0, 0, {});
@@ -259,9 +258,9 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
     }
     const auto type = modifiers.take_type();
     if (!operation || !type) code.unsupported("it has no operation and type the emulator knows");
-    if (!vector.empty()) {
+    if (count > 1) {
         if (before) code.emit(fence, 0, 0, {});
-        update_vector(code, *operation, *type, unsigned(vector[2] - '0'), at, to, operands);
+        update_vector(code, *operation, *type, count, at, to, operands);
         if (after) code.emit(fence, 0, 0, {});
         return;
     }
@@ -282,7 +281,7 @@ void atom(Lowering& code, Modifiers& modifiers, Operands operands) {
     update(code, modifiers, &operands[0], operands.from(1));
 }
 void red(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".async");
+    modifiers.take(Modifier::Async);
     update(code, modifiers, nullptr, operands);
 }
 

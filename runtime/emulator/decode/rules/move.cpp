@@ -92,8 +92,8 @@ void mov128(Lowering& code, const nvptx::Operand& to, const nvptx::Operand& from
 /// mov.v2 and mov.v4: everything is read before anything is written.
 void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Operand& to, const nvptx::Operand& from) {
     const Operands targets = code.module.operands(to.children), sources = code.module.operands(from.children);
-    const std::string_view vector = modifiers.take_any({".v2", ".v4"});
-    if (vector.empty() || targets.size() != unsigned(vector[2] - '0') || sources.size() != targets.size())
+    const unsigned count = modifiers.take_vector();
+    if (count == 1 || targets.size() != count || sources.size() != targets.size())
         code.unsupported("the vectors have other lengths than the move");
     const std::uint8_t slot = slot_of(type);
     std::vector<VReg> old;
@@ -109,7 +109,7 @@ void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Op
 }
 
 void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
-    if (modifiers.take(".b128")) return mov128(code, operands[0], operands[1]);
+    if (modifiers.take(Modifier::B128)) return mov128(code, operands[0], operands[1]);
     const auto type = modifiers.take_type();
     if (!type) code.unsupported("it has no type the emulator knows");
     if (operands[1].kind == nvptx::Operand::Kind::Vector) {
@@ -138,7 +138,7 @@ void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// Global addresses are already generic; those of the windows are at a fixed offset.
 void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const bool to = modifiers.take(".to");
+    const bool to = modifiers.take(Modifier::To);
     const Space space = modifiers.take_space();
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U64);

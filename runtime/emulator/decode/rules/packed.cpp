@@ -13,16 +13,17 @@ namespace {
 /// Each half separately, as a word.
 template <ShortPair Kind>
 void pair_of_shorts(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::uint32_t how = (modifiers.take(".s16x2") ? ShortSigned : 0) | (modifiers.take(".relu") ? ShortRelu : 0);
-    modifiers.take(".u16x2");
+    const std::uint32_t how =
+        (modifiers.take(Modifier::S16x2) ? ShortSigned : 0) | (modifiers.take(Modifier::Relu) ? ShortRelu : 0);
+    modifiers.take(Modifier::U16x2);
     on_words(code, Scalar::ShortPair, operands, std::uint32_t(Kind), how);
 }
 
 /// Each half of a 64-bit register separately.
 template <Operation operation>
 void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".f32x2");
-    const bool ftz = modifiers.take(".ftz");
+    modifiers.take(Modifier::F32x2);
+    const bool ftz = modifiers.take(Modifier::Ftz);
     const Rounding rounding = modifiers.take_rounding();
     const Handler handler = select_float(operation, Type::F32, ftz, rounding);
     const Result d = code.result(operands[0], Type::U64);
@@ -49,9 +50,9 @@ void pair_of_singles(Lowering& code, Modifiers& modifiers, Operands operands) {
 /// d = a + c, a - c, a * b + c: c and d of f32, a and b of the narrow type, widened without loss.
 template <Operation operation>
 void mixed_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".f32");
+    modifiers.take(Modifier::F32);
     const Type narrow = modifiers.take_type().value_or(Type::F16);
-    const bool saturate = modifiers.take(".sat");
+    const bool saturate = modifiers.take(Modifier::Sat);
     const Handler handler = select_float(operation, Type::F32, false, modifiers.take_rounding());
     const Result d = code.result(operands[0], Type::F32);
     const auto widened = [&](std::size_t i) {
@@ -79,27 +80,27 @@ void words_to(Lowering& code, Type type, Scalar scalar, Operands operands, std::
 
 /// The f32 whose mantissa has 10 bits: the lower 13 become zero.
 void cvt_tf32(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view rounding = modifiers.take_any({".rna", ".rn", ".rz"});
+    const Modifier rounding = modifiers.take_any({Modifier::Rna, Modifier::Rn, Modifier::Rz});
     const std::uint32_t how =
-        (modifiers.take(".relu") ? ReluResult : 0) | (modifiers.take(".satfinite") ? FiniteResult : 0);
-    modifiers.take(".tf32");
-    modifiers.take(".f32");
-    const Tf32Rounding mode = rounding == ".rna"  ? Tf32Rounding::Away
-                              : rounding == ".rn" ? Tf32Rounding::Even
-                                                  : Tf32Rounding::Zero;
+        (modifiers.take(Modifier::Relu) ? ReluResult : 0) | (modifiers.take(Modifier::Satfinite) ? FiniteResult : 0);
+    modifiers.take(Modifier::Tf32);
+    modifiers.take(Modifier::F32);
+    const Tf32Rounding mode = rounding == Modifier::Rna  ? Tf32Rounding::Away
+                              : rounding == Modifier::Rn ? Tf32Rounding::Even
+                                                         : Tf32Rounding::Zero;
     words_to(code, Type::U32, Scalar::Tf32, operands, std::uint32_t(mode), how);
 }
 
 /// Conversions to or from floats of 4 and 6 bits.
 void cvt_mini_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
-    static constexpr std::pair<std::string_view, MiniFloat> formats[] = {
-        {".e2m1x2", MiniFloat::E2M1}, {".e2m3x2", MiniFloat::E2M3}, {".e3m2x2", MiniFloat::E3M2}};
+    static constexpr std::pair<Modifier, MiniFloat> formats[] = {
+        {Modifier::E2m1x2, MiniFloat::E2M1}, {Modifier::E2m3x2, MiniFloat::E2M3}, {Modifier::E3m2x2, MiniFloat::E3M2}};
     const MiniFloat format = modifiers.take_named(formats).value_or(MiniFloat::E2M1);
-    const std::uint32_t relu = modifiers.take(".relu") ? ReluResult : 0;
-    modifiers.take(".rn");
-    modifiers.take(".satfinite");
-    const bool narrows = modifiers.take(".f32");
-    modifiers.take(".f16x2");
+    const std::uint32_t relu = modifiers.take(Modifier::Relu) ? ReluResult : 0;
+    modifiers.take(Modifier::Rn);
+    modifiers.take(Modifier::Satfinite);
+    const bool narrows = modifiers.take(Modifier::F32);
+    modifiers.take(Modifier::F16x2);
     const Type narrow = format == MiniFloat::E2M1 ? Type::U8 : Type::U16;
     words_to(code, narrows ? narrow : Type::U32, narrows ? Scalar::ToMiniFloats : Scalar::FromMiniFloats, operands,
              std::uint32_t(format), relu);
@@ -107,15 +108,15 @@ void cvt_mini_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// Conversions to or from scales, ue8m0x2.
 void cvt_scales(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".ue8m0x2");
-    if (modifiers.take(".rn")) {
-        modifiers.take(".bf16x2");
+    modifiers.take(Modifier::Ue8m0x2);
+    if (modifiers.take(Modifier::Rn)) {
+        modifiers.take(Modifier::Bf16x2);
         return words_to(code, Type::U32, Scalar::FromScales, operands, 0, 0);
     }
-    const std::uint32_t up = modifiers.take_any({".rz", ".rp"}) == ".rp" ? ScaleUp : 0;
-    const std::uint32_t how =
-        up | (modifiers.take(".satfinite") ? ScaleFinite : 0) | (modifiers.take(".bf16x2") ? ScaleOfPair : 0);
-    modifiers.take(".f32");
+    const std::uint32_t up = modifiers.take_any({Modifier::Rz, Modifier::Rp}) == Modifier::Rp ? ScaleUp : 0;
+    const std::uint32_t how = up | (modifiers.take(Modifier::Satfinite) ? ScaleFinite : 0) |
+                              (modifiers.take(Modifier::Bf16x2) ? ScaleOfPair : 0);
+    modifiers.take(Modifier::F32);
     words_to(code, Type::U16, Scalar::ToScales, operands, how, 0);
 }
 

@@ -58,40 +58,47 @@ void fns(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void szext(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::uint32_t clamps = modifiers.take(".clamp") ? ExtendClamped : 0;
-    modifiers.take(".wrap");
+    const std::uint32_t clamps = modifiers.take(Modifier::Clamp) ? ExtendClamped : 0;
+    modifiers.take(Modifier::Wrap);
     on_words(code, Scalar::Extended, operands, clamps | (is_signed_type(modifiers.take_type()) ? ExtendSigned : 0));
 }
 
 /// cvt.pack.sat.u8.s32.b32 d, a, b, c
 void cvt_pack(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".pack");
-    modifiers.take(".sat");
-    const std::string_view to = modifiers.take_any({".u16", ".s16", ".u8", ".s8", ".u4", ".s4", ".u2", ".s2"});
-    if (to.empty()) code.unsupported("its type is not known");
-    modifiers.take(".s32");
-    modifiers.take(".b32");
-    on_words(code, Scalar::Packed, operands, std::uint32_t(std::stoi(std::string(to.substr(2)))), to[1] == 's');
+    modifiers.take(Modifier::Pack);
+    modifiers.take(Modifier::Sat);
+    struct Integer {
+        std::uint32_t bits = 0;
+        bool is_signed = false;
+    };
+    static constexpr std::pair<Modifier, Integer> types[] = {{Modifier::U16, {16, false}}, {Modifier::S16, {16, true}},
+                                                             {Modifier::U8, {8, false}},   {Modifier::S8, {8, true}},
+                                                             {Modifier::U4, {4, false}},   {Modifier::S4, {4, true}},
+                                                             {Modifier::U2, {2, false}},   {Modifier::S2, {2, true}}};
+    const std::optional<Integer> to = modifiers.take_named(types);
+    if (!to) code.unsupported("its type is not known");
+    modifiers.take(Modifier::S32);
+    modifiers.take(Modifier::B32);
+    on_words(code, Scalar::Packed, operands, to->bits, to->is_signed);
 }
 
 /// vadd.u32.s32.s32.sat.add d, a.b0, b.h1, c and others; also into a part of c: d.h1.
 template <Video::Kind Kind, int Parts>
 void video(Lowering& code, Modifiers& modifiers, Operands operands) {
     Video how{.kind = Kind, .parts = Parts};
-    how.saturates = modifiers.take(".sat");
-    how.plus_one = modifiers.take(".po");
-    how.wraps = modifiers.take(".wrap");
-    modifiers.take(".clamp");
-    how.scale = modifiers.take(".shr7") ? 7 : modifiers.take(".shr15") ? 15 : 0;
-    const std::string_view comparison = modifiers.take_any({".eq", ".ne", ".lt", ".le", ".gt", ".ge"});
-    static constexpr std::string_view comparisons[] = {".eq", ".ne", ".lt", ".le", ".gt", ".ge"};
-    for (std::uint32_t i = 0; i < 6; ++i)
-        if (comparison == comparisons[i]) how.comparison = i;
-    const std::string_view secondary = modifiers.take_any({".add", ".min", ".max"});
-    how.secondary = secondary == ".add"   ? Video::ThenAdd
-                    : secondary == ".min" ? Video::ThenMinimum
-                    : secondary == ".max" ? Video::ThenMaximum
-                                          : Video::None;
+    how.saturates = modifiers.take(Modifier::Sat);
+    how.plus_one = modifiers.take(Modifier::Po);
+    how.wraps = modifiers.take(Modifier::Wrap);
+    modifiers.take(Modifier::Clamp);
+    how.scale = modifiers.take(Modifier::Shr7) ? 7 : modifiers.take(Modifier::Shr15) ? 15 : 0;
+    static constexpr std::pair<Modifier, std::uint32_t> comparisons[] = {{Modifier::Eq, 0}, {Modifier::Ne, 1},
+                                                                         {Modifier::Lt, 2}, {Modifier::Le, 3},
+                                                                         {Modifier::Gt, 4}, {Modifier::Ge, 5}};
+    if (const auto comparison = modifiers.take_named(comparisons)) how.comparison = *comparison;
+    how.secondary = modifiers.take(Modifier::Add)   ? Video::ThenAdd
+                    : modifiers.take(Modifier::Min) ? Video::ThenMinimum
+                    : modifiers.take(Modifier::Max) ? Video::ThenMaximum
+                                                    : Video::None;
     if (how.kind != Video::Compare) how.d_signed = is_signed_type(modifiers.take_type());
     how.a_signed = is_signed_type(modifiers.take_type());
     how.b_signed = is_signed_type(modifiers.take_type());

@@ -21,20 +21,14 @@ void each_row(nvptx::Opcode opcode, F f) {
             if (row.opcode == opcode) f(row);
 }
 
-std::size_t words_in(std::string_view text) {
-    return text.empty() ? 0 : 1 + std::size_t(std::ranges::count(text, ' '));
-}
-
 /// Whether the form allows all of these modifiers, each from a different group.
-bool may_be_with(const nvptx::Form& form, std::string_view modifiers) {
+bool may_be_with(const nvptx::Form& form, std::span<const Modifier> modifiers) {
     std::uint64_t taken = 0;
-    while (!modifiers.empty()) {
-        const std::string_view word = modifiers.substr(0, modifiers.find(' '));
-        modifiers.remove_prefix(std::min(word.size() + 1, modifiers.size()));
+    for (const Modifier modifier : modifiers) {
         std::size_t i = 0;
         const auto takes = [&] {
             return !(taken >> i & 1) &&
-                   std::ranges::find(form.groups[i].alternatives, word) != form.groups[i].alternatives.end();
+                   std::ranges::find(form.groups[i].alternatives, modifier) != form.groups[i].alternatives.end();
         };
         while (i < form.groups.size() && !takes()) ++i;
         if (i == form.groups.size()) return false;
@@ -50,7 +44,8 @@ std::span<const Family* const> families() { return all_families; }
 const RuleRow* row_of(const nvptx::Form& form) {
     const RuleRow* best = nullptr;
     each_row(form.opcode, [&](const RuleRow& row) {
-        if (may_be_with(form, row.with) && (!best || words_in(row.with) > words_in(best->with))) best = &row;
+        if (may_be_with(form, row.modifiers()) && (!best || row.modifiers().size() > best->modifiers().size()))
+            best = &row;
     });
     return best;
 }
@@ -59,7 +54,7 @@ Rules::Rules(const nvptx::Module& module) : module_(module) {
     for (const Family* family : all_families)
         for (const RuleRow& row : family->rows) {
             Alone& known = alone_[std::size_t(row.opcode)];
-            known = {row.rule, known.rule != nullptr || !row.with.empty()};
+            known = {row.rule, known.rule != nullptr || !row.modifiers().empty()};
         }
 }
 

@@ -2,12 +2,13 @@
 // The lowering rules. The PTX table (codegen/ptx/table) has a row for each form of an instruction; here each supported
 // form has a rule, which emits its ops. Rules are in the file of their family, which ends with its rows:
 //
-//     {"add", simple<Operation::Add>},            all forms of an opcode,
-// {"add", "f32x2", pair_of_singles<...>}, except those that allow all of these modifiers: the row with the most
-// modifiers is used
+//     {"add", simple<Operation::Add>},           all forms of an opcode,
+//     {"add", "f32x2", pair_of_singles<...>},    except those that allow all of these modifiers: the row with the most
+//                                                modifiers is used
 //
 // A new family is a line in families.def.
 #pragma once
+#include <algorithm>
 #include <map>
 
 #include "codegen/ptx/table/forms.hpp"
@@ -17,13 +18,23 @@ namespace ikat::emulator {
 
 struct RuleRow {
     nvptx::Opcode opcode;
-    std::string_view with;  // modifiers, without dots
+    std::array<Modifier, 2> with{};  // up to the first Unknown
     Rule rule;
 
     consteval RuleRow(const char* stem, Rule rule) : RuleRow(stem, "", rule) {}
-    consteval RuleRow(const char* stem, const char* with, Rule rule)
-        : opcode(nvptx::find_opcode(stem)), with(with), rule(rule) {
+    consteval RuleRow(const char* stem, const char* with, Rule rule) : opcode(nvptx::find_opcode(stem)), rule(rule) {
         if (opcode == nvptx::Opcode::Unknown) throw "opcodes.def does not have it";
+        auto next = this->with.begin();
+        for (std::string_view left = with; !left.empty();) {
+            const std::string_view word = left.substr(0, left.find(' '));
+            left.remove_prefix(std::min(word.size() + 1, left.size()));
+            if (next == this->with.end()) throw "a row names at most two modifiers";
+            *next = nvptx::find_modifier(word);
+            if (*next++ == Modifier::Unknown) throw "modifiers.def does not have it";
+        }
+    }
+    constexpr std::span<const Modifier> modifiers() const {
+        return {with.begin(), std::ranges::find(with, Modifier::Unknown)};
     }
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 /// The member mask of this operand. Without .sync, in files for sm_6x and earlier, the members are the active lanes.
 VReg members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::size_t at) {
-    if (modifiers.take(".sync")) return code.source(operands[at], Type::U32);
+    if (modifiers.take(Modifier::Sync)) return code.source(operands[at], Type::U32);
     const VReg here = code.temporary(4);
     code.apply(select_active_mask(), here, {});
     return here;
@@ -30,8 +30,10 @@ std::uint32_t list_sources(Lowering& code, Shuffle mode, std::uint32_t b, std::u
 }
 
 void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
-    static constexpr std::pair<std::string_view, Shuffle> modes[] = {
-        {".up", Shuffle::Up}, {".down", Shuffle::Down}, {".bfly", Shuffle::Butterfly}, {".idx", Shuffle::Index}};
+    static constexpr std::pair<Modifier, Shuffle> modes[] = {{Modifier::Up, Shuffle::Up},
+                                                             {Modifier::Down, Shuffle::Down},
+                                                             {Modifier::Bfly, Shuffle::Butterfly},
+                                                             {Modifier::Idx, Shuffle::Index}};
     const auto mode = modifiers.take_named(modes);
     if (!mode) code.unsupported("it does not say which lanes give their values");
     modifiers.take_type();
@@ -58,22 +60,22 @@ void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void vote(Lowering& code, Modifiers& modifiers, Operands operands) {
-    const std::string_view mode = modifiers.take_any({".all", ".any", ".uni", ".ballot"});
+    const Modifier mode = modifiers.take_any({Modifier::All, Modifier::Any, Modifier::Uni, Modifier::Ballot});
     const Type type = modifiers.take_type().value_or(Type::Pred);
     const Result d = code.result(operands[0], type);
     const VReg p = code.predicate(operands[1]), members = members_of(code, modifiers, operands, 2);
     code.count_here();
-    const Vote kind = mode == ".all"   ? Vote::All
-                      : mode == ".any" ? Vote::Any
-                      : mode == ".uni" ? Vote::Uniform
-                                       : Vote::Ballot;
+    const Vote kind = mode == Modifier::All   ? Vote::All
+                      : mode == Modifier::Any ? Vote::Any
+                      : mode == Modifier::Uni ? Vote::Uniform
+                                              : Vote::Ballot;
     code.emit(select_vote(kind), D, A | X, {index(d.at), index(p), 0, 0, index(members)}).apart = true;
     code.finish(d);
 }
 
 void match_lanes(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".sync");
-    const bool all = modifiers.take_any({".all", ".any"}) == ".all";
+    modifiers.take(Modifier::Sync);
+    const bool all = modifiers.take_any({Modifier::All, Modifier::Any}) == Modifier::All;
     const Type type = modifiers.take_type().value_or(Type::U32);
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
@@ -88,18 +90,19 @@ void match_lanes(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void redux(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".sync");
-    const std::string_view name = modifiers.take_any({".add", ".min", ".max", ".and", ".or", ".xor"});
+    modifiers.take(Modifier::Sync);
+    const Modifier name =
+        modifiers.take_any({Modifier::Add, Modifier::Min, Modifier::Max, Modifier::And, Modifier::Or, Modifier::Xor});
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (type == Type::F32) code.unsupported("redux of .f32 is a .min or a .max");
     if (type != Type::U32 && type != Type::I32) code.unsupported("redux on this type is not known");
     const bool is_signed = type == Type::I32;
-    const Reduction reduction = name == ".add"   ? Reduction::Add
-                                : name == ".min" ? (is_signed ? Reduction::MinSigned : Reduction::Min)
-                                : name == ".max" ? (is_signed ? Reduction::MaxSigned : Reduction::Max)
-                                : name == ".and" ? Reduction::And
-                                : name == ".or"  ? Reduction::Or
-                                                 : Reduction::Xor;
+    const Reduction reduction = name == Modifier::Add   ? Reduction::Add
+                                : name == Modifier::Min ? (is_signed ? Reduction::MinSigned : Reduction::Min)
+                                : name == Modifier::Max ? (is_signed ? Reduction::MaxSigned : Reduction::Max)
+                                : name == Modifier::And ? Reduction::And
+                                : name == Modifier::Or  ? Reduction::Or
+                                                        : Reduction::Xor;
     const Result d = code.result(operands[0], type);
     const VReg a = code.source(operands[1], type), members = code.source(operands[2], Type::U32);
     code.count_here();
@@ -109,11 +112,12 @@ void redux(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 /// redux.sync.max.abs.NaN.f32
 void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".sync");
-    const std::string_view name = modifiers.take_any({".min", ".max"});
-    modifiers.take(".f32");
-    if (name.empty()) code.unsupported("redux of .f32 is a .min or a .max");
-    const bool magnitude = modifiers.take(".abs"), nan = modifiers.take(".NaN"), least = name == ".min";
+    modifiers.take(Modifier::Sync);
+    const Modifier name = modifiers.take_any({Modifier::Min, Modifier::Max});
+    modifiers.take(Modifier::F32);
+    if (name == Modifier::Unknown) code.unsupported("redux of .f32 is a .min or a .max");
+    const bool magnitude = modifiers.take(Modifier::Abs), nan = modifiers.take(Modifier::NaN),
+               least = name == Modifier::Min;
     const Result d = code.result(operands[0], Type::F32);
     VReg a = code.source(operands[1], Type::F32);
     const VReg members = code.source(operands[2], Type::U32);
@@ -130,7 +134,7 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void elect(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(".sync");
+    modifiers.take(Modifier::Sync);
     const Operands targets = code.module.operands(operands[0].children);
     const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
     const VReg members = code.source(operands[1], Type::U32);
