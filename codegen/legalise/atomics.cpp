@@ -154,22 +154,29 @@ void split_reduction(ir::Function& fn, Block block, Inst inst) {
     }
 }
 
-void split_reductions(ir::Function& fn, Block block, const Has& has) {
+/// Whether there were any.
+bool split_reductions(ir::Function& fn, Block block, const Has& has) {
+    bool any = false;
     const std::vector<Inst> old = std::exchange(fn[block].instructions, {});
     for (Inst inst : old) {
         const bool splits = fn[inst].op == Op::VectorReduce && !has(fn[inst]);
+        any |= splits;
         if (splits)
             split_reduction(fn, block, inst);
         else
             fn[block].instructions.push_back(inst);
     }
+    return any;
 }
 
 }  // namespace
 
-void expand_atomics(ir::Function& fn, const Has& has) {
-    for (Block block : fn.blocks()) split_reductions(fn, block, has);
+analysis::Changed expand_atomics(ir::Function& fn, const Has& has) {
+    const std::size_t blocks = fn.block_count();
+    bool split = false;
+    for (Block block : fn.blocks()) split |= split_reductions(fn, block, has);
     for (std::uint32_t block = 0; block < fn.block_count(); ++block) expand_block(fn, Block(block), has);
+    return analysis::instructions_if(split) | analysis::control_flow_if(fn.block_count() != blocks);
 }
 
 }  // namespace ikat::legalise

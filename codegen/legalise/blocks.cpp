@@ -105,15 +105,24 @@ std::vector<Block> emission_order(const Function& fn, analysis::Context& context
     return order;
 }
 
+/// Whether that changed anything.
+bool put_in_order(Function& fn, analysis::Context& context) {
+    const std::vector<Block> order = emission_order(fn, context);
+    if (std::ranges::equal(order, fn.blocks())) return false;
+    fn.order_blocks(order);
+    return true;
+}
+
 }  // namespace
 
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context) {
     using analysis::Changed;
-    if (expand_checks(fn)) context.changed(Changed::ControlFlow);
-    fn.order_blocks(emission_order(fn, context));  // first drops unreachable blocks, whose edges do not count
-    if (!split_critical_edges(fn)) return Changed::ControlFlow;
+    bool changed = expand_checks(fn);
+    if (changed) context.changed(Changed::ControlFlow);
+    changed |= put_in_order(fn, context);  // first drops unreachable blocks, whose edges do not count
+    if (!split_critical_edges(fn)) return analysis::control_flow_if(changed);
     context.changed(Changed::ControlFlow);
-    fn.order_blocks(emission_order(fn, context));
+    put_in_order(fn, context);
     return Changed::ControlFlow;
 }
 

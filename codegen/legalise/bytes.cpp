@@ -98,9 +98,11 @@ private:
 
 }  // namespace
 
-void widen_bytes(ir::Function& fn) {
+analysis::Changed widen_bytes(ir::Function& fn) {
     const auto values = ids<Value>(fn.value_count());
-    if (std::ranges::any_of(values, [&](Value value) { return is_byte(fn.type(value)); })) Bytes(fn).run();
+    const bool any = std::ranges::any_of(values, [&](Value value) { return is_byte(fn.type(value)); });
+    if (any) Bytes(fn).run();
+    return analysis::instructions_if(any);
 }
 
 }  // namespace ikat::legalise

@@ -10,16 +10,16 @@ namespace ikat::legalise {
 
 /// atomics.cpp. An atomic of a type that the target does not have becomes a loop of compare and swap, a reduction of a
 /// vector becomes atomics of its elements. `has` tells whether the target has the instruction as is.
-void expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
+analysis::Changed expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
 
 /// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks are
 /// removed, the rest is put in the order of emission.
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);
 
 /// vectors.cpp. Vectors of more than `most` small elements become vectors of words.
-void split_vectors(ir::Function& fn, unsigned most);
+analysis::Changed split_vectors(ir::Function& fn, unsigned most);
 
 /// bytes.cpp. Values of 8 bits live in registers of 32.
-void widen_bytes(ir::Function& fn);
+analysis::Changed widen_bytes(ir::Function& fn);
 
 }  // namespace ikat::legalise

@@ -21,8 +21,9 @@ class Vectors {
 public:
     Vectors(ir::Function& fn, unsigned most) : fn_(fn), walk_(fn), most_(most) {}
 
-    void run() {
+    bool run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
+        return walk_.changed();
     }
 
 private:
@@ -71,8 +72,9 @@ private:
         const unsigned in_word = 4 / info(it.type).bytes, words = it.memory.count / in_word;
         std::vector<Value> operands{std::as_const(fn_).operands(inst)[0]};
         for (unsigned w = 0; w < words; ++w) operands.push_back(joined(inst, 1 + w * in_word));
-        fn_[inst].type = Type::U32;
-        fn_[inst].memory.count = std::uint8_t(words);
+        Instruction& wide = walk_.edit(inst);
+        wide.type = Type::U32;
+        wide.memory.count = std::uint8_t(words);
         fn_.set_operands(inst, operands);
         walk_.keep(inst);
     }
@@ -108,6 +110,8 @@ private:
 
 }  // namespace
 
-void split_vectors(ir::Function& fn, unsigned most) { Vectors(fn, most).run(); }
+analysis::Changed split_vectors(ir::Function& fn, unsigned most) {
+    return analysis::instructions_if(Vectors(fn, most).run());
+}
 
 }  // namespace ikat::legalise

@@ -16,18 +16,17 @@ namespace {
 using Kind = Stage::Kind;
 using analysis::Changed;
 
-/// A function of the stage's file, called with the arguments it takes. One that does not report what it changed may
-/// have changed everything.
+/// A function of the stage's file, called with the arguments it takes.
 template <auto f>
 Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
     if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
         return f(fn, context);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
-        return f(fn, target), Changed::ControlFlow;
+        return f(fn, target);
     else
-        return f(fn), Changed::ControlFlow;
+        return f(fn);
 }
-void split_vectors(ir::Function& fn) { legalise::split_vectors(fn, nvptx::most_elements); }
+Changed split_vectors(ir::Function& fn) { return legalise::split_vectors(fn, nvptx::most_elements); }
 
 template <auto f>
 constexpr Stage pass(std::string_view name, std::string_view does) {

@@ -3,7 +3,7 @@
 // dumped, timed, verified and kept in the same way.
 //
 // IKAT_DUMP=cse prints the functions after cse to standard error, IKAT_DUMP=cse:saxpy those of kernel saxpy alone,
-// IKAT_DUMP=all after each pass that changed something and each step of selection.
+// IKAT_DUMP=all after each stage that changed something.
 #pragma once
 #include <functional>
 #include <span>

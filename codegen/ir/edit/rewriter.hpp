@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A walk over a function that rewrites it instruction by instruction. Each instruction is removed; the step puts it
 // back (keep), inserts others before it (make), or drops it after naming the value that replaces its result (replace).
+// The walk notes whether it has changed anything; a step that edits an instruction where it stands says so (edit).
 //
 // The walk needs an order of blocks in which definitions come before their uses.
 #pragma once
@@ -29,6 +30,7 @@ public:
                 rename(inst);
                 step(inst);
             }
+            changed_ |= fn[block].instructions != old;
         }
         if (std::size_t(order.size()) < fn.block_count()) return replacement_.apply(fn);
         for (Block block : fn.blocks()) replacement_.apply(fn[block].terminator);
@@ -37,6 +39,12 @@ public:
 
     Block block() const { return block_; }
     void keep(Inst inst) { fn[block_].instructions.push_back(inst); }
+    Instruction& edit(Inst inst) {
+        changed_ = true;
+        return fn[inst];
+    }
+    /// After the run: whether instructions were added, dropped or edited.
+    bool changed() const { return changed_; }
 
     /// Inserts an instruction with one result before the current one, with the same source location.
     Value make(Instruction base, std::initializer_list<Value> operands, Type result) {
@@ -69,6 +77,7 @@ public:
 private:
     Replacement replacement_;
     Block block_{};
+    bool changed_ = false;
 };
 
 }  // namespace ikat::ir

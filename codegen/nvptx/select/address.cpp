@@ -38,7 +38,7 @@ public:
 
     bool run(auto&& order) {
         walk_.run(order, [this](Inst inst) { rewrite(inst); });
-        return changed_;
+        return walk_.changed();
     }
 
 private:
@@ -47,12 +47,10 @@ private:
     std::optional<Sum> split(Inst inst);
     Sum sum(Value value) const;
     std::optional<std::int64_t> constant(Value value) const;
-    Value make(const Instruction& base, std::initializer_list<Value> operands, Type result);
 
     ir::Function& fn_;
     ir::Rewriter walk_;
     std::vector<Sum> sums_;  // by value; for values not in it, the value itself
-    bool changed_ = false;
 };
 
 void AddressFolding::rewrite(Inst inst) {
@@ -68,11 +66,6 @@ void AddressFolding::rewrite(Inst inst) {
         sums_[index(result)] = *parts;
     }
     walk_.keep(inst);
-}
-
-Value AddressFolding::make(const Instruction& base, std::initializer_list<Value> operands, Type result) {
-    changed_ = true;
-    return walk_.make(base, operands, result);
 }
 
 Sum AddressFolding::sum(Value value) const {
@@ -103,49 +96,48 @@ std::optional<Sum> AddressFolding::split(Inst inst) {
             for (const auto& [number, other] : {std::pair{constant(x[0]), b}, std::pair{factor, a}})
                 if (number) return Sum{other.rest, wrapped(std::uint64_t(*number) + std::uint64_t(other.constant))};
             if (a.constant == 0 && b.constant == 0) return {};
-            return Sum{make(base, {a.rest, b.rest}, type),
+            return Sum{walk_.make(base, {a.rest, b.rest}, type),
                        wrapped(std::uint64_t(a.constant) + std::uint64_t(b.constant))};
         case Op::Sub:
             if (factor) return Sum{a.rest, wrapped(std::uint64_t(a.constant) - std::uint64_t(*factor))};
             if (a.constant == 0 && b.constant == 0) return {};
-            return Sum{make(base, {a.rest, b.rest}, type),
+            return Sum{walk_.make(base, {a.rest, b.rest}, type),
                        wrapped(std::uint64_t(a.constant) - std::uint64_t(b.constant))};
         case Op::Mul:
             if (!factor || a.constant == 0) return {};
-            return Sum{make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) * std::uint64_t(*factor))};
+            return Sum{walk_.make(base, {a.rest, x[1]}, type),
+                       wrapped(std::uint64_t(a.constant) * std::uint64_t(*factor))};
         case Op::Shl:
             if (!factor || a.constant == 0 || std::uint64_t(*factor) >= std::uint64_t(bits(type))) return {};
-            return Sum{make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
+            return Sum{walk_.make(base, {a.rest, x[1]}, type), wrapped(std::uint64_t(a.constant) << *factor)};
         case Op::Fma: {
             const bool scaled = factor && a.constant != 0;
             const std::uint64_t product = scaled ? std::uint64_t(a.constant) * std::uint64_t(*factor) : 0;
             const Value first = scaled ? a.rest : x[0];
             if (const auto addend = constant(x[2])) {
                 base.op = Op::Mul;
-                return Sum{make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
+                return Sum{walk_.make(base, {first, x[1]}, type), wrapped(product + std::uint64_t(*addend))};
             }
             const Sum c = sum(x[2]);
             if (!scaled && c.constant == 0) return {};
-            return Sum{make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
+            return Sum{walk_.make(base, {first, x[1], c.rest}, type), wrapped(product + std::uint64_t(c.constant))};
         }
         case Op::MadWide: {
             const Sum c = sum(x[2]);
             if (c.constant == 0) return {};
-            return Sum{make(base, {x[0], x[1], c.rest}, type), c.constant};
+            return Sum{walk_.make(base, {x[0], x[1], c.rest}, type), c.constant};
         }
         default: return {};
     }
 }
 
 void AddressFolding::rewrite_access(Inst inst) {
-    Instruction& it = fn_[inst];
-    Value& address = fn_.operands(inst)[0];
+    const Value address = std::as_const(fn_).operands(inst)[0];
     const Sum parts = sum(address);
-    const std::int64_t offset = it.memory.offset + parts.constant;
-    if (offset == std::int32_t(offset)) {
-        changed_ |= address != parts.rest;
-        address = parts.rest;
-        it.memory.offset = std::int32_t(offset);
+    const std::int64_t offset = fn_[inst].memory.offset + parts.constant;
+    if (parts.rest != address && offset == std::int32_t(offset)) {
+        walk_.edit(inst).memory.offset = std::int32_t(offset);
+        fn_.operands(inst)[0] = parts.rest;
     }
     walk_.keep(inst);
 }
@@ -164,7 +156,7 @@ bool use_read_only_path(ir::Function& fn) {
 
 }  // namespace
 
-analysis::Changed fold_addresses(ir::Function& fn, analysis::Context& context) {
+Changed fold_addresses(ir::Function& fn, analysis::Context& context) {
     bool changed = AddressFolding(fn).run(context.dominators().reverse_postorder());
     changed |= use_read_only_path(fn);
     return analysis::instructions_if(changed);

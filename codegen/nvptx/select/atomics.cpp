@@ -39,8 +39,8 @@ bool has_atomic(const ir::Instruction& it, const Target& target) {
 
 }  // namespace
 
-void expand_atomics(ir::Function& fn, const Target& target) {
-    legalise::expand_atomics(fn, [&](const ir::Instruction& it) { return has_atomic(it, target); });
+Changed expand_atomics(ir::Function& fn, const Target& target) {
+    return legalise::expand_atomics(fn, [&](const ir::Instruction& it) { return has_atomic(it, target); });
 }
 
 }  // namespace ikat::nvptx

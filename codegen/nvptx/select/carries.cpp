@@ -212,8 +212,10 @@ private:
 
 }  // namespace
 
-void chain_carries(ir::Function& fn) {
-    if (std::ranges::any_of(fn.blocks(), [&](Block block) { return has_steps(fn, block); })) Selection(fn).run();
+Changed chain_carries(ir::Function& fn) {
+    const bool any = std::ranges::any_of(fn.blocks(), [&](Block block) { return has_steps(fn, block); });
+    if (any) Selection(fn).run();
+    return analysis::instructions_if(any);
 }
 
 }  // namespace ikat::nvptx

@@ -24,15 +24,16 @@ class Clamps {
 public:
     explicit Clamps(ir::Function& fn) : fn_(fn) {}
 
-    void run() {
+    bool run() {
         std::vector<Inst> found;
         for (ir::Block block : fn_.blocks())
             for (Inst inst : fn_[block].instructions)
                 if (is_clamp(inst)) found.push_back(inst);
-        if (found.empty()) return;
+        if (found.empty()) return false;
         find_users();
         std::erase_if(found, [&](Inst inst) { return !hides_nan(fn_.result(inst)); });
         for (Inst inst : found) become(inst);
+        return !found.empty();
     }
 
 private:
@@ -99,8 +100,8 @@ private:
 
 }  // namespace
 
-void fuse_clamps(ir::Function& fn, const Target& target) {
-    if (target.number >= first_target) Clamps(fn).run();
+Changed fuse_clamps(ir::Function& fn, const Target& target) {
+    return analysis::instructions_if(target.number >= first_target && Clamps(fn).run());
 }
 
 }  // namespace ikat::nvptx

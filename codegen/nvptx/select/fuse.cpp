@@ -29,8 +29,9 @@ class Fusion {
 public:
     explicit Fusion(ir::Function& fn) : fn_(fn), walk_(fn), uses_(count_uses(fn)) {}
 
-    void run() {
+    bool run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
+        return walk_.changed();
     }
 
 private:
@@ -80,8 +81,9 @@ void Fusion::rewrite(Inst inst) {
 }
 
 void Fusion::become(Inst inst, Op op, Type type, std::initializer_list<Value> operands) {
-    fn_[inst].op = op;
-    fn_[inst].type = type;
+    Instruction& it = walk_.edit(inst);
+    it.op = op;
+    it.type = type;
     fn_.set_operands(inst, std::span(operands.begin(), operands.size()));
 }
 
@@ -189,6 +191,6 @@ bool Fusion::saturate(Inst inst) {
 
 }  // namespace
 
-void fuse(ir::Function& fn) { Fusion(fn).run(); }
+Changed fuse(ir::Function& fn) { return analysis::instructions_if(Fusion(fn).run()); }
 
 }  // namespace ikat::nvptx

@@ -39,12 +39,14 @@ public:
     explicit Materialisation(ir::Function& fn)
         : fn_(fn), moved_(fn.value_count(), ir::no_value), needed_(fn.value_count()) {}
 
-    void run() {
+    bool run() {
+        const std::size_t instructions = fn_.inst_count();
         for (Block block : fn_.blocks()) each_needed(block, [&](Value& value) { needed_[index(value)] = true; });
         for (Value value : ids<Value>(needed_.size()))
             if (needed_[index(value)]) moved_[index(value)] = create(value);
         for (Block block : fn_.blocks()) rewrite(block);
         for (Block block : fn_.blocks()) tied(block), arguments(block);
+        return fn_.inst_count() != instructions;
     }
 
 private:
@@ -121,6 +123,6 @@ private:
 
 }  // namespace
 
-void materialise_constants(ir::Function& fn) { Materialisation(fn).run(); }
+Changed materialise_constants(ir::Function& fn) { return analysis::instructions_if(Materialisation(fn).run()); }
 
 }  // namespace ikat::nvptx

@@ -15,13 +15,11 @@ namespace ikat::nvptx {
 
 using ir::Op, ir::Type, ir::Value;
 
-analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context) {
+Changed expand_addresses(ir::Function& fn, analysis::Context& context) {
     ir::Rewriter walk(fn);
-    bool changed = false;
     walk.run(context.dominators().reverse_postorder(), [&](ir::Inst inst) {  // blocks are not in order yet
         const ir::Instruction at = fn[inst];
         if (at.op != Op::At) return walk.keep(inst);
-        changed = true;
         const Type type = at.type;
         const auto form = ir::unpack<ir::AddressForm>(at.attribute);
         const auto make = [&](Op op, Value a, Value b) {
@@ -38,7 +36,7 @@ analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context)
         if (constant) sum = make(Op::Add, sum, walk.constant(type, constant, at.where));
         walk.replace(fn.result(inst), sum);
     });
-    return analysis::instructions_if(changed);
+    return analysis::instructions_if(walk.changed());
 }
 
 }  // namespace ikat::nvptx

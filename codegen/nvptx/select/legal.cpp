@@ -32,14 +32,16 @@ class Legaliser {
 public:
     Legaliser(ir::Function& fn, const Target& target) : fn_(fn), walk_(fn), floats_(walk_, target) {}
 
-    void run() {
+    Changed run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
-        for (ir::Block block : fn_.blocks()) terminator(block);
+        Changed changed = analysis::instructions_if(walk_.changed());
+        for (ir::Block block : fn_.blocks()) changed |= terminator(block);
+        return changed;
     }
 
 private:
     void rewrite(Inst inst);
-    void terminator(ir::Block block);
+    Changed terminator(ir::Block block);
     void convert(Inst inst);
     void convert_integer(Inst inst);
     void same_bits(Inst inst);
@@ -55,7 +57,8 @@ private:
 void Legaliser::rewrite(Inst inst) {
     fold_negations(inst);
     Instruction& it = fn_[inst];
-    if (it.type == Type::F64) it.fp.approx = false;  // in PTX, only rsqrt has an approximate f64
+    if (it.type == Type::F64 && it.fp.approx)
+        walk_.edit(inst).fp.approx = false;  // in PTX, only rsqrt has an approximate f64
     if (const auto other = floats_.rewrite(inst)) return walk_.replace(fn_.result(inst), *other);
     switch (it.op) {
         case Op::Convert: return convert(inst);
@@ -98,7 +101,7 @@ void Legaliser::same_bits(Inst inst) {
 }
 
 void Legaliser::become_convert(Inst inst, Type to, Type from) {
-    Instruction& it = fn_[inst];
+    Instruction& it = walk_.edit(inst);
     it.op = Op::Convert, it.type = to, it.from = from, it.fp = {};
     walk_.keep(inst);
 }
@@ -122,22 +125,25 @@ void Legaliser::shorten_counts(Inst inst, std::uint32_t first) {
 void Legaliser::fold_negations(Inst inst) {
     Instruction& it = fn_[inst];
     while (it.guard != ir::no_value && walk_.defined_by(it.guard, Op::Not)) {
-        it.guard = walk_.operand(it.guard, 0);
+        walk_.edit(inst).guard = walk_.operand(it.guard, 0);
         it.guard_negated = !it.guard_negated;
     }
     const auto operands = fn_.operands(inst);
     while (it.op == Op::Select && walk_.defined_by(operands[2], Op::Not)) {
+        walk_.edit(inst);
         operands[2] = walk_.operand(operands[2], 0);
         std::swap(operands[0], operands[1]);
     }
 }
 
-void Legaliser::terminator(ir::Block block) {
+Changed Legaliser::terminator(ir::Block block) {
     ir::Terminator& it = fn_[block].terminator;
+    Changed changed = Changed::Nothing;
     if (it.kind == ir::Terminator::Kind::Branch) {
         while (walk_.defined_by(it.condition, Op::Not)) {
             it.condition = walk_.operand(it.condition, 0);
             std::swap(it.targets[0], it.targets[1]);
+            changed = Changed::ControlFlow;
         }
     } else if (it.kind == ir::Terminator::Kind::Multiway) {
         const Value last =
@@ -145,11 +151,13 @@ void Legaliser::terminator(ir::Block block) {
                                   std::array{Type::U32}));
         const Value both[] = {it.condition, last};
         it.condition = fn_.result(fn_.append(block, {.op = Op::Min, .type = Type::U32}, both, std::array{Type::U32}));
+        changed = Changed::Instructions;
     }
+    return changed;
 }
 
 }  // namespace
 
-void legalise(ir::Function& fn, const Target& target) { Legaliser(fn, target).run(); }
+Changed legalise(ir::Function& fn, const Target& target) { return Legaliser(fn, target).run(); }
 
 }  // namespace ikat::nvptx

@@ -26,10 +26,11 @@ class Accesses {
 public:
     explicit Accesses(ir::Function& fn) : fn_(fn), walk_(fn), extended_(fn.value_count()), uses_(count_uses(fn)) {}
 
-    void run() {
+    bool run() {
         for (ir::Block block : fn_.blocks())
             for (Inst inst : fn_[block].instructions) count_extension(inst);
         walk_.run([this](Inst inst) { rewrite(inst); });
+        return walk_.changed();
     }
 
 private:
@@ -65,7 +66,7 @@ private:
         };
         const auto results = fn_.results(inst);
         if (!std::ranges::all_of(results, only_extended)) return;
-        const Instruction load = fn_[inst];
+        const Instruction load = walk_.edit(inst);
         const Type wide = ir::is_signed(load.type) ? Type::I32 : Type::U32;
         for (Value value : results) fn_.set_type(value, wide);
         for (std::uint32_t i = 0; i < load.tie.count; ++i) {
@@ -93,6 +94,7 @@ private:
                 if (!keeps) break;
                 const Value source = walk_.operand(fn_.operands(inst)[i], 0);
                 if (bits(fn_.type(source)) > 32 || walk_.defined_by(source, Op::Const)) break;
+                walk_.edit(inst);
                 fn_.operands(inst)[i] = source;
             }
     }
@@ -105,6 +107,6 @@ private:
 
 }  // namespace
 
-void widen_accesses(ir::Function& fn) { Accesses(fn).run(); }
+Changed widen_accesses(ir::Function& fn) { return analysis::instructions_if(Accesses(fn).run()); }
 
 }  // namespace ikat::nvptx

@@ -60,9 +60,10 @@ void expand(ir::Rewriter& walk, Inst inst) {
 
 }  // namespace
 
-void expand_prints(ir::Function& fn) {
+Changed expand_prints(ir::Function& fn) {
     ir::Rewriter walk(fn);
     walk.run([&](Inst inst) { fn[inst].op == Op::Print ? expand(walk, inst) : walk.keep(inst); });
+    return analysis::instructions_if(walk.changed());
 }
 
 }  // namespace ikat::nvptx

@@ -13,6 +13,7 @@
 //       leaves a block with one successor or enters one with one predecessor.
 //
 // These are its steps, one per file, in pipeline order. Those of legalise/legalise.hpp run before and between them.
+// Each returns what it has changed.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -23,41 +24,43 @@
 
 namespace ikat::nvptx {
 
+using analysis::Changed;
+
 inline constexpr unsigned most_elements = 4;  // of a vector in memory
 
 /// atomics.cpp. Atomics that the target does not have become loops.
-void expand_atomics(ir::Function& fn, const Target& target);
+Changed expand_atomics(ir::Function& fn, const Target& target);
 
 /// indices.cpp. Addresses become sums and products.
-analysis::Changed expand_addresses(ir::Function& fn, analysis::Context& context);
+Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 
 /// address.cpp. Constants move from address arithmetic into the memory access; loads of what the kernel only
 /// reads take the read-only path.
-analysis::Changed fold_addresses(ir::Function& fn, analysis::Context& context);
+Changed fold_addresses(ir::Function& fn, analysis::Context& context);
 
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
-void expand_prints(ir::Function& fn);
+Changed expand_prints(ir::Function& fn);
 
 /// legal.cpp. Rewrites single instructions that PTX, or this target, does not have in this form.
-void legalise(ir::Function& fn, const Target& target);
+Changed legalise(ir::Function& fn, const Target& target);
 
 /// narrow.cpp. Loads and stores of 8- and 16-bit integers that are only used in 32 bits, or come from 32 bits.
-void widen_accesses(ir::Function& fn);
+Changed widen_accesses(ir::Function& fn);
 
 /// carries.cpp. Groups the steps of multi-word arithmetic in chains.
-void chain_carries(ir::Function& fn);
+Changed chain_carries(ir::Function& fn);
 
 /// clamps.cpp. Clamps of f32 that propagate NaN, if the target has an instruction for them.
-void fuse_clamps(ir::Function& fn, const Target& target);
+Changed fuse_clamps(ir::Function& fn, const Target& target);
 
 /// fuse.cpp. Fuses pairs of instructions that PTX has as one.
-void fuse(ir::Function& fn);
+Changed fuse(ir::Function& fn);
 
 /// immediates.cpp. Puts constants in registers where PTX requires it.
-void materialise_constants(ir::Function& fn);
+Changed materialise_constants(ir::Function& fn);
 
 /// sweep.cpp. Drops unused pure instructions.
-void sweep(ir::Function& fn);
+Changed sweep(ir::Function& fn);
 
 using ir::count_uses;
 

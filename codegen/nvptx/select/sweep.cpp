@@ -8,7 +8,8 @@ namespace ikat::nvptx {
 
 /// Walks backwards, so that a chain of unused instructions is removed in one walk; definitions come before uses in
 /// block order.
-void sweep(ir::Function& fn) {
+Changed sweep(ir::Function& fn) {
+    bool any = false;
     std::vector<std::uint32_t> uses = count_uses(fn);
     for (std::size_t at = fn.block_count(); at-- > 0;) {
         auto& list = fn[ir::Block(at)].instructions;
@@ -21,8 +22,9 @@ void sweep(ir::Function& fn) {
             fn.each_use(*inst, [&](ir::Value value) { --uses[index(value)]; });
             *inst = ir::no_inst;
         }
-        std::erase(list, ir::no_inst);
+        any |= std::erase(list, ir::no_inst) != 0;
     }
+    return analysis::instructions_if(any);
 }
 
 }  // namespace ikat::nvptx

@@ -146,6 +146,22 @@ TEST_CASE("a stage that does not say what it changed is found") {
     CHECK(run(says_all) == "");
 }
 
+TEST_CASE("the steps of selection say what they change, and where they change nothing, that") {
+    const auto that_change = [](ir::Function fn) {
+        std::string out;
+        pipeline::run(
+            pipeline::selection(), {&fn, 1}, nvptx::target("sm_80"),
+            [&](const pipeline::Stage& stage, auto&&, bool changed) {
+                if (changed) (out += stage.name) += ' ';
+            },
+            true);
+        return out;
+    };
+    CHECK(that_change(meeting()) == "");
+    // Its constants leave the loop, tid.x is not used, the edge back is critical, a jump passes a constant.
+    CHECK(that_change(counting()) == "licm dce blocks immediates ");
+}
+
 TEST_CASE("a stage that moves a barrier to where only some threads come is found") {
     const std::string said = said_of(moves_the_barrier, meeting());
     INFO(said);
