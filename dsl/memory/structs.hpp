@@ -16,34 +16,14 @@
 //     bodies[i][&Body::hits]      bodies + i * sizeof(Body) + offsetof(Body, hits)
 #pragma once
 #include <array>
-#include <boost/hana/accessors.hpp>
-#include <boost/hana/at.hpp>
-#include <boost/hana/concept/struct.hpp>
-#include <boost/hana/define_struct.hpp>
-#include <boost/hana/first.hpp>
-#include <boost/hana/for_each.hpp>
-#include <boost/hana/second.hpp>
-#include <boost/hana/tuple.hpp>
-#include <boost/hana/unpack.hpp>
-#include <utility>
 
 #include "dsl/lanes/registers.hpp"
+#include "dsl/memory/fields.hpp"
 #include "dsl/memory/memory.hpp"
 #include "dsl/record/capture.hpp"
 #include "dsl/values/math.hpp"
 
 namespace ikat {
-
-/// A struct whose fields BOOST_HANA_DEFINE_STRUCT lists.
-template <class S>
-concept HostStruct = boost::hana::Struct<S>::value;
-
-/// A host handle of device memory, such as BufferSlice<const float>, with its element type. As a field of a struct
-/// parameter it is an In<float>, or an InOut<float> if its elements are not const.
-template <class B>
-concept BufferHandle = requires {
-    typename B::buffer_element;
-};
 
 template <class T>
 class Field;
@@ -53,136 +33,6 @@ template <HostStruct S, trace::Direction direction>
 class StructPlace;
 
 namespace detail {
-
-namespace hana = boost::hana;
-
-// ---- the fields that Hana knows
-
-template <class... F>
-struct TypeList {};
-
-/// The types of a struct's fields, in order; none if Hana does not know them.
-template <class S>
-struct FieldsFound {
-    using type = TypeList<>;
-};
-template <HostStruct S>
-struct FieldsFound<S> {
-    using type = decltype(hana::unpack(hana::accessors<S>(), [](auto... field) {
-        return TypeList<std::remove_cvref_t<decltype(hana::second(field)(std::declval<const S&>()))>...>{};
-    }));
-};
-template <class S>
-using FieldsOf = typename FieldsFound<S>::type;
-template <class... F>
-constexpr auto numbers_of(TypeList<F...>) {
-    return std::index_sequence_for<F...>{};
-}
-
-/// How many numbers a struct holds, and whether it holds only numbers and bools, as variables and memory require.
-template <class F>
-struct Numbers {
-    static constexpr std::size_t count = 1;
-    static constexpr bool only =
-        ir::contains(ir::AnyNum | ir::Packed | ir::set(ir::Type::Pred), ir::type_of<DeviceTypeOf<F>>);
-};
-template <class... F>
-struct Numbers<TypeList<F...>> {
-    static constexpr std::size_t count = (Numbers<F>::count + ... + 0);
-    static constexpr bool only = (Numbers<F>::only && ...);
-};
-template <HostStruct S>
-struct Numbers<S> : Numbers<FieldsOf<S>> {};
-
-/// The type of a field in parameters and in memory: a bool is a byte.
-template <class T>
-using PassedAs = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-
-/// Calls f with each number in a host struct, in the order of its fields.
-template <HostStruct S>
-void each_number(const S& given, auto&& f) {
-    hana::for_each(hana::accessors<S>(), [&](auto field) {
-        const auto& value = hana::second(field)(given);
-        if constexpr (HostStruct<std::remove_cvref_t<decltype(value)>>)
-            each_number(value, f);
-        else
-            f(value);
-    });
-}
-
-/// The representation of one field. The number distinguishes fields of the same type.
-template <std::size_t number, class T>
-struct Held {
-    T it;
-};
-
-/// An Of::type<F> for each field F of a struct: Of determines how the struct is represented.
-template <class S, class Of, class List = FieldsOf<S>, class = decltype(numbers_of(List{}))>
-class Fields;
-template <class S, class Of, class... F, std::size_t... number>
-class Fields<S, Of, TypeList<F...>, std::index_sequence<number...>> : Held<number, typename Of::template type<F>>... {
-public:
-    using struct_type = S;
-
-    /// Makes each by make(std::type_identity<F>, std::integral_constant<std::size_t, number>), in order.
-    template <class Make>
-    explicit Fields(std::in_place_t, Make&& make)
-        : Held<number, typename Of::template type<F>>{
-              make(std::type_identity<F>{}, std::integral_constant<std::size_t, number>{})}... {}
-
-    template <std::size_t n>
-    auto& at() {
-        return held<n>(*this);
-    }
-    template <std::size_t n>
-    const auto& at() const {
-        return held<n>(*this);
-    }
-    /// Calls f(field, other's field) for each.
-    template <class Other>
-    void each_with(const Other& other, auto&& f) {
-        (f(at<number>(), other.template at<number>()), ...);
-    }
-
-protected:
-    template <class T>
-    auto* find(T S::*member) {
-        return find_in<typename Of::template type<T>>(*this, member);
-    }
-    template <class T>
-    const auto* find(T S::*member) const {
-        return find_in<const typename Of::template type<T>>(*this, member);
-    }
-
-private:
-    template <std::size_t n, class T>
-    static T& held(Held<n, T>& held) {
-        return held.it;
-    }
-    template <std::size_t n, class T>
-    static const T& held(const Held<n, T>& held) {
-        return held.it;
-    }
-
-    /// Null for a member that Hana does not know.
-    template <class Wanted, class Self, class T>
-    static Wanted* find_in(Self& self, T S::*member) {
-        static const S probe{};
-        Wanted* found = nullptr;
-        const auto look = [&](const auto& value, auto& held) {
-            if constexpr (std::is_same_v<Wanted&, decltype(held)>)
-                if (static_cast<const void*>(&value) == &(probe.*member)) found = &held;
-        };
-        (look(hana::second(hana::at_c<number>(hana::accessors<S>()))(probe), self.template at<number>()), ...);
-        return found;
-    }
-};
-
-/// The result of find(); throws Error if it is null.
-auto& found(auto* field) {
-    if (!field) trace::refuse_member();
-    return *field;
-}
 
 // ---- the representation of a field
 
@@ -295,7 +145,7 @@ public:
     /// Constants.
     explicit Struct(const S& host)
         : Base(std::in_place, [&]<class F, class Number>(std::type_identity<F>, Number) {
-              const F& field = boost::hana::second(boost::hana::at_c<Number::value>(boost::hana::accessors<S>()))(host);
+              const F& field = detail::field_of<Number::value>(host);
               if constexpr (HostStruct<F>)
                   return Struct<F>(field);
               else if constexpr (is_pair<F>)

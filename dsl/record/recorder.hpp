@@ -89,9 +89,10 @@ public:
     void at(const Location& where);
     const Location& here() const { return here_; }
 
-    // ---- trees (trace.cpp)
+    // ---- trees (recorder.cpp)
 
     Recorded tree(const Operation& what, RecordedValues arguments);
+    Recorded constant(ir::Type type, ir::Word bits);
     /// The node of an operation at the current location, without its operands.
     ast::NodeInfo node_of(const Operation& what) const;
     /// The operands of one statement as nodes, in source order.
@@ -104,6 +105,8 @@ public:
     ast::Node commit(std::uint32_t tree);
     /// The first load that a tree makes in this expression.
     ast::Node find_load(std::uint32_t tree) const;
+
+    // ---- parameters (trace.cpp)
 
     /// The variable for a scalar parameter, assigned its value.
     Variable define_parameter(std::uint32_t parameter);

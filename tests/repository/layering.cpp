@@ -137,9 +137,9 @@ void check_beginning(std::string_view path, std::string_view text, std::vector<s
 }
 
 void check_library(std::string_view path, const Include& include, std::vector<std::string>& broken) {
-    if (include.path.starts_with("boost/hana") && path != "dsl/memory/structs.hpp" && path != "dsl/kernel/kernel.hpp")
+    if (include.path.starts_with("boost/hana") && path != "dsl/memory/fields.hpp" && path != "dsl/kernel/kernel.hpp")
         broken.push_back(place(path, include.line) +
-                         "Hana belongs in dsl/memory/structs.hpp and dsl/kernel/kernel.hpp alone");
+                         "Hana belongs in dsl/memory/fields.hpp and dsl/kernel/kernel.hpp alone");
 }
 
 /// Only ir::effects() may be asked what an operation does besides computing, so that there is one answer.

@@ -82,9 +82,9 @@ TEST_CASE("only parsers include X3, also through a header") {
     CHECK(broken_rules(tree).size() == 3);  // emit.cpp, the public header and the example that includes it
 }
 
-TEST_CASE("Hana stays in dsl/memory/structs.hpp and dsl/kernel/kernel.hpp") {
+TEST_CASE("Hana stays in dsl/memory/fields.hpp and dsl/kernel/kernel.hpp") {
     CHECK(broken_rules(tree_with("dsl/values/value.hpp", header("#include <boost/hana/tuple.hpp>\n"))) ==
-          Lines{"dsl/values/value.hpp:3: Hana belongs in dsl/memory/structs.hpp and dsl/kernel/kernel.hpp alone"});
+          Lines{"dsl/values/value.hpp:3: Hana belongs in dsl/memory/fields.hpp and dsl/kernel/kernel.hpp alone"});
 }
 
 TEST_CASE("fmt stays out of what users include, and only out of that") {
