@@ -52,7 +52,7 @@ void measure(const char* name, auto make, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         const auto start = Clock::now();
         const auto made = make();
-        const ast::Kernel& ast = made.ast();
+        const ast::KernelTree& ast = made.ast();
         const auto captured = Clock::now();
         const Compiled compiled = compile(ast);
         total.push_back(microseconds(Clock::now() - start));

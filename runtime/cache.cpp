@@ -7,7 +7,7 @@ namespace ikat::runtime {
 
 /// Everything that affects the result of compile(). The names are bound so that a new option does not go unnoticed
 /// here.
-ModuleCache::Key ModuleCache::key(const ast::Kernel& kernel, const CompileOptions& options) {
+ModuleCache::Key ModuleCache::key(const ast::KernelTree& kernel, const CompileOptions& options) {
     const auto& [target, allocation, optimise, passes, verify_each, line_info, keep_stages, pressure, dump] = options;
     static_cast<void>(keep_stages), static_cast<void>(pressure), static_cast<void>(dump);  // change no code
     return {&kernel, target, allocation, optimise, passes, verify_each, line_info};

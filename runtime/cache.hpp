@@ -34,14 +34,14 @@ public:
     std::size_t size() const;
 
 private:
-    using Key = std::tuple<const ast::Kernel*, std::string, regalloc::Method, bool, std::string, bool, bool>;
+    using Key = std::tuple<const ast::KernelTree*, std::string, regalloc::Method, bool, std::string, bool, bool>;
     struct Slot {
         std::mutex mutex;
         std::optional<trace::KernelHandle> owner;  // as long as it is held, no other kernel can have this key's address
         std::shared_ptr<const LoadedKernel> loaded;
         std::uint64_t last_use = 0;
     };
-    static Key key(const ast::Kernel& kernel, const CompileOptions& options);
+    static Key key(const ast::KernelTree& kernel, const CompileOptions& options);
     /// Removes the slot of the least recently used kernel that no thread is using from a full cache.
     std::shared_ptr<Slot> make_room();
 

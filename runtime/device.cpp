@@ -104,7 +104,7 @@ Reference<Backend> open_backend(const OpenOptions& options) {
 }
 
 /// Names nameless buffers after the kernel's parameters.
-void name_buffers(const ast::Kernel& kernel, std::span<const Argument> arguments, Backend& backend) {
+void name_buffers(const ast::KernelTree& kernel, std::span<const Argument> arguments, Backend& backend) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
         if (arguments[i].is_buffer() && arguments[i].memory->name().empty())
             backend.rename(arguments[i].memory->address(), kernel.parameters[i].name);

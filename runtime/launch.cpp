@@ -65,7 +65,7 @@ void each_exceeded_limit(const Grid& grid, const DeviceProperties& device, auto&
 
 /// One launch being checked. Findings are collected and thrown together.
 struct Check {
-    const ast::Kernel& kernel;
+    const ast::KernelTree& kernel;
     std::span<const Argument> arguments;
     Location where;
     std::vector<Diagnostic> findings{};
@@ -204,7 +204,7 @@ Grid grid(std::uint64_t elements, std::uint32_t threads_per_block) {
     return {.blocks = {std::uint32_t(blocks)}, .threads = {threads_per_block}};
 }
 
-void check_arguments(const ast::Kernel& kernel, std::span<const Argument> arguments, const Location& where) {
+void check_arguments(const ast::KernelTree& kernel, std::span<const Argument> arguments, const Location& where) {
     Check check{kernel, arguments, where};
     check.count();
     check.finish();
@@ -212,7 +212,7 @@ void check_arguments(const ast::Kernel& kernel, std::span<const Argument> argume
     check.finish();
 }
 
-void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device) {
     check_arguments(kernel, arguments, point.where);
     Check check{kernel, arguments, point.where};
@@ -273,7 +273,7 @@ std::optional<std::uint64_t> exact(bool negative, std::uint64_t magnitude, ir::T
 
 }  // namespace
 
-Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kernel, std::size_t position,
+Argument adapt(const HostScalar& number, ir::Type type, const ast::KernelTree& kernel, std::size_t position,
                const Location& where) {
     const bool floating = number.kind == HostScalar::Kind::Floating;
     const bool negative = number.kind == HostScalar::Kind::Signed && number.integer >> 63;
@@ -290,7 +290,7 @@ Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kerne
                    .hint = "pass a number that the parameter's type can hold, or give the parameter a wider type"});
 }
 
-Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Kernel& kernel, std::size_t position,
+Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::KernelTree& kernel, std::size_t position,
                          const Location& where) {
     if (part.is_there()) return {.type = element, .memory = part.memory, .offset = part.offset, .length = part.bytes};
     throw Error(Diagnostic{

@@ -14,7 +14,7 @@
 #include "runtime/backend.hpp"
 
 namespace ikat::ast {
-struct Kernel;
+struct KernelTree;
 }
 namespace ikat::trace {
 class KernelHandle;
@@ -44,7 +44,7 @@ struct Argument {
 /// A captured kernel. A device's cache keeps the handle, which keeps the kernel alive; without a handle, the kernel
 /// must outlive the device.
 struct CapturedKernel {
-    const ast::Kernel& kernel;
+    const ast::KernelTree& kernel;
     const trace::KernelHandle* handle = nullptr;
 };
 
@@ -61,11 +61,11 @@ struct LaunchPoint {
 Grid grid(std::uint64_t elements, std::uint32_t threads_per_block);
 
 /// Throws Error unless the arguments match the kernel's parameters in number and types.
-void check_arguments(const ast::Kernel& kernel, std::span<const Argument> arguments, const Location& where);
+void check_arguments(const ast::KernelTree& kernel, std::span<const Argument> arguments, const Location& where);
 
 /// Throws Error with all mistakes in a launch: number and types of the arguments, the kernel's contracts
 /// and launch bounds, the device's limits, an `in` buffer that overlaps one that is written.
-void check_launch(const ast::Kernel& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
+void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::span<const Argument> arguments,
                   const Backend& device);
 
 /// Throws Error for a grid that the device cannot run, whatever the kernel.

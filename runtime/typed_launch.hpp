@@ -33,12 +33,12 @@ struct HostScalar {
 
 /// The number as an argument of `type`: an integer for any type that can hold its value, a floating-point number
 /// rounded to nearest for any floating-point type. Throws Error, naming parameter `position`, if it does not fit.
-Argument adapt(const HostScalar& number, ir::Type type, const ast::Kernel& kernel, std::size_t position,
+Argument adapt(const HostScalar& number, ir::Type type, const ast::KernelTree& kernel, std::size_t position,
                const Location& where);
 
 /// The part of a buffer as an argument, with element type `element` in the kernel. Throws Error, naming parameter
 /// `position`, if there is no buffer, or it has been freed.
-Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Kernel& kernel, std::size_t position,
+Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::KernelTree& kernel, std::size_t position,
                          const Location& where);
 
 namespace detail {
@@ -87,7 +87,7 @@ struct Memory<BufferView<T, r>> {
 
 /// Adds the arguments of `given` for a parameter of rank 1 to 3 with elements T, of type `element` in the kernel.
 template <class T, int rank, bool written, class A>
-void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const ast::Kernel& kernel,
+void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, const ast::KernelTree& kernel,
                 const Location& where) {
     using Given = std::remove_const_t<A>;
     using M = Memory<Given>;
@@ -113,7 +113,7 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
 
 /// The argument `given` for a scalar parameter of type T.
 template <class T, class A>
-Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t position, const Location& where) {
+Argument scalar_argument(const A& given, const ast::KernelTree& kernel, std::size_t position, const Location& where) {
     using Given = std::remove_const_t<A>;
     if constexpr (is_pair<T> && std::is_same_v<Given, T>) {
         return {.type = ir::type_of<T>, .bits = ir::to_word(given)};
@@ -131,7 +131,7 @@ Argument scalar_argument(const A& given, const ast::Kernel& kernel, std::size_t 
 
 /// Adds the arguments of `given` for a parameter of type P: f32, In<float> ... A is const if the caller's object is.
 template <class P, class A>
-void add_argument(std::vector<Argument>& list, A& given, const ast::Kernel& kernel, const Location& where) {
+void add_argument(std::vector<Argument>& list, A& given, const ast::KernelTree& kernel, const Location& where) {
     using Traits = ParameterTraits<P>;
     if constexpr (requires { typename Traits::structure; }) {
         using S = typename Traits::structure;

@@ -10,7 +10,7 @@
 #include "codegen/ir/type.hpp"
 
 namespace ikat::ast {
-struct Kernel;
+struct KernelTree;
 }
 
 namespace ikat::stdlib {
@@ -35,7 +35,7 @@ public:
         double bound(std::size_t i, ir::Type type) const;
     };
 
-    Example(const ast::Kernel& kernel, std::vector<Argument> arguments)
+    Example(const ast::KernelTree& kernel, std::vector<Argument> arguments)
         : kernel_(kernel), arguments_(std::move(arguments)) {}
 
     /// By the parameter's name. Elements of an array as f32, as numbers; none where the kernel has no such parameter.
@@ -63,7 +63,7 @@ private:
     std::size_t position(std::string_view name) const;
     std::vector<float> floats(std::size_t position) const;
 
-    const ast::Kernel& kernel_;
+    const ast::KernelTree& kernel_;
     std::vector<Argument> arguments_;
     std::vector<Expected> expected_{};
 };

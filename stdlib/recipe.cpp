@@ -118,7 +118,8 @@ std::string_view Recipe::argument(std::size_t i) const {
 
 void check(const Recipe& recipe, const Variant& kernel, const Call& call) { checked_sizes(recipe, kernel, call); }
 
-runtime::Argument Operand::as_argument(const ast::Kernel& kernel, std::size_t position, const Location& where) const {
+runtime::Argument Operand::as_argument(const ast::KernelTree& kernel, std::size_t position,
+                                       const Location& where) const {
     if (part_) return runtime::buffer_argument(type_, *part_, kernel, position, where);
     return {.type = type_, .bits = bits_};
 }

@@ -58,7 +58,7 @@ class Call {
 public:
     /// The kernel and the arguments must live as long as this; they fit each other. `threads` is how many a block is
     /// asked to have, or 0.
-    Call(const ast::Kernel& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
+    Call(const ast::KernelTree& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
          const SizeCheck& check = {})
         : kernel_(kernel), arguments_(arguments), threads_(threads), check_(check) {}
 
@@ -78,14 +78,14 @@ public:
     /// Throws Error.
     [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
 
-    const ast::Kernel& kernel() const { return kernel_; }
+    const ast::KernelTree& kernel() const { return kernel_; }
     std::span<const runtime::Argument> arguments() const { return arguments_; }
     const SizeCheck& check() const { return check_; }
 
 private:
     std::size_t position(std::string_view name) const;
 
-    const ast::Kernel& kernel_;
+    const ast::KernelTree& kernel_;
     std::span<const runtime::Argument> arguments_;
     std::uint32_t threads_;
     SizeCheck check_;
@@ -153,7 +153,7 @@ public:
     Operand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
     Operand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
 
-    runtime::Argument as_argument(const ast::Kernel& kernel, std::size_t position, const Location& where) const;
+    runtime::Argument as_argument(const ast::KernelTree& kernel, std::size_t position, const Location& where) const;
 
 private:
     ir::Type type_;

@@ -50,7 +50,7 @@ std::vector<Entry> all_entries() {
 
 }  // namespace
 
-const ast::Kernel& Entry::kernel() const { return handle().ast(); }
+const ast::KernelTree& Entry::kernel() const { return handle().ast(); }
 
 Grid Entry::grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const {
     const Call call(kernel(), arguments, threads, {.function = name});

@@ -19,7 +19,7 @@ struct Entry {
     const trace::KernelHandle& (*handle)();
 
     /// The captured kernel; the same object on each call. Throws Error for what is wrong with the kernel.
-    const ast::Kernel& kernel() const;
+    const ast::KernelTree& kernel() const;
     /// The launch helper's choice for these arguments, whose number and types fit the kernel: in blocks of `threads`,
     /// or, if that is 0, of as many as it chooses. Throws Error for arguments that break what `document` says.
     Grid grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const;

@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 struct Row {
     const char* name;  // of the entry in both versions
     const char* title;
-    const ast::Kernel& ours;
+    const ast::KernelTree& ours;
     std::uint32_t grid[2], block[2];
     std::vector<std::variant<Bytes, std::uint32_t, float>> arguments;
     /// An opcode of which the innermost loop has `each` per element, to find how many elements an iteration computes.

@@ -16,7 +16,7 @@
 //         if %6
 //             %7 = load x[%5]
 //
-// Everything has the location of the user's statement. A Kernel is a plain value.
+// Everything has the location of the user's statement. A KernelTree is a plain value.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -65,7 +65,7 @@ using Nodes = InlineVector<Node, 4>;
 
 /// The base of a memory access.
 struct Place {
-    enum class Base : std::uint8_t { Parameter, Symbol };  // index into Kernel::parameters, Kernel::symbols
+    enum class Base : std::uint8_t { Parameter, Symbol };  // index into KernelTree::parameters, KernelTree::symbols
     Base base = Base::Parameter;
     std::uint32_t index = 0;
     Node offset = no_node;  // elements before element 0 of a row or slice; u64 in a parameter, u32 in a symbol
@@ -117,10 +117,10 @@ struct BlockShape {
 };
 
 /// A kernel, or a function that kernels call.
-struct Kernel {
+struct KernelTree {
     std::string name;
     bool is_function = false;
-    std::vector<Kernel> functions{};  // that it calls, each after those that it calls itself
+    std::vector<KernelTree> functions{};  // that it calls, each after those that it calls itself
     std::vector<ir::Parameter> parameters;
     ir::Type gives = ir::Type::Void;  // the result type of a function
     std::vector<View> views{};        // in the order of their pointers
@@ -149,11 +149,11 @@ struct Kernel {
 };
 
 /// The kernel as text, one node per line, by default without locations.
-std::string print(const Kernel& kernel, bool locations = false);
+std::string print(const KernelTree& kernel, bool locations = false);
 
 /// Errors of a captured kernel that capture itself could not detect: a variable read before it is assigned on some
 /// path; a barrier or full-mask warp operation in divergent control flow; code after break, continue or return; an
 /// access that its pointer's direction forbids. Empty if there are none.
-std::vector<Diagnostic> check(const Kernel& kernel);
+std::vector<Diagnostic> check(const KernelTree& kernel);
 
 }  // namespace ikat::ast

@@ -30,7 +30,7 @@ void meet(Assigned& into, const Assigned& other) {
 
 class CheckWalk {
 public:
-    explicit CheckWalk(const Kernel& kernel) : kernel_(kernel), reported_(kernel.variables.size()) {}
+    explicit CheckWalk(const KernelTree& kernel) : kernel_(kernel), reported_(kernel.variables.size()) {}
 
     std::vector<Diagnostic> run() {
         now_.emplace(kernel_.variables.size());
@@ -159,7 +159,7 @@ private:
         const char* name = "";
     };
 
-    const Kernel& kernel_;
+    const KernelTree& kernel_;
     Assigned now_;
     Assigned* leaving_ = nullptr;  // the innermost Scope: the state on all paths of its Leaves
     std::vector<bool> reported_;
@@ -169,7 +169,7 @@ private:
 
 }  // namespace
 
-std::vector<Diagnostic> check(const Kernel& kernel) {
+std::vector<Diagnostic> check(const KernelTree& kernel) {
     std::vector<Diagnostic> out = CheckWalk(kernel).run();
     for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
     return out;

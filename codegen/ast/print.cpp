@@ -19,7 +19,7 @@ namespace {
 
 class Printer {
 public:
-    Printer(const Kernel& kernel, bool locations) : kernel_(kernel), locations_(locations) {
+    Printer(const KernelTree& kernel, bool locations) : kernel_(kernel), locations_(locations) {
         numbers_.resize(kernel.nodes.size());
         variables_.resize(kernel.variables.size());
     }
@@ -224,7 +224,7 @@ private:
 
     static std::string_view name(ir::Type type) { return ir::info(type).name; }
 
-    const Kernel& kernel_;
+    const KernelTree& kernel_;
     bool locations_;
     std::string out_;
     std::vector<std::uint32_t> numbers_;  // by node
@@ -234,6 +234,6 @@ private:
 
 }  // namespace
 
-std::string print(const Kernel& kernel, bool locations) { return Printer(kernel, locations).run(); }
+std::string print(const KernelTree& kernel, bool locations) { return Printer(kernel, locations).run(); }
 
 }  // namespace ikat::ast

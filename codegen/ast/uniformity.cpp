@@ -42,7 +42,7 @@ using Variables = std::vector<Known>;
 
 class UniformityWalk {
 public:
-    explicit UniformityWalk(const Kernel& kernel) : kernel_(kernel), spreads_(kernel.nodes.size()) {
+    explicit UniformityWalk(const KernelTree& kernel) : kernel_(kernel), spreads_(kernel.nodes.size()) {
         variables_.resize(kernel.variables.size());
     }
 
@@ -264,7 +264,7 @@ private:
                                 .notes = {{control.parted, "the threads diverge here"}}});
     }
 
-    const Kernel& kernel_;
+    const KernelTree& kernel_;
     std::vector<Spread> spreads_;  // by node
     Variables variables_;
     Control returned_, left_;                   // threads that have returned, or have left the innermost Scope
@@ -275,7 +275,7 @@ private:
 
 }  // namespace
 
-std::vector<Diagnostic> divergent_operations(const Kernel& kernel) {
+std::vector<Diagnostic> divergent_operations(const KernelTree& kernel) {
     const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
         return node.kind == Kind::Operation && ir::effects(node.op).convergent;
     });

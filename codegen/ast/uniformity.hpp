@@ -11,6 +11,6 @@ namespace ikat::ast {
 /// that not all lanes of a warp reach together, with both lines. A reported operation is wrong on nearly any grid; what
 /// cannot be known (a value loaded from one address, the shape of the block) is assumed to be uniform: the emulator
 /// finds the rest.
-std::vector<Diagnostic> divergent_operations(const Kernel& kernel);
+std::vector<Diagnostic> divergent_operations(const KernelTree& kernel);
 
 }  // namespace ikat::ast

@@ -38,7 +38,7 @@ struct OpenLoop {
 
 class Lowering {
 public:
-    explicit Lowering(const ast::Kernel& kernel) : kernel_(kernel), values_(kernel.nodes.size(), ir::no_value) {
+    explicit Lowering(const ast::KernelTree& kernel) : kernel_(kernel), values_(kernel.nodes.size(), ir::no_value) {
         fn_.name = kernel.name;
         fn_.is_entry = !kernel.is_function;
         fn_.parameters = kernel.parameters;
@@ -231,7 +231,7 @@ private:
     // ---- loops
 
     /// By node: whether a region other than its own uses its value.
-    static std::vector<bool> find_used_elsewhere(const ast::Kernel& kernel) {
+    static std::vector<bool> find_used_elsewhere(const ast::KernelTree& kernel) {
         std::vector<std::size_t> home(kernel.nodes.size());
         for (std::size_t region = 0; region < kernel.regions.size(); ++region)
             for (Node node : kernel.regions[region]) home[index(node)] = region;
@@ -370,7 +370,7 @@ private:
         paths_.end();
     }
 
-    const ast::Kernel& kernel_;
+    const ast::KernelTree& kernel_;
     ir::Function fn_;
     ir::Builder build_{fn_, ir::Block(0)};
     Paths paths_{kernel_, fn_, build_};
@@ -383,11 +383,11 @@ private:
 
 }  // namespace
 
-ir::Function ast_to_ssa(const ast::Kernel& kernel) { return Lowering(kernel).run(); }
+ir::Function ast_to_ssa(const ast::KernelTree& kernel) { return Lowering(kernel).run(); }
 
-ir::Module lower_module(const ast::Kernel& kernel) {
+ir::Module lower_module(const ast::KernelTree& kernel) {
     ir::Module out;
-    for (const ast::Kernel& function : kernel.functions) out.functions.push_back(ast_to_ssa(function));
+    for (const ast::KernelTree& function : kernel.functions) out.functions.push_back(ast_to_ssa(function));
     out.functions.push_back(ast_to_ssa(kernel));
     return out;
 }

@@ -37,7 +37,7 @@ struct Join {
 class Paths {
 public:
     /// `build` is positioned in the block of this path, and no variable has a value yet.
-    Paths(const ast::Kernel& kernel, ir::Function& fn, ir::Builder& build)
+    Paths(const ast::KernelTree& kernel, ir::Function& fn, ir::Builder& build)
         : kernel_(kernel), fn_(fn), build_(build), variables_(kernel.variables.size(), ir::no_value) {}
 
     /// Whether the current point is reachable. If not, nothing is built.
@@ -75,7 +75,7 @@ private:
     void merge(const Join& join, std::size_t variable);
     void mark_assigned(ast::Region region, std::vector<bool>& assigned) const;
 
-    const ast::Kernel& kernel_;
+    const ast::KernelTree& kernel_;
     ir::Function& fn_;
     ir::Builder& build_;
     bool reachable_ = true;

@@ -140,7 +140,7 @@ void finish(ir::Module module, const CompileOptions& options, Stages& stages, Co
 
 }  // namespace
 
-Compiled compile(const ast::Kernel& kernel, const CompileOptions& options) {
+Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options) {
     Compiled out;
     Stages stages(kernel.name, options, out.stages);
     if (!kernel.checked)

@@ -53,7 +53,7 @@ struct Compiled {
 };
 
 /// Captured kernel in, PTX out. Throws Error for mistakes of the user (ast::check, an unknown target or pass).
-Compiled compile(const ast::Kernel& kernel, const CompileOptions& options = {});
+Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = {});
 
 /// The same from the IR on, for a kernel read from text, after the functions that it calls. The IR is verified;
 /// findings are the user's mistakes.

@@ -15,7 +15,7 @@ std::vector<ExportedKernel>& registered() {
 
 }  // namespace
 
-detail::Export::Export(const char* name, const ast::Kernel& (*ast)()) { registered().push_back({name, ast}); }
+detail::Export::Export(const char* name, const ast::KernelTree& (*ast)()) { registered().push_back({name, ast}); }
 
 std::vector<ExportedKernel> exported_kernels() {
     std::vector<ExportedKernel> out = registered();

@@ -212,7 +212,7 @@ public:
 
     const char* name() const { return handle_.name(); }
     /// The captured kernel. Throws Error with all mistakes in it.
-    const ast::Kernel& ast() const { return handle_.ast(); }
+    const ast::KernelTree& ast() const { return handle_.ast(); }
     /// Captures the kernel if that has not happened yet. Throws Error with all mistakes in it.
     void check() const { handle_.ast(); }
     /// The handle that keeps ast() alive.

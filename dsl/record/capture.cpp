@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a user's lambda to an ast::Kernel: parameters, running the body, contracts, and removing unused nodes at the
+// From a user's lambda to an ast::KernelTree: parameters, running the body, contracts, and removing unused nodes at the
 // end.
 #include "dsl/record/capture.hpp"
 
@@ -31,9 +31,9 @@ namespace {
 
 class Finish {
 public:
-    explicit Finish(ast::Kernel& from) : from_(from), used_(from.nodes.size()) {}
+    explicit Finish(ast::KernelTree& from) : from_(from), used_(from.nodes.size()) {}
 
-    ast::Kernel run() {
+    ast::KernelTree run() {
         mark(from_.body());
         for (std::size_t i = 0; i < used_.size(); ++i)
             if (!used_[i]) from_.nodes[i] = {};
@@ -43,7 +43,7 @@ public:
         std::vector<ast::NodeInfo> nodes(std::move_iterator(from_.nodes.begin()),
                                          std::move_iterator(from_.nodes.end()));
         std::swap(nodes, from_.nodes);
-        ast::Kernel to = std::move(from_);
+        ast::KernelTree to = std::move(from_);
         from_.nodes = std::move(nodes);
         return to;
     }
@@ -81,13 +81,13 @@ private:
         }
     }
 
-    ast::Kernel& from_;
+    ast::KernelTree& from_;
     std::vector<bool> used_;  // by node
 };
 
 }  // namespace
 
-ast::Kernel Recorder::finish() {
+ast::KernelTree Recorder::finish() {
     flush();
     at(kernel.where);  // for diagnostics that no statement followed
     return Finish(kernel).run();
@@ -141,7 +141,7 @@ struct KernelHandle::State : Counted {
 
     std::atomic<bool> captured = false;
     std::atomic<std::thread::id> capturing;  // the thread that captures it
-    std::optional<ast::Kernel> kernel;
+    std::optional<ast::KernelTree> kernel;
     std::vector<Diagnostic> diagnostics;
     std::exception_ptr thrown;  // an exception of the user's
 
@@ -239,7 +239,7 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
 }
 
 /// Finds what is allowed in kernels only.
-std::vector<Diagnostic> unfit_for_functions(const ast::Kernel& function) {
+std::vector<Diagnostic> unfit_for_functions(const ast::KernelTree& function) {
     std::vector<Diagnostic> out;
     const auto complain = [&](const Location& where, const char* message, const char* hint) {
         out.push_back({.where = where, .message = message, .hint = hint});
@@ -295,7 +295,7 @@ void KernelHandle::State::capture() {
 namespace {
 
 /// Whether a function's result depends only on its arguments, so threads with equal arguments get equal results.
-bool is_pure(const ast::Kernel& function) {
+bool is_pure(const ast::KernelTree& function) {
     return std::ranges::all_of(function.nodes, [](const ast::NodeInfo& node) {
         if (node.kind == Kind::Operation) return ir::effects(node.op).none() && node.op != ir::Op::Special;
         return node.kind != Kind::Store && node.kind != Kind::Load && node.kind != Kind::Atomic &&
@@ -304,10 +304,10 @@ bool is_pure(const ast::Kernel& function) {
 }
 
 /// Adds a function after those that it calls; a diagnostic if another has its name.
-void add_function(Recorder& recorder, const ast::Kernel& function) {
-    for (const ast::Kernel& called : function.functions) add_function(recorder, called);
+void add_function(Recorder& recorder, const ast::KernelTree& function) {
+    for (const ast::KernelTree& called : function.functions) add_function(recorder, called);
     auto& functions = recorder.kernel.functions;
-    const auto found = std::ranges::find(functions, function.name, &ast::Kernel::name);
+    const auto found = std::ranges::find(functions, function.name, &ast::KernelTree::name);
     if (found == functions.end() && function.name != recorder.kernel.name) {
         functions.push_back(function);
         functions.back().functions.clear();
@@ -327,7 +327,7 @@ Recorded call(const KernelHandle& function, ir::Type result, RecordedValues argu
     bool pure = false;
     try {
         if (!calls_itself) {
-            const ast::Kernel& body = function.ast();
+            const ast::KernelTree& body = function.ast();
             add_function(recorder, body);
             pure = is_pure(body);
         }
@@ -427,7 +427,7 @@ void KernelHandle::State::capture_once() {
     all.ended.notify_all();
 }
 
-const ast::Kernel& KernelHandle::ast() const {
+const ast::KernelTree& KernelHandle::ast() const {
     if (!state_->captured) state_->capture_once();
     if (state_->thrown) std::rethrow_exception(state_->thrown);
     if (!state_->diagnostics.empty()) throw Error(state_->diagnostics);

@@ -8,7 +8,7 @@
 #include "dsl/record/trace.hpp"
 
 namespace ikat::ast {
-struct Kernel;
+struct KernelTree;
 }
 
 namespace ikat::trace {
@@ -64,7 +64,7 @@ public:
     const char* name() const;
     /// Captures and checks the kernel at the first call, in any thread. Throws Error with all mistakes in it; the
     /// reference is valid as long as a handle exists.
-    const ast::Kernel& ast() const;
+    const ast::KernelTree& ast() const;
 
     void require(const Contract& contract);
     void make_function();  // a function that kernels call

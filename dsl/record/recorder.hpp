@@ -72,7 +72,7 @@ public:
     static Recorder* current();
     static Recorder* exchange(Recorder* recorder);
 
-    ast::Kernel kernel;
+    ast::KernelTree kernel;
     std::vector<Diagnostic> diagnostics;
     Callers callers;
 
@@ -186,7 +186,7 @@ public:
     Recorded dynamic_end;             // in bytes, the end of the last dynamic array
 
     /// The finished kernel, without unused nodes and symbols, everything numbered in order.
-    ast::Kernel finish();
+    ast::KernelTree finish();
 
 private:
     void locate();

@@ -279,7 +279,7 @@ void else_(If open, Body body, const Where& where) {
 namespace {
 
 /// Whether something in the region may differ between iterations.
-bool may_change(const ast::Kernel& kernel, Region region) {
+bool may_change(const ast::KernelTree& kernel, Region region) {
     return std::ranges::any_of(kernel[region], [&](Node id) {
         const ast::NodeInfo& node = kernel[id];
         return node.kind != Kind::Operation || !ir::effects(node.op).none();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that the language's templates call to record a kernel. Nothing here is a template, so that a file with
 // a kernel compiles little; trace.cpp and its neighbours do the work.
-// While a kernel is captured, one recorder per thread builds its ast::Kernel. Expressions are trees owned by the
+// While a kernel is captured, one recorder per thread builds its ast::KernelTree. Expressions are trees owned by the
 // recorder; a Value refers to one. An operation becomes a node of the AST when its tree is committed: assigned, stored,
 // used as an index or passed to another thread. Reads of variables and loads become nodes immediately, because they
 // belong to the place where they are written.

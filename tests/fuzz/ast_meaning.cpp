@@ -18,7 +18,7 @@ using Memory = std::vector<Word>;
 /// One thread. Block executes what the threads of a block do together.
 class Thread {
 public:
-    Thread(const ast::Kernel& kernel, std::uint32_t block, std::uint32_t thread, Memory& out,
+    Thread(const ast::KernelTree& kernel, std::uint32_t block, std::uint32_t thread, Memory& out,
            std::vector<Memory>& shared)
         : kernel_(kernel),
           block_(block),
@@ -125,7 +125,7 @@ private:
         }
     }
 
-    const ast::Kernel& kernel_;
+    const ast::KernelTree& kernel_;
     std::uint32_t block_, thread_;
     Memory& out_;
     std::vector<Memory>& shared_;
@@ -134,7 +134,7 @@ private:
 };
 
 /// Executes a node that the threads of each warp execute together; sets its value in each thread.
-void meet(const ast::Kernel& kernel, Node id, std::span<Thread> threads) {
+void meet(const ast::KernelTree& kernel, Node id, std::span<Thread> threads) {
     const NodeInfo& node = kernel[id];
     std::vector<Word> given;
     for (Thread& thread : threads) given.push_back(node.arguments.empty() ? 0 : thread.argument(node, 0));
@@ -146,7 +146,7 @@ void meet(const ast::Kernel& kernel, Node id, std::span<Thread> threads) {
     }
 }
 
-void run_block(const ast::Kernel& kernel, std::uint32_t block, std::uint32_t count, Memory& out) {
+void run_block(const ast::KernelTree& kernel, std::uint32_t block, std::uint32_t count, Memory& out) {
     std::vector<Memory> shared;
     for (const ir::Symbol& symbol : kernel.symbols) shared.emplace_back(symbol.count);
     std::vector<Thread> threads;
@@ -164,7 +164,7 @@ void run_block(const ast::Kernel& kernel, std::uint32_t block, std::uint32_t cou
 
 }  // namespace
 
-std::vector<ir::Word> meaning(const ast::Kernel& kernel, std::uint32_t blocks, std::uint32_t threads) {
+std::vector<ir::Word> meaning(const ast::KernelTree& kernel, std::uint32_t blocks, std::uint32_t threads) {
     Memory out(blocks * threads * RandomAst::words);
     for (std::uint32_t block = 0; block < blocks; ++block) run_block(kernel, block, threads, out);
     return out;

@@ -10,6 +10,6 @@ namespace ikat::test {
 
 /// The final contents of its initially zero buffer after a launch with that many blocks and threads, one word per
 /// element. Throws std::runtime_error if a thread does not end.
-std::vector<ir::Word> meaning(const ast::Kernel& kernel, std::uint32_t blocks, std::uint32_t threads);
+std::vector<ir::Word> meaning(const ast::KernelTree& kernel, std::uint32_t blocks, std::uint32_t threads);
 
 }  // namespace ikat::test

@@ -24,7 +24,7 @@ runtime::Device& device() {
     return opened;
 }
 
-std::vector<ir::Word> run(const ast::Kernel& kernel, const CompileOptions& options) {
+std::vector<ir::Word> run(const ast::KernelTree& kernel, const CompileOptions& options) {
     const Compiled compiled = compile(kernel, options);
     const std::size_t size = ir::info(kernel.parameters[0].element).bytes;
     const auto out = device().upload(std::vector<std::uint8_t>(blocks * threads * RandomAst::words * size));
@@ -40,7 +40,7 @@ std::vector<ir::Word> run(const ast::Kernel& kernel, const CompileOptions& optio
 
 /// The fault of the kernel compiled with these options, compared with its AST: "" if there is none. A kernel without a
 /// defined result has no fault.
-std::string fault(const ast::Kernel& kernel, const CompileOptions& options) {
+std::string fault(const ast::KernelTree& kernel, const CompileOptions& options) {
     std::vector<ir::Word> expected;
     try {
         expected = meaning(kernel, blocks, threads);
@@ -56,11 +56,11 @@ TEST_CASE("a compiled kernel does what its AST says") {
     for (ir::Type type : RandomAst::types)
         for (std::uint32_t seed = first_seed(), end = seed + seed_count(40); seed < end; ++seed)
             for (const CompileOptions& options : {plain, full}) {
-                const ast::Kernel kernel = RandomAst(seed, {.type = type, .together = seed % 4 != 0})();
+                const ast::KernelTree kernel = RandomAst(seed, {.type = type, .together = seed % 4 != 0})();
                 const std::string seen = fault(kernel, options).substr(0, 5);
                 CHECK(seen == "");
                 if (seen.empty()) continue;
-                const ast::Kernel small = shrunk(kernel, [&](const ast::Kernel& candidate) {
+                const ast::KernelTree small = shrunk(kernel, [&](const ast::KernelTree& candidate) {
                     return fault(candidate, options).substr(0, 5) == seen;
                 });
                 const auto right = [&](const CompileOptions& other) { return fault(small, other).empty(); };
@@ -73,7 +73,7 @@ TEST_CASE("a compiled kernel does what its AST says") {
 TEST_CASE("where threads come together as captured, they do in the IR") {
     std::uint64_t meetings = 0;
     for (std::uint32_t seed = first_seed(), end = seed + seed_count(200); seed < end; ++seed) {
-        const ast::Kernel kernel = RandomAst(seed, {.type = ir::Type::U32, .together = true})();
+        const ast::KernelTree kernel = RandomAst(seed, {.type = ir::Type::U32, .together = true})();
         const ir::Function fn = lower::ast_to_ssa(kernel);
         const auto findings = analysis::divergent_operations(fn, analysis::Dominators(fn));
         if (!findings.empty()) FAIL("seed " << seed << ": " << to_string(findings[0]) << "\n" << print(kernel));

@@ -28,7 +28,7 @@ std::vector<ir::Word> run_lowered(const ir::Function& fn) {
     return memory;
 }
 
-bool right(const ast::Kernel& kernel) {
+bool right(const ast::KernelTree& kernel) {
     std::vector<ir::Word> expected;
     try {
         expected = meaning(kernel, 1, 1);
@@ -44,11 +44,12 @@ bool right(const ast::Kernel& kernel) {
 TEST_CASE("a lowered kernel does what its AST says") {
     for (ir::Type type : RandomAst::types)
         for (std::uint32_t seed = first_seed(1), end = seed + seed_count(750); seed < end; ++seed) {
-            const ast::Kernel kernel = RandomAst(seed, {.type = type})();
+            const ast::KernelTree kernel = RandomAst(seed, {.type = type})();
             const bool as_it_says = right(kernel);
             CHECK(as_it_says);
             if (as_it_says) continue;
-            const ast::Kernel small = shrunk(kernel, [](const ast::Kernel& candidate) { return !right(candidate); });
+            const ast::KernelTree small =
+                shrunk(kernel, [](const ast::KernelTree& candidate) { return !right(candidate); });
             const ir::Function fn = lower::ast_to_ssa(small);
             FAIL("seed " << seed << ": lowered,\n" << print(small) << "is\n" << print(fn) << complaint(fn));
         }

@@ -33,7 +33,7 @@ public:
     RandomAst(std::uint32_t seed, RandomAstOptions options)
         : Choices(seed), type_(options.type), together_(options.together) {}
 
-    ast::Kernel operator()() {
+    ast::KernelTree operator()() {
         kernel_.name = "random";
         kernel_.parameters = {{.name = "out", .access = ir::Access::InOut, .element = type_}};
         kernel_.regions.emplace_back();
@@ -338,7 +338,7 @@ private:
 
     Type type_;
     bool together_;
-    ast::Kernel kernel_;
+    ast::KernelTree kernel_;
     std::vector<ast::Variable> variables_;
     int scopes_ = 0;                      // open ones
     Node thread_{}, slice_{}, middle_{};  // tid.x; the slice's first element and its middle, u64

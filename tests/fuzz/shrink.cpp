@@ -97,10 +97,10 @@ private:
 /// The same for an AST: nodes are removed from their regions.
 class ShrinkingAst {
 public:
-    ShrinkingAst(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails)
+    ShrinkingAst(ast::KernelTree kernel, const std::function<bool(const ast::KernelTree&)>& fails)
         : kernel_(std::move(kernel)), fails_(fails) {}
 
-    ast::Kernel run() {
+    ast::KernelTree run() {
         for (bool again = true; again;) {
             again = drop(8);
             again |= drop(1);
@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    bool take(ast::Kernel&& candidate) {
+    bool take(ast::KernelTree&& candidate) {
         if (!Scopes(candidate).well_formed() || !check(candidate).empty() || !fails_(candidate)) return false;
         kernel_ = std::move(candidate);
         return true;
@@ -119,7 +119,7 @@ private:
     bool drop(std::size_t length) {
         const auto list_of = [](auto& kernel, std::size_t region) -> auto& { return kernel.regions[region]; };
         return drop_runs(kernel_, kernel_.regions.size(), length, list_of,
-                         [&](ast::Kernel&& it) { return take(std::move(it)); });
+                         [&](ast::KernelTree&& it) { return take(std::move(it)); });
     }
 
     bool zeros() {
@@ -129,7 +129,7 @@ private:
             for (ast::Node node : list) {
                 const ast::NodeInfo& info = kernel_[node];
                 if (info.type == Type::Void || info.kind == ast::Kind::Store || info.op == Op::Const) continue;
-                ast::Kernel candidate = kernel_;
+                ast::KernelTree candidate = kernel_;
                 candidate[node] = {.op = Op::Const, .type = info.type, .operand_type = info.type};
                 changed |= take(std::move(candidate));
             }
@@ -140,7 +140,7 @@ private:
     /// Whether each node uses only nodes before it in its region or in an enclosing one.
     class Scopes {
     public:
-        explicit Scopes(const ast::Kernel& kernel) : kernel_(kernel), known_(kernel.nodes.size()) {}
+        explicit Scopes(const ast::KernelTree& kernel) : kernel_(kernel), known_(kernel.nodes.size()) {}
         bool well_formed() { return walk(kernel_.body()); }
 
     private:
@@ -166,12 +166,12 @@ private:
                    known(node.guard) && known(node.place.offset);
         }
 
-        const ast::Kernel& kernel_;
+        const ast::KernelTree& kernel_;
         std::vector<bool> known_;
     };
 
-    ast::Kernel kernel_;
-    const std::function<bool(const ast::Kernel&)>& fails_;
+    ast::KernelTree kernel_;
+    const std::function<bool(const ast::KernelTree&)>& fails_;
 };
 
 }  // namespace
@@ -180,7 +180,7 @@ Function shrunk(Function fn, const std::function<bool(const Function&)>& fails) 
     return Shrinking(std::move(fn), fails).run();
 }
 
-ast::Kernel shrunk(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails) {
+ast::KernelTree shrunk(ast::KernelTree kernel, const std::function<bool(const ast::KernelTree&)>& fails) {
     return ShrinkingAst(std::move(kernel), fails).run();
 }
 

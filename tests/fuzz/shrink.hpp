@@ -11,6 +11,6 @@ namespace ikat::test {
 
 /// `fails` is called only with well-formed functions. It must be true for fn.
 ir::Function shrunk(ir::Function fn, const std::function<bool(const ir::Function&)>& fails);
-ast::Kernel shrunk(ast::Kernel kernel, const std::function<bool(const ast::Kernel&)>& fails);
+ast::KernelTree shrunk(ast::KernelTree kernel, const std::function<bool(const ast::KernelTree&)>& fails);
 
 }  // namespace ikat::test

@@ -11,7 +11,7 @@ namespace ikat {
 namespace {
 
 std::string lowered(const golden::Case& test) {
-    const ast::Kernel& kernel = tests::kernel_named(test.args).ast();
+    const ast::KernelTree& kernel = tests::kernel_named(test.args).ast();
     if (auto findings = ast::check(kernel); !findings.empty()) throw Error(std::move(findings));
     const ir::Function fn = lower::ast_to_ssa(kernel);
     const std::string findings = ir::complaint(fn, ir::Level::Typed);

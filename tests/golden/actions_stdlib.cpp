@@ -13,7 +13,7 @@
 namespace ikat {
 namespace {
 
-const ast::Kernel& kernel_of(const std::string& name) {
+const ast::KernelTree& kernel_of(const std::string& name) {
     const stdlib::Entry* entry = stdlib::find(name);
     if (!entry) throw Error("no kernel called " + name, "stdlib/registry.cpp lists them");
     return entry->kernel();

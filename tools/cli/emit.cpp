@@ -62,7 +62,7 @@ void emit(const EmitOptions& options) {
     check_output_file(options.output);
     const stdlib::Entry& entry = find_kernel(options.name);
     const auto start = Clock::now();
-    const ast::Kernel& kernel = entry.kernel();
+    const ast::KernelTree& kernel = entry.kernel();
     const auto captured = Clock::now();
     const Compiled compiled = compile(kernel, {.target = options.target,
                                                .passes = options.passes,

@@ -7,7 +7,7 @@
 
 namespace ikat::cli {
 
-std::vector<KernelParameter> parameters_of(const ast::Kernel& kernel) {
+std::vector<KernelParameter> parameters_of(const ast::KernelTree& kernel) {
     std::vector<KernelParameter> out;
     for (std::uint32_t i = 0; i < kernel.parameters.size();) {
         const ast::View* view = kernel.view_at(i);
@@ -17,7 +17,7 @@ std::vector<KernelParameter> parameters_of(const ast::Kernel& kernel) {
     return out;
 }
 
-std::string signature(const ast::Kernel& kernel) {
+std::string signature(const ast::KernelTree& kernel) {
     constexpr std::string_view extents[] = {"", "", "rows x columns", "planes x rows x columns"};
     std::string out = kernel.name + "(";
     for (const KernelParameter& of : parameters_of(kernel)) {

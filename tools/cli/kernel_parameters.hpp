@@ -17,10 +17,10 @@ struct KernelParameter {
     const ast::View* view;  // or null
 };
 
-std::vector<KernelParameter> parameters_of(const ast::Kernel& kernel);
+std::vector<KernelParameter> parameters_of(const ast::KernelTree& kernel);
 
 /// "saxpy(a: f32, x: in f32[], y: inout f32[], n: u32)"
-std::string signature(const ast::Kernel& kernel);
+std::string signature(const ast::KernelTree& kernel);
 
 /// Appends the extents and pitches of a buffer passed as a view: row-major, without gaps. Throws Error for a shape of
 /// another rank. `text` is the argument as written.

@@ -350,7 +350,7 @@ runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir
 
 /// Grid and block default to the kernel's own choice.
 runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launch) {
-    const ast::Kernel& kernel = launch.kernel->kernel();
+    const ast::KernelTree& kernel = launch.kernel->kernel();
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < launch.size(); ++i) {
         launched.push_back(as_argument(launch, i, kernel.parameters[launch.parameters[i].number]));

@@ -21,7 +21,7 @@ struct Options {
 
 struct Named {
     std::string variable;  // its name in the generated code
-    const ast::Kernel* kernel;
+    const ast::KernelTree* kernel;
 };
 
 struct Generated {

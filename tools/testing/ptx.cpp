@@ -5,7 +5,7 @@
 
 namespace ikat::golden {
 
-std::string ptx(const ast::Kernel& kernel, std::string_view target) {
+std::string ptx(const ast::KernelTree& kernel, std::string_view target) {
     return compile(kernel, {.target = std::string(target), .allocation = regalloc::Method::Simplest}).ptx;
 }
 

@@ -10,6 +10,6 @@
 namespace ikat::golden {
 
 /// Throws Error for mistakes in the kernel, as a launch would.
-std::string ptx(const ast::Kernel& kernel, std::string_view target = "sm_80");
+std::string ptx(const ast::KernelTree& kernel, std::string_view target = "sm_80");
 
 }  // namespace ikat::golden

@@ -185,7 +185,7 @@ std::vector<std::uint8_t> random_blocks(stdlib::Quantised format, std::size_t co
     return out;
 }
 
-std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel) {
+std::span<const std::vector<std::uint32_t>> samples_of(const ast::KernelTree& kernel) {
     std::string all, names;
     for (const ir::Parameter& parameter : kernel.parameters) {
         all += (all.empty() ? "" : " ") + parameter.name;
@@ -198,7 +198,7 @@ std::span<const std::vector<std::uint32_t>> samples_of(const ast::Kernel& kernel
 }
 
 std::vector<stdlib::Example::Argument> arguments_of(const stdlib::Entry& entry, std::span<const std::uint32_t> values) {
-    const ast::Kernel& kernel = entry.kernel();
+    const ast::KernelTree& kernel = entry.kernel();
     const bool odd = values.front() % 2 == 1;
     std::vector<stdlib::Example::Argument> out;
     std::vector<runtime::Argument> numbers;

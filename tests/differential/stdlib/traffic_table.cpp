@@ -29,7 +29,7 @@ std::string role(const std::string& name) {
 
 /// The elements of each array, by its parameter; 0 of a number.
 std::vector<double> sizes(const stdlib::Entry& entry, const Numbers& numbers) {
-    const ast::Kernel& kernel = entry.kernel();
+    const ast::KernelTree& kernel = entry.kernel();
     std::vector<runtime::Argument> arguments;
     for (const ir::Parameter& parameter : kernel.parameters)
         arguments.push_back(

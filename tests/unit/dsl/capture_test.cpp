@@ -51,12 +51,12 @@ TEST_CASE("threads that use a kernel for the first time at once share one captur
         ++captures;
         for (auto i : range(n)) x[i] = 1;
     });
-    std::vector<const ast::Kernel*> seen(8);
+    std::vector<const ast::KernelTree*> seen(8);
     std::vector<std::thread> threads;
     for (auto& kernel : seen) threads.emplace_back([&] { kernel = &k.ast(); });
     for (std::thread& thread : threads) thread.join();
     CHECK(captures == 1);
-    for (const ast::Kernel* kernel : seen) CHECK(kernel == seen[0]);
+    for (const ast::KernelTree* kernel : seen) CHECK(kernel == seen[0]);
 }
 
 TEST_CASE("captures in several threads do not disturb each other") {

@@ -12,12 +12,12 @@
 namespace ikat {
 namespace {
 
-std::size_t count(const ast::Kernel& kernel, ir::Op op) {
+std::size_t count(const ast::KernelTree& kernel, ir::Op op) {
     return std::size_t(std::ranges::count_if(test::nodes_in_order(kernel), [&](const ast::NodeInfo& node) {
         return node.kind == ast::Kind::Operation && node.op == op;
     }));
 }
-std::size_t count(const ast::Kernel& kernel, ast::Kind kind) {
+std::size_t count(const ast::KernelTree& kernel, ast::Kind kind) {
     return std::size_t(std::ranges::count(test::nodes_in_order(kernel), kind, &ast::NodeInfo::kind));
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a load that is kept in a name happens where it was written") {
         sync_block();
         y[1] = kept;
     });
-    const ast::Kernel& kernel = k.ast();
+    const ast::KernelTree& kernel = k.ast();
     const auto nodes = kernel[kernel.body()];
     const auto kind_at = [&](ast::Kind kind) {
         return std::ranges::find(nodes, kind, [&](ast::Node node) { return kernel[node].kind; }) - nodes.begin();

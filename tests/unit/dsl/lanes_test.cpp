@@ -298,12 +298,12 @@ TEST_CASE("lanes: regions that are recorded twice, and trees that are used in se
 // ---- what is recorded
 
 /// The number of f32 nodes with this op.
-std::size_t count_of(const ast::Kernel& kernel, ir::Op op) {
+std::size_t count_of(const ast::KernelTree& kernel, ir::Op op) {
     return std::size_t(std::ranges::count_if(test::nodes_in_order(kernel), [&](const ast::NodeInfo& node) {
         return node.kind == ast::Kind::Operation && node.op == op && node.type == ir::Type::F32;
     }));
 }
-std::size_t count_of(const ast::Kernel& kernel, ast::Kind kind) {
+std::size_t count_of(const ast::KernelTree& kernel, ast::Kind kind) {
     return std::size_t(std::ranges::count(test::nodes_in_order(kernel), kind, &ast::NodeInfo::kind));
 }
 std::size_t occurrences(const std::string& text, const std::string& word) {

@@ -13,7 +13,7 @@ namespace {
 
 /// The lines of the nodes of one kind, in the order of the kernel, counted from the kernel's own.
 std::string lines(const auto& k, ast::Kind kind) {
-    const ast::Kernel& kernel = k.ast();
+    const ast::KernelTree& kernel = k.ast();
     std::string out;
     for (const ast::NodeInfo& node : test::nodes_in_order(kernel))
         if (node.kind == kind) out += std::to_string(node.where.line - kernel.where.line) + ' ';
@@ -88,7 +88,7 @@ TEST_CASE("other threads") {
         check(v > 3, "v");
     });
     std::string found;
-    const ast::Kernel& kernel = k.ast();
+    const ast::KernelTree& kernel = k.ast();
     for (const ast::NodeInfo& node : test::nodes_in_order(kernel))
         if (node.kind == ast::Kind::Atomic || (node.kind == ast::Kind::Operation && !ir::effects(node.op).none()))
             found += std::to_string(node.where.line - kernel.where.line) + ' ';

@@ -7,7 +7,7 @@
 
 namespace ikat::test {
 
-inline std::vector<ast::NodeInfo> nodes_in_order(const ast::Kernel& kernel, ast::Region region = {}) {
+inline std::vector<ast::NodeInfo> nodes_in_order(const ast::KernelTree& kernel, ast::Region region = {}) {
     std::vector<ast::NodeInfo> out;
     for (ast::Node node : kernel[region]) {
         out.push_back(kernel[node]);

@@ -55,7 +55,7 @@ TEST_CASE("ptxas's figures are next to ours") {
 }
 
 TEST_CASE("with line_info the machine code names the lines of the source") {
-    const ast::Kernel& kernel = stdlib::find("saxpy")->kernel();
+    const ast::KernelTree& kernel = stdlib::find("saxpy")->kernel();
     const Compiled compiled = compile(kernel, {.line_info = true});
     CHECK(compiled.ptx.find("saxpy.cpp\"") != std::string::npos);
     CHECK(nvptx::print(nvptx::parse(compiled.ptx, "saxpy.ptx")) == compiled.ptx);

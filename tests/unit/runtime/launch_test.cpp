@@ -15,8 +15,8 @@ namespace {
 using namespace runtime;
 
 /// kernel(n: u32, a multiple of 4; x: in f32[]; y: out f32[]), at most 256 threads.
-ast::Kernel kernel() {
-    ast::Kernel out;
+ast::KernelTree kernel() {
+    ast::KernelTree out;
     out.name = "scale";
     out.where = {"scale.cpp", 3};
     out.bounds.max_threads = 256;
@@ -30,7 +30,7 @@ struct Launch {
     FakeCuda fake;
     Reference<Backend> device = fake.open();
     Allocation x{device, 64, "x"}, y{device, 64, "y"};
-    ast::Kernel scale = kernel();
+    ast::KernelTree scale = kernel();
     Grid grid{{1}, {128}};
 
     Argument n = {.type = ir::Type::U32, .bits = 16};
