@@ -7,28 +7,14 @@
 #include <algorithm>
 
 #include "codegen/analysis/memory.hpp"
+#include "codegen/analysis/post_dominators.hpp"
 #include "codegen/ir/text/print.hpp"
-#include "codegen/support/dominator_tree.hpp"
 
 namespace ikat::analysis {
 
 using namespace ir;
 
 namespace {
-
-/// The reversed graph with an extra node, 0, that leads to every block that ends the kernel; block b is node b + 1.
-/// Where a thread traps, the kernel fails: nobody goes on to miss it.
-Graph backwards(const Function& fn, const Graph& predecessors) {
-    Graph graph(fn.block_count() + 1);
-    for (Block block : fn.blocks())
-        if (fn[block].terminator.kind == Terminator::Kind::Return) graph.add_edge(index(block) + 1);
-    graph.add_node();
-    for (Block block : fn.blocks()) {
-        for (std::uint32_t from : predecessors.successors(index(block))) graph.add_edge(from + 1);
-        graph.add_node();
-    }
-    return graph;
-}
 
 std::optional<Word> members(const Function& fn, Inst inst) {
     const auto operands = fn.operands(inst);
@@ -46,10 +32,14 @@ public:
           blocks_(facts.blocks_),
           dominators_(dominators),
           predecessors_(dominators.predecessors()),
-          post_(backwards(fn, predecessors_)),
+          post_(post_dominators(fn, dominators)),
           position_(fn.block_count()),
           parts_(fn.block_count(), Extent::Cluster),
-          meets_(fn.block_count(), Extent::Cluster) {}
+          meets_(fn.block_count(), Extent::Cluster) {
+        const auto is_local = [](const Symbol& symbol) { return symbol.space == Space::Local; };
+        if (doubt == Doubt::Agrees && std::ranges::any_of(fn.symbols, is_local))
+            stored_.resize(fn.block_count(), Arrays(fn.symbols.size(), anything_yet));
+    }
 
     void run() {
         const auto order = dominators_.reverse_postorder();
@@ -61,18 +51,25 @@ public:
     }
 
 private:
+    using Arrays = std::vector<Spread>;  // by symbol: what is stored in a thread's own array
+
     Extent extent(Value value) const { return values_[index(value)].extent; }
 
     /// What is known only ever becomes less.
     void meet(Value value, const Spread& with, Extent parted = Extent::Cluster) {
-        Spread& known = values_[index(value)];
+        meet(values_[index(value)], with, parted);
+    }
+    void meet(Spread& known, const Spread& with, Extent parted = Extent::Cluster) {
         const Spread now = either(known, with, parted);
         changed_ |= now != known;
         known = now;
     }
 
     void visit(Block block) {
+        if (!stored_.empty()) here_ = stored_[index(block)];
         for (Inst inst : fn_[block].instructions) {
+            if (!stored_.empty() && fn_[inst].op == Op::Store && fn_[inst].memory.space == Space::Local)
+                store(inst, block);
             const auto results = fn_.results(inst);
             if (results.empty() || values_[index(results[0])] == Spread{Extent::Thread}) continue;
             const Spread made = result(inst, block);
@@ -82,6 +79,9 @@ private:
         for (const Jump& jump : terminator.targets)
             for (std::size_t i = 0; i < jump.arguments.size(); ++i)
                 meet(fn_[jump.to].parameters[i], values_[index(jump.arguments[i])]);
+        if (!stored_.empty())
+            for (const Jump& jump : terminator.targets)
+                for (std::size_t i = 0; i < here_.size(); ++i) meet(stored_[index(jump.to)][i], here_[i]);
         if (terminator.condition != no_value && extent(terminator.condition) > parts_[index(block)])
             part(block, extent(terminator.condition));
     }
@@ -94,7 +94,10 @@ private:
             [&](std::size_t i) { return constant(fn_, operands[i]); },
             [&](std::size_t i) { return is_whole_warps(operands[i]); }, doubt_);
         Spread out;
-        if (it.op == Op::Load) {
+        if (it.op == Op::Load && doubt_ == Doubt::Agrees && it.memory.space == Space::Local) {
+            const Spread* const array = own_array(inst);
+            out = array ? loaded_from_own(*array, operation.common(operands.size())) : Spread{Extent::Thread};
+        } else if (it.op == Op::Load) {
             const bool constant_memory = doubt_ == Doubt::Differs && reads_constant_memory(fn_, inst);
             out = loaded(it.memory, constant_memory, operation.common(operands.size()), blocks_[index(block)].extent,
                          doubt_);
@@ -107,6 +110,25 @@ private:
             out = operation.result(members(fn_, inst), blocks_[index(block)].extent);
         }
         return it.guard == no_value ? out : either(out, out, extent(it.guard));
+    }
+
+    /// What is stored in the array that an access goes to; null if it is not known to which.
+    const Spread* own_array(Inst inst) const {
+        const Object object = address_of(fn_, inst).object;
+        return object.kind == Object::Symbol && !here_.empty() ? &here_[object.number] : nullptr;
+    }
+    void store(Inst inst, Block block) {
+        const Instruction& it = fn_[inst];
+        const auto operands = fn_.operands(inst);
+        const Extent agree = std::max(extent(operands[0]), it.guard == no_value ? Extent::Cluster : extent(it.guard));
+        const Object object = address_of(fn_, inst).object;
+        for (std::size_t i = 0; i < here_.size(); ++i) {
+            const bool surely = object.kind == Object::Symbol;
+            if (surely && object.number != i) continue;
+            for (Value value : operands.subspan(1, it.memory.count))
+                here_[i] = with_store(here_[i], values_[index(value)], surely ? agree : Extent::Thread,
+                                      blocks_[index(block)].extent);
+        }
     }
 
     /// Surely a multiple of 32: a constant, or what lowering makes of it and of a step to end a loop,
@@ -180,6 +202,8 @@ private:
     const DominatorTree post_;
     std::vector<std::size_t> position_;  // by block, in reverse postorder
     std::vector<Extent> parts_, meets_;  // by block: done for this extent
+    std::vector<Arrays> stored_;         // by block: before its first instruction; if there are such arrays
+    Arrays here_;                        // where the walk is
     bool changed_ = false;
 };
 

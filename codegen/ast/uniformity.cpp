@@ -44,6 +44,7 @@ class UniformityWalk {
 public:
     explicit UniformityWalk(const KernelTree& kernel) : kernel_(kernel), spreads_(kernel.nodes.size()) {
         variables_.resize(kernel.variables.size());
+        variables_.resize(variables_.size() + kernel.symbols.size(), {ir::anything_yet});
     }
 
     std::vector<Diagnostic> run() {
@@ -112,7 +113,7 @@ private:
             case Kind::Atomic: own = {Extent::Thread}; break;
             case Kind::Declare: variables_[index(node.variable)] = {}; break;
             case Kind::Assign: variables_[index(node.variable)] = {spread(node.arguments[0]), index(id) + 1}; break;
-            case Kind::Store: break;
+            case Kind::Store: store(id, node); break;
             case Kind::If: visit_if(id, node, control); break;
             case Kind::For: visit_for(id, node, control); break;
             case Kind::While: visit_while(id, node, control); break;
@@ -133,11 +134,29 @@ private:
         }
     }
 
-    Spread load(const NodeInfo& node) const {
+    Spread load(const NodeInfo& node) {
         Extent agree = std::max(common(node, node.arguments), common(node, node.other));
         for (Node other : {node.guard, node.place.offset})
             if (other != no_node) agree = std::max(agree, extent(other));
+        if (const Known* array = own_array(node)) return ir::loaded_from_own(array->spread, agree);
         return ir::loaded(node.memory, false, agree, Extent::Block, Doubt::Agrees);
+    }
+
+    /// An array in local memory is a variable of each thread, of which a store changes a part.
+    Known* own_array(const NodeInfo& node) {
+        const bool is_local =
+            node.place.base == Place::Base::Symbol && kernel_.symbols[node.place.index].space == ir::Space::Local;
+        return is_local ? &variables_[kernel_.variables.size() + node.place.index] : nullptr;
+    }
+    void store(Node id, const NodeInfo& node) {
+        Known* const array = own_array(node);
+        if (!array) return;
+        Extent agree = extent(node.arguments[0]);
+        for (Node other : {node.guard, node.place.offset})
+            if (other != no_node) agree = std::max(agree, extent(other));
+        for (std::size_t i = 1; i < node.arguments.size(); ++i)
+            array->spread = ir::with_store(array->spread, spread(node.arguments[i]), agree, Extent::Cluster);
+        array->definition = index(id) + 1;
     }
 
     /// Ways meet that `parted` threads; `id` is where.
@@ -265,8 +284,8 @@ private:
     }
 
     const KernelTree& kernel_;
-    std::vector<Spread> spreads_;  // by node
-    Variables variables_;
+    std::vector<Spread> spreads_;               // by node
+    Variables variables_;                       // behind them, by symbol, what each thread's array holds
     Control returned_, left_;                   // threads that have returned, or have left the innermost Scope
     std::vector<Variables>* leaves_ = nullptr;  // at that Scope's Leaves
     Loop* loop_ = nullptr;

@@ -294,6 +294,26 @@ const auto barrier_in_loops = kernel("barrier_in_loops", params("x", "n"), [](In
     while_([&] { auto other = shuffle_down(v, 1); return other > 3; }, [&] { v -= 1; });
 });
 
+/// What a thread has stored in an array of its own differs as its variables do.
+const auto barrier_behind_own_array = kernel("barrier_behind_own_array", params("n"), [](u32 n) {
+    Local<std::uint32_t, 4> own, alike, places, some;
+    alike[0] = n;
+    own[0] = n;
+    places[thread_id().x % 4] = n;
+    some[0] = n;
+    if_(own[0] > 1, [&] { sync_block(); });
+    if_(thread_id().x < n, [&] { some[0] = 5; });
+    own[1] = thread_id().x;
+    if_(own[0] > 2, [&] { sync_block(); });
+    if_(alike[0] > 3, [&] { sync_block(); });
+    if_(places[0] > 4, [&] { sync_block(); });
+    if_(some[0] > 5, [&] { sync_block(); });
+    for (auto k : range(n)) {
+        if_(alike[0] > k, [&] { sync_block(); });
+        alike[1] = thread_id().x;
+    }
+});
+
 const auto divergent_warp = kernel("divergent_warp", params("x", "n"), [](InOut<float> x, u32 n) {
     u32 t = thread_id().x;
     f32 v = x[t];
@@ -332,6 +352,9 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
     y[reused] = v;
     reused = n;
     if_(reused > 3, [&] { sync_block(); });  // a variable has the uniformity of its last value
+    Local<std::uint32_t, 4> own;
+    for (auto k : range(n)) own[k % 4] = n;
+    if_(own[n % 4] > 3, [&] { sync_block(); });  // the same in each thread's array
     for (auto k : range(n)) {
         s[t % 32] = v;
         sync_block();
@@ -591,6 +614,7 @@ const KernelRegistration errors_kernels[] = {
     ENTRY(own_host_variables),
     ENTRY(late_else),
     ENTRY(steps),
+    ENTRY(barrier_behind_own_array),
     ENTRY(divergent_barrier),
     ENTRY(barrier_behind_return),
     ENTRY(barrier_in_loops),

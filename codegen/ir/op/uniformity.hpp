@@ -185,7 +185,16 @@ struct Operation {
 template <class S, class C, class W>
 Operation(Op, Type, Word, std::size_t, S, C, W, Doubt) -> Operation<S, C, W>;
 
-/// What a load gives: at addresses that threads `agree` on, in a place that is reached by the threads `here`.
+/// What a load gives from an array in local memory, of which each thread has its own: all that was `stored` there, as
+/// it was added up by `with_store`, at indices that threads `agree` on.
+constexpr Spread loaded_from_own(const Spread& stored, Extent agree) { return either(stored, stored, agree); }
+/// What is stored, if it begins with `anything_yet`, and in a place that is reached by the threads `here`.
+constexpr Spread with_store(const Spread& stored, const Spread& value, Extent agree, Extent here) {
+    return either(stored, value, std::max(agree, here));
+}
+
+/// What a load gives if nothing is known of what is stored: at addresses that threads `agree` on, in a place that is
+/// reached by the threads `here`.
 constexpr Spread loaded(const MemoryInfo& memory, bool constant_memory, Extent agree, Extent here, Doubt doubt) {
     if (doubt == Doubt::Agrees) return {agree};
     if (memory.space == Space::Local || !is_weak(memory)) return {Extent::Thread};
