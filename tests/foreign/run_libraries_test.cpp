@@ -81,6 +81,44 @@ TEST_CASE("groups of several warps and of the whole grid") {
     }
 }
 
+TEST_CASE("distributed shared memory by cooperative groups") {
+    for (const char* options : {"-arch=sm_90 -std=c++17", "-arch=sm_90 -std=c++17 -G"}) {
+        INFO("nvcc " << options);
+        const auto text = tests::nvcc_ptx(tests::foreign_source("clusters.cu"), options);
+        if (!text) {
+            std::puts("skipped: no nvcc");
+            return;
+        }
+        for (const std::uint32_t seed : {0u, 1u, 2u}) {
+            tests::Machine machine;
+            machine.options.threads = 2;
+            machine.options.seed = seed;
+            const auto value = [](int i) { return (i * i + 7 * i) % 256; };
+            const auto x = machine.buffer("x", made<int>(5000, value));
+            const auto bins = machine.buffer("bins", std::vector<int>(256));
+            machine.run(*text,
+                        {.entry = "histogram", .grid = {8, 1, 1}, .block = {64, 1, 1}, .dynamic_shared_bytes = 256}, x,
+                        5000, bins);
+            std::vector<int> counts(256);
+            for (int i = 0; i < 5000; ++i) ++counts[std::size_t(value(i))];
+            CHECK(machine.get<int>(bins, 256) == counts);
+
+            const auto of = [](int block, int i) { return float(block + 10 * i); };
+            const auto y = machine.buffer("y", made<float>(512, [&](int i) { return of(i / 32, i % 32); }));
+            const auto sums = machine.empty<float>("sums", 512);
+            machine.run(*text, {.entry = "ring", .grid = {4, 4, 1}, .block = {32, 1, 1}}, y, sums);
+            CHECK(machine.get<float>(sums, 512) == made<float>(512, [&](int at) {
+                      const int block = at / 32, i = at % 32;
+                      const int first =
+                          block / 8 * 8 + block % 4 / 2 * 2;  // of its cluster of 2 x 2 in a grid of 4 x 4
+                      float sum = 0;
+                      for (const int each : {first, first + 1, first + 4, first + 5}) sum += of(each, i);
+                      return sum + 200 * of(first, 31 - i);
+                  }));
+        }
+    }
+}
+
 TEST_CASE("kernels by Triton") {
     const auto made_by_triton = tests::triton_ptx();
     if (!made_by_triton) {

@@ -192,6 +192,7 @@ public:
     Result result(const nvptx::Operand& operand, Type type);
     void finish(const Result& result);
     AddressOperand address(const nvptx::Operand& operand, Space space);
+    AddressOperand address_in_cluster(const nvptx::Operand& operand);
     [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
 
     // ---- names and bodies

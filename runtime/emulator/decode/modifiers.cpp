@@ -110,7 +110,8 @@ void Modifiers::take_cache_hints() {
 Space Modifiers::take_space() {
     using enum Modifier;
     if (take(Global)) return Space::Global;
-    if (take_any({Shared, SharedCta, SharedCluster}) != Unknown) return Space::Shared;
+    if (take_any({Shared, SharedCta}) != Unknown) return Space::Shared;
+    if (take(SharedCluster)) return Space::Cluster;
     if (take(Local)) return Space::Local;
     if (take_any({Param, ParamEntry, ParamFunc}) != Unknown) return Space::Param;
     if (take(Const)) return Space::Const;

@@ -236,7 +236,16 @@ VReg Lowering::with_offset(VReg base, std::int64_t offset) {
     return to;
 }
 
+/// .shared::cluster, as a generic address. The sum is made before it is widened, because it wraps at 32 bits.
+AddressOperand Lowering::address_in_cluster(const nvptx::Operand& operand) {
+    const AddressOperand own = address(operand, Space::Shared);
+    if (kernel.blocks_in_cluster() == 1) return own;
+    const VReg sum = own.offset ? with_offset(own.base, own.offset) : own.base;
+    return {with_offset(resized(sum, 8), window_address(Space::Shared)), 0, Space::Generic};
+}
+
 AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
+    if (space == Space::Cluster) return address_in_cluster(operand);
     using Kind = nvptx::Operand::Kind;
     if (operand.kind != Kind::Address) unsupported("an address is needed here");
     const Operands parts = module.operands(operand.children);

@@ -10,7 +10,6 @@
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "runtime/emulator/machine/idle.hpp"
@@ -28,14 +27,6 @@ constexpr std::uint32_t reserved_bytes = 2048;  // reserved shared memory, used 
 
 std::uint32_t* words(std::byte* frame, std::uint32_t offset) {
     return reinterpret_cast<std::uint32_t*>(frame + offset);
-}
-
-/// A seed that depends on every bit of both.
-std::uint32_t mixed(std::uint32_t seed, std::uint32_t index) {
-    std::uint64_t x = (std::uint64_t(seed) << 32 | index) + 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return std::uint32_t(x >> 32);
 }
 
 /// Whether it differs from block to block.
@@ -88,6 +79,11 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
     shared_written_.resize(shared_variables_.host_bytes / 8 + 1);  // loads read two bytes at once
     local_written_.resize(local / 8 * warp_size * count);
     shared_views_ = shared_variables_.views(shared, 0, true, shared_written_.data());
+    const std::uint32_t blocks = kernel.blocks_in_cluster();
+    if (kernel.maps_shared && blocks > 1) {
+        shared_span_ = std::bit_ceil(shared_variables_.cells + 1) << Cells::bits;
+        shared_views_.resize((blocks + 1) * (shared_span_ >> Cells::bits) + 1);
+    }
     if (reserves) {
         const NamedRange& range = shared_variables_.ranges.back();
         reserved_shared_ = {shared + range.host, range.bytes};
@@ -108,9 +104,13 @@ ThreadBlock::ThreadBlock(LaunchState& state, std::uint32_t rank, std::deque<Thre
         warp.windows[int(Space::Local)] = cells_of(local_views_.back().data(), kernel.local);
         warp.windows[int(Space::Param)] = {parameter_views_.data(), 1};
         warp.windows[int(Space::Const)] = cells_of(state.variables.constant_views.data(), state.variables.constants);
+        std::ranges::copy(warp.windows, warp.generic);
+        if (shared_span_) warp.generic[int(Space::Shared)] = {shared_views_.data(), shared_views_.size() - 1};
+        warp.shared_span = shared_span_;
+        warp.rank = rank;
+        warp.cluster_blocks = blocks;
         warp.stack_base = kernel.stack_base;
         warp.stack_end = kernel.stack_end;
-        order_.push_back(i);
         fill_constants(warp);
     }
     waiting_.resize(count);
@@ -214,31 +214,32 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     quiet_rounds_ = 0;
     waits_ = false;
     random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
-    first_round_ = true;
-    std::iota(order_.begin(), order_.end(), 0u);
+    order_.start(std::uint32_t(warps_.size()), (state_.options.seed + index_) % 2 == 1);
 }
 
 void ThreadBlock::forget_written() {
     std::ranges::fill(shared_written_, std::uint8_t{0});
     std::ranges::fill(local_written_, std::uint8_t{0});
-    for (View& view : shared_views_) view.written = view.bits;
+    for (View& view : own_shared()) view.written = view.bits;
 }
 
 /// Stops tracking completely written variables in shared memory; called at a barrier, where most tiles are complete.
 void ThreadBlock::close_written() {
-    for (std::size_t i = 0; i < shared_views_.size(); ++i) {
-        View& view = shared_views_[i];
+    const std::span<View> views = own_shared();
+    for (std::size_t i = 0; i < views.size(); ++i) {
+        View& view = views[i];
         if (!view.written) continue;
-        if (i > 0 && shared_views_[i - 1].base == view.base && shared_views_[i - 1].bytes)
-            view.written = shared_views_[i - 1].written;  // another cell of the same variable
+        if (i > 0 && views[i - 1].base == view.base && views[i - 1].bytes)
+            view.written = views[i - 1].written;  // another cell of the same variable
         else if (written::all(view.written, 0, view.bytes))
             view.written = nullptr;
     }
 }
 
 void ThreadBlock::reopen(std::uint64_t address) {
-    const View at = cells_of(shared_views_.data(), shared_variables_).at(address & (window_bytes - 1));
-    for (View& view : shared_views_)
+    const auto [owner, place] = shared_place(address);
+    const View at = cells_of(owner.shared_views_.data(), owner.shared_variables_).at(place);
+    for (View& view : owner.own_shared())
         if (view.base == at.base) view.written = view.bits;
 }
 
@@ -281,7 +282,8 @@ bool ThreadBlock::comes_round() {
         if (!watch.reads()) throw endless_error(*this, warp);
         reads |= watch.reads();
     }
-    if (!(reads & ReadsOthers)) throw waiting_error(*this);
+    const bool others_may_write = reads & ReadsOthers || shared_span_;
+    if (!others_may_write) throw waiting_error(*this);
     return true;
 }
 
@@ -291,6 +293,7 @@ void ThreadBlock::end(const ScheduledWarp& warp) {
     ended_ |= 1u << warp.index;
     for (Barrier& barrier : barriers_)
         if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
+    if (has_ended()) leave_cluster();
     pass_cluster();
 }
 
@@ -347,48 +350,6 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     if (is_met(barrier)) complete(barrier);
 }
 
-void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
-    const std::uint32_t self = 1u << warp.index;
-    if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
-        throw barrier_error(*this, warp, FaultCode::ClusterBarrier,
-                            arrives ? "a thread arrives at the cluster's barrier again without having waited"
-                                    : "a thread waits at the cluster's barrier without having arrived");
-    if (arrives) {
-        cluster_.came |= self;
-        warp.pass_barrier();
-        return pass_cluster();
-    }
-    if (cluster_.passed & self) {
-        cluster_.passed &= ~self;
-        return warp.pass_barrier();
-    }
-    cluster_.waiting |= self;
-    waiting_[warp.index] = cluster_barrier;
-}
-
-/// Whether all of its warps that have not exited have arrived.
-bool ThreadBlock::is_at_cluster_barrier() const {
-    return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size();
-}
-
-bool ThreadBlock::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
-
-/// When all blocks of the cluster have arrived, the waiting warps continue.
-void ThreadBlock::pass_cluster() {
-    if (!std::ranges::all_of(peers_, &ThreadBlock::is_at_cluster_barrier)) return;
-    for (ThreadBlock& each : peers_) each.leave_cluster_barrier();
-}
-
-void ThreadBlock::leave_cluster_barrier() {
-    for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
-        const int index = std::countr_zero(rest);
-        warps_[std::size_t(index)].pass_barrier();
-        waiting_[std::size_t(index)] = runs;
-    }
-    cluster_.passed |= cluster_.came & ~cluster_.waiting;
-    cluster_.came = cluster_.waiting = 0;
-}
-
 void ThreadBlock::complete(Barrier& barrier) {
     close_written();
     for (const unsigned index : barrier.waiting) {
@@ -409,24 +370,13 @@ void ThreadBlock::complete(Barrier& barrier) {
     barrier = {};
 }
 
-/// A random order. The first one is alternately never ascending or never descending, from block to block and from seed
-/// to seed: two launches of a block of two warps see both.
-void ThreadBlock::order_warps() {
-    std::shuffle(order_.begin(), order_.end(), random_);
-    if (std::exchange(first_round_, false)) {
-        const bool forbids_ascending = (state_.options.seed + index_) % 2 == 1;
-        if (forbids_ascending ? std::ranges::is_sorted(order_) : std::ranges::is_sorted(order_, std::greater()))
-            std::ranges::reverse(order_);
-    }
-}
-
 ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
     if (waits_ && comes_round()) return Turn::Waits;
     waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {
         bool progress = false, quiet = true;
-        if (state_.options.seed) order_warps();
-        for (const unsigned index : order_) {
+        if (state_.options.seed) order_.shuffle(random_);
+        for (const unsigned index : order_.turns) {
             if (waiting_[index] != runs) continue;
             const std::uint64_t before = warps_[index].instructions;
             quiet &= run_warp(warps_[index], slice);

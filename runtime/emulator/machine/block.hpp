@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
 
@@ -65,9 +66,19 @@ public:
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
     /// The warp continues in the checked code.
     void start_checking(ScheduledWarp& warp, bool defined) { warp.start_checking(state_.checked(), defined); }
-    /// An undefined value is stored to shared memory: a completely written variable must be tracked again.
+    /// An undefined value is stored at this address of the cluster's shared memory: a completely written variable must
+    /// be tracked again.
     void reopen(std::uint64_t address);
     bool has_ended(const ScheduledWarp& warp) const { return waiting_[warp.index] == ended; }
+    bool has_ended() const { return running_ == 0; }
+    /// Makes the shared memory of the whole cluster accessible, whose blocks have all been started.
+    void see_cluster();
+    /// The block to whose shared memory an address belongs, and the address as that block's own instructions see it.
+    struct SharedPlace {
+        ThreadBlock& owner;
+        std::uint64_t address = 0;
+    };
+    SharedPlace shared_place(std::uint64_t address) const;
     /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
@@ -93,13 +104,14 @@ private:
         std::uint32_t waiting = 0;  // of `came`
     };
     bool run_warp(ScheduledWarp& warp, std::uint64_t steps);
-    void order_warps();
     bool comes_round();
     void arrive(ScheduledWarp& warp);
     void meet_cluster(ScheduledWarp& warp, bool arrives);
     bool is_at_cluster_barrier() const;
     void pass_cluster();
     void leave_cluster_barrier();
+    void leave_cluster();
+    std::span<View> own_shared() { return std::span(shared_views_).first(shared_variables_.cells); }
     bool is_met(const Barrier& barrier) const;
     void complete(Barrier& barrier);
     void end(const ScheduledWarp& warp);
@@ -118,13 +130,13 @@ private:
     void close_written();
     void forget_written();
 
-    bool first_round_ = true;
     std::uint64_t quiet_rounds_ = 0;  // since a warp last exited or reached a barrier
     bool waits_ = false;              // for other blocks, when last asked
     std::vector<std::byte> shared_, local_, frames_;
     std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
     Variables shared_variables_;
     std::vector<View> shared_views_, parameter_views_;
+    std::uint64_t shared_span_ = 0;               // of each block in the cluster's window; 0: it has only its own
     std::vector<std::vector<View>> local_views_;  // by warp
     std::span<std::uint8_t> reserved_written_;
     std::span<std::byte> reserved_shared_;  // for the system, if the kernel uses it
@@ -132,7 +144,7 @@ private:
     std::byte* frame_base_ = nullptr;
     std::deque<ScheduledWarp> warps_;
     std::optional<TrafficCounter> traffic_;
-    std::vector<unsigned> order_;
+    TurnOrder order_;
     static constexpr int runs = -1, ended = -2;
     std::vector<int> waiting_;  // by warp: the barrier it waits at, or one of the above
     std::array<Barrier, 16> barriers_;

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/machine/cluster.hpp"
 
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/ops/control.hpp"
+
 namespace ikat::emulator {
 
 namespace {
@@ -26,7 +32,83 @@ void Cluster::start(std::uint64_t number) {
         const Coordinates in = coordinates_in(size, rank);
         blocks_[rank].start({at[0] * size[0] + in[0], at[1] * size[1] + in[1], at[2] * size[2] + in[2]});
     }
+    for (ThreadBlock& block : blocks_) block.see_cluster();
     running_ = (1u << blocks_.size()) - 1;
+    random_.seed(mixed(state_.options.seed, std::uint32_t(number)));
+    order_.start(std::uint32_t(blocks_.size()), (state_.options.seed + number) % 2 == 1);
+}
+
+// ---- what a block has to do with the others
+
+void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
+    const std::uint32_t self = 1u << warp.index;
+    if (arrives == (((cluster_.came | cluster_.passed) & self) != 0))
+        throw barrier_error(*this, warp, FaultCode::ClusterBarrier,
+                            arrives ? "a thread arrives at the cluster's barrier again without having waited"
+                                    : "a thread waits at the cluster's barrier without having arrived");
+    if (arrives) {
+        cluster_.came |= self;
+        warp.pass_barrier();
+        return pass_cluster();
+    }
+    if (cluster_.passed & self) {
+        cluster_.passed &= ~self;
+        return warp.pass_barrier();
+    }
+    cluster_.waiting |= self;
+    waiting_[warp.index] = cluster_barrier;
+}
+
+/// Whether all of its warps that have not exited have arrived.
+bool ThreadBlock::is_at_cluster_barrier() const {
+    return unsigned(std::popcount(cluster_.came | ended_)) == warps_.size();
+}
+
+bool ThreadBlock::waits_for_cluster() const { return cluster_.waiting && is_at_cluster_barrier(); }
+
+/// When all blocks of the cluster have arrived, the waiting warps continue.
+void ThreadBlock::pass_cluster() {
+    if (!std::ranges::all_of(peers_, &ThreadBlock::is_at_cluster_barrier)) return;
+    for (ThreadBlock& each : peers_) each.leave_cluster_barrier();
+}
+
+void ThreadBlock::leave_cluster_barrier() {
+    for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
+        const int index = std::countr_zero(rest);
+        warps_[std::size_t(index)].pass_barrier();
+        waiting_[std::size_t(index)] = runs;
+    }
+    cluster_.passed |= cluster_.came & ~cluster_.waiting;
+    cluster_.came = cluster_.waiting = 0;
+}
+
+ThreadBlock::SharedPlace ThreadBlock::shared_place(std::uint64_t address) const {
+    // The last cell of a part is empty. An index before the first variable of the next part leads there.
+    constexpr std::uint64_t cell = std::uint64_t{1} << Cells::bits;
+    const std::uint64_t part = shared_span_ ? (address + cell) / shared_span_ : 0;
+    if (part == 0 || part > peers_.size()) return {peers_[rank_], address};
+    return {peers_[part - 1], std::uint32_t(address - part * shared_span_)};
+}
+
+void ThreadBlock::see_cluster() {
+    if (!shared_span_) return;
+    for (ThreadBlock& each : peers_) {
+        const std::uint64_t first = (each.rank_ + 1) * shared_span_;
+        View* to = &shared_views_[first >> Cells::bits];
+        for (View view : each.own_shared()) {
+            view.base += first;
+            view.written = view.bits;  // whether all is written, only its block keeps track of
+            *to++ = view;
+        }
+    }
+}
+
+/// The block has ended: an access to its shared memory is a finding.
+void ThreadBlock::leave_cluster() {
+    if (!shared_span_) return;
+    for (ThreadBlock& each : peers_)
+        std::fill_n(each.shared_views_.begin() + std::ptrdiff_t((rank_ + 1) * shared_span_ >> Cells::bits),
+                    shared_variables_.cells, View{});
 }
 
 }  // namespace ikat::emulator

@@ -83,6 +83,7 @@ struct DecodedKernel {
     std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster: the blocks of each
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
+    bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block
     nvptx::Position where{};
 
     /// The checked code: see undefined.hpp.

@@ -111,7 +111,10 @@ struct Warp {
     std::uint64_t changes = 0;  // atomics that wrote a different value
 
     // Memory
-    Cells windows[5];  // by Space; [Global] is unused
+    Cells windows[5];  // by Space, as an instruction of that space sees them; [Global] is unused
+    Cells generic[5];  // as a generic address sees them: shared memory is that of all blocks of the cluster
+    std::uint64_t shared_span = 0;  // the addresses of a block in that window (cluster.hpp); 0: it has only its own
+    std::uint32_t rank = 0, cluster_blocks = 1;  // of the block in its cluster, and how many those are
     Memory::State* memory = nullptr;
 
     // Scratch of the running handler
@@ -167,7 +170,7 @@ inline View view_of(const Warp& w, Space space, std::uint64_t address) {
     const std::uint64_t id = address >> window_bits;
     if (id == 0 || id > std::uint64_t(Space::Const)) return w.memory->find(address);
     if (space == Space::Global) return {};
-    View view = w.windows[id].at(address & (window_bytes - 1));
+    View view = w.generic[id].at(address & (window_bytes - 1));
     view.base += id << window_bits;
     return view;
 }

@@ -31,8 +31,9 @@ inline constexpr std::uint64_t address_limit = std::uint64_t{1} << 48;
 /// The name of buffers from a kernel's malloc.
 inline constexpr std::string_view heap_name = "malloc";
 
-/// State spaces; Shared to Const are also the ids of their windows.
-enum class Space : std::uint8_t { Global, Shared, Local, Param, Const, Generic };
+/// State spaces; Shared to Const are also the ids of their windows. Cluster is .shared::cluster, which the decoder
+/// turns into generic addresses.
+enum class Space : std::uint8_t { Global, Shared, Local, Param, Const, Generic, Cluster };
 constexpr std::uint64_t window_address(Space space) { return std::uint64_t(space) << window_bits; }
 
 /// The memory at addresses [base, base + bytes). Lane l of a warp sees host + l * lane_stride (local memory is

@@ -100,7 +100,7 @@ void add_control(Table& table) {
     for (const Handler handler : {branch_if, branch_unless, branch_if_uniform, branch_unless_uniform, branch_table})
         add(table, handler, DefinedUse::Branch);
     for (const Handler handler : {guard_if, guard_unless}) add(table, handler, DefinedUse::Guard);
-    for (const Handler handler : {allocate_on_stack, restore_stack, heap_allocate, heap_free, check_rank})
+    for (const Handler handler : {allocate_on_stack, restore_stack, heap_allocate, heap_free})
         add(table, handler, DefinedUse::Call);
     constexpr std::uint32_t call = std::uint32_t(DefinedUse::Call);
     add(table, call_lanes, {.rule = Propagation::Use, .x = call, .instead = call_lanes_checked});
@@ -108,7 +108,8 @@ void add_control(Table& table) {
     add(table, return_lanes, {.kind = Row::Kind::Nothing, .instead = return_lanes_checked});
     for (const Handler handler : {print_formatted, print_assertion}) add(table, handler, DefinedUse::Print);
     add(table, barrier, DefinedUse::Barrier);
-    add(table, check_alignment, DefinedUse::Address);
+    for (const Handler handler : {check_alignment, map_shared, rank_of_shared})
+        add(table, handler, DefinedUse::Address);
     add(table, predicate_and, Propagation::And);
     add(table, predicate_or, Propagation::Or);
     for (const Handler handler : {predicate_xor, predicate_not, predicate_move})

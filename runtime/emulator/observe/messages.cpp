@@ -20,7 +20,7 @@ std::string plural(std::uint64_t n, std::string_view unit) {
 std::string tuple(const std::array<std::uint32_t, 3>& v) { return fmt::format("({},{},{})", v[0], v[1], v[2]); }
 
 std::string_view space_name(Space space) {
-    constexpr std::string_view names[] = {"global", "shared", "local", "param", "const", "generic"};
+    constexpr std::string_view names[] = {"global", "shared", "local", "param", "const", "generic", "shared::cluster"};
     return names[int(space)];
 }
 
@@ -87,13 +87,35 @@ Finding global_finding(const Fault& fault, const Memory::State& memory) {
                                                 plural(buffer->bytes, "byte"))};
 }
 
-Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, const ThreadBlock& block,
+/// "shared memory", "shared memory of block (1,0,0)" for another block of the cluster.
+std::string memory_name(Space space, const ThreadBlock& owner, const ThreadBlock& block) {
+    if (&owner == &block) return fmt::format("{} memory", space_name(space));
+    return fmt::format("{} memory of block {}", space_name(space), tuple(owner.coordinates()));
+}
+
+struct Place {
+    const ThreadBlock& owner;
+    std::uint64_t address;
+};
+Place place_of(Space space, std::uint64_t address, const ThreadBlock& block) {
+    if (space != Space::Shared) return {block, address};
+    const auto [owner, place] = block.shared_place(address);
+    return {owner, place};
+}
+
+Finding window_finding(const Fault& fault, Space space, std::uint64_t address, const ThreadBlock& block,
                        const Warp& warp) {
-    const View view = warp.windows[int(space)].at(offset);
-    const std::string_view memory = space_name(space);
-    if (offset - view.base < view.bytes && offset - view.base + fault.bytes <= view.bytes)
+    const auto [owner, offset] = place_of(space, address, block);
+    const std::string memory = memory_name(space, owner, block);
+    if (fault.space == Space::Shared && offset != address)
+        return {FaultCode::WrongSpace, fmt::format("at 0x{:x}, an address that mapa gave", address),
+                "use .shared::cluster, or a generic address"};
+    if (owner.has_ended())
+        return {FaultCode::ExitedBlock, fmt::format("at 0x{:x} of {}, which has exited", offset, memory)};
+    const View view = warp.generic[int(space)].at(address);
+    if (address - view.base < view.bytes && address - view.base + fault.bytes <= view.bytes)
         return {FaultCode::Misaligned,
-                fmt::format("at 0x{:x} of {} memory: misaligned, {} bytes are needed", offset, memory, fault.bytes)};
+                fmt::format("at 0x{:x} of {}: misaligned, {} bytes are needed", offset, memory, fault.bytes)};
     if (space == Space::Param)
         return {FaultCode::OutOfBounds,
                 fmt::format("{} the kernel's parameters ({})", distance(std::int64_t(offset), fault.bytes, view.bytes),
@@ -101,19 +123,17 @@ Finding window_finding(const Fault& fault, Space space, std::uint64_t offset, co
                 "check the offset against the .param list"};
     const NamedRange* const near = block.variables(space).nearest(offset);
     if (!near)
-        return {FaultCode::NoBuffer,
-                fmt::format("at 0x{:x} of {} memory, of which the kernel has none", offset, memory),
+        return {FaultCode::NoBuffer, fmt::format("at 0x{:x} of {}, of which the kernel has none", offset, memory),
                 "was the address computed with the wrong base?"};
     const bool dynamic = space == Space::Shared && near == &block.variables(space).ranges.back() &&
                          block.variables(space).ranges.size() > block.launch_state().kernel.shared.ranges.size();
     const bool negative = offset >> 31 && offset <= ~0u;
     const std::uint64_t from = negative ? std::uint64_t(std::int64_t(std::int32_t(offset))) : offset;
-    return {
-        FaultCode::OutOfBounds,
-        fmt::format("{} '{}' in {} memory ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
-                    near->name, memory, plural(near->bytes, "byte")),
-        dynamic ? "check the index, and the dynamic shared memory given to the launch"
-                : "check the index against the size of the array"};
+    return {FaultCode::OutOfBounds,
+            fmt::format("{} '{}' in {} ({})", distance(std::int64_t(from - near->address), fault.bytes, near->bytes),
+                        near->name, memory, plural(near->bytes, "byte")),
+            dynamic ? "check the index, and the dynamic shared memory given to the launch"
+                    : "check the index against the size of the array"};
 }
 
 Finding access_finding(const ThreadBlock& block, const Warp& warp) {
@@ -164,11 +184,12 @@ std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block) {
                            plural(buffer->bytes, "byte"));
     }
     const Space space = at.space == Space::Generic ? Space(id) : at.space;
-    const std::uint64_t address = at.address & (window_bytes - 1);
+    const auto [owner, address] = place_of(space, at.address & (window_bytes - 1), block);
+    const std::string memory = memory_name(space, owner, block);
     const NamedRange* const range = block.variables(space).nearest(address);
-    if (!range) return fmt::format("at 0x{:x} of {} memory", address, space_name(space));
-    return fmt::format("at offset {} of '{}' in {} memory ({})", address - range->address, range->name,
-                       space_name(space), plural(range->bytes, "byte"));
+    if (!range) return fmt::format("at 0x{:x} of {}", address, memory);
+    return fmt::format("at offset {} of '{}' in {} ({})", address - range->address, range->name, memory,
+                       plural(range->bytes, "byte"));
 }
 
 std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const Split& split,
@@ -282,6 +303,11 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
         case FaultCode::NotOwnMember:
         case FaultCode::MasksDisagree:
         case FaultCode::ExitedMember: diagnostic.message += fmt::format(" ({}), by {}", masks(fault), by); break;
+        case FaultCode::ClusterRank:
+            diagnostic.message +=
+                fmt::format(" (rank {} of {}), by {}", fault.address, plural(warp.cluster_blocks, "block"), by);
+            break;
+        case FaultCode::NotShared: diagnostic.message += fmt::format(" (0x{:x}), by {}", fault.address, by); break;
         case FaultCode::PrintArguments: diagnostic.message = fmt::format("{}, by {}", block.finding, by); break;
         default: diagnostic.message += fmt::format(", by {}", by);
     }
@@ -408,6 +434,12 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
         reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),
                            kernel.parameter_bytes),
                "lay parameters out as the .param list, each at its natural alignment");
+    constexpr std::uint64_t most_cells = std::uint64_t{1} << (32 - Cells::bits), added_cells = 16;  // at the launch
+    const std::uint64_t cells = std::bit_ceil(kernel.shared.cells + added_cells) * (kernel.blocks_in_cluster() + 1);
+    if (kernel.maps_shared && kernel.blocks_in_cluster() > 1 && cells > most_cells)
+        reject(fmt::format("{} variables in shared memory in a cluster of {}", kernel.shared.ranges.size(),
+                           plural(kernel.blocks_in_cluster(), "block")),
+               "the emulator has no room for so many, join them into arrays");
     constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
     const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
     if (shared > most_shared)

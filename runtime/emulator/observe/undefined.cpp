@@ -187,7 +187,7 @@ public:
             const bool global = is_global(at.address);
             if (global && (bad || gone == count())) return find(w_, op_, lane, DefinedUse::Store), false;
             if (!at.view.writable || (!some && !at.view.written)) return true;
-            if (some && !at.view.written) w_->block->reopen(at.address);
+            if (some && is_shared(at.address)) w_->block->reopen(at.address & (window_bytes - 1));
             u8* const to = at.bits(lane);
             for (u32 k = 0; to && k < total_; ++k)
                 written::set(to, at.offset + k, 1, w_->parallel && global, !(u[k / bytes_] >> 8 * (k % bytes_) & 0xff));
@@ -213,6 +213,10 @@ private:
     u32 cell() const { return bytes_ == 8 ? 8 : 4; }
     bool is_global(u64 address) const {
         return address >> window_bits > u64(Space::Const) && (space_ == Space::Global || space_ == Space::Generic);
+    }
+
+    bool is_shared(u64 address) const {
+        return space_ == Space::Shared || (space_ == Space::Generic && address >> window_bits == u64(Space::Shared));
     }
 
     template <class F>

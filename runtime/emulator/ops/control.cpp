@@ -207,11 +207,55 @@ IKAT_CONTROL_HANDLER(read_clock) {
     IKAT_NEXT;
 }
 
-IKAT_CONTROL_HANDLER(check_rank) {
+namespace {
+
+/// An address in the window of the cluster's shared memory; no_place after recording a fault.
+constexpr std::uint64_t no_place = ~std::uint64_t{0};
+std::uint64_t shared_place(Warp* w, const MicroOp* op, const std::byte* frame, unsigned lane) {
+    const std::uint64_t address = reinterpret_cast<const std::uint64_t*>(frame + op->a)[lane];
+    const std::uint64_t place = op->x ? address - window_address(Space::Shared) : address;
+    const std::uint64_t end = w->shared_span ? (w->cluster_blocks + 1) * w->shared_span : std::uint64_t{1} << 32;
+    if (place < end) return place;
+    fail(w, op, {.code = FaultCode::NotShared, .lane = lane, .address = address});
+    return no_place;
+}
+
+}  // namespace
+
+IKAT_CONTROL_HANDLER(map_shared) {
+    auto* const d = reinterpret_cast<std::uint64_t*>(frame + op->d);
     for (u32 rest = mask; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
-        if ((&word(frame, op->a))[lane] != 0) return fail(w, op, {.code = FaultCode::ClusterRank, .lane = lane});
+        const u32 rank = (&word(frame, op->b))[lane];
+        if (rank >= w->cluster_blocks)
+            return fail(w, op, {.code = FaultCode::ClusterRank, .lane = lane, .address = rank});
+        const std::uint64_t place = shared_place(w, op, frame, lane);
+        if (place == no_place) return nullptr;
+        const std::uint64_t mapped = w->shared_span ? place % w->shared_span + (rank + 1) * w->shared_span : place;
+        d[lane] = op->x ? mapped + window_address(Space::Shared) : mapped;
     }
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(rank_of_shared) {
+    for (u32 rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        const std::uint64_t place = shared_place(w, op, frame, lane);
+        if (place == no_place) return nullptr;
+        const bool is_own = !w->shared_span || place < w->shared_span;
+        (&word(frame, op->d))[lane] = is_own ? w->rank : u32(place / w->shared_span - 1);
+    }
+    IKAT_NEXT;
+}
+
+IKAT_CONTROL_HANDLER(is_own_shared) {
+    const auto* const a = reinterpret_cast<const std::uint64_t*>(frame + op->a);
+    u32 own = 0;
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+        const std::uint64_t place = a[lane] - window_address(Space::Shared);
+        if (place < (w->shared_span ? w->shared_span : window_bytes)) own |= 1u << lane;
+    }
+    word(frame, op->d) = (word(frame, op->d) & ~mask) | (own & mask);
     IKAT_NEXT;
 }
 

@@ -65,7 +65,11 @@ inline constexpr std::uint32_t BarrierAligned = 1,  // all lanes of the warp arr
     BarrierReduce = 8,                              // with one of the next three
     BarrierPopc = 16, BarrierAnd = 32, BarrierOr = 64,
                                BarrierCluster = 128;  // the cluster's barrier, which waits unless it arrives
-IKAT_CONTROL_HANDLER(check_rank);                     // a: 0, the rank of the only block of a cluster
+
+// Shared memory of the cluster; a: an address (8 bytes), x: whether it is generic.
+IKAT_CONTROL_HANDLER(map_shared);      // d = the same in the block of rank b
+IKAT_CONTROL_HANDLER(rank_of_shared);  // d = the rank of its block
+IKAT_CONTROL_HANDLER(is_own_shared);   // d (a predicate): whether it is generic and in the block's own
 
 Handler select_sync_warp();  // members x
 enum class Shuffle : std::uint8_t { Up, Down, Butterfly, Index };

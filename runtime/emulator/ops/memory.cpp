@@ -165,6 +165,7 @@ Handler load_handler(Space space, unsigned address_bytes) {
         case Space::Local: return load_any<Space::Local, uint64_t, T, N>;
         case Space::Param: return load_any<Space::Param, uint64_t, T, N>;
         case Space::Const: return load_any<Space::Const, uint64_t, T, N>;
+        case Space::Cluster: break;
     }
     return nullptr;
 }

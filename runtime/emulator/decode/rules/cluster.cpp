@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters (machine/cluster.hpp). Their barrier has two steps, arrive and wait. A block can only access its own shared
-// memory.
+// Clusters (machine/cluster.hpp): their barrier, which has two steps, arrive and wait, and the addresses of the shared
+// memory of other blocks.
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -18,24 +18,34 @@ void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     code.emit(barrier, 0, 0, {0, 0, 0, 0, bits | (arrives ? BarrierArrive : 0)}).apart = true;
 }
 
-/// The corresponding address in the block of rank b: in a cluster of one, rank 0.
-void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(Modifier::SharedCluster);
-    if (code.kernel.blocks_in_cluster() > 1)
-        code.unsupported("another block's shared memory is not reached", "exchange through global memory");
+/// An address in shared memory, with 64 bits; without .shared::cluster it is generic.
+struct SharedAddress {
+    VReg value{};
+    bool is_generic = true;
+    Type type{};
+};
+SharedAddress shared_address(Lowering& code, Modifiers& modifiers, const nvptx::Operand& operand) {
+    const bool is_generic = !modifiers.take(Modifier::SharedCluster);
     const Type type = modifiers.take_type().value_or(Type::U64);
-    const Result d = code.result(operands[0], type);
-    const VReg rank = code.source(operands[2], Type::U32);
-    code.emit(check_rank, 0, A, {0, index(rank)});
-    code.apply(select_move(slot_of(type), slot_of(type)), d.at, {code.source(operands[1], type)});
+    return {code.resized(code.source(operand, type), 8), is_generic, type};
+}
+
+/// mapa: the corresponding address in the block of a rank
+void mapa(Lowering& code, Modifiers& modifiers, Operands operands) {
+    code.kernel.maps_shared = true;
+    const SharedAddress from = shared_address(code, modifiers, operands[1]);
+    const Result d = code.result(operands[0], from.type);
+    const VReg rank = code.source(operands[2], Type::U32), mapped = code.temporary(8);
+    code.apply(map_shared, mapped, {from.value, rank}, from.is_generic);
+    code.apply(select_move(slot_of(from.type), 8), d.at, {mapped});
     code.finish(d);
 }
 
+/// getctarank: the rank of the block that an address belongs to
 void getctarank(Lowering& code, Modifiers& modifiers, Operands operands) {
-    modifiers.take(Modifier::SharedCluster);
-    code.source(operands[1], modifiers.take_type().value_or(Type::U64));
+    const SharedAddress of = shared_address(code, modifiers, operands[1]);
     const Result d = code.result(operands[0], Type::U32);
-    code.apply(select_move(4, 4), d.at, {code.special({Special::Kind::ClusterRank})});
+    code.apply(rank_of_shared, d.at, {of.value}, of.is_generic);
     code.finish(d);
 }
 

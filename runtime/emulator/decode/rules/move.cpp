@@ -143,7 +143,9 @@ void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
     const Result d = code.result(operands[0], Type::U64);
     const VReg a = code.source(operands[1], Type::U64);
-    const std::uint64_t window = space == Space::Global ? 0 : window_address(space);
+    const std::uint64_t window = space == Space::Global    ? 0
+                                 : space == Space::Cluster ? window_address(Space::Shared)
+                                                           : window_address(space);
     code.apply(select_integer(Operation::Add, Type::U64), d.at, {a, code.constant(to ? 0 - window : window, 8)});
     code.finish(d);
 }
@@ -151,12 +153,14 @@ void cvta(Lowering& code, Modifiers& modifiers, Operands operands) {
 void isspacep(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Space space = modifiers.take_space();
     const Result p = code.result(operands[0], Type::Pred);
+    const VReg address = code.source(operands[1], Type::U64);
+    if (space == Space::Shared) return code.apply(is_own_shared, p.at, {address});
     const VReg id = code.temporary(8);
-    code.apply(select_integer(Operation::Shr, Type::U64), id,
-               {code.source(operands[1], Type::U64), code.constant(window_bits, 4)});
+    code.apply(select_integer(Operation::Shr, Type::U64), id, {address, code.constant(window_bits, 4)});
     const bool global = space == Space::Global;
+    const auto window = std::uint64_t(space == Space::Cluster ? Space::Shared : space);
     code.apply(select_compare(global ? Comparison::Gt : Comparison::Eq, Type::U64, false), p.at,
-               {id, code.constant(global ? std::uint64_t(Space::Const) : std::uint64_t(space), 8)});
+               {id, code.constant(global ? std::uint64_t(Space::Const) : window, 8)});
 }
 
 constexpr RuleRow move_rows[] = {
