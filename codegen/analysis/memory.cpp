@@ -16,30 +16,6 @@ const Instruction* defined_by(const Function& fn, Value value) {
     return inst == no_inst ? nullptr : &fn[inst];
 }
 
-/// The object that an address computation starts from. Adding an integer stays in the object: PTX programs that leave
-/// it are wrong on the device and caught by the emulator.
-Object object_of(const Function& fn, Value value, int depth = 0) {
-    const Instruction* inst = defined_by(fn, value);
-    if (!inst || depth == most_additions) return {};
-    const auto operand = [&](std::size_t i) { return fn.operands(fn[value].instruction)[i]; };
-    switch (inst->op) {
-        case Op::Param:
-            if (fn.parameters[parameter_of(inst->attribute)].access == Access::Value) return {};
-            return {Object::Parameter, parameter_of(inst->attribute)};
-        case Op::Symbol: return {Object::Symbol, std::uint32_t(inst->attribute)};
-        case Op::Add: {
-            const Object left = object_of(fn, operand(0), depth + 1), right = object_of(fn, operand(1), depth + 1);
-            if (left.kind != Object::Unknown && right.kind != Object::Unknown) return {};
-            return left.kind != Object::Unknown ? left : right;
-        }
-        case Op::Sub:
-        case Op::At: return object_of(fn, operand(0), depth + 1);
-        case Op::Fma:
-        case Op::MadWide: return object_of(fn, operand(2), depth + 1);
-        default: return {};
-    }
-}
-
 std::int64_t signed_constant(Type type, Word bits) {
     return ir::bits(type) == 32 ? std::int64_t(std::int32_t(bits)) : std::int64_t(bits);
 }

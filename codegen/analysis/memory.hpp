@@ -10,15 +10,11 @@
 // Guarantees: an `in` parameter's buffer overlaps no other parameter's (the launch checks it), symbols overlap
 // nothing, spaces other than generic are disjoint.
 #pragma once
-#include "codegen/ir/function.hpp"
+#include "codegen/ir/object.hpp"
 
 namespace ikat::analysis {
 
-struct Object {
-    enum Kind : std::uint8_t { Unknown, Parameter, Symbol } kind = Unknown;
-    std::uint32_t number = 0;  // index into parameters or symbols
-    bool operator==(const Object&) const = default;
-};
+using ir::Object;
 
 struct Address {
     Object object;

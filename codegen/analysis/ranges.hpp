@@ -44,7 +44,9 @@ public:
     Interval of(ir::Value value);
     /// … in a block, using the branches that lead there.
     Interval at(ir::Value value, ir::Block block);
-    /// Whether an Add, Sub, Mul, Shl or Fma of integers computes in `block` what it would in unbounded integers.
+    /// Whether an Add, Sub, Mul, Shl or Fma of integers computes in `block` what it would in unbounded integers. It
+    /// depends on the branches before the block, so it is asked where the index is used: a mark on the address that its
+    /// index does not wrap would be wrong wherever else a pass moves or merges it.
     bool is_exact(ir::Inst inst, ir::Block block);
 
 private:

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "codegen/ir/cfg.hpp"
+#include "codegen/ir/object.hpp"
 #include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
@@ -32,6 +33,7 @@ public:
             inst_ = no_inst;
             terminator(fn_[block].terminator);
         }
+        if (findings_.empty()) spaces();
         return std::move(findings_);
     }
 
@@ -240,6 +242,30 @@ private:
             return here("it ties results or operands that it does not have");
         for (std::uint32_t i = 0; i < tie.count; ++i)
             expect("tied operand", fn_.operands(inst_)[tie.operand + i], fn_.type(fn_.results(inst_)[tie.result + i]));
+    }
+
+    /// An access is to the space of what its address is made from.
+    void spaces() {
+        for (Block block : fn_.blocks()) {
+            block_ = block;
+            for (Inst inst : fn_[block].instructions)
+                if (has_address(fn_[inst].op)) space(inst);
+        }
+    }
+    void space(Inst inst) {
+        inst_ = inst;
+        const Space accessed = fn_[inst].memory.space;
+        const auto is_in = [&](const std::string& what, Space space) {
+            here(what + " is in " + std::string(space_names[std::size_t(space)]) + " memory, and this accesses " +
+                 std::string(space_names[std::size_t(accessed)]) + " memory");
+        };
+        const Object object = object_of(fn_, fn_.operands(inst)[0]);
+        if (object.kind == Object::Symbol) {
+            const Symbol& symbol = fn_.symbols[object.number];
+            if (symbol.space != accessed) is_in("$" + symbol.name, symbol.space);
+        } else if (object.kind == Object::Parameter && accessed != Space::Global && accessed != Space::Generic) {
+            is_in("what %" + fn_.parameters[object.number].name + " points to", Space::Global);
+        }
     }
 
     void terminator(const Terminator& terminator) {

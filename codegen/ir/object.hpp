@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an address points into: a parameter's buffer or a symbol. It follows from how the address is made, and with it
+// its space; an address of neither, say one that was loaded, is in the space that its access names.
+//
+//     %3 = at.u32.u32 4, $tile, %i           object $tile, shared memory
+//     load.f32 local [%3]                    refused by the verifier
+#pragma once
+#include "codegen/ir/function.hpp"
+
+namespace ikat::ir {
+
+struct Object {
+    enum Kind : std::uint8_t { Unknown, Parameter, Symbol } kind = Unknown;
+    std::uint32_t number = 0;  // index into parameters or symbols
+    bool operator==(const Object&) const = default;
+};
+
+/// The object that an address computation starts from. Adding an integer stays in the object: PTX programs that leave
+/// it are wrong on the device and caught by the emulator.
+Object object_of(const Function& fn, Value address);
+
+}  // namespace ikat::ir
