@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "codegen/ast/alignment.hpp"
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/typed_launch.hpp"
@@ -84,6 +85,7 @@ struct Check {
     void count();
     void type(std::size_t i);
     void contract(std::size_t i);
+    void alignment(std::size_t i);
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
     void view(const ast::View& view);
@@ -120,9 +122,30 @@ void Check::contract(std::size_t i) {
         report(fmt::format("'{}' is {}{}, which is not a multiple of {}", parameter.name,
                            is_negative(argument) ? "-" : "", magnitude(argument), parameter.multiple),
                "the kernel requires it; pad the data or use a kernel without this contract");
-    if (argument.is_buffer() && parameter.alignment > 1 && argument.address() % parameter.alignment != 0)
-        report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, parameter.alignment),
-               "the kernel requires it");
+}
+
+/// To what the contract says, to an element, and to the accesses of several elements.
+void Check::alignment(std::size_t i) {
+    const ir::Parameter& parameter = kernel.parameters[i];
+    const Argument& argument = arguments[i];
+    if (!argument.is_buffer()) return;
+    const auto is_broken = [&](std::uint64_t bytes, const std::string& hint) {
+        if (argument.address() % bytes == 0) return false;
+        report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, bytes), hint);
+        return true;
+    };
+    if (is_broken(std::max(parameter.alignment, 1u), "the kernel requires it")) return;
+    const std::uint64_t element = info(parameter.element).bytes;
+    constexpr std::uint64_t widest = 16;  // of all accesses
+    if (argument.bytes() == 0 || argument.address() % std::max(widest, element) == 0) return;
+    if (is_broken(element,
+                  fmt::format("its elements are {}: start at a multiple of their size", info(parameter.element).name)))
+        return;
+    const auto access = ast::widest_access(kernel, std::uint32_t(i));
+    if (access && is_broken(access->bytes, fmt::format("the kernel accesses {0} bytes at once: start at a multiple of "
+                                                       "{0} bytes, or copy the elements to a buffer of their own",
+                                                       access->bytes)))
+        findings.back().notes.push_back({access->where, "the access is here"});
 }
 
 /// Only an `in` parameter promises that its memory is not written; each pair is reported once, from its side.
@@ -218,6 +241,7 @@ void check_launch(const ast::KernelTree& kernel, const LaunchPoint& point, std::
     Check check{kernel, arguments, point.where};
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         check.contract(i);
+        check.alignment(i);
         check.overlaps(i);
         check.home(i, device);
     }

@@ -20,6 +20,7 @@ ast::KernelTree kernel() {
     out.name = "scale";
     out.where = {"scale.cpp", 3};
     out.bounds.max_threads = 256;
+    out.regions.emplace_back();  // an empty body
     out.parameters = {{.name = "n", .type = ir::Type::U32, .multiple = 4},
                       {.name = "x", .access = ir::Access::In, .element = ir::Type::F32, .alignment = 16},
                       {.name = "y", .access = ir::Access::Out, .element = ir::Type::F32}};
@@ -159,6 +160,25 @@ TEST_CASE("launch: an address that violates a contract") {
     launch.scale.parameters[1].alignment = 1u << 31;
     CHECK_THAT(launch.refused({launch.n, launch.buffer(launch.x), launch.buffer(launch.y)}),
                contains("buffer 'x' is not aligned to 2147483648 bytes"));
+}
+
+TEST_CASE("launch: an address that is not a multiple of the element's size") {
+    Launch launch;
+    Argument y = Launch::buffer(launch.y);
+    for (y.offset = 0; y.offset < 9; ++y.offset) {
+        const std::string message = launch.refused({launch.n, launch.buffer(launch.x), y});
+        INFO("offset " << y.offset);
+        if (y.offset % 4 == 0) {
+            CHECK(message.empty());
+            continue;
+        }
+        CHECK_THAT(message, contains("main.cpp:9: error: launch of 'scale': buffer 'y' is not aligned to 4 bytes"));
+        CHECK_THAT(message, contains("hint: its elements are f32: start at a multiple of their size"));
+    }
+    y.offset = 64;  // no elements, so no access
+    CHECK(launch.refused({launch.n, launch.buffer(launch.x), y}).empty());
+    y.offset = 2, y.length = 0;
+    CHECK(launch.refused({launch.n, launch.buffer(launch.x), y}).empty());
 }
 
 TEST_CASE("grid: a thread for each element") {
