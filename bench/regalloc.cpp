@@ -22,20 +22,20 @@ struct Maker {
     std::uint32_t state = 1;
 
     BasicBlock& here() { return problem.blocks.back(); }
-    Block next() const { return Block(problem.blocks.size()); }
+    FlowBlock next() const { return FlowBlock(problem.blocks.size()); }
     void start_block() { problem.blocks.emplace_back(); }
-    Value value(Class c = 0) {
+    LiveRange value(Class c = 0) {
         problem.values.push_back({c});
-        return Value(problem.values.size() - 1);
+        return LiveRange(problem.values.size() - 1);
     }
     std::uint32_t below(std::uint32_t n) { return (state = state * 1664525 + 1013904223) / 256 % n; }
 
-    Value define(InlineVector<Value, 4> uses, Class c = 0) {
-        const Value v = value(c);
+    LiveRange define(InlineVector<LiveRange, 4> uses, Class c = 0) {
+        const LiveRange v = value(c);
         here().instructions.push_back({std::move(uses), {v}});
         return v;
     }
-    void branch(Value condition, std::vector<Edge> edges) {
+    void branch(LiveRange condition, std::vector<Edge> edges) {
         here().terminator_uses = {condition};
         here().edges = std::move(edges);
     }
@@ -44,18 +44,18 @@ struct Maker {
 /// A grid-stride loop: index, bound, two loads, a product, a store.
 Problem saxpy() {
     Maker made;
-    const Value x = made.define({}, 1), y = made.define({}, 1), a = made.define({}), n = made.define({});
-    const Value stride = made.define({}), first = made.define({stride});
+    const LiveRange x = made.define({}, 1), y = made.define({}, 1), a = made.define({}), n = made.define({});
+    const LiveRange stride = made.define({}), first = made.define({stride});
     made.here().edges = {{made.next(), {first}}};
     made.start_block();
-    const Value i = made.value();
+    const LiveRange i = made.value();
     made.here().parameters = {i};
-    made.branch(made.define({i, n}, 2), {{Block{2}, {}}, {Block{3}, {}}});
+    made.branch(made.define({i, n}, 2), {{FlowBlock{2}, {}}, {FlowBlock{3}, {}}});
     made.start_block();
-    const Value at_x = made.define({x, i}, 1), at_y = made.define({y, i}, 1);
-    const Value product = made.define({a, made.define({at_x}), made.define({at_y})});
+    const LiveRange at_x = made.define({x, i}, 1), at_y = made.define({y, i}, 1);
+    const LiveRange product = made.define({a, made.define({at_x}), made.define({at_y})});
     made.here().instructions.push_back({{at_y, product}, {}});
-    made.here().edges = {{Block{1}, {made.define({i, stride})}}};
+    made.here().edges = {{FlowBlock{1}, {made.define({i, stride})}}};
     made.start_block();
     return made.problem;
 }
@@ -63,23 +63,23 @@ Problem saxpy() {
 /// A sequence of loops with a branch in each; `width` values are live throughout.
 Problem loops(std::uint32_t count, std::uint32_t length, std::uint32_t width) {
     Maker made;
-    std::vector<Value> live;
+    std::vector<LiveRange> live;
     for (std::uint32_t i = 0; i < width; ++i) live.push_back(made.define({}));
     const auto any = [&] { return live[made.below(width)]; };
     const auto work = [&] {
         for (std::uint32_t i = 0; i < length; ++i) live[made.below(width)] = made.define({any(), any()});
     };
     for (std::uint32_t loop = 0; loop < count; ++loop) {
-        const Block header = made.next();
+        const FlowBlock header = made.next();
         made.here().edges = {{header, {live[0], live[1]}}};
         made.start_block();
         live[0] = made.value(), live[1] = made.value();
         made.here().parameters = {live[0], live[1]};
         work();
-        const std::vector<Value> before = live;
-        const Block left = made.next(), right{index(left) + 1}, join{index(left) + 2}, after{index(left) + 4};
+        const std::vector<LiveRange> before = live;
+        const FlowBlock left = made.next(), right{index(left) + 1}, join{index(left) + 2}, after{index(left) + 4};
         made.branch(made.define({any()}, 2), {{left, {}}, {right, {}}});
-        std::vector<Value> joined;
+        std::vector<LiveRange> joined;
         for (int way = 0; way < 2; ++way) {
             made.start_block();
             live = before;
@@ -90,7 +90,7 @@ Problem loops(std::uint32_t count, std::uint32_t length, std::uint32_t width) {
         live = before;
         live[2] = made.value(), live[3] = made.value();
         made.here().parameters = {live[2], live[3]};
-        made.branch(made.define({any()}, 2), {{Block{index(join) + 1}, {}}, {after, {}}});
+        made.branch(made.define({any()}, 2), {{FlowBlock{index(join) + 1}, {}}, {after, {}}});
         made.start_block();
         made.here().edges = {{header, {made.define({live[0]}), live[2]}}};
         made.start_block();
@@ -101,21 +101,21 @@ Problem loops(std::uint32_t count, std::uint32_t length, std::uint32_t width) {
 
 Problem matrix_product(std::uint32_t side, std::uint32_t depth) {
     Maker made;
-    std::vector<Value> sums, zeros;
-    const Value tile = made.define({});
+    std::vector<LiveRange> sums, zeros;
+    const LiveRange tile = made.define({});
     for (std::uint32_t i = 0; i < side * side; ++i) zeros.push_back(made.define({}));
     made.here().edges = {{made.next(), zeros}};
     made.start_block();
     for (std::uint32_t i = 0; i < side * side; ++i) sums.push_back(made.value());
     made.here().parameters = sums;
     for (std::uint32_t k = 0; k < depth; ++k) {
-        std::vector<Value> a, b;
+        std::vector<LiveRange> a, b;
         for (std::uint32_t i = 0; i < side; ++i) a.push_back(made.define({tile})), b.push_back(made.define({tile}));
         for (std::uint32_t i = 0; i < side * side; ++i) sums[i] = made.define({a[i / side], b[i % side], sums[i]});
     }
-    made.branch(made.define({tile}, 2), {{Block{2}, {}}, {Block{3}, {}}});
+    made.branch(made.define({tile}, 2), {{FlowBlock{2}, {}}, {FlowBlock{3}, {}}});
     made.start_block();
-    made.here().edges = {{Block{1}, sums}};
+    made.here().edges = {{FlowBlock{1}, sums}};
     made.start_block();
     made.here().terminator_uses = sums;
     return made.problem;

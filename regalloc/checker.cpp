@@ -23,10 +23,10 @@ namespace ikat::regalloc {
 namespace {
 
 using Location = std::uint32_t;
-using Fact = std::pair<Location, Value>;  // the location equals the value
-using Facts = std::vector<Fact>;          // ascending
+using Fact = std::pair<Location, LiveRange>;  // the location equals the value
+using Facts = std::vector<Fact>;              // ascending
 
-std::string name(Value v) { return 'v' + std::to_string(index(v)); }
+std::string name(LiveRange v) { return 'v' + std::to_string(index(v)); }
 
 struct Checker {
     const Problem& problem;
@@ -34,17 +34,17 @@ struct Checker {
     const Flow& flow;
     Liveness liveness = liveness_of(problem, flow);
     std::vector<std::uint32_t> first{};           // by class: the location of register 0; at the end: of slot 0
-    std::vector<std::vector<Value>> holds{};      // by location: ascending
-    std::vector<Facts> at_start{};                // by Block
-    std::vector<bool> visited{};                  // by Block
-    std::vector<std::size_t> first_edit{};        // by Block
-    std::vector<std::size_t> first_reassigned{};  // by Block
+    std::vector<std::vector<LiveRange>> holds{};  // by location: ascending
+    std::vector<Facts> at_start{};                // by FlowBlock
+    std::vector<bool> visited{};                  // by FlowBlock
+    std::vector<std::size_t> first_edit{};        // by FlowBlock
+    std::vector<std::size_t> first_reassigned{};  // by FlowBlock
     bool reporting = false;
     std::string place{};  // prefix of each violation
     std::vector<std::string> violations{};
 
-    const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    const BasicBlock& block(FlowBlock b) const { return problem.blocks[index(b)]; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
     void violation(std::string sentence) {
         if (reporting) violations.push_back(place + sentence);
     }
@@ -71,7 +71,7 @@ struct Checker {
         const BasicBlock& in = block(each.block);
         if (each.instruction > in.instructions.size()) return false;
         const bool ends = each.instruction == in.instructions.size();
-        const std::span<const Value> uses =
+        const std::span<const LiveRange> uses =
             ends ? std::span(in.terminator_uses) : in.instructions[each.instruction].uses;
         return each.use < uses.size() && is_register(class_of(uses[each.use]), each.to);
     }
@@ -79,7 +79,7 @@ struct Checker {
     void check_shape() {
         if (answer.registers.size() != problem.values.size()) return violation("there is not one register per value");
         if (answer.used.size() < class_count(problem)) return violation("a class has no count of used registers");
-        for (Value v : ids<Value>(problem.values.size()))
+        for (LiveRange v : ids<LiveRange>(problem.values.size()))
             if (answer.registers[index(v)] != no_register && !is_register(class_of(v), answer.registers[index(v)]))
                 violation(name(v) + " has a register that is not counted as used");
         for (const Edit& edit : answer.edits)
@@ -96,21 +96,21 @@ struct Checker {
 
     Location location(Class c, Register r) const { return first[c] + r; }
     Location slot(std::uint32_t s) const { return first.back() + s; }
-    Location home(Value v) const { return location(class_of(v), answer.registers[index(v)]); }
-    bool equals(Location l, Value v) const { return std::ranges::binary_search(holds[l], v); }
+    Location home(LiveRange v) const { return location(class_of(v), answer.registers[index(v)]); }
+    bool equals(Location l, LiveRange v) const { return std::ranges::binary_search(holds[l], v); }
 
     std::string contents(Location l) const {
         std::string out;
-        for (Value v : holds[l]) out += (out.empty() ? "" : ", ") + name(v);
+        for (LiveRange v : holds[l]) out += (out.empty() ? "" : ", ") + name(v);
         return out.empty() ? "nothing certain" : out;
     }
-    void want(Location l, Value v, const std::string& who) {
+    void want(Location l, LiveRange v, const std::string& who) {
         if (reporting && !equals(l, v)) violation(who + " wants " + name(v) + " but finds " + contents(l));
     }
 
     /// The rematerialised value, and the parameters it has just been passed for.
-    std::vector<Value> computed_again(const Edit& edit) const {
-        std::vector<Value> values{edit.value};
+    std::vector<LiveRange> computed_again(const Edit& edit) const {
+        std::vector<LiveRange> values{edit.value};
         if (const Edge* edge = edge_at_start(problem, flow, edit.block))
             for (std::size_t i = 0; i < edge->arguments.size(); ++i)
                 if (edge->arguments[i] == edit.value) values.push_back(block(edit.block).parameters[i]);
@@ -138,9 +138,9 @@ struct Checker {
         }
     }
 
-    void define(std::span<const Value> definitions) {
+    void define(std::span<const LiveRange> definitions) {
         for (std::size_t i = 0; i < definitions.size(); ++i) {
-            const Value v = definitions[i];
+            const LiveRange v = definitions[i];
             if (answer.registers[index(v)] == no_register) {
                 violation(name(v) + " is defined and has no register");
                 continue;
@@ -153,7 +153,7 @@ struct Checker {
     }
 
     /// Checks all uses except tied ones, which are read in their definitions' registers.
-    void check_uses(Block b, std::uint32_t i, const Instruction& instruction, std::size_t& next_reassigned) {
+    void check_uses(FlowBlock b, std::uint32_t i, const Instruction& instruction, std::size_t& next_reassigned) {
         const auto& uses = instruction.uses;
         for (std::uint32_t u = 0; u < uses.size(); ++u) {
             Register r = answer.registers[index(uses[u])];
@@ -168,7 +168,7 @@ struct Checker {
                 continue;
             }
             want(location(class_of(uses[u]), r), uses[u], "use " + std::to_string(u));
-            for (Value v : instruction.definitions)
+            for (LiveRange v : instruction.definitions)
                 if (instruction.early && answer.registers[index(v)] != no_register &&
                     home(v) == location(class_of(uses[u]), r))
                     violation(name(v) + " is written before " + name(uses[u]) + " is read from there");
@@ -177,13 +177,13 @@ struct Checker {
 
     void check_tied(const Instruction& instruction) {
         for (const Tied& pair : instruction.tied) {
-            const Value definition = instruction.definitions[pair.definition], use = instruction.uses[pair.use];
+            const LiveRange definition = instruction.definitions[pair.definition], use = instruction.uses[pair.use];
             if (answer.registers[index(definition)] != no_register)
                 want(home(definition), use, "tied definition " + name(definition));
         }
     }
 
-    void execute(Block b) {
+    void execute(FlowBlock b) {
         std::size_t edit = first_edit[index(b)], reassigned = first_reassigned[index(b)];
         const std::uint32_t count = std::uint32_t(block(b).instructions.size());
         for (std::uint32_t i = 0; i <= count; ++i) {
@@ -206,10 +206,10 @@ struct Checker {
 
     // ---- all paths ------------------------------------------------------------------------------------------------
 
-    void start(Block b) {
+    void start(FlowBlock b) {
         for (auto& values : holds) values.clear();
         for (const auto& [l, v] : at_start[index(b)]) holds[l].push_back(v);
-        if (b != Block{0}) return;
+        if (b != FlowBlock{0}) return;
         place = "on entry: ";
         define(block(b).parameters);
     }
@@ -219,14 +219,14 @@ struct Checker {
     Facts facts_after(const Edge& edge) const {
         const auto& parameters = block(edge.to).parameters;
         const bool moves_follow = edge_at_start(problem, flow, edge.to) != nullptr;
-        const auto is_kept = [&](Value v) {
+        const auto is_kept = [&](LiveRange v) {
             return liveness.in[index(edge.to)].test(index(v)) ||
                    (moves_follow && std::ranges::find(edge.arguments, v) != edge.arguments.end());
         };
         Facts facts;
         for (Location l = 0; l < holds.size(); ++l) {
             if (holds[l].empty()) continue;
-            for (Value v : holds[l])
+            for (LiveRange v : holds[l])
                 if (is_kept(v)) facts.emplace_back(l, v);
             for (std::size_t i = 0; i < parameters.size(); ++i)
                 if (equals(l, edge.arguments[i])) facts.emplace_back(l, parameters[i]);
@@ -235,7 +235,7 @@ struct Checker {
         return facts;
     }
 
-    bool meet(Block b, Facts facts) {
+    bool meet(FlowBlock b, Facts facts) {
         Facts& known = at_start[index(b)];
         if (!visited[index(b)]) {
             visited[index(b)] = true;
@@ -254,7 +254,7 @@ struct Checker {
         pending[0] = visited[0] = true;
         for (bool again = true; again;) {
             again = false;
-            for (Block b : flow.order) {
+            for (FlowBlock b : flow.order) {
                 if (!pending[index(b)]) continue;
                 pending[index(b)] = false;
                 start(b);
@@ -290,7 +290,7 @@ struct Checker {
         reporting = false;
         find_facts();
         reporting = true;
-        for (Block b : flow.order) start(b), execute(b);
+        for (FlowBlock b : flow.order) start(b), execute(b);
         return std::move(violations);
     }
 };

@@ -30,12 +30,14 @@ struct Chooser {
     Bitset live{problem.values.size()};                                               // there
     std::vector<std::uint32_t> extra = std::vector<std::uint32_t>(liveness.classes);  // registers besides the operands
 
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
     std::uint32_t limit(std::size_t c) const { return c < problem.limits.size() ? problem.limits[c] : unlimited; }
-    bool in_memory(Block b, Value parameter) const { return b != Block{0} && chosen.test(index(parameter)); }
+    bool in_memory(FlowBlock b, LiveRange parameter) const {
+        return b != FlowBlock{0} && chosen.test(index(parameter));
+    }
 
-    void add_operands(std::span<const Value> values) {
-        for (Value v : values) operands.set(index(v));
+    void add_operands(std::span<const LiveRange> values) {
+        for (LiveRange v : values) operands.set(index(v));
     }
     void new_place() {
         operands.clear();
@@ -44,23 +46,23 @@ struct Chooser {
 
     std::vector<std::uint32_t> needed() const {
         std::vector<std::uint32_t> count = extra;
-        operands.each([&](std::size_t v) { ++count[class_of(Value(v))]; });
-        live.each([&](std::size_t v) { count[class_of(Value(v))] += !operands.test(v) && !chosen.test(v); });
+        operands.each([&](std::size_t v) { ++count[class_of(LiveRange(v))]; });
+        live.each([&](std::size_t v) { count[class_of(LiveRange(v))] += !operands.test(v) && !chosen.test(v); });
         return count;
     }
 
-    bool goes_before(Value a, Value b) const {
+    bool goes_before(LiveRange a, LiveRange b) const {
         if (next_use.at(a) != next_use.at(b)) return next_use.at(a) > next_use.at(b);
         return problem.values[index(a)].rematerialisable && !problem.values[index(b)].rematerialisable;
     }
 
     /// The value of class c that can wait longest; no_id if all live values are operands or already in memory.
-    Value farthest(std::size_t c) const {
-        Value best = no_id<Value>;
+    LiveRange farthest(std::size_t c) const {
+        LiveRange best = no_id<LiveRange>;
         live.each([&](std::size_t i) {
-            const Value v{std::uint32_t(i)};
+            const LiveRange v{std::uint32_t(i)};
             if (class_of(v) != c || operands.test(i) || chosen.test(i)) return;
-            if (best == no_id<Value> || goes_before(v, best)) best = v;
+            if (best == no_id<LiveRange> || goes_before(v, best)) best = v;
         });
         return best;
     }
@@ -71,8 +73,8 @@ struct Chooser {
         for (std::size_t c = 0; c < excess.size(); ++c) {
             excess[c] -= std::min(excess[c], limit(c));
             for (; excess[c] > 0; --excess[c]) {
-                const Value v = farthest(c);
-                if (v == no_id<Value>) break;
+                const LiveRange v = farthest(c);
+                if (v == no_id<LiveRange>) break;
                 chosen.set(index(v));
             }
         }
@@ -80,12 +82,12 @@ struct Chooser {
     }
 
     /// Arguments that must be in registers at the end of b, and a register through which memory is copied to memory.
-    void add_edges(Block b) {
+    void add_edges(FlowBlock b) {
         const BasicBlock& block = problem.blocks[index(b)];
         for (const Edge& edge : block.edges) {
             const auto& parameters = problem.blocks[index(edge.to)].parameters;
             for (std::size_t i = 0; i < parameters.size(); ++i) {
-                const Value argument = edge.arguments[i];
+                const LiveRange argument = edge.arguments[i];
                 if (in_memory(edge.to, parameters[i])) {
                     if (chosen.test(index(argument))) extra[class_of(argument)] = 1;
                 } else if (block.edges.size() == 1) {
@@ -95,36 +97,36 @@ struct Chooser {
         }
     }
 
-    void relieve_end(Block b) {
+    void relieve_end(FlowBlock b) {
         for (std::vector<std::uint32_t> excess;;) {
             new_place();
             add_operands(problem.blocks[index(b)].terminator_uses);
             add_edges(b);
             excess = relieve();
-            const Value parameter = parameter_in_excess(b, excess);
-            if (parameter == no_id<Value>) return;
+            const LiveRange parameter = parameter_in_excess(b, excess);
+            if (parameter == no_id<LiveRange>) return;
             chosen.set(index(parameter));
         }
     }
 
     /// Arguments alone may fill the registers while a memory-to-memory copy needs one more: a parameter to spill then.
-    Value parameter_in_excess(Block b, const std::vector<std::uint32_t>& excess) const {
-        if (const Edge* edge = edge_at_end(problem, b); edge && edge->to != Block{0})
-            for (Value v : problem.blocks[index(edge->to)].parameters)
+    LiveRange parameter_in_excess(FlowBlock b, const std::vector<std::uint32_t>& excess) const {
+        if (const Edge* edge = edge_at_end(problem, b); edge && edge->to != FlowBlock{0})
+            for (LiveRange v : problem.blocks[index(edge->to)].parameters)
                 if (excess[class_of(v)] > 0 && !chosen.test(index(v))) return v;
-        return no_id<Value>;
+        return no_id<LiveRange>;
     }
 
     /// A tied use needs a copy if it lives on, but not if it is in memory, because then its reload has its own
     /// register.
-    void relieve_before(Block b, std::size_t i, const Bitset& live_after) {
+    void relieve_before(FlowBlock b, std::size_t i, const Bitset& live_after) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         const auto copied = liveness.copied(b, i);
         new_place();
         add_operands(instruction.uses);
-        std::vector<Value> avoidable;
+        std::vector<LiveRange> avoidable;
         for (std::size_t t = 0; t < copied.size(); ++t) {
-            const Value use = instruction.uses[instruction.tied[t].use];
+            const LiveRange use = instruction.uses[instruction.tied[t].use];
             const bool first = std::none_of(instruction.tied.begin(), instruction.tied.begin() + std::ptrdiff_t(t),
                                             [&](const Tied& other) { return instruction.uses[other.use] == use; });
             const bool late = reads_late(instruction, use);
@@ -133,11 +135,11 @@ struct Chooser {
             if (first && !late && live_after.test(index(use))) avoidable.push_back(use);
         }
         std::vector<std::uint32_t> excess = relieve();
-        for (Value v : avoidable)
+        for (LiveRange v : avoidable)
             if (std::uint32_t& left = excess[class_of(v)]; left > 0) --left, chosen.set(index(v));
     }
 
-    void relieve_block(Block b) {
+    void relieve_block(FlowBlock b) {
         const BasicBlock& block = problem.blocks[index(b)];
         next_use.enter_from_below(b);
         live = liveness.out[index(b)];
@@ -146,25 +148,25 @@ struct Chooser {
             const Instruction& instruction = block.instructions[i];
             new_place();
             add_operands(instruction.definitions);
-            for (Value v : instruction.uses)
+            for (LiveRange v : instruction.uses)
                 if (reads_late(instruction, v)) operands.set(index(v));
             relieve();
             const Bitset live_after = live;
-            for (Value v : instruction.definitions) live.reset(index(v));
-            for (Value v : instruction.uses) live.set(index(v));
+            for (LiveRange v : instruction.definitions) live.reset(index(v));
+            for (LiveRange v : instruction.uses) live.set(index(v));
             next_use.step_over(b, i);
             relieve_before(b, i, live_after);
         }
         new_place();
-        for (Value v : block.parameters) live.set(index(v));
-        if (b == Block{0}) add_operands(block.parameters);
+        for (LiveRange v : block.parameters) live.set(index(v));
+        if (b == FlowBlock{0}) add_operands(block.parameters);
         relieve();
     }
 
     Bitset run() {
         for (std::size_t before = 0, after = 1; before != after; after = chosen.count()) {
             before = chosen.count();
-            for (Block b : flow.order) relieve_block(b);
+            for (FlowBlock b : flow.order) relieve_block(b);
         }
         return chosen;
     }

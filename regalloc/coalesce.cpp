@@ -28,7 +28,7 @@ namespace ikat::regalloc {
 namespace {
 
 /// The weight of a move at a block. A multiple of four, because a hint counts a quarter.
-std::uint32_t weight_at(const Flow& flow, Block b) {
+std::uint32_t weight_at(const Flow& flow, FlowBlock b) {
     std::uint32_t weight = 4;
     for (std::uint32_t depth = std::min(4u, flow.depth[index(b)]); depth > 0; --depth) weight *= 10;
     return weight;
@@ -36,10 +36,10 @@ std::uint32_t weight_at(const Flow& flow, Block b) {
 
 }  // namespace
 
-std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const Liveness& liveness) {
-    const auto all = ids<Value>(problem.values.size());
-    std::vector<Value> leaders(all.begin(), all.end());
-    for (Block b : flow.order) {
+std::vector<LiveRange> tied_leaders(const Problem& problem, const Flow& flow, const Liveness& liveness) {
+    const auto all = ids<LiveRange>(problem.values.size());
+    std::vector<LiveRange> leaders(all.begin(), all.end());
+    for (FlowBlock b : flow.order) {
         const auto& instructions = problem.blocks[index(b)].instructions;
         for (std::size_t i = 0; i < instructions.size(); ++i) {
             const Instruction& instruction = instructions[i];
@@ -53,15 +53,15 @@ std::vector<Value> tied_leaders(const Problem& problem, const Flow& flow, const 
 }
 
 std::vector<Pair> pairs_of(const Problem& problem, const Flow& flow, const Liveness& liveness,
-                           const std::vector<Value>& leaders) {
+                           const std::vector<LiveRange>& leaders) {
     std::vector<Pair> pairs;
-    for (Block b : flow.order) {
+    for (FlowBlock b : flow.order) {
         const auto& edges = problem.blocks[index(b)].edges;
         for (const Edge& edge : edges) {
             const auto& parameters = problem.blocks[index(edge.to)].parameters;
             const std::uint32_t weight = weight_at(flow, edges.size() == 1 ? b : edge.to);
             for (std::size_t i = 0; i < parameters.size(); ++i) {
-                const Value argument = leaders[index(edge.arguments[i])], parameter = leaders[index(parameters[i])];
+                const LiveRange argument = leaders[index(edge.arguments[i])], parameter = leaders[index(parameters[i])];
                 if (argument == parameter || liveness.interfere(argument, parameter) ||
                     liveness.interfere(edge.arguments[i], parameters[i]))
                     continue;
@@ -106,7 +106,7 @@ void Preferences::vote(Register r, std::uint32_t weight) {
 }
 
 /// The free register with most votes, the lowest if tied; no_register if no free one has a vote.
-Register Preferences::most_wanted(Value v) {
+Register Preferences::most_wanted(LiveRange v) {
     for (const auto [other, weight] : affinities(v)) {
         if (chosen_[index(other)] != no_register)
             vote(chosen_[index(other)], weight);
@@ -124,23 +124,23 @@ Register Preferences::most_wanted(Value v) {
     return best;
 }
 
-Register Preferences::out_of_the_way(Value v) const {
+Register Preferences::out_of_the_way(LiveRange v) const {
     const Class c = problem_.values[index(v)].register_class;
     const auto disturbs_nobody = [&](Register r) {
-        return std::ranges::none_of(waiting_[c][r], [&](Value other) { return liveness_.interfere(v, other); });
+        return std::ranges::none_of(waiting_[c][r], [&](LiveRange other) { return liveness_.interfere(v, other); });
     };
     if (const Register r = pools_[c].lowest_reserved(disturbs_nobody); r != no_register) return r;
     if (const Register r = pools_[c].lowest_unreserved(); r != no_register) return r;
     return pools_[c].lowest_reserved([](Register) { return true; });
 }
 
-void Preferences::remember(Value v, Register chosen) {
+void Preferences::remember(LiveRange v, Register chosen) {
     const Class c = problem_.values[index(v)].register_class;
     chosen_[index(v)] = chosen;
     for (const Affinity& affinity : affinities(v)) {
         const std::uint32_t other = index(affinity.other);
         if (const Register r = chosen_[other]; r != no_register) {
-            std::vector<Value>& waiting = waiting_[c][r];
+            std::vector<LiveRange>& waiting = waiting_[c][r];
             if (const auto found = std::ranges::find(waiting, v); found != waiting.end()) waiting.erase(found);
             pools_[c].reserve(r, !waiting.empty());
         } else {
@@ -151,7 +151,7 @@ void Preferences::remember(Value v, Register chosen) {
     }
 }
 
-Register Preferences::choose(Value v) {
+Register Preferences::choose(LiveRange v) {
     Register r = most_wanted(v);
     if (r == no_register) r = out_of_the_way(v);
     IKAT_ASSERT(r != no_register, "no register is free for v" + std::to_string(index(v)));

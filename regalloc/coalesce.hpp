@@ -13,11 +13,11 @@ namespace ikat::regalloc {
 
 /// An argument and its parameter that could share a register, under the names of their tied leaders.
 struct Pair {
-    Value argument, parameter;
+    LiveRange argument, parameter;
     std::uint32_t weight;  // how often the saved move would be executed
 };
 std::vector<Pair> pairs_of(const Problem& problem, const Flow& flow, const Liveness& liveness,
-                           const std::vector<Value>& leaders);
+                           const std::vector<LiveRange>& leaders);
 
 /// The registers of one class while colouring: taken now, and wanted later by a value that has no register yet.
 class RegisterPool {
@@ -63,32 +63,33 @@ public:
                 std::vector<RegisterPool>& pools);
 
     /// A free register of v's pool; v is the leader of its tied values.
-    Register choose(Value v);
+    Register choose(LiveRange v);
 
 private:
     struct Affinity {
-        Value other;
+        LiveRange other;
         std::uint32_t weight;
     };
 
-    std::span<const Affinity> affinities(Value v) const {
+    std::span<const Affinity> affinities(LiveRange v) const {
         const std::uint32_t first = first_[index(v)];
         return std::span(affinities_).subspan(first, first_[index(v) + 1] - first);
     }
     void index_pairs(const std::vector<Pair>& pairs);
-    Register most_wanted(Value v);
-    Register out_of_the_way(Value v) const;
+    Register most_wanted(LiveRange v);
+    Register out_of_the_way(LiveRange v) const;
     void vote(Register r, std::uint32_t weight);
-    void remember(Value v, Register chosen);
+    void remember(LiveRange v, Register chosen);
 
     const Problem& problem_;
     const Liveness& liveness_;
     std::vector<RegisterPool>& pools_;
-    std::vector<std::uint32_t> first_;  // by Value, into affinities_
+    std::vector<std::uint32_t> first_;  // by LiveRange, into affinities_
     std::vector<Affinity> affinities_;
-    std::vector<Register> chosen_, hints_;                  // by Value
-    std::vector<std::vector<std::vector<Value>>> waiting_;  // by class and register: the values that prefer it later
-    std::vector<std::uint32_t> votes_;                      // by register; zero between elections
+    std::vector<Register> chosen_, hints_;  // by LiveRange
+    std::vector<std::vector<std::vector<LiveRange>>>
+        waiting_;                       // by class and register: the values that prefer it later
+    std::vector<std::uint32_t> votes_;  // by register; zero between elections
     std::vector<Register> candidates_;
 };
 

@@ -26,26 +26,26 @@ struct Colouring {
     const Flow& flow;
     const Liveness& liveness;
     std::vector<RegisterPool> pools;
-    std::vector<Value> leaders = tied_leaders(problem, flow, liveness);
+    std::vector<LiveRange> leaders = tied_leaders(problem, flow, liveness);
     Preferences preferences{problem, liveness, pairs_of(problem, flow, liveness, leaders), pools};
     std::vector<Register> registers = std::vector<Register>(problem.values.size(), no_register);
 
-    RegisterPool& pool(Value v) { return pools[problem.values[index(v)].register_class]; }
+    RegisterPool& pool(LiveRange v) { return pools[problem.values[index(v)].register_class]; }
 
-    void choose(Value v) {
+    void choose(LiveRange v) {
         registers[index(v)] = preferences.choose(v);
         pool(v).take(registers[index(v)]);
     }
-    void release(std::span<const Value> values) {
-        for (Value v : values) pool(v).release(registers[index(v)]);
+    void release(std::span<const LiveRange> values) {
+        for (LiveRange v : values) pool(v).release(registers[index(v)]);
     }
 
-    void colour_tied(Block b, std::size_t i, bool copies) {
+    void colour_tied(FlowBlock b, std::size_t i, bool copies) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         const auto copied = liveness.copied(b, i);
         for (std::size_t t = 0; t < copied.size(); ++t) {
             if (bool(copied[t]) != copies) continue;
-            const Value definition = instruction.definitions[instruction.tied[t].definition];
+            const LiveRange definition = instruction.definitions[instruction.tied[t].definition];
             if (copies) {
                 choose(definition);
             } else {
@@ -55,10 +55,10 @@ struct Colouring {
         }
     }
 
-    void colour_block(Block b) {
+    void colour_block(FlowBlock b) {
         for (RegisterPool& each : pools) each.release_all();
-        liveness.in[index(b)].each([&](std::size_t v) { pool(Value(v)).take(registers[v]); });
-        for (Value v : problem.blocks[index(b)].parameters) choose(v);
+        liveness.in[index(b)].each([&](std::size_t v) { pool(LiveRange(v)).take(registers[v]); });
+        for (LiveRange v : problem.blocks[index(b)].parameters) choose(v);
         release(liveness.dead_parameters(b));
 
         const auto& instructions = problem.blocks[index(b)].instructions;
@@ -66,19 +66,19 @@ struct Colouring {
             colour_tied(b, i, true);
             release(liveness.dying(b, i));
             colour_tied(b, i, false);
-            for (Value v : instructions[i].definitions)
+            for (LiveRange v : instructions[i].definitions)
                 if (registers[index(v)] == no_register) choose(v);
             release(liveness.dead(b, i));
         }
     }
 
-    void number_unreachable(std::span<const Value> definitions) {
+    void number_unreachable(std::span<const LiveRange> definitions) {
         std::vector<Register> next(pools.size());
-        for (Value v : definitions) registers[index(v)] = next[problem.values[index(v)].register_class]++;
+        for (LiveRange v : definitions) registers[index(v)] = next[problem.values[index(v)].register_class]++;
     }
 
     std::vector<Register> run() {
-        for (Block b : flow.order) colour_block(b);
+        for (FlowBlock b : flow.order) colour_block(b);
         for (std::size_t b = 0; b < problem.blocks.size(); ++b) {
             if (flow.reachable[b]) continue;
             number_unreachable(problem.blocks[b].parameters);

@@ -17,11 +17,11 @@ namespace {
 
 void reverse_postorder(const Problem& problem, Flow& flow) {
     struct Visit {
-        Block block;
+        FlowBlock block;
         std::size_t edges_left;
     };
-    const auto edges = [&](Block b) -> auto& { return problem.blocks[index(b)].edges; };
-    std::vector<Visit> path{{Block{0}, edges(Block{0}).size()}};
+    const auto edges = [&](FlowBlock b) -> auto& { return problem.blocks[index(b)].edges; };
+    std::vector<Visit> path{{FlowBlock{0}, edges(FlowBlock{0}).size()}};
     flow.reachable[0] = true;
     while (!path.empty()) {
         auto& [block, left] = path.back();
@@ -30,7 +30,7 @@ void reverse_postorder(const Problem& problem, Flow& flow) {
             path.pop_back();
             continue;
         }
-        const Block to = edges(block)[--left].to;
+        const FlowBlock to = edges(block)[--left].to;
         IKAT_ASSERT(index(to) < problem.blocks.size(), "an edge leads to no block");
         if (flow.reachable[index(to)]) continue;
         flow.reachable[index(to)] = true;
@@ -42,7 +42,7 @@ void reverse_postorder(const Problem& problem, Flow& flow) {
 void find_predecessors(const Problem& problem, Flow& flow) {
     const std::size_t count = problem.blocks.size();
     flow.first_source.assign(count + 1, 0);
-    for (Block b : flow.order)
+    for (FlowBlock b : flow.order)
         for (const Edge& edge : problem.blocks[index(b)].edges) ++flow.first_source[index(edge.to) + 1];
     flow.predecessors.assign(flow.first_source.begin() + 1, flow.first_source.end());
     ++flow.predecessors[0];
@@ -50,34 +50,34 @@ void find_predecessors(const Problem& problem, Flow& flow) {
 
     flow.all_sources.resize(flow.first_source[count]);
     std::vector<std::uint32_t> next(flow.first_source.begin(), flow.first_source.end() - 1);
-    for (Block b : flow.order)
+    for (FlowBlock b : flow.order)
         for (const Edge& edge : problem.blocks[index(b)].edges) flow.all_sources[next[index(edge.to)]++] = b;
-    flow.source.assign(count, no_id<Block>);
+    flow.source.assign(count, no_id<FlowBlock>);
     for (std::uint32_t b = 0; b < count; ++b)
-        if (const auto sources = flow.sources(Block{b}); !sources.empty()) flow.source[b] = sources.front();
+        if (const auto sources = flow.sources(FlowBlock{b}); !sources.empty()) flow.source[b] = sources.front();
 }
 
 /// A loop is a block that is entered from a later block in the order, with all blocks on the paths from it to that one.
 void measure_loops(Flow& flow) {
     std::vector<std::uint32_t> position(flow.reachable.size());
     for (std::uint32_t i = 0; i < flow.order.size(); ++i) position[index(flow.order[i])] = i;
-    std::vector<Block> member_of(flow.reachable.size(), no_id<Block>);
-    std::vector<Block> pending;
-    for (Block header : flow.order) {
-        const auto add = [&](Block b) {
+    std::vector<FlowBlock> member_of(flow.reachable.size(), no_id<FlowBlock>);
+    std::vector<FlowBlock> pending;
+    for (FlowBlock header : flow.order) {
+        const auto add = [&](FlowBlock b) {
             if (position[index(b)] < position[index(header)] || member_of[index(b)] == header) return;
             member_of[index(b)] = header;
             ++flow.depth[index(b)];
             pending.push_back(b);
         };
-        for (Block latch : flow.sources(header)) add(latch);
+        for (FlowBlock latch : flow.sources(header)) add(latch);
         if (pending.empty()) continue;
         add(header);
         while (!pending.empty()) {
-            const Block b = pending.back();
+            const FlowBlock b = pending.back();
             pending.pop_back();
             if (b != header)
-                for (Block source : flow.sources(b)) add(source);
+                for (FlowBlock source : flow.sources(b)) add(source);
         }
     }
 }
@@ -101,13 +101,13 @@ Flow flow_of(const Problem& problem) {
     return flow;
 }
 
-const Edge* edge_at_end(const Problem& problem, Block b) {
+const Edge* edge_at_end(const Problem& problem, FlowBlock b) {
     const auto& edges = problem.blocks[index(b)].edges;
     return edges.size() == 1 ? &edges.front() : nullptr;
 }
 
-const Edge* edge_at_start(const Problem& problem, const Flow& flow, Block b) {
-    if (flow.predecessors[index(b)] != 1 || b == Block{0}) return nullptr;
+const Edge* edge_at_start(const Problem& problem, const Flow& flow, FlowBlock b) {
+    if (flow.predecessors[index(b)] != 1 || b == FlowBlock{0}) return nullptr;
     const auto& edges = problem.blocks[index(flow.source[index(b)])].edges;
     return edges.size() == 1 ? nullptr : &*std::ranges::find(edges, b, &Edge::to);
 }

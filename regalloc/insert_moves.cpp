@@ -23,12 +23,12 @@ struct MoveInserter {
     std::vector<std::vector<Move>> parallel = std::vector<std::vector<Move>>(liveness.classes);  // by class
     std::uint32_t cycle_slot = 0;  // one past the stack slot that breaks cycles
 
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
-    Register register_of(Value v) const { return answer.registers[index(v)]; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
+    Register register_of(LiveRange v) const { return answer.registers[index(v)]; }
 
     void count_used() {
         answer.used.assign(parallel.size(), 0);
-        for (Value v : ids<Value>(problem.values.size()))
+        for (LiveRange v : ids<LiveRange>(problem.values.size()))
             if (register_of(v) != no_register)
                 answer.used[class_of(v)] = std::max(answer.used[class_of(v)], register_of(v) + 1);
     }
@@ -36,10 +36,10 @@ struct MoveInserter {
     /// A register of class c that is free during the moves of `edge`; no_register if there is none.
     Register idle_register(const Edge& edge, Class c) {
         Bitset busy(answer.used[c]);
-        const auto mark = [&](Value v) {
+        const auto mark = [&](LiveRange v) {
             if (class_of(v) == c) busy.set(register_of(v));
         };
-        liveness.in[index(edge.to)].each([&](std::size_t v) { mark(Value(v)); });
+        liveness.in[index(edge.to)].each([&](std::size_t v) { mark(LiveRange(v)); });
         std::ranges::for_each(edge.arguments, mark);
         std::ranges::for_each(problem.blocks[index(edge.to)].parameters, mark);
         for (Register r = 0; r < answer.used[c]; ++r)
@@ -48,9 +48,9 @@ struct MoveInserter {
         return another ? answer.used[c]++ : no_register;
     }
 
-    Edit through_stack(const Move& move, const Edge& edge, Edit edit, Value& saved) {
+    Edit through_stack(const Move& move, const Edge& edge, Edit edit, LiveRange& saved) {
         if (move.to == no_register) {
-            saved = *std::ranges::find_if(edge.arguments, [&](Value v) {
+            saved = *std::ranges::find_if(edge.arguments, [&](LiveRange v) {
                 return class_of(v) == edit.register_class && register_of(v) == move.from;
             });
             if (cycle_slot == 0) cycle_slot = ++answer.stack_slots;
@@ -61,7 +61,7 @@ struct MoveInserter {
         return edit;
     }
 
-    void edge_moves(const Edge& edge, Block at, std::uint32_t before) {
+    void edge_moves(const Edge& edge, FlowBlock at, std::uint32_t before) {
         const auto& parameters = problem.blocks[index(edge.to)].parameters;
         for (std::size_t i = 0; i < parameters.size(); ++i)
             parallel[class_of(parameters[i])].push_back({register_of(parameters[i]), register_of(edge.arguments[i])});
@@ -70,7 +70,7 @@ struct MoveInserter {
             parallel[c].clear();
             const bool cycle = std::ranges::find(moves, no_register, &Move::to) != moves.end();
             const Register scratch = cycle ? idle_register(edge, Class(c)) : no_register;
-            Value saved = no_id<Value>;
+            LiveRange saved = no_id<LiveRange>;
             for (const Move& move : moves) {
                 const Edit edit{.kind = Edit::Kind::Move,
                                 .block = at,
@@ -84,13 +84,13 @@ struct MoveInserter {
         }
     }
 
-    void tied_copies(Block b, std::uint32_t i) {
+    void tied_copies(FlowBlock b, std::uint32_t i) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         const auto copied = liveness.copied(b, i);
         for (std::size_t t = 0; t < copied.size(); ++t) {
             if (!copied[t]) continue;
-            const Value definition = instruction.definitions[instruction.tied[t].definition];
-            const Value use = instruction.uses[instruction.tied[t].use];
+            const LiveRange definition = instruction.definitions[instruction.tied[t].definition];
+            const LiveRange use = instruction.uses[instruction.tied[t].use];
             answer.edits.push_back({.kind = Edit::Kind::Move,
                                     .block = b,
                                     .before = i,
@@ -103,7 +103,7 @@ struct MoveInserter {
     void run() {
         count_used();
         for (std::uint32_t i = 0; i < problem.blocks.size(); ++i) {
-            const Block b{i};
+            const FlowBlock b{i};
             if (!flow.reachable[i]) continue;
             const std::uint32_t count = std::uint32_t(problem.blocks[i].instructions.size());
             if (const Edge* edge = edge_at_start(problem, flow, b)) edge_moves(*edge, b, 0);

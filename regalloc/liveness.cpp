@@ -25,60 +25,60 @@ struct LivenessBuilder {
     const Problem& problem;
     const Flow& flow;
     Liveness result{};
-    std::vector<Block> pending{};  // blocks at whose start the value being walked is live
-    std::vector<Value> late{};     // that die after the definitions of the current instruction
+    std::vector<FlowBlock> pending{};  // blocks at whose start the value being walked is live
+    std::vector<LiveRange> late{};     // that die after the definitions of the current instruction
 
-    const BasicBlock& block(Block b) const { return problem.blocks[index(b)]; }
+    const BasicBlock& block(FlowBlock b) const { return problem.blocks[index(b)]; }
 
     void find_definitions() {
         result.definitions_.resize(problem.values.size());
-        for (Block b : flow.order) {
+        for (FlowBlock b : flow.order) {
             std::uint32_t time = 0;
-            for (Value v : block(b).parameters) result.definitions_[index(v)] = {b, time};
+            for (LiveRange v : block(b).parameters) result.definitions_[index(v)] = {b, time};
             for (const Instruction& instruction : block(b).instructions) {
                 time += 2;
-                for (Value v : instruction.definitions) result.definitions_[index(v)] = {b, time};
+                for (LiveRange v : instruction.definitions) result.definitions_[index(v)] = {b, time};
             }
         }
     }
 
-    void live_at_start(Value v, Block b) {
+    void live_at_start(LiveRange v, FlowBlock b) {
         if (result.definitions_[index(v)].block == b || !result.in[index(b)].insert(index(v))) return;
-        IKAT_ASSERT(b != Block{0},
+        IKAT_ASSERT(b != FlowBlock{0},
                     "v" + std::to_string(index(v)) + " is used where no definition reaches\n" + to_string(problem));
         pending.push_back(b);
     }
 
-    void live_before_use(Value v, Block b) {
+    void live_before_use(LiveRange v, FlowBlock b) {
         live_at_start(v, b);
         while (!pending.empty()) {
-            const Block reached = pending.back();
+            const FlowBlock reached = pending.back();
             pending.pop_back();
-            for (Block source : flow.sources(reached))
+            for (FlowBlock source : flow.sources(reached))
                 if (result.out[index(source)].insert(index(v))) live_at_start(v, source);
         }
     }
 
-    void live_before_terminator(Value v, Block b) {
+    void live_before_terminator(LiveRange v, FlowBlock b) {
         if (result.out[index(b)].insert(index(v))) live_before_use(v, b);
     }
 
     void find_live_ranges() {
         result.in.assign(problem.blocks.size(), Bitset(problem.values.size()));
         result.out = result.in;
-        for (Block b : flow.order) {
+        for (FlowBlock b : flow.order) {
             for (const Instruction& instruction : block(b).instructions)
-                for (Value v : instruction.uses) live_before_use(v, b);
-            for (Value v : block(b).terminator_uses) live_before_terminator(v, b);
+                for (LiveRange v : instruction.uses) live_before_use(v, b);
+            for (LiveRange v : block(b).terminator_uses) live_before_terminator(v, b);
             for (const Edge& edge : block(b).edges)
-                for (Value v : edge.arguments) live_before_terminator(v, b);
+                for (LiveRange v : edge.arguments) live_before_terminator(v, b);
         }
     }
 
     /// Moves `live` from after the instruction to before it. Late uses die after the definitions.
     void step(const Instruction& instruction, Bitset& live, Bitset& claimed, Liveness::Place& place) {
         late.clear();
-        for (Value v : instruction.uses)
+        for (LiveRange v : instruction.uses)
             if (reads_late(instruction, v) && live.insert(index(v))) late.push_back(v);
 
         place = {.begin = end(), .tied = std::uint32_t(result.copied_.size())};
@@ -89,39 +89,39 @@ struct LivenessBuilder {
         }
         for (const Tied& tied : instruction.tied) claimed.reset(index(instruction.uses[tied.use]));
 
-        std::vector<Value>& values = result.values_;
-        for (Value v : instruction.uses)
+        std::vector<LiveRange>& values = result.values_;
+        for (LiveRange v : instruction.uses)
             if (!live.test(index(v)) && claimed.insert(index(v))) values.push_back(v);
         place.middle = end();
-        for (Value v : instruction.definitions)
+        for (LiveRange v : instruction.definitions)
             if (!live.test(index(v))) values.push_back(v);
         values.insert(values.end(), late.begin(), late.end());
         place.end = end();
 
-        for (Value v : instruction.definitions) live.reset(index(v));
-        for (Value v : instruction.uses) live.set(index(v)), claimed.reset(index(v));
+        for (LiveRange v : instruction.definitions) live.reset(index(v));
+        for (LiveRange v : instruction.uses) live.set(index(v)), claimed.reset(index(v));
     }
 
     std::uint32_t end() const { return std::uint32_t(result.values_.size()); }
 
-    void find_deaths(Block b, Bitset& live, Bitset& claimed) {
+    void find_deaths(FlowBlock b, Bitset& live, Bitset& claimed) {
         const auto& instructions = block(b).instructions;
         Liveness::Place* places = &result.places_[result.first_[index(b)]];
         live = result.out[index(b)];
         for (std::size_t i = instructions.size(); i-- > 0;) step(instructions[i], live, claimed, places[1 + i]);
 
         places->begin = places->middle = end();
-        for (Value v : block(b).parameters)
+        for (LiveRange v : block(b).parameters)
             if (!live.test(index(v))) result.values_.push_back(v);
         places->end = end();
-        for (Value v : block(b).parameters) live.reset(index(v));
+        for (LiveRange v : block(b).parameters) live.reset(index(v));
         IKAT_ASSERT(live == result.in[index(b)], "a value is used above its definition in block" +
                                                      std::to_string(index(b)) + '\n' + to_string(problem));
     }
 
     /// A copied tied use is defined before the instruction, while all of the instruction's uses are still live.
     void advance_copies() {
-        for (Block b : flow.order)
+        for (FlowBlock b : flow.order)
             for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i) {
                 const Instruction& instruction = block(b).instructions[i];
                 const auto copied = result.copied(b, i);
@@ -135,19 +135,19 @@ struct LivenessBuilder {
     void index_deaths() {
         result.first_death_.assign(problem.values.size() + 1, 0);
         const auto each_death = [&](auto&& visit) {
-            for (Block b : flow.order) {
-                for (Value v : result.dead_parameters(b)) visit(v, Liveness::Point{b, 1});
+            for (FlowBlock b : flow.order) {
+                for (LiveRange v : result.dead_parameters(b)) visit(v, Liveness::Point{b, 1});
                 for (std::uint32_t i = 0; i < block(b).instructions.size(); ++i) {
-                    for (Value v : result.dying(b, i)) visit(v, Liveness::Point{b, 2 * i + 2});
-                    for (Value v : result.dead(b, i)) visit(v, Liveness::Point{b, 2 * i + 3});
+                    for (LiveRange v : result.dying(b, i)) visit(v, Liveness::Point{b, 2 * i + 2});
+                    for (LiveRange v : result.dead(b, i)) visit(v, Liveness::Point{b, 2 * i + 3});
                 }
             }
         };
-        each_death([&](Value v, Liveness::Point) { ++result.first_death_[index(v) + 1]; });
+        each_death([&](LiveRange v, Liveness::Point) { ++result.first_death_[index(v) + 1]; });
         for (std::size_t v = 0; v < problem.values.size(); ++v) result.first_death_[v + 1] += result.first_death_[v];
         result.deaths_.resize(result.first_death_.back());
         std::vector<std::uint32_t> next = result.first_death_;
-        each_death([&](Value v, Liveness::Point point) { result.deaths_[next[index(v)]++] = point; });
+        each_death([&](LiveRange v, Liveness::Point point) { result.deaths_[next[index(v)]++] = point; });
     }
 
     Liveness run() {
@@ -161,7 +161,7 @@ struct LivenessBuilder {
         }
         result.places_.resize(places);
         Bitset live, claimed(problem.values.size());
-        for (Block b : flow.order) find_deaths(b, live, claimed);
+        for (FlowBlock b : flow.order) find_deaths(b, live, claimed);
         advance_copies();
         index_deaths();
         return std::move(result);
@@ -172,15 +172,15 @@ bool is_tied(const Instruction& instruction, std::size_t use) {
     return std::ranges::any_of(instruction.tied, [&](const Tied& pair) { return pair.use == use; });
 }
 
-bool reads_late(const Instruction& instruction, Value v) {
+bool reads_late(const Instruction& instruction, LiveRange v) {
     for (std::size_t u = 0; instruction.early && u < instruction.uses.size(); ++u)
         if (instruction.uses[u] == v && !is_tied(instruction, u)) return true;
     return false;
 }
 
-bool Liveness::live_after_definition(Value v, Value other) const {
+bool Liveness::live_after_definition(LiveRange v, LiveRange other) const {
     const Point from = definitions_[index(v)], at = definitions_[index(other)];
-    if (at.block == no_id<Block> || from.block == no_id<Block>) return false;
+    if (at.block == no_id<FlowBlock> || from.block == no_id<FlowBlock>) return false;
     if (from.block != at.block && !in[index(at.block)].test(index(v))) return false;
     if (from.block == at.block && from.time > at.time) return false;
     if (out[index(at.block)].test(index(v))) return true;

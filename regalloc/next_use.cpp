@@ -18,15 +18,15 @@ constexpr std::uint32_t loop_exit = 1000;
 
 NextUse::NextUse(const Problem& problem, const Flow& flow, const Liveness& liveness)
     : problem_(problem), flow_(flow), position_(problem.values.size()), at_start_(problem.blocks.size()) {
-    for (Block b : flow.order)
-        liveness.in[index(b)].each([&](std::size_t v) { at_start_[index(b)].emplace_back(Value(v), never); });
+    for (FlowBlock b : flow.order)
+        liveness.in[index(b)].each([&](std::size_t v) { at_start_[index(b)].emplace_back(LiveRange(v), never); });
     for (bool changed = true; changed;) {
         changed = false;
         for (auto b = flow.order.rbegin(); b != flow.order.rend(); ++b) changed |= update_start(*b);
     }
 }
 
-void NextUse::enter_from_below(Block b) {
+void NextUse::enter_from_below(FlowBlock b) {
     const BasicBlock& block = problem_.blocks[index(b)];
     const std::uint32_t end = std::uint32_t(block.instructions.size());
     std::ranges::fill(position_, never);
@@ -37,17 +37,17 @@ void NextUse::enter_from_below(Block b) {
             position_[index(v)] = std::min(position_[index(v)], position + length);
     }
     for (const Edge& edge : block.edges)
-        for (Value v : edge.arguments) position_[index(v)] = end;
-    for (Value v : block.terminator_uses) position_[index(v)] = end;
+        for (LiveRange v : edge.arguments) position_[index(v)] = end;
+    for (LiveRange v : block.terminator_uses) position_[index(v)] = end;
 }
 
-void NextUse::step_over(Block b, std::size_t i) {
+void NextUse::step_over(FlowBlock b, std::size_t i) {
     const Instruction& instruction = problem_.blocks[index(b)].instructions[i];
-    for (Value v : instruction.definitions) position_[index(v)] = never;
-    for (Value v : instruction.uses) position_[index(v)] = std::uint32_t(i);
+    for (LiveRange v : instruction.definitions) position_[index(v)] = never;
+    for (LiveRange v : instruction.uses) position_[index(v)] = std::uint32_t(i);
 }
 
-bool NextUse::update_start(Block b) {
+bool NextUse::update_start(FlowBlock b) {
     enter_from_below(b);
     for (std::size_t i = problem_.blocks[index(b)].instructions.size(); i-- > 0;) step_over(b, i);
     bool changed = false;

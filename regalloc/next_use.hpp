@@ -18,17 +18,17 @@ public:
     /// Positions are counted from the start of a block; the terminator follows the last instruction. Call
     /// enter_from_below(b), then step_over(b, i) for i downwards: at() then describes the point after instruction i -
     /// 1.
-    void enter_from_below(Block b);
-    void step_over(Block b, std::size_t i);
-    std::uint32_t at(Value v) const { return position_[index(v)]; }
+    void enter_from_below(FlowBlock b);
+    void step_over(FlowBlock b, std::size_t i);
+    std::uint32_t at(LiveRange v) const { return position_[index(v)]; }
 
 private:
-    bool update_start(Block b);
+    bool update_start(FlowBlock b);
 
     const Problem& problem_;
     const Flow& flow_;
-    std::vector<std::uint32_t> position_;                                 // by Value
-    std::vector<std::vector<std::pair<Value, std::uint32_t>>> at_start_;  // by Block: for live-in values
+    std::vector<std::uint32_t> position_;                                     // by LiveRange
+    std::vector<std::vector<std::pair<LiveRange, std::uint32_t>>> at_start_;  // by FlowBlock: for live-in values
 };
 
 }  // namespace ikat::regalloc

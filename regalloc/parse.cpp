@@ -15,7 +15,7 @@ struct Parser {
     const char* file;
     std::size_t at = 0;
     NamedProblem result{};
-    std::vector<bool> defined{};  // by Value
+    std::vector<bool> defined{};  // by LiveRange
 
     Location where() const {
         const std::string_view before = text.substr(0, at);
@@ -70,19 +70,19 @@ struct Parser {
         return std::string(text.substr(start, at - start));
     }
 
-    Value value() {
+    LiveRange value() {
         expect("v");
-        const Value v{number()};
+        const LiveRange v{number()};
         if (index(v) >= defined.size()) defined.resize(index(v) + 1), result.problem.values.resize(index(v) + 1);
         return v;
     }
-    Block block() {
+    FlowBlock block() {
         expect("block");
-        return Block{number()};
+        return FlowBlock{number()};
     }
 
-    Value definition() {
-        const Value v = value();
+    LiveRange definition() {
+        const LiveRange v = value();
         if (defined[index(v)]) fail('v' + std::to_string(index(v)) + " is defined twice");
         defined[index(v)] = true;
         expect(":");
@@ -100,7 +100,7 @@ struct Parser {
         while (accept(","));
         return items;
     }
-    std::vector<Value> values() { return next_is("v") ? list(&Parser::value) : std::vector<Value>{}; }
+    std::vector<LiveRange> values() { return next_is("v") ? list(&Parser::value) : std::vector<LiveRange>{}; }
 
     void classes() {
         expect("classes");
@@ -112,7 +112,7 @@ struct Parser {
         end_of_line();
     }
 
-    std::uint16_t position(std::span<const Value> values, const char* what) {
+    std::uint16_t position(std::span<const LiveRange> values, const char* what) {
         const auto found = std::ranges::find(values, value());
         if (found == values.end()) fail(std::string("a tied pair names no ").append(what));
         return std::uint16_t(found - values.begin());
@@ -120,11 +120,11 @@ struct Parser {
     void instruction(BasicBlock& block) {
         Instruction instruction;
         if (!next_is("=")) {
-            const std::vector<Value> definitions = list(&Parser::definition);
+            const std::vector<LiveRange> definitions = list(&Parser::definition);
             instruction.definitions.assign(definitions.begin(), definitions.end());
         }
         expect("=");
-        const std::vector<Value> uses = values();
+        const std::vector<LiveRange> uses = values();
         instruction.uses.assign(uses.begin(), uses.end());
         instruction.early = accept("early");
         if (accept("tied")) do {
@@ -151,7 +151,7 @@ struct Parser {
     }
 
     void basic_block() {
-        if (block() != Block(result.problem.blocks.size())) fail("blocks are numbered in order");
+        if (block() != FlowBlock(result.problem.blocks.size())) fail("blocks are numbered in order");
         BasicBlock& block = result.problem.blocks.emplace_back();
         if (accept("(")) {
             block.parameters = list(&Parser::definition);

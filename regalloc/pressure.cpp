@@ -17,18 +17,18 @@ struct Counter {
     const Problem& problem;
     std::vector<std::uint32_t> live;
 
-    std::uint32_t& of(Value v) { return live[problem.values[index(v)].register_class]; }
-    void add(std::span<const Value> values) {
-        for (Value v : values) ++of(v);
+    std::uint32_t& of(LiveRange v) { return live[problem.values[index(v)].register_class]; }
+    void add(std::span<const LiveRange> values) {
+        for (LiveRange v : values) ++of(v);
     }
-    void remove(std::span<const Value> values) {
-        for (Value v : values) --of(v);
+    void remove(std::span<const LiveRange> values) {
+        for (LiveRange v : values) --of(v);
     }
 };
 
 }  // namespace
 
-std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, Block b) {
+std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness& liveness, FlowBlock b) {
     const BasicBlock& block = problem.blocks[index(b)];
     Counter counter{problem, std::vector<std::uint32_t>(liveness.classes)};
     const std::size_t classes = counter.live.size(), count = block.instructions.size();
@@ -38,7 +38,7 @@ std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness
             rows[place * classes + c] = std::max(rows[place * classes + c], counter.live[c]);
     };
 
-    liveness.in[index(b)].each([&](std::size_t v) { ++counter.of(Value(v)); });
+    liveness.in[index(b)].each([&](std::size_t v) { ++counter.of(LiveRange(v)); });
     counter.add(block.parameters);
     raise(0);
     counter.remove(liveness.dead_parameters(b));
@@ -63,7 +63,7 @@ std::vector<std::uint32_t> block_pressure(const Problem& problem, const Liveness
 std::vector<std::uint32_t> max_live(const Problem& problem, const Flow& flow, const Liveness& liveness) {
     std::vector<std::uint32_t> highest(liveness.classes);
     if (highest.empty()) return highest;
-    for (Block b : flow.order) {
+    for (FlowBlock b : flow.order) {
         const auto rows = block_pressure(problem, liveness, b);
         for (std::size_t i = 0; i < rows.size(); ++i)
             highest[i % highest.size()] = std::max(highest[i % highest.size()], rows[i]);
@@ -80,7 +80,7 @@ std::vector<std::vector<std::vector<std::uint32_t>>> pressure(const Problem& pro
     for (std::size_t b = 0; b < table.size(); ++b) {
         table[b].assign(problem.blocks[b].instructions.size() + 1, std::vector<std::uint32_t>(classes));
         if (!flow.reachable[b]) continue;
-        const auto rows = block_pressure(problem, liveness, Block(b));
+        const auto rows = block_pressure(problem, liveness, FlowBlock(b));
         for (std::size_t i = 0; i < rows.size(); ++i) table[b][i / classes][i % classes] = rows[i];
     }
     return table;

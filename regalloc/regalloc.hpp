@@ -16,10 +16,10 @@
 
 namespace ikat::regalloc {
 
-enum class Value : std::uint32_t {};  // a live range; dense from 0
-enum class Block : std::uint32_t {};  // dense from 0; block 0 is the entry
-using Class = std::uint8_t;           // a register pool; dense from 0
-using Register = std::uint32_t;       // within its class
+enum class LiveRange : std::uint32_t {};  // of a value, which has just one; dense from 0
+enum class FlowBlock : std::uint32_t {};  // dense from 0; block 0 is the entry
+using Class = std::uint8_t;               // a register pool; dense from 0
+using Register = std::uint32_t;           // within its class
 
 inline constexpr Register no_register = ~0u;
 inline constexpr std::uint32_t unlimited = ~0u;
@@ -32,21 +32,21 @@ struct Tied {
 };
 
 struct Instruction {
-    InlineVector<Value, 4> uses{};
-    InlineVector<Value, 2> definitions{};
+    InlineVector<LiveRange, 4> uses{};
+    InlineVector<LiveRange, 2> definitions{};
     InlineVector<Tied, 2> tied{};
     bool early = false;  // writes its definitions before it has read its untied uses, so these never share a register
 };
 
 struct Edge {
-    Block to;
-    std::vector<Value> arguments;  // one per parameter of `to`, of equal class
+    FlowBlock to;
+    std::vector<LiveRange> arguments;  // one per parameter of `to`, of equal class
 };
 
 struct BasicBlock {
-    std::vector<Value> parameters;
+    std::vector<LiveRange> parameters;
     std::vector<Instruction> instructions;
-    std::vector<Value> terminator_uses;  // a branch's condition
+    std::vector<LiveRange> terminator_uses;  // a branch's condition
     std::vector<Edge>
         edges;  // an edge with arguments leaves a block with one successor or enters one with one predecessor
 };
@@ -70,17 +70,17 @@ struct Edit {
         Rematerialise,  // register to ← the recomputed value
     };
     Kind kind;
-    Block block;
+    FlowBlock block;
     std::uint32_t before;  // the edit is before instruction `before`; instructions.size() = before the terminator
     Class register_class;
     Register from = no_register, to = no_register;
-    Value value = no_id<Value>;  // Spill, Reload, Rematerialise: the value
-    std::uint32_t slot = 0;      // Spill, Reload: stack slot
+    LiveRange value = no_id<LiveRange>;  // Spill, Reload, Rematerialise: the value
+    std::uint32_t slot = 0;              // Spill, Reload: stack slot
 };
 
 /// The use of a spilled value at one instruction reads this register instead of the value's own.
 struct Reassigned {
-    Block block;
+    FlowBlock block;
     std::uint32_t instruction;  // instructions.size() = the terminator
     std::uint32_t use;
     Register to;
@@ -88,8 +88,8 @@ struct Reassigned {
 
 struct Allocation {
     std::vector<Register>
-        registers;            // by Value; no_register for a value that lives only in its stack slot or is never defined
-    std::vector<Edit> edits;  // sorted by block, then position
+        registers;  // by LiveRange; no_register for a value that lives only in its stack slot or is never defined
+    std::vector<Edit> edits;               // sorted by block, then position
     std::vector<Reassigned> reassigned{};  // sorted likewise
     std::vector<std::uint32_t> used;       // registers per class
     std::vector<std::uint32_t> max_live;   // per class: the highest pressure anywhere

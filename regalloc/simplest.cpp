@@ -7,10 +7,10 @@
 namespace ikat::regalloc {
 
 std::vector<Register> simplest(const Problem& problem, const Flow& flow, const Liveness& liveness) {
-    const std::vector<Value> leaders = tied_leaders(problem, flow, liveness);
+    const std::vector<LiveRange> leaders = tied_leaders(problem, flow, liveness);
     std::vector<Register> registers(problem.values.size(), no_register), next(liveness.classes);
-    const auto number = [&](std::span<const Value> definitions) {
-        for (Value v : definitions)
+    const auto number = [&](std::span<const LiveRange> definitions) {
+        for (LiveRange v : definitions)
             if (leaders[index(v)] == v) registers[index(v)] = next[problem.values[index(v)].register_class]++;
     };
     for (const BasicBlock& block : problem.blocks) {

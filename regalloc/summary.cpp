@@ -26,7 +26,7 @@ std::vector<ClassSummary> summary_of(const Problem& problem, const Allocation& a
         for (std::uint32_t place = 0; place < table[b].size(); ++place)
             for (std::size_t c = 0; c < summary.size(); ++c)
                 if (ClassSummary& row = summary[c]; table[b][place][c] > row.max_live)
-                    row.max_live = table[b][place][c], row.block = Block{b}, row.before = place;
+                    row.max_live = table[b][place][c], row.block = FlowBlock{b}, row.before = place;
     return summary;
 }
 

@@ -11,7 +11,7 @@ namespace ikat::regalloc {
 struct ClassSummary {
     std::uint32_t registers = 0;  // used by the answer
     std::uint32_t max_live = 0;   // needed by the problem
-    Block block{};                // the first place that needs max_live
+    FlowBlock block{};            // the first place that needs max_live
     std::uint32_t before = 0;     // instruction; the number of instructions = before the terminator
     std::uint32_t moves = 0, spills = 0, reloads = 0, rematerialised = 0;
 };

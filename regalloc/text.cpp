@@ -24,32 +24,32 @@ struct Printer {
     std::string out{};
 
     std::string class_name(std::size_t c) const { return c < classes.size() ? classes[c] : "c" + std::to_string(c); }
-    static std::string name(Value v) { return 'v' + std::to_string(index(v)); }
-    static std::string name(Block b) { return "block" + std::to_string(index(b)); }
+    static std::string name(LiveRange v) { return 'v' + std::to_string(index(v)); }
+    static std::string name(FlowBlock b) { return "block" + std::to_string(index(b)); }
     std::string reg(Class c, Register r) const {
         return class_name(c) + '.' + (r == no_register ? "none" : std::to_string(r));
     }
-    Register register_of(Value v) const {
+    Register register_of(LiveRange v) const {
         return index(v) < answer->registers.size() ? answer->registers[index(v)] : no_register;
     }
 
-    std::string definition(Value v) const {
+    std::string definition(LiveRange v) const {
         if (index(v) >= problem.values.size()) return name(v) + ":?";
         const auto [c, rematerialisable] = problem.values[index(v)];
         return name(v) + ':' + (answer ? reg(c, register_of(v)) : class_name(c)) + (rematerialisable ? "!" : "");
     }
-    std::string definitions(std::span<const Value> values) const {
-        return joined(values, [&](Value v) { return definition(v); });
+    std::string definitions(std::span<const LiveRange> values) const {
+        return joined(values, [&](LiveRange v) { return definition(v); });
     }
 
-    std::string use(Block b, std::size_t i, std::size_t u, Value v) const {
+    std::string use(FlowBlock b, std::size_t i, std::size_t u, LiveRange v) const {
         if (!answer || index(v) >= problem.values.size()) return name(v);
         Register r = register_of(v);
         for (const Reassigned& each : answer->reassigned)
             if (each.block == b && each.instruction == i && each.use == u) r = each.to;
         return name(v) + ':' + reg(problem.values[index(v)].register_class, r);
     }
-    std::string uses(Block b, std::size_t i, std::span<const Value> values) const {
+    std::string uses(FlowBlock b, std::size_t i, std::span<const LiveRange> values) const {
         std::string text;
         for (std::size_t u = 0; u < values.size(); ++u) text += (u ? ", " : "") + use(b, i, u, values[u]);
         return text;
@@ -79,7 +79,7 @@ struct Printer {
         out += "    " + text + '\n';
     }
 
-    void edits(Block b, std::size_t before) {
+    void edits(FlowBlock b, std::size_t before) {
         if (!answer) return;
         for (; next_edit < answer->edits.size(); ++next_edit) {
             const Edit& each = answer->edits[next_edit];
@@ -88,19 +88,19 @@ struct Printer {
         }
     }
 
-    void terminator(Block b, const BasicBlock& block) {
+    void terminator(FlowBlock b, const BasicBlock& block) {
         const std::string read = uses(b, block.instructions.size(), block.terminator_uses);
         if (block.edges.empty()) return line("return " + read);
         line("goto " +
              joined(block.edges,
                     [&](const Edge& edge) {
-                        const std::string arguments = joined(edge.arguments, [](Value v) { return name(v); });
+                        const std::string arguments = joined(edge.arguments, [](LiveRange v) { return name(v); });
                         return name(edge.to) + (arguments.empty() ? "" : '(' + arguments + ')');
                     }) +
              (read.empty() ? "" : " on " + read));
     }
 
-    void body(Block b) {
+    void body(FlowBlock b) {
         const BasicBlock& block = problem.blocks[index(b)];
         const std::string parameters = definitions(block.parameters);
         out += name(b) + (parameters.empty() ? "" : '(' + parameters + ')') + ":\n";
@@ -146,7 +146,7 @@ struct Printer {
 
     std::string run() {
         if (!answer) header();
-        for (Block b : ids<Block>(problem.blocks.size())) body(b);
+        for (FlowBlock b : ids<FlowBlock>(problem.blocks.size())) body(b);
         if (answer) summary();
         return std::move(out);
     }

@@ -20,26 +20,27 @@ struct Translator {
     Allocation result{};
     std::size_t next_edit = 0;
 
-    void copy_edits(Block b, std::uint32_t place, std::uint32_t before) {
+    void copy_edits(FlowBlock b, std::uint32_t place, std::uint32_t before) {
         for (; next_edit < answer.edits.size(); ++next_edit) {
             Edit edit = answer.edits[next_edit];
             if (edit.block != b || edit.before != place) return;
             edit.before = before;
-            if (edit.value != no_id<Value>) edit.value = spilled.original[index(edit.value)];
+            if (edit.value != no_id<LiveRange>) edit.value = spilled.original[index(edit.value)];
             edit.slot += spilled.stack_slots;
             result.edits.push_back(edit);
         }
     }
 
-    void reassign(Block b, std::uint32_t place, std::span<const Value> uses, std::span<const Value> pieces) {
+    void reassign(FlowBlock b, std::uint32_t place, std::span<const LiveRange> uses,
+                  std::span<const LiveRange> pieces) {
         for (std::uint32_t u = 0; u < uses.size(); ++u)
             if (const Register r = answer.registers[index(pieces[u])]; r != result.registers[index(uses[u])])
                 result.reassigned.push_back({b, place, u, r});
     }
 
-    void insert(Block b, std::uint32_t before, const Spilled::Origin& origin, const Instruction& instruction) {
+    void insert(FlowBlock b, std::uint32_t before, const Spilled::Origin& origin, const Instruction& instruction) {
         const bool store = origin.kind == Kind::Spill;
-        const Value held = store ? instruction.uses[0] : instruction.definitions[0];
+        const LiveRange held = store ? instruction.uses[0] : instruction.definitions[0];
         const Register r = answer.registers[index(held)];
         const Edit::Kind kind = store                         ? Edit::Kind::Spill
                                 : origin.kind == Kind::Reload ? Edit::Kind::Reload
@@ -54,7 +55,7 @@ struct Translator {
                                 .slot = origin.slot});
     }
 
-    void translate(Block b) {
+    void translate(FlowBlock b) {
         const BasicBlock& from = original.blocks[index(b)];
         const BasicBlock& block = spilled.problem.blocks[index(b)];
         const std::uint32_t end = std::uint32_t(block.instructions.size());
@@ -76,7 +77,7 @@ struct Translator {
     Allocation run() {
         result.registers.assign(answer.registers.begin(),
                                 answer.registers.begin() + std::ptrdiff_t(original.values.size()));
-        for (Block b : ids<Block>(original.blocks.size())) translate(b);
+        for (FlowBlock b : ids<FlowBlock>(original.blocks.size())) translate(b);
         result.used = answer.used;
         result.max_live = answer.max_live;
         result.stack_slots = spilled.stack_slots + answer.stack_slots;

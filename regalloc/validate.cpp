@@ -15,14 +15,14 @@ struct Validator {
     void require(bool holds, const char* promise) const {
         IKAT_ASSERT(holds, std::string(promise) + '\n' + to_string(problem));
     }
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
 
-    void uses(std::span<const Value> values) const {
-        for (Value v : values) require(index(v) < problem.values.size(), "a value is one of the problem's");
+    void uses(std::span<const LiveRange> values) const {
+        for (LiveRange v : values) require(index(v) < problem.values.size(), "a value is one of the problem's");
     }
-    void definitions(std::span<const Value> values) {
+    void definitions(std::span<const LiveRange> values) {
         uses(values);
-        for (Value v : values) require(defined.insert(index(v)), "a value is defined once");
+        for (LiveRange v : values) require(defined.insert(index(v)), "a value is defined once");
     }
 
     void instruction(const Instruction& instruction) {
@@ -53,7 +53,7 @@ struct Validator {
             for (const Instruction& each : block.instructions) instruction(each);
             uses(block.terminator_uses);
         }
-        for (Block b : flow.order)
+        for (FlowBlock b : flow.order)
             for (const Edge& each : problem.blocks[index(b)].edges) edge(problem.blocks[index(b)], each);
     }
 };

@@ -11,7 +11,7 @@ namespace {
 class Translation {
 public:
     Translation(const ir::Function& fn, Registers& out) : fn_(fn), out_(out) {
-        out_.ranges.assign(fn.value_count(), no_id<regalloc::Value>);
+        out_.ranges.assign(fn.value_count(), no_id<regalloc::LiveRange>);
         out_.problem.limits.assign(std::size(pools), regalloc::unlimited);
         out_.problem.blocks.resize(fn.block_count());
     }
@@ -31,7 +31,7 @@ private:
         }
     }
     void number(ir::Value value, bool rematerialisable) {
-        out_.ranges[index(value)] = regalloc::Value(out_.problem.values.size());
+        out_.ranges[index(value)] = regalloc::LiveRange(out_.problem.values.size());
         out_.problem.values.push_back({pool_of(fn_.type(value)), rematerialisable});
     }
     bool is_rematerialisable(ir::Inst inst) const {
@@ -39,8 +39,8 @@ private:
         return fn_[inst].op == ir::Op::Bitcast && !has_range(fn_.operands(inst)[0]);
     }
 
-    bool has_range(ir::Value value) const { return out_.ranges[index(value)] != no_id<regalloc::Value>; }
-    regalloc::Value range(ir::Value value) const {
+    bool has_range(ir::Value value) const { return out_.ranges[index(value)] != no_id<regalloc::LiveRange>; }
+    regalloc::LiveRange range(ir::Value value) const {
         IKAT_ASSERT(has_range(value),
                     "an immediate where PTX takes none: " + ir::print(fn_, value) + "\n" + print(fn_));
         return out_.ranges[index(value)];
@@ -53,7 +53,7 @@ private:
         for (const ir::Value value : {from.terminator.condition, from.terminator.given})
             if (value != ir::no_value) to.terminator_uses.push_back(range(value));
         for (const ir::Jump& jump : from.terminator.targets) {
-            regalloc::Edge edge{regalloc::Block(index(jump.to)), {}};
+            regalloc::Edge edge{regalloc::FlowBlock(index(jump.to)), {}};
             for (ir::Value value : jump.arguments) edge.arguments.push_back(range(value));
             to.edges.push_back(std::move(edge));
         }

@@ -43,7 +43,7 @@ constexpr bool is_immediate(ir::Op op) { return op == ir::Op::Const || op == ir:
 /// A function's registers. Its instructions and the problem's are numbered alike, block by block.
 struct Registers {
     regalloc::Problem problem;
-    std::vector<regalloc::Value> ranges;  // by ir::Value; no_id for a value without a register
+    std::vector<regalloc::LiveRange> ranges;  // by ir::Value; no_id for a value without a register
     regalloc::Allocation allocation;
 
     regalloc::Register of(ir::Value value) const { return allocation.registers[index(ranges[index(value)])]; }

@@ -37,7 +37,7 @@ void Body::hoist_moves_of_rounds() {
             const auto [first, last] = std::ranges::equal_range(moves_, index(between), {}, block_of);
             if (!may_stand_before_branch(latch, way, {first, last})) continue;
             for (auto edit = first; edit != last; ++edit)
-                edit->block = regalloc::Block(index(latch)),
+                edit->block = regalloc::FlowBlock(index(latch)),
                 edit->before = std::uint32_t(fn_[latch].instructions.size());
             std::rotate(std::ranges::upper_bound(moves_.begin(), first, index(latch), {}, block_of), first, last);
             break;  // the move overwrites something that the other path needs
@@ -47,7 +47,7 @@ void Body::hoist_moves_of_rounds() {
 
 /// Whether no move writes what the branch reads or what is live on the other path.
 bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const regalloc::Edit> moves) {
-    const auto is_written = [&](regalloc::Value value) {
+    const auto is_written = [&](regalloc::LiveRange value) {
         return std::ranges::any_of(moves, [&](const regalloc::Edit& move) {
             return move.register_class == registers_.problem.values[index(value)].register_class &&
                    move.to == registers_.allocation.registers[index(value)];
@@ -59,7 +59,7 @@ bool Body::may_stand_before_branch(Block latch, std::size_t way, std::span<const
     if (std::ranges::any_of(other.arguments, is_written)) return false;
     if (live_in_.empty()) live_in_ = regalloc::live_in(registers_.problem);
     bool harms = false;
-    live_in_[index(other.to)].each([&](std::size_t value) { harms |= is_written(regalloc::Value(value)); });
+    live_in_[index(other.to)].each([&](std::size_t value) { harms |= is_written(regalloc::LiveRange(value)); });
     return !harms;
 }
 

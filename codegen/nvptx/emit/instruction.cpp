@@ -258,7 +258,7 @@ Operand InstructionEmitter::data(std::span<const Value> values) {
 }
 
 Operand InstructionEmitter::operand(Value value) {
-    if (registers_.ranges[index(value)] != no_id<regalloc::Value>)
+    if (registers_.ranges[index(value)] != no_id<regalloc::LiveRange>)
         return writer_.register_operand(pool_of(fn_.type(value)), registers_.of(value));
     const ir::Instruction& definition = fn_[fn_[value].instruction];
     if (definition.op == Op::Symbol) return writer_.name(names_.symbols[definition.attribute]);

@@ -24,19 +24,19 @@ struct Executor {
     std::vector<Word> slots{};
     std::string mismatch{};
 
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
-    Register home(Value v) const { return answer.registers[index(v)]; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
+    Register home(LiveRange v) const { return answer.registers[index(v)]; }
 
     /// A rematerialisable value is the same each time.
-    Word computed_again(Value v) const { return mix(seed, 0xC0FFEE + index(v)); }
+    Word computed_again(LiveRange v) const { return mix(seed, 0xC0FFEE + index(v)); }
 
-    void expect(Word found, Value v, Block b, std::size_t place) {
+    void expect(Word found, LiveRange v, FlowBlock b, std::size_t place) {
         if (found == values[index(v)] || !mismatch.empty()) return;
         mismatch = "block" + std::to_string(index(b)) + ", place " + std::to_string(place) + ": v" +
                    std::to_string(index(v)) + " is not what was read";
     }
 
-    void edits(Block b, std::size_t place) {
+    void edits(FlowBlock b, std::size_t place) {
         for (const Edit& e : answer.edits) {
             if (e.block != b || e.before != place) continue;
             std::vector<Word>& file = registers[e.register_class];
@@ -49,20 +49,20 @@ struct Executor {
         }
     }
 
-    Register register_read(Block b, std::size_t place, std::size_t use, Value v) const {
+    Register register_read(FlowBlock b, std::size_t place, std::size_t use, LiveRange v) const {
         for (const Reassigned& r : answer.reassigned)
             if (r.block == b && r.instruction == place && r.use == use) return r.to;
         return home(v);
     }
 
-    void read_tied(Block b, std::size_t place, const Instruction& instruction) {
+    void read_tied(FlowBlock b, std::size_t place, const Instruction& instruction) {
         for (const Tied& pair : instruction.tied) {
-            const Value use = instruction.uses[pair.use], definition = instruction.definitions[pair.definition];
+            const LiveRange use = instruction.uses[pair.use], definition = instruction.definitions[pair.definition];
             expect(registers[class_of(use)][home(definition)], use, b, place);
         }
     }
 
-    void read(Block b, std::size_t place, std::span<const Value> uses, const Instruction& instruction = {}) {
+    void read(FlowBlock b, std::size_t place, std::span<const LiveRange> uses, const Instruction& instruction = {}) {
         for (std::size_t u = 0; u < uses.size(); ++u) {
             if (is_tied(instruction, u)) continue;
             const Register r = register_read(b, place, u, uses[u]);
@@ -70,21 +70,21 @@ struct Executor {
         }
     }
 
-    void define(Value v, Word word) {
+    void define(LiveRange v, Word word) {
         values[index(v)] = word;
         if (home(v) != no_register) registers[class_of(v)][home(v)] = word;
     }
 
-    void execute(Block b, std::size_t i) {
+    void execute(FlowBlock b, std::size_t i) {
         const Instruction& instruction = problem.blocks[index(b)].instructions[i];
         read_tied(b, i, instruction);
         if (instruction.early)  // not its final value yet
-            for (Value v : instruction.definitions)
+            for (LiveRange v : instruction.definitions)
                 if (home(v) != no_register) registers[class_of(v)][home(v)] = mix(seed, ~Word{index(v)});
         read(b, i, instruction.uses, instruction);
         Word word = mix(seed, index(b) * 1000003u + i);
-        for (Value v : instruction.uses) word = mix(word, values[index(v)]);
-        for (Value v : instruction.definitions) {
+        for (LiveRange v : instruction.uses) word = mix(word, values[index(v)]);
+        for (LiveRange v : instruction.definitions) {
             const bool again = problem.values[index(v)].rematerialisable;
             define(v, again ? computed_again(v) : word = mix(word, index(v)));
         }
@@ -92,7 +92,7 @@ struct Executor {
 
     void pass(const Edge& edge) {
         std::vector<Word> arguments;
-        for (Value v : edge.arguments) arguments.push_back(values[index(v)]);
+        for (LiveRange v : edge.arguments) arguments.push_back(values[index(v)]);
         for (std::size_t i = 0; i < arguments.size(); ++i)
             values[index(problem.blocks[index(edge.to)].parameters[i])] = arguments[i];
     }
@@ -105,19 +105,19 @@ struct Executor {
                 word = mix(seed, ~registers.size() - std::size_t(&word - registers.back().data()));
         }
         slots.assign(answer.stack_slots, 0xDEAD);
-        for (Value v : problem.blocks.front().parameters) define(v, mix(seed, index(v)));
+        for (LiveRange v : problem.blocks.front().parameters) define(v, mix(seed, index(v)));
     }
 
     std::string run(std::uint32_t steps) {
         start();
-        Block b{0};
+        FlowBlock b{0};
         for (Word path = seed; steps > 0 && mismatch.empty(); --steps) {
             const BasicBlock& block = problem.blocks[index(b)];
             for (std::size_t i = 0; i < block.instructions.size(); ++i) edits(b, i), execute(b, i);
             edits(b, block.instructions.size());
             read(b, block.instructions.size(), block.terminator_uses);
             if (block.edges.empty()) break;
-            for (Value v : block.terminator_uses) path = mix(path, values[index(v)]);
+            for (LiveRange v : block.terminator_uses) path = mix(path, values[index(v)]);
             const Edge& edge = block.edges[(path = mix(path, steps)) % block.edges.size()];
             pass(edge);
             b = edge.to;

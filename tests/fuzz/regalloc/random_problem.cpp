@@ -14,53 +14,53 @@ struct Generator {
     std::mt19937_64 random;
     std::int64_t budget;  // instructions still to generate
     Problem problem{};
-    std::vector<Value> visible{};  // defined in blocks that dominate this one
-    Block here{};
+    std::vector<LiveRange> visible{};  // defined in blocks that dominate this one
+    FlowBlock here{};
 
     std::uint32_t below(std::uint32_t n) { return std::uint32_t(random() % n); }
     bool chance(std::uint32_t percent) { return below(100) < percent; }
-    BasicBlock& block(Block b) { return problem.blocks[index(b)]; }
+    BasicBlock& block(FlowBlock b) { return problem.blocks[index(b)]; }
     Class classes() const { return Class(problem.limits.size()); }
-    Class class_of(Value v) const { return problem.values[index(v)].register_class; }
+    Class class_of(LiveRange v) const { return problem.values[index(v)].register_class; }
 
-    Block new_block() {
+    FlowBlock new_block() {
         problem.blocks.emplace_back();
-        return Block(problem.blocks.size() - 1);
+        return FlowBlock(problem.blocks.size() - 1);
     }
-    Value new_value(Class c, bool rematerialisable = false) {
+    LiveRange new_value(Class c, bool rematerialisable = false) {
         problem.values.push_back({c, rematerialisable});
-        return Value(problem.values.size() - 1);
+        return LiveRange(problem.values.size() - 1);
     }
 
     /// Recent values are preferred, as in real code; now and then an old one, so that ranges are long.
-    Value pick() {
+    LiveRange pick() {
         const std::uint32_t size = std::uint32_t(visible.size());
         return visible[chance(60) ? size - 1 - below(std::min(size, 8u)) : below(size)];
     }
-    Value pick(Class c) {
+    LiveRange pick(Class c) {
         for (int attempt = 0; attempt < 20; ++attempt)
-            if (const Value v = pick(); class_of(v) == c) return v;
-        for (Value v : visible)
+            if (const LiveRange v = pick(); class_of(v) == c) return v;
+        for (LiveRange v : visible)
             if (class_of(v) == c) return v;
         return visible.front();
     }
-    std::vector<Value> pick_some(std::uint32_t most) {
-        std::vector<Value> values(visible.empty() ? 0 : below(most + 1));
-        for (Value& v : values) v = pick();
+    std::vector<LiveRange> pick_some(std::uint32_t most) {
+        std::vector<LiveRange> values(visible.empty() ? 0 : below(most + 1));
+        for (LiveRange& v : values) v = pick();
         return values;
     }
-    std::vector<Value> pick_like(const std::vector<Value>& parameters) {
-        std::vector<Value> values;
-        for (Value v : parameters) values.push_back(pick(class_of(v)));
+    std::vector<LiveRange> pick_like(const std::vector<LiveRange>& parameters) {
+        std::vector<LiveRange> values;
+        for (LiveRange v : parameters) values.push_back(pick(class_of(v)));
         return values;
     }
     /// Parameters of classes that have a visible value, so that an argument can be found.
-    std::vector<Value> new_parameters(std::uint32_t most) {
-        std::vector<Value> parameters(below(most + 1));
-        for (Value& v : parameters) v = new_value(class_of(pick()));
+    std::vector<LiveRange> new_parameters(std::uint32_t most) {
+        std::vector<LiveRange> parameters(below(most + 1));
+        for (LiveRange& v : parameters) v = new_value(class_of(pick()));
         return parameters;
     }
-    void show(std::span<const Value> values) { visible.insert(visible.end(), values.begin(), values.end()); }
+    void show(std::span<const LiveRange> values) { visible.insert(visible.end(), values.begin(), values.end()); }
 
     void tie(Instruction& instruction) {
         for (std::uint16_t d = 0; d < instruction.definitions.size(); ++d)
@@ -79,7 +79,7 @@ struct Generator {
         if (chance(15)) {
             made.definitions.push_back(new_value(Class(below(classes())), chance(70)));
         } else {
-            const std::vector<Value> uses = pick_some(chance(5) ? 6 : 3);
+            const std::vector<LiveRange> uses = pick_some(chance(5) ? 6 : 3);
             made.uses.assign(uses.begin(), uses.end());
             for (std::uint32_t n = chance(5) ? 4 : below(3); n > 0; --n)
                 made.definitions.push_back(new_value(Class(below(classes()))));
@@ -90,10 +90,10 @@ struct Generator {
         block(here).instructions.push_back(std::move(made));
     }
 
-    void go(Block from, Block to, std::vector<Value> arguments = {}) {
+    void go(FlowBlock from, FlowBlock to, std::vector<LiveRange> arguments = {}) {
         block(from).edges.push_back({to, std::move(arguments)});
     }
-    void enter(Block b) {
+    void enter(FlowBlock b) {
         here = b;
         show(block(b).parameters);
     }
@@ -102,17 +102,17 @@ struct Generator {
     /// A branch with up to three arms that join again; some are empty (critical edges), some return.
     void branch(std::uint32_t depth) {
         decide();
-        const Block fork = here, join = new_block();
+        const FlowBlock fork = here, join = new_block();
         const bool with_empty_way = chance(40);
-        block(join).parameters = with_empty_way ? std::vector<Value>{} : new_parameters(3);
-        const std::vector<Value> before = visible;
+        block(join).parameters = with_empty_way ? std::vector<LiveRange>{} : new_parameters(3);
+        const std::vector<LiveRange> before = visible;
         const std::uint32_t ways = 2 + chance(20);
         for (std::uint32_t way = 0; way < ways; ++way) {
             if (way == 0 && with_empty_way) {
                 go(fork, join);
                 continue;
             }
-            const Block start = new_block();
+            const FlowBlock start = new_block();
             if (chance(30)) block(start).parameters = new_parameters(2);
             go(fork, start, pick_like(block(start).parameters));
             enter(start);
@@ -127,10 +127,10 @@ struct Generator {
     }
 
     /// The arguments of the next iteration: often the parameters themselves, in another order.
-    std::vector<Value> next_iteration(const std::vector<Value>& parameters) {
-        std::vector<Value> arguments = pick_like(parameters);
-        for (Value& v : arguments)
-            if (const Value other = parameters[below(std::uint32_t(parameters.size()))];
+    std::vector<LiveRange> next_iteration(const std::vector<LiveRange>& parameters) {
+        std::vector<LiveRange> arguments = pick_like(parameters);
+        for (LiveRange& v : arguments)
+            if (const LiveRange other = parameters[below(std::uint32_t(parameters.size()))];
                 chance(50) && class_of(other) == class_of(v))
                 v = other;
         return arguments;
@@ -138,7 +138,7 @@ struct Generator {
 
     /// while (…) {…}: the header decides.
     void loop(std::uint32_t depth) {
-        const Block header = new_block(), inside = new_block(), after = new_block();
+        const FlowBlock header = new_block(), inside = new_block(), after = new_block();
         block(header).parameters = new_parameters(4);
         go(here, header, pick_like(block(header).parameters));
         enter(header);
@@ -147,7 +147,7 @@ struct Generator {
         if (chance(40)) block(after).parameters = new_parameters(2);
         go(here, inside);
         go(here, after, pick_like(block(after).parameters));
-        const std::vector<Value> at_decision = visible;
+        const std::vector<LiveRange> at_decision = visible;
         enter(inside);
         body(depth + 1, 6);
         go(here, header, next_iteration(block(header).parameters));
@@ -157,7 +157,7 @@ struct Generator {
 
     /// do {…} while (…): the back edge is critical, so the header has no parameters.
     void loop_at_least_once(std::uint32_t depth) {
-        const Block header = new_block(), after = new_block();
+        const FlowBlock header = new_block(), after = new_block();
         go(here, header);
         enter(header);
         body(depth + 1, 6);
@@ -182,7 +182,7 @@ struct Generator {
     }
 
     void unreachable() {
-        const Block dead = new_block();
+        const FlowBlock dead = new_block();
         here = dead;
         block(dead).parameters = new_parameters(2);
         show(block(dead).parameters);
@@ -192,7 +192,7 @@ struct Generator {
 
     Problem run(bool with_unreachable) {
         problem.limits.assign(1 + below(3), unlimited);
-        const Block entry = new_block();
+        const FlowBlock entry = new_block();
         for (std::uint32_t i = below(5); i > 0; --i)
             block(entry).parameters.push_back(new_value(Class(below(classes()))));
         enter(entry);
@@ -214,22 +214,24 @@ std::vector<std::uint32_t> smallest_limits(const Problem& problem) {
     std::vector<std::uint32_t> limits(problem.limits.size(), 1);
     const auto raise = [&](const auto& values, std::uint32_t extra) {
         for (std::size_t c = 0; c < limits.size(); ++c) {
-            const auto in_class = [&](Value v) { return problem.values[index(v)].register_class == c; };
+            const auto in_class = [&](LiveRange v) { return problem.values[index(v)].register_class == c; };
             limits[c] = std::max(limits[c], std::uint32_t(std::ranges::count_if(values, in_class)) + extra);
         }
     };
-    const auto distinct = [](std::span<const Value> values) { return std::set<Value>(values.begin(), values.end()); };
+    const auto distinct = [](std::span<const LiveRange> values) {
+        return std::set<LiveRange>(values.begin(), values.end());
+    };
     for (const BasicBlock& block : problem.blocks) {
         for (const Instruction& instruction : block.instructions) {
-            std::set<Value> tied;
+            std::set<LiveRange> tied;
             std::uint32_t again = 0;  // definitions tied to a value that another is tied to, or that is read late
             for (const Tied& pair : instruction.tied) {
-                const Value use = instruction.uses[pair.use];
+                const LiveRange use = instruction.uses[pair.use];
                 again += !tied.insert(use).second || reads_late(instruction, use);
             }
             raise(distinct(instruction.uses), again);
-            std::set<Value> written = distinct(instruction.definitions);
-            for (Value v : instruction.uses)
+            std::set<LiveRange> written = distinct(instruction.definitions);
+            for (LiveRange v : instruction.uses)
                 if (reads_late(instruction, v)) written.insert(v);
             raise(written, 0);
         }

@@ -58,19 +58,19 @@ TEST_CASE("a value is live wherever a later use will find it") {
     for (std::uint64_t seed = first_seed; seed < first_seed + problem_count / 4; ++seed) {
         const Problem problem = random_problem(seed, size_of(seed));
         const std::vector<Bitset> live = live_in(problem);
-        for (const Block b : flow_of(problem).order) {
+        for (const FlowBlock b : flow_of(problem).order) {
             const BasicBlock& block = problem.blocks[index(b)];
             Bitset expected(problem.values.size());  // backwards from the block's end
             const auto use = [&](const auto& values) {
-                for (Value v : values) expected.set(index(v));
+                for (LiveRange v : values) expected.set(index(v));
             };
             for (const Edge& edge : block.edges) expected.merge(live[index(edge.to)]), use(edge.arguments);
             use(block.terminator_uses);
             for (const Instruction& instruction : block.instructions | std::views::reverse) {
-                for (Value v : instruction.definitions) expected.reset(index(v));
+                for (LiveRange v : instruction.definitions) expected.reset(index(v));
                 use(instruction.uses);
             }
-            for (Value v : block.parameters) expected.reset(index(v));
+            for (LiveRange v : block.parameters) expected.reset(index(v));
             INFO("seed " << seed << ", block" << index(b) << '\n' << to_string(problem));
             REQUIRE(live[index(b)] == expected);
         }
@@ -87,7 +87,7 @@ TEST_CASE("interfering values do not share a register, whatever the method") {
             for (std::uint32_t a = 0; a < registers.size(); ++a)
                 for (std::uint32_t b = 0; b < a; ++b) {
                     if (problem.values[a].register_class != problem.values[b].register_class) continue;
-                    if (registers[a] != registers[b] || !liveness.interfere(Value{a}, Value{b})) continue;
+                    if (registers[a] != registers[b] || !liveness.interfere(LiveRange{a}, LiveRange{b})) continue;
                     FAIL("seed " << seed << ": v" << a << " and v" << b << '\n' << to_string(problem));
                 }
         }
@@ -218,7 +218,7 @@ bool in_range(const Problem& problem, const Allocation& answer) {
     return std::ranges::all_of(answer.reassigned, [&](const Reassigned& r) {
         const BasicBlock& block = problem.blocks[index(r.block)];
         const bool ends = r.instruction >= block.instructions.size();
-        const std::span<const Value> uses =
+        const std::span<const LiveRange> uses =
             ends ? std::span(block.terminator_uses) : block.instructions[r.instruction].uses;
         return r.to < answer.used[problem.values[index(uses[r.use])].register_class];
     });

@@ -154,7 +154,7 @@ TEST_CASE("the moves of a branch edge are at the start of its target block") {
     CHECK(solved[1] != solved[0]);
     CHECK(solved[2] == solved[0]);
     REQUIRE(solved.answer.edits.size() == 1);
-    CHECK(solved.answer.edits[0].block == Block{1});
+    CHECK(solved.answer.edits[0].block == FlowBlock{1});
     CHECK(solved.answer.edits[0].before == 0);
 }
 
@@ -218,9 +218,9 @@ TEST_CASE("the summary names the place of the highest pressure") {
     REQUIRE(summary.size() == 2);
     CHECK(summary[0].registers == 3);
     CHECK(summary[0].max_live == 3);
-    CHECK(summary[0].block == Block{1});
+    CHECK(summary[0].block == FlowBlock{1});
     CHECK(summary[0].before == 1);
-    CHECK(summary[1].block == Block{0});
+    CHECK(summary[1].block == FlowBlock{0});
     CHECK(summary[1].before == 1);
 }
 

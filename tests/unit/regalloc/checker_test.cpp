@@ -112,7 +112,7 @@ TEST_CASE("checker: a value of the previous iteration") {
                   {.method = Method::Simplest});
     // v1 ← v2 leaves the old v2 in v1's register; the new v2 must not be read there.
     mutant.answer.reassigned.push_back(
-        {.block = Block{3}, .instruction = 0, .use = 0, .to = mutant.answer.registers[1]});
+        {.block = FlowBlock{3}, .instruction = 0, .use = 0, .to = mutant.answer.registers[1]});
     CHECK_THAT(mutant.complaint(), contains("block3, place 0: use 0 wants v2 but finds nothing certain"));
 }
 
@@ -137,12 +137,12 @@ TEST_CASE("checker: an answer that does not fit the problem") {
     CHECK_THAT(complaint([](Allocation& a) { a.registers[0] = 77; }), contains("not counted as used"));
     CHECK_THAT(complaint([](Allocation& a) { a.registers[0] = no_register; }), contains("has no register"));
     CHECK_THAT(complaint([](Allocation& a) { a.edits[0].from = 77; }), contains("does not exist"));
-    CHECK_THAT(complaint([](Allocation& a) { a.edits[0].block = Block{77}; }), contains("does not exist"));
+    CHECK_THAT(complaint([](Allocation& a) { a.edits[0].block = FlowBlock{77}; }), contains("does not exist"));
     CHECK_THAT(complaint([](Allocation& a) { a.edits[0].before = 77; }), contains("does not exist"));
     CHECK_THAT(complaint([](Allocation& a) { a.edits[0].kind = Edit::Kind::Spill; }), contains("does not exist"));
-    CHECK_THAT(complaint([](Allocation& a) { a.edits[0].block = Block{3}; }), contains("not in order"));
+    CHECK_THAT(complaint([](Allocation& a) { a.edits[0].block = FlowBlock{3}; }), contains("not in order"));
     CHECK_THAT(complaint([](Allocation& a) {
-                   a.reassigned.push_back({Block{1}, 0, 5, 0});
+                   a.reassigned.push_back({FlowBlock{1}, 0, 5, 0});
                }),
                contains("a reassigned use does not exist"));
 }
@@ -150,11 +150,11 @@ TEST_CASE("checker: an answer that does not fit the problem") {
 TEST_CASE("checker: a rematerialised value must be rematerialisable") {
     Mutant mutant(straight);
     mutant.answer.edits.push_back({.kind = Edit::Kind::Rematerialise,
-                                   .block = Block{0},
+                                   .block = FlowBlock{0},
                                    .before = 0,
                                    .register_class = 0,
                                    .to = 0,
-                                   .value = Value{0}});
+                                   .value = LiveRange{0}});
     CHECK_THAT(mutant.complaint(), contains("v0 cannot be computed again"));
 }
 

@@ -13,10 +13,10 @@ struct Lives {
     Liveness liveness = liveness_of(problem, flow);
 
     explicit Lives(std::string_view text) : problem(parse_problem(text).problem) {}
-    bool interfere(std::uint32_t a, std::uint32_t b) const { return liveness.interfere(Value{a}, Value{b}); }
-    static std::vector<std::uint32_t> numbers(std::span<const Value> values) {
+    bool interfere(std::uint32_t a, std::uint32_t b) const { return liveness.interfere(LiveRange{a}, LiveRange{b}); }
+    static std::vector<std::uint32_t> numbers(std::span<const LiveRange> values) {
         std::vector<std::uint32_t> out;
-        for (Value v : values) out.push_back(index(v));
+        for (LiveRange v : values) out.push_back(index(v));
         return out;
     }
 };
@@ -37,15 +37,15 @@ TEST_CASE("liveness: a value is live around a loop that reads it, and dead after
     CHECK(lives.liveness.out[1].test(0));
     CHECK(lives.liveness.out[1].test(1));
     CHECK_FALSE(lives.liveness.in[2].test(0));
-    CHECK(lives.liveness.dying(Block{1}, 0).empty());
-    CHECK(Lives::numbers(lives.liveness.dying(Block{2}, 0)) == Numbers{1});
+    CHECK(lives.liveness.dying(FlowBlock{1}, 0).empty());
+    CHECK(Lives::numbers(lives.liveness.dying(FlowBlock{2}, 0)) == Numbers{1});
     CHECK(lives.flow.depth == Numbers{0, 1, 0});
 }
 
 TEST_CASE("liveness: an unused value is dead immediately") {
     const Lives lives("classes b32\nblock0(v0:b32, v1:b32):\n v2:b32, v3:b32 = v1\n return v3");
-    CHECK(Lives::numbers(lives.liveness.dead_parameters(Block{0})) == Numbers{0});
-    CHECK(Lives::numbers(lives.liveness.dead(Block{0}, 0)) == Numbers{2});
+    CHECK(Lives::numbers(lives.liveness.dead_parameters(FlowBlock{0})) == Numbers{0});
+    CHECK(Lives::numbers(lives.liveness.dead(FlowBlock{0}, 0)) == Numbers{2});
 }
 
 TEST_CASE("interference: a definition and a use that dies there may share") {
