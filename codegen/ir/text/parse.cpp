@@ -93,6 +93,7 @@ BOOST_SPIRIT_DEFINE(nothing, value, block_name, function_name, symbol_name, text
 // One line.
 const Rule<class TypedValueId, tree::TypedValue> typed_value = "a value with its type, such as %3: f32";
 const Rule<class ResultId, tree::TypedValue> result = "a result";
+const Rule<class SomeResultsId, List<tree::TypedValue>> some_results = "a result, such as %3";
 const Rule<class ResultsId, List<tree::TypedValue>> results = "results";
 const Rule<class ResultTypeId> result_type = "a type";
 const Rule<class AddressArgumentId, tree::Argument> address = "an address";
@@ -101,6 +102,7 @@ const Rule<class ArgumentId, tree::Argument> argument = "an operand";
 const Rule<class ArgumentsId, List<tree::Argument>> arguments = "operands";
 const Rule<class NegationId, bool> negation = "!";
 const Rule<class GuardId, tree::Guard> guard = "a guard";
+const Rule<class SomeValuesId, List<Token>> some_values = "a value, such as %3";
 const Rule<class OtherwiseId, List<Token>> otherwise = "what the guard leaves";
 const Rule<class TieCountId> tie_count = "a count";
 const Rule<class TieId, tree::Tie> tie = "a tie";
@@ -118,21 +120,23 @@ const Rule<class EndId, tree::End> end = "a terminator";
 const auto typed_value_def = value > ':' > type;
 const auto result_type_def = (':' > type) | nothing;
 const auto result_def = value > result_type;
-const auto results_def = (&lit('%') > (result % ',') > '=') | attr(List<tree::TypedValue>{});
+const auto some_results_def = result % ',';
+const auto results_def = (&lit('%') > some_results > '=') | attr(List<tree::TypedValue>{});
 const auto address_def = '[' > attr(true) > value > (offset | nothing) > ']';
 const auto plain_def = attr(false) >> (value | symbol_name | function_name | text | literal) >> nothing;
 const auto argument_def = address | plain;
 const auto arguments_def = (argument % ',') | attr(List<tree::Argument>{});
 const auto negation_def = ('!' >> attr(true)) | attr(false);
 const auto guard_def = (word("guard") > negation > value) | attr(tree::Guard{});
-const auto otherwise_def = (word("else") > (value % ',')) | attr(List<Token>{});
+const auto some_values_def = value % ',';
+const auto otherwise_def = (word("else") > some_values) | attr(List<Token>{});
 const auto tie_count_def = (word("count") > number) | nothing;
 const auto tie_def = (word("tie") > number > '=' > number > tie_count) | attr(tree::Tie{});
 const auto column_def = (':' > number) | nothing;
 const auto place_def = (word("loc") > text > ':' > number > column) | attr(tree::Place{});
 const auto line_def = (results >> (mnemonic - ending)) > (memory | nothing) > arguments > guard > otherwise > tie
                       > place;
-const auto values_def = ('(' > (value % ',') > ')') | attr(List<Token>{});
+const auto values_def = ('(' > some_values > ')') | attr(List<Token>{});
 const auto jump_def = block_name > values;
 const auto jumps_def = (jump % ',') | attr(List<tree::Jump>{});
 const auto condition_def = (value > ',') | nothing;
@@ -141,8 +145,9 @@ const auto given_def = value | nothing;
 const auto end_def = (returning >> attr(Token{}) >> attr(List<tree::Jump>{}) >> attr(Token{}) > given > place) |
                      (ending > condition > jumps > unroll > attr(Token{}) > place);
 
-BOOST_SPIRIT_DEFINE(typed_value, result_type, result, results, address, plain, argument, arguments, negation, guard,
-                    otherwise, tie_count, tie, column, place, line, values, jump, jumps, condition, unroll, given, end)
+BOOST_SPIRIT_DEFINE(typed_value, result_type, result, some_results, some_values, results, address, plain, argument,
+                    arguments, negation, guard, otherwise, tie_count, tie, column, place, line, values, jump, jumps,
+                    condition, unroll, given, end)
 
 // A function.
 const Rule<class KeywordId, tree::Keyword> keyword = "a keyword and its number, such as align 16";
@@ -151,9 +156,11 @@ const Rule<class PointerId, bool> pointer = "*";
 const Rule<class ParameterId, tree::Parameter> parameter = "a parameter, such as %n: u32";
 const Rule<class ParametersId, List<tree::Parameter>> parameters = "parameters";
 const Rule<class DynamicId, bool> dynamic = "dynamic";
+const Rule<class InitialValuesId, List<Token>> initial_values = "a value of each element, such as 1, 2";
 const Rule<class InitialiserId, List<Token>> initialiser = "values";
 const Rule<class SymbolId, tree::Symbol> symbol = "a symbol, such as shared $tile: f32[64]";
 const Rule<class SymbolsId, List<tree::Symbol>> symbols = "symbols";
+const Rule<class SomeParametersId, List<tree::TypedValue>> some_parameters = "a value with its type, such as %3: f32";
 const Rule<class BlockParametersId, List<tree::TypedValue>> block_parameters = "parameters";
 const Rule<class LinesId, List<tree::Line>> lines = "instructions";
 const Rule<class EndsId, List<tree::End>> ends = "a terminator";
@@ -169,11 +176,13 @@ const auto pointer_def = ('*' >> attr(true)) | attr(false);
 const auto parameter_def = value > ':' > (access | nothing) > type > pointer > keywords;
 const auto parameters_def = (parameter % ',') | attr(List<tree::Parameter>{});
 const auto dynamic_def = (word("dynamic") >> attr(true)) | attr(false);
-const auto initialiser_def = ('=' > (literal % ',')) | attr(List<Token>{});
+const auto initial_values_def = literal % ',';
+const auto initialiser_def = ('=' > initial_values) | attr(List<Token>{});
 const auto symbol_def = (dynamic >> space) > symbol_name > ':' > type > '[' > (number | nothing) > ']' > keywords
                         > initialiser;
 const auto symbols_def = *(symbol > line_end);
-const auto block_parameters_def = ('(' > (typed_value % ',') > ')') | attr(List<tree::TypedValue>{});
+const auto some_parameters_def = typed_value % ',';
+const auto block_parameters_def = ('(' > some_parameters > ')') | attr(List<tree::TypedValue>{});
 const auto lines_def = *(line > line_end);
 const auto ends_def = x3::repeat(0, 1)[end > line_end];
 const auto block_def = block_name > block_parameters > ':' > line_end > lines > ends;
@@ -183,8 +192,9 @@ const auto function_def =
 const auto given_type_def = ("->" > type) | nothing;
 const auto module_def = -line_end > *(function > -line_end);
 
-BOOST_SPIRIT_DEFINE(keyword, keywords, pointer, parameter, parameters, dynamic, initialiser, symbol, symbols,
-                    block_parameters, lines, ends, block, blocks, given_type, function, module)
+BOOST_SPIRIT_DEFINE(keyword, keywords, pointer, parameter, parameters, dynamic, initial_values, initialiser, symbol,
+                    symbols, some_parameters, block_parameters, lines, ends, block, blocks, given_type, function,
+                    module)
 
 const auto blank = char_(" \t\r") | ("//" >> *(char_ - eol));
 
