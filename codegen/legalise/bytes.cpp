@@ -70,8 +70,9 @@ private:
     void convert(Inst inst) {
         Instruction& it = fn_[inst];
         if (contains(ir::Float8, it.type) || contains(ir::Float8, it.from)) return walk_.keep(inst);
-        const bool clamps = it.fp.sat && !holds_all(it.type, it.from);
-        if (is_byte(it.type) && !is_float(it.from) && !clamps) return to_byte(inst);
+        const bool integers = !is_float(it.type) && !is_float(it.from);
+        if (integers && holds_all(it.type, it.from)) it.fp.sat = false;  // the wider register has no other values
+        if (is_byte(it.type) && !is_float(it.from) && !it.fp.sat) return to_byte(inst);
         it.from = widened(it.from);
         walk_.keep(inst);
     }
