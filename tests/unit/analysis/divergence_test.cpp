@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which barriers are found to stand where only some threads come.
+#include <catch2/catch.hpp>
+
+#include "codegen/analysis/uniformity.hpp"
+#include "codegen/ir/text/parse.hpp"
+
+namespace ikat {
+namespace {
+
+/// How many, in a kernel with a thread's own number %tid, the same number %n in all, and a local array at %own.
+std::size_t wrong_barriers(const std::string& body) {
+    const ir::Function fn = ir::parse_function(R"(kernel @k(%n: u32) {
+  local $own: u32[4] align 4
+^0:
+  %tid = special.u32 tid.x
+  %n = param.u32 %n
+  %p = lt.u32 %tid, %n
+  %own = symbol.u32 $own
+)" + body + "}\n");
+    return analysis::divergent_operations(fn, analysis::Dominators(fn)).size();
+}
+
+/// A barrier behind what is loaded after the line.
+std::size_t wrong_behind(const std::string& line) {
+    return wrong_barriers(line + R"(
+  %x = load.u32 local [%own]
+  %q = lt.u32 %x, %n
+  branch %q, ^1, ^2
+^1:
+  barrier 0
+  jump ^2
+^2:
+  return
+)");
+}
+
+}  // namespace
+
+TEST_CASE("what a thread loads of its own differs as what it has stored") {
+    CHECK(wrong_behind("  store.u32 local [%own], %n") == 0);
+    CHECK(wrong_behind("  store.u32 local [%own], %tid") == 1);
+    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %n\n  store.u32 local [%place], %n") == 0);
+    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %tid\n  store.u32 local [%place], %n") == 1);
+    CHECK(wrong_behind("  store.u32 local [%own], %n guard %p") == 1);
+}
+
+TEST_CASE("threads meet before the next iteration of an endless loop, and before a trap") {
+    const std::string loop = R"(  jump ^1
+^1:
+  branch %p, ^2, ^3
+^2:
+  jump ^3
+^3:
+)";
+    CHECK(wrong_barriers(loop + "  barrier 0\n  jump ^1\n") == 0);
+    CHECK(wrong_barriers(loop + "  barrier 0\n  trap\n") == 0);
+    CHECK(wrong_barriers(loop + "  branch %p, ^1, ^4\n^4:\n  barrier 0\n  jump ^1\n") == 1);
+}
+
+}  // namespace ikat
