@@ -70,9 +70,9 @@ private:
         }
         const auto found = variables_.variables.find(symbol.name);
         if (found == variables_.variables.end())
-            throw Error(
-                fmt::format("an initialiser names '{}', which is no variable of the module", module_.text(symbol.name)),
-                "only .global and .const variables have an address before a launch");
+            throw Error(fmt::format("an initialiser names '{}', which is not a variable of the module",
+                                    module_.text(symbol.name)),
+                        "only .global and .const variables have an address before a launch");
         const bool window = generic && found->second.space != Space::Global;
         return found->second.address + symbol.value + (generic ? operand.value : 0) +
                (window ? window_address(found->second.space) : 0);

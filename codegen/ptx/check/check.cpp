@@ -106,12 +106,12 @@ void Checker::head() {
         std::string known;
         for (const Target& each : targets()) known += (known.empty() ? "" : ", ") + std::string(each.name);
         if (is_architecture(module_.text(module_.target[0])) || is_newer())
-            report(Severity::Warning, {}, "what .target " + text(module_.target[0]) + " has is not known",
+            report(Severity::Warning, {}, "the features of .target " + text(module_.target[0]) + " are not known",
                    "known targets: " + known);
         else
             error({}, "there is no .target " + text(module_.target[0]), "known targets: " + known);
     } else if (module_.version < target_->version) {
-        error({}, ".version " + to_text(module_.version) + " does not know .target " + std::string(target_->name),
+        error({}, ".version " + to_text(module_.version) + " does not support .target " + std::string(target_->name),
               "it needs .version " + to_text(target_->version));
     }
     if (module_.address_size != 32 && module_.address_size != 64)

@@ -81,7 +81,7 @@ void Declaration::space() {
 
 void Declaration::linkage() {
     if (variable_.linkage.size() > 1)
-        error("a variable has one of .extern, .visible, .weak and .common", "leave the others out");
+        error("a variable has more than one of .extern, .visible, .weak and .common", "leave the others out");
 }
 
 void Declaration::alignment() {
@@ -89,7 +89,7 @@ void Declaration::alignment() {
     for (std::size_t i = 0; i + 1 < variable_.pointer.size(); ++i)
         if (text(variable_.pointer[i]) == ".align") given = std::stoull(std::string(text(variable_.pointer[i + 1])));
     if (given && !std::has_single_bit(given))
-        error(".align " + std::to_string(given), "an alignment is a power of two");
+        error(".align " + std::to_string(given) + " is not possible", "an alignment is a power of two");
 }
 
 void Declaration::type() {
@@ -99,7 +99,7 @@ void Declaration::type() {
     if (type_.kind == Type::Kind::Predicate && (!is_in(".reg") || is_vector))
         error("a variable of " + name + " that is no single register", "predicates live in .reg, one by one");
     if (type_.kind == Type::Kind::Packed && name != ".f16x2")
-        error("a variable of " + name + ", which is a type of instructions alone",
+        error("a variable of " + name + ", a type that only instructions use",
               "declare .b" + std::to_string(type_.bits) + ", which holds its bits");
     const bool has_place = (place_ == Place::Module && is_in(".global")) || place_ == Place::EntryParameter;
     if (type_.kind == Type::Kind::Opaque && !has_place)
@@ -154,8 +154,7 @@ void Declaration::initialiser(const Variable::Declarator& declarator) {
 /// complete.
 std::string Declaration::misfit(const Operand& value, std::span<const std::int64_t> extents, bool is_element) const {
     if (is_element) return misfit_of_element(value);
-    if (value.kind != Operand::Kind::Vector)
-        return "has " + print(module_, value) + " where a list in braces must stand";
+    if (value.kind != Operand::Kind::Vector) return "has " + print(module_, value) + " where a list in braces belongs";
     const std::span<const Operand> given = module_.operands(value.children);
     const std::int64_t extent = extents.front();
     if (extent >= 0 && std::int64_t(given.size()) > extent)
@@ -169,13 +168,13 @@ std::string Declaration::misfit(const Operand& value, std::span<const std::int64
 }
 
 std::string Declaration::misfit_of_element(const Operand& value) const {
-    if (value.kind == Operand::Kind::Vector) return "has a list in braces where a single value must stand";
+    if (value.kind == Operand::Kind::Vector) return "has a list in braces where a single value belongs";
     const bool is_float_type = type_.kind == Type::Kind::Float || type_.kind == Type::Kind::Packed;
     const bool is_integer = value.kind == Operand::Kind::Integer;
     const std::string shown = print(module_, value);
     if (type_.kind == Type::Kind::Integer && is_number(value) && !is_integer)
-        return "has the floating number " + shown + " for an integer";
-    if (is_float_type && (is_integer || !is_number(value))) return "has " + shown + " for a floating number";
+        return "has the floating-point number " + shown + " for an integer";
+    if (is_float_type && (is_integer || !is_number(value))) return "has " + shown + " for a floating-point number";
     const bool is_address = value.kind == Operand::Kind::Symbol || value.kind == Operand::Kind::Generic;
     if (is_address && type_.bits < 32) return "has an address for " + std::to_string(type_.bits) + " bits";
     return {};
@@ -207,7 +206,7 @@ void check_signature(const Module& module, const Function& function, bool large_
     if (is_extern(module, function.linkage) && function.has_body)
         report(function.where, name + " is .extern and has a body", "leave one of them out");
     if (function.linkage.size() > 1)
-        report(function.where, "a function has one of .extern, .visible and .weak", "leave the others out");
+        report(function.where, "a function has more than one of .extern, .visible and .weak", "leave the others out");
     if (!function.is_entry) return;
     if (!function.results.empty())
         report(function.where, "entry " + name + " has a result",
@@ -259,7 +258,7 @@ void check_constants(const Module& module, const Report& report) {
         }
         if (end > most_constant_bytes && !std::exchange(is_full, true))
             report(variable.where, "constant memory of " + std::to_string(end) + " bytes up to here",
-                   "a module has 65536: put large tables into .global");
+                   "a module has at most 65536: put large tables into .global");
     };
     for (const Variable& variable : module.variables) add(variable);
     for (const Function& function : module.functions)

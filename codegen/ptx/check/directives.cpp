@@ -60,7 +60,7 @@ void check(const Module& module, const Directive& directive, unsigned place, con
         return;
     }
     if (!(rule->places & place))
-        return report(directive.where, name + " stands " + std::string(name_of(place)),
+        return report(directive.where, name + " is not allowed " + std::string(name_of(place)),
                       "it belongs " + std::string(name_of(rule->places)));
     const unsigned given = directive.operands.count;
     if (given < rule->fewest || given > rule->most)
@@ -72,7 +72,7 @@ void check(const Module& module, const Directive& directive, unsigned place, con
         report(directive.where, ".version " + to_text(module.version) + " does not have " + name,
                "it needs .version " + to_text(rule->since));
     if (rule->last < module.version)
-        report(directive.where, ".version " + to_text(module.version) + " no longer has " + name,
+        report(directive.where, ".version " + to_text(module.version) + " no longer supports " + name,
                "the last with it is " + to_text(rule->last));
     if (target && target->number < rule->target)
         report(directive.where, std::string(target->name) + " does not have " + name,
@@ -122,7 +122,7 @@ void check_head(const Module& module, const Function& function, const Target* ta
         report(function.where, name + " has .blocksareclusters alone", "it goes with .reqntid and .reqnctapercluster");
     if (function.is_entry && !function.has_body && !function.directives.empty())
         report(function.where, "a prototype of an entry with " + std::string(module.text(function.directives[0].name)),
-               "directives stand where the entry has its body");
+               "directives belong where the entry has its body");
     if (count(module, function, ".noreturn") > 1)
         report(function.where, name + " is .noreturn twice", "leave one of them out");
     if (has(".noreturn") && !function.results.empty())

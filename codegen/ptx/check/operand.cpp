@@ -257,7 +257,7 @@ private:
 std::string describe(Type type) {
     const std::string width = std::to_string(type.bits) + "-bit ";
     switch (type.kind) {
-        case Type::Kind::None: return "thing of no type";
+        case Type::Kind::None: return "operand without a type";
         case Type::Kind::Bits: return width + "register of bits";
         case Type::Kind::Integer: return width + "integer";
         case Type::Kind::Float: return width + "float";

@@ -102,7 +102,7 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
     const std::string_view text = module.text(variable.type);
     const auto width = std::uint8_t(element_bytes(text));
     if (text != ".pred" && (width == 0 || width > 16))
-        unsupported(fmt::format("registers of type {} are not known", text));
+        unsupported(fmt::format("registers of type {} are not supported", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
     const auto new_register = [&] {
         if (width <= 8) return Binding{.value = new_value(slot, width)};
@@ -134,8 +134,8 @@ Binding Lowering::declare_memory(const nvptx::Variable& variable, const nvptx::V
     Variables& all = shared ? kernel.shared : kernel.local;
     constexpr std::uint64_t most = 1 << 20, most_cells = 1 << 14;
     if ((is_on_stack ? frame_used : all.packed) + bytes > most || all.cells > most_cells)
-        unsupported(fmt::format("variables of {} take over {} bytes, or are over {}", module.text(variable.space), most,
-                                most_cells / 2));
+        unsupported(fmt::format("variables in {} take more than {} bytes, or there are more than {}",
+                                module.text(variable.space), most, most_cells / 2));
     Binding binding{.kind = Binding::Kind::Memory,
                     .space = shared ? Space::Shared : Space::Local,
                     .bytes = bytes,
@@ -168,7 +168,8 @@ void Lowering::declare(const nvptx::Variable& variable) {
         return;
     }
     if (space != ".shared" && space != ".local" && space != ".param")
-        unsupported(fmt::format("a {} variable inside a function is not known", space), "declare it at module scope");
+        unsupported(fmt::format("a {} variable inside a function is not supported", space),
+                    "declare it at module scope");
     for (const auto& declarator : variable.declarators) define(declarator.name, declare_memory(variable, declarator));
 }
 
@@ -260,9 +261,9 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     if (const nvptx::Name left = modifiers.left(); left != nvptx::no_name)
         unsupported(fmt::format("modifier '{}'", module.text(left)));
     if (!unused_offsets_.empty())
-        unsupported(fmt::format("the offset of '{}' is in a place that has none",
-                                nvptx::print(module, *unused_offsets_.front())),
-                    "add it in an instruction of its own");
+        unsupported(
+            fmt::format("the offset of '{}' is not allowed here", nvptx::print(module, *unused_offsets_.front())),
+            "add it in an instruction of its own");
     unused_offsets_ = outer;
     if (first) emit(nothing, 0, 0, {});  // so that it is counted
 }

@@ -45,7 +45,7 @@ Micro& Lowering::emit(Handler handler, std::uint8_t writes, std::uint8_t reads, 
 }
 
 Micro& Lowering::emit(Micro micro) {
-    if (!micro.run) unsupported("this combination of operation and type is not known");
+    if (!micro.run) unsupported("this combination of operation and type is not supported");
     for (const Observer& observer : observers_)
         if (observer.op) observer.op(*this, micro);
     micro.first = std::exchange(first, false);
@@ -118,14 +118,14 @@ std::uint64_t Lowering::literal(const nvptx::Operand& operand, Type type) const 
             if (type == Type::BF16) return bfloat16(value).bits;
             return slot_of(type) == 8 ? operand.value : std::bit_cast<std::uint32_t>(float(value));
         }
-        default: unsupported("an operand of this kind is not known here");
+        default: unsupported("an operand of this kind is not supported here");
     }
 }
 
 VReg Lowering::resized(VReg value, std::uint8_t slot) {
     const std::uint8_t from = values[index(value)].slot;
     if (from == slot) return value;
-    if (from == 0 || slot == 0) unsupported("a predicate stands where a number is needed, or the reverse");
+    if (from == 0 || slot == 0) unsupported("a predicate is used as a number, or a number as a predicate");
     if (values[index(value)].kind == VRegInfo::Kind::Constant) return constant(values[index(value)].bits, slot);
     const VReg to = temporary(slot);
     // The bits above a register narrower than its slot are undefined: extend it from its own width.
@@ -192,7 +192,7 @@ VReg Lowering::plain_source(const nvptx::Operand& operand, const Binding* bindin
     }
     if (module.text(operand.name) == "WARP_SZ") return constant(warp_size, slot);
     if (!binding) unsupported(fmt::format("'{}' is not declared", module.text(operand.name)), "declare it with .reg");
-    if (binding->kind != Binding::Kind::Function) unsupported("an operand of this kind is not known here");
+    if (binding->kind != Binding::Kind::Function) unsupported("an operand of this kind is not supported here");
     if (operand.has_offset) unsupported("an address inside a function means nothing");
     return constant(function_address(number_of(*binding->function)), slot);
 }
@@ -204,7 +204,7 @@ Result Lowering::result(const nvptx::Operand& operand, Type type) {
     if (!binding || binding->kind != Binding::Kind::Register || binding->is_pair)
         unsupported("a register is needed for the result");
     const std::uint8_t to = values[index(binding->value)].slot;
-    if ((to == 0) != (slot == 0)) unsupported("the result is a predicate and the register is not, or the reverse");
+    if ((to == 0) != (slot == 0)) unsupported("only one of the result and its register is a predicate");
     return {to == slot ? binding->value : temporary(slot), binding->value, type, true};
 }
 
@@ -249,11 +249,11 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
     using Kind = nvptx::Operand::Kind;
     if (operand.kind != Kind::Address) unsupported("an address is needed here");
     const Operands parts = module.operands(operand.children);
-    if (parts.size() != 1) unsupported("an address of several parts is not known here");
+    if (parts.size() != 1) unsupported("an address of several parts is not supported here");
     const std::uint8_t slot = space == Space::Shared ? 4 : 8;
     if (parts[0].kind == Kind::Integer) return {constant(parts[0].value, slot), 0, space};
-    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as binding+offset");
-    if (parts[0].kind != Kind::Symbol) unsupported("an address of this kind is not known here");
+    if (parts[0].kind == Kind::Element) unsupported("write the element's offset in bytes, as name+offset");
+    if (parts[0].kind != Kind::Symbol) unsupported("an address of this kind is not supported here");
     const Binding* const binding = find(parts[0].name);
     if (!binding) unsupported(fmt::format("'{}' is not declared", module.text(parts[0].name)));
     const auto offset = std::int64_t(parts[0].value);
@@ -272,7 +272,7 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
         const bool fixed = space == Space::Param && binding->space == Space::Param;
         return {constant(at, space == Space::Shared ? 4 : 8), fixed ? std::int32_t(at) : 0, space, fixed};
     }
-    if (binding->kind != Binding::Kind::Register) unsupported("an address of this kind is not known here");
+    if (binding->kind != Binding::Kind::Register) unsupported("an address of this kind is not supported here");
     VReg base = binding->value;
     if (values[index(base)].slot == 0 || (values[index(base)].slot == 4 && space == Space::Global))
         unsupported("a 64-bit register is needed for this address");

@@ -333,7 +333,7 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     const std::uint32_t expected = op.x & BarrierCounted ? threads / warp_size : std::uint32_t(warps_.size());
     if (barrier.arrived && barrier.expected != expected)
         reject(FaultCode::BarrierDisagrees,
-               fmt::format("barrier {} is given {} threads here and {} by a warp that waits", id, expected * warp_size,
+               fmt::format("barrier {} expects {} threads here, but a waiting warp gave {}", id, expected * warp_size,
                            barrier.expected * warp_size));
     barrier.expected = expected;
     barrier.counted |= (op.x & BarrierCounted) != 0;

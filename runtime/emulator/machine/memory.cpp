@@ -177,7 +177,7 @@ void Memory::State::rename(std::uint64_t address, std::string_view name) {
     const std::lock_guard lock(mutex_);
     const auto found = buffers_.find(address);
     if (found == buffers_.end() || found->second.freed)
-        throw Error(fmt::format("0x{:x} is named '{}' but is no live buffer", address, name),
+        throw Error(fmt::format("0x{:x} is named '{}' but is not a live buffer", address, name),
                     "name the address that allocate returned");
     found->second.name = name;
 }

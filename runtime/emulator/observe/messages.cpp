@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages for findings; see report.hpp.
+// The messages for findings; see messages.hpp.
 #include "runtime/emulator/observe/messages.hpp"
 
 #include <fmt/format.h>
@@ -341,7 +341,7 @@ Error deadlock_error(const ThreadBlock& block) {
         else if (!first)
             first = &warp;
     place(diagnostic, block, *first, first->splits().front().pc);
-    diagnostic.message = fmt::format("deadlock in block {}: no warp can go on{}", tuple(block.coordinates()),
+    diagnostic.message = fmt::format("deadlock in block {}: no warp can continue{}", tuple(block.coordinates()),
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
     if (exited) diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
     for (const ScheduledWarp& warp : block.warps())
@@ -396,7 +396,7 @@ Error waiting_error(const ThreadBlock& block) {
     }
     const ScheduledWarp& shown = first ? *first : block.warps().front();
     place(diagnostic, block, shown, shown.splits().front().pc);
-    diagnostic.message = fmt::format("block {} waits for memory to change, and nobody is left who could change it",
+    diagnostic.message = fmt::format("block {} waits for memory to change, and no thread is left that could change it",
                                      tuple(block.coordinates()));
     return Error(std::move(diagnostic));
 }

@@ -194,10 +194,10 @@ $end: ret;)"));
     CHECK(finding(early, 128) == "no failure");
     const std::string gone =
         kernel("    mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 32; @%p1 ret;\n    bar.sync 0, 64; ret;");
-    CHECK_THAT(finding(gone, 96), contains("deadlock in block (0,0,0): no warp can go on; 64 threads have exited"));
+    CHECK_THAT(finding(gone, 96), contains("deadlock in block (0,0,0): no warp can continue; 64 threads have exited"));
     CHECK_THAT(finding(gone, 96), contains("warp 0 lanes 0-31 wait at barrier 0, which 32 of 64 threads have reached"));
     // a count equal to the block size is also counted
-    CHECK_THAT(finding(gone, 64), contains("deadlock in block (0,0,0): no warp can go on; 32 threads have exited"));
+    CHECK_THAT(finding(gone, 64), contains("deadlock in block (0,0,0): no warp can continue; 32 threads have exited"));
 }
 
 TEST_CASE("deadlock: every warp's place and what it waits for") {
@@ -209,7 +209,7 @@ $a:
     bar.sync 2, 64;
 $end: ret;)"),
                                      64);
-    CHECK_THAT(text, contains("deadlock in block (0,0,0): no warp can go on"));
+    CHECK_THAT(text, contains("deadlock in block (0,0,0): no warp can continue"));
     CHECK_THAT(text, contains("warp 0 lanes 0-31 wait at barrier 2, which 32 of 64 threads have reached"));
     CHECK_THAT(text, contains("warp 1 lanes 0-31 wait at barrier 1, which 32 of 64 threads have reached"));
     CHECK_THAT(text, contains("bar.sync 2, 64;"));
@@ -221,7 +221,7 @@ TEST_CASE("barriers used wrongly") {
     CHECK_THAT(finding(kernel("mov.u32 %r1, %tid.x; shr.u32 %r1, %r1, 5; add.u32 %r1, %r1, 2; mul.lo.u32 %r1, %r1, 32; "
                               "bar.sync 0, %r1; ret;"),
                        96),
-               contains("barrier 0 is given 96 threads here and 64 by a warp that waits"));
+               contains("barrier 0 expects 96 threads here, but a waiting warp gave 64"));
     CHECK_THAT(finding(kernel("mov.u32 %r1, %laneid; and.b32 %r1, %r1, 1; bar.sync %r1; ret;")),
                contains("threads of one warp wait at different barriers"));
 }
@@ -307,10 +307,10 @@ TEST_CASE("trap, and the lines of instructions that cannot run") {
           "atom.global.add.u32 %r1, [%d1];", "bar.red.popc.u32 %r1, 0;"})
         CHECK_THAT(finding(kernel(bare + " ret;")), contains("it has too few operands"));
     for (const std::string full : {"neg.s32 %r1, %r2, %r3;", "max.s32 %r1, %r2, %r3, %r4;"})
-        CHECK_THAT(finding(kernel(full + " ret;")), contains("this number of operands is not known here"));
+        CHECK_THAT(finding(kernel(full + " ret;")), contains("this number of operands is not supported here"));
     CHECK_THAT(finding(kernel("add.wide.u32 %r1, %r2, %r3; ret;")), contains("modifier '.wide'"));
     CHECK_THAT(finding(kernel("add.u32 %r1, %r2, %q; ret;")), contains("'%q' is not declared"));
-    CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not in reach"));
+    CHECK_THAT(finding(kernel("bra nowhere; ret;")), contains("label 'nowhere' is not visible here"));
     CHECK_THAT(
         finding(kernel("call (%r1), f, (%r1); ret;", ".func (.reg .b32 o) f (.reg .b32 i) { call (o), f, (i); ret; }")),
         contains("the stack of a thread is full"));

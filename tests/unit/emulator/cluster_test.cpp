@@ -65,7 +65,7 @@ TEST_CASE("a cluster barrier that not all blocks can reach") {
         "setp.eq.u32 %p1, %r4, 1; @!%p1 bra $meet;\n"
         "$wait: ld.volatile.global.u32 %r7, [%d1]; setp.eq.u32 %p2, %r7, 0; @%p2 bra $wait;\n"
         "$meet: barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r8, 1; st.global.u32 [%d1+4], %r8;"));
-    CHECK_THAT(waits, contains("deadlock: ") && contains("deadlock in block (0,0,0): no warp can go on") &&
+    CHECK_THAT(waits, contains("deadlock: ") && contains("deadlock in block (0,0,0): no warp can continue") &&
                           contains("wait at the cluster's barrier"));
     CHECK_THAT(failure(in_clusters(""), {3, 2, 1}),
                contains("launch-refused: ") &&

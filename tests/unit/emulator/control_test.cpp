@@ -80,7 +80,7 @@ TEST_CASE("a bra.uni at which the threads of a warp diverge is a finding") {
     Machine machine;
     for (const std::string guard : {"@%p2 ", "@!%p2 "}) {
         const std::string text = kernel(before + "setp.lt.u32 %p2, %r2, 31; " + guard + "bra.uni $on; " + after);
-        CHECK_THAT(machine.failure(text, {.block = {32, 1, 1}}, 0ull, 0ull, 0ull, 0u), contains("says .uni"));
+        CHECK_THAT(machine.failure(text, {.block = {32, 1, 1}}, 0ull, 0ull, 0ull, 0u), contains("marked .uni"));
     }
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("registers of several elements: each by name, and all together") {
     CHECK_THAT(machine.failure(kernel(".reg .v2 .b32 v; add.u32 %r1, v.z, 1; ret;"), {}, 0ull, 0ull, 0ull, 0u),
                contains("cannot run this instruction"));
     CHECK_THAT(machine.failure(kernel(".reg .v2 .b32 v; mov.v4.u32 v, v; ret;"), {}, 0ull, 0ull, 0ull, 0u),
-               contains("other lengths than the move"));
+               contains("lengths are not that of the move"));
 }
 
 TEST_CASE("a .global or .const variable inside a function is one for all launches, calls and blocks") {
@@ -137,5 +137,5 @@ $met:
     Machine machine;
     const auto a = machine.empty<std::uint32_t>("a", 3000);
     CHECK_THAT(machine.failure(text, {.grid = {3000, 1, 1}, .block = {32, 1, 1}}, a, a, 0ull, 0u),
-               contains("waits for memory to change, and nobody is left who could change it"));
+               contains("waits for memory to change, and no thread is left that could change it"));
 }

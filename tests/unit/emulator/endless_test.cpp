@@ -24,12 +24,13 @@ const std::string poll = "$wait: ld.volatile.global.u32 %r3, [%d1]; setp.eq.u32 
 
 TEST_CASE("a loop that returns to the same state is endless, and is reported immediately") {
     const std::string message = run("$loop: bra $loop;");
-    CHECK_THAT(message, contains("an endless loop: the same values come again and again and nothing is read that could "
-                                 "change, in block (0,0,0) thread (0,0,0)"));
+    CHECK_THAT(message,
+               contains("an endless loop: its values repeat, and it reads nothing that could change, in block (0,0,0) "
+                        "thread (0,0,0)"));
     CHECK_THAT(message, contains("bra $loop;"));
     // Some lanes alone, two branches in the loop, a divergent condition, stores to local memory.
     CHECK_THAT(run("setp.ne.u32 %p1, %r1, 40; @%p1 bra $end; $loop: bra $loop; $end: ret;"),
-               contains("an endless loop: the same values come again and again and nothing is read that could change, "
+               contains("an endless loop: its values repeat, and it reads nothing that could change, "
                         "in block (0,0,0) thread (40,0,0)"));
     CHECK_THAT(run("setp.lt.u32 %p1, %r1, 7; $loop: @%p1 bra $loop; bra $loop;"), contains("an endless loop"));
     CHECK_THAT(run(".local .u32 i; $loop: mov.u32 %r3, 1; st.local.u32 [i], %r3; ld.local.u32 %r4, [i]; "
@@ -64,7 +65,8 @@ TEST_CASE("endless loops are found in the checked code, too") {
 
 TEST_CASE("waiting for memory that no thread can change any more is found immediately") {
     const std::string global = run(poll + "ret;");
-    CHECK_THAT(global, contains("block (0,0,0) waits for memory to change, and nobody is left who could change it"));
+    CHECK_THAT(global,
+               contains("block (0,0,0) waits for memory to change, and no thread is left that could change it"));
     CHECK_THAT(global, contains("warp 1 lanes 0-31 read the same memory again and again"));
     CHECK_THAT(run(".shared .u32 s; mov.u32 %r3, 0; st.shared.u32 [s], %r3; bar.sync 0; setp.lt.u32 %p1, %r1, 32;"
                    "@%p1 bra $barrier; $wait: ld.volatile.shared.u32 %r3, [s]; setp.eq.u32 %p2, %r3, 0;"

@@ -48,7 +48,7 @@ TEST_CASE("redux of f32") {
     Machine machine;
     CHECK_THAT(machine.failure(kernel("redux.sync.add.f32 %r1, %r2, -1; ret;"), {.block = {32, 1, 1}}, std::uint64_t{},
                                std::uint64_t{}, std::uint64_t{}, 0),
-               contains("redux of .f32 is a .min or a .max"));
+               contains("redux of .f32 needs .min or .max"));
 }
 
 TEST_CASE("atomics of 128 bits") {
@@ -245,9 +245,10 @@ TEST_CASE("the heap is bounded, and its misuse is found") {
                   "setp.eq.u64 %p1, %d2, 0; @%p1 trap;" + release("0")) == "no failure");
     CHECK_THAT(failure(allocate("16", "%d1") + "ld.u64 %d2, [%d1+16];"), contains("16 bytes") && contains("malloc"));
     CHECK_THAT(failure(allocate("16", "%d1") + release("%d1") + "ld.u64 %d2, [%d1];"), contains("malloc"));
-    CHECK_THAT(failure(allocate("16", "%d1") + release("%d1") + release("%d1")), contains("that was freed before"));
+    CHECK_THAT(failure(allocate("16", "%d1") + release("%d1") + release("%d1")),
+               contains("that has already been freed"));
     CHECK_THAT(failure(allocate("16", "%d1") + "add.u64 %d1, %d1, 8;" + release("%d1")),
-               contains("an address that malloc did not give"));
+               contains("an address that malloc did not return"));
 }
 
 TEST_CASE("asynchronous instructions are rejected by name") {

@@ -52,7 +52,8 @@ TEST_CASE("an undefined value is found where it is used, whichever memory it com
                    contains("an undefined value is stored to a buffer"));
         CHECK_THAT(after("mad.wide.u32 %d5, %r5, 4, %d3; ld.global.u32 %r9, [%d5];"),
                    contains("an address is undefined"));
-        CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 bra $end;"), contains("a branch is on an undefined value"));
+        CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 bra $end;"),
+                   contains("a branch depends on an undefined value"));
         CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; @%p1 st.global.u32 [%d1], %r1;"),
                    contains("an instruction's guard is undefined"));
         CHECK_THAT(after("setp.eq.u32 %p1, %r5, 0; vote.sync.ballot.b32 %r9, %p1, -1;"),
@@ -328,7 +329,7 @@ TEST_CASE("uninitialised registers are found on request") {
     const std::string text = finding("st.global.u32 [%d1], %r40;", 32, true);
     CHECK_THAT(text, contains("an undefined value is stored to a buffer"));
     CHECK_THAT(text, contains("a register that nothing has assigned"));
-    CHECK_THAT(finding("@%p7 bra $end;", 32, true), contains("a branch is on an undefined value"));
+    CHECK_THAT(finding("@%p7 bra $end;", 32, true), contains("a branch depends on an undefined value"));
     CHECK_THAT(finding("setp.lt.u32 %p1, %r1, 9; @%p1 mov.u32 %r40, 5; st.global.u32 [%d1], %r40;", 32, true),
                contains("thread (9,0,0)"));
     CHECK(finding("setp.lt.u32 %p1, %r1, 9; @%p1 mov.u32 %r40, 5; @%p1 st.global.u32 [%d1], %r40;", 32, true) ==

@@ -190,7 +190,7 @@ TEST_CASE("known versions and targets") {
     }
     CHECK_THAT(said("9.1", "sm_90"), contains("warning: there is no .version 9.1"));  // of a later toolkit
     CHECK_THAT(said("9.0", "sm_999"), contains("error: there is no .target sm_999"));
-    CHECK_THAT(said("9.1", "sm_130"), contains("warning: what .target sm_130 has"));
+    CHECK_THAT(said("9.1", "sm_130"), contains("warning: the features of .target sm_130 are not known"));
     CHECK_THAT(said("9.0", "sm_90, nonsense"), contains("error: .target has no option nonsense"));
 }
 
@@ -373,8 +373,8 @@ TEST_CASE("features need their target and version") {
     CHECK_THAT(said("ld.global.L1::no_allocate.f32 %f1, [%rd1];", "7.0", "sm_75"), contains("it needs .version 7.4"));
     CHECK_THAT(said("mov.u32 %r1, %cluster_ctarank;", "8.0", "sm_80"), contains("sm_80 does not have clusters"));
     CHECK_THAT(said("wgmma.fence.sync.aligned;", "8.0", "sm_90"), contains("it needs .target sm_90a"));
-    CHECK_THAT(said("ret;", "6.3", "sm_90"), contains(".version 6.3 does not know .target sm_90"));
-    CHECK_THAT(said("ret;", "8.0", "sm_52"), contains("what .target sm_52 has is not known"));
+    CHECK_THAT(said("ret;", "6.3", "sm_90"), contains(".version 6.3 does not support .target sm_90"));
+    CHECK_THAT(said("ret;", "8.0", "sm_52"), contains("the features of .target sm_52 are not known"));
     CHECK_THAT(rendered(findings(".entry k() { ret; }")), contains("the module has no .target"));
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// d = handler applied to the operands after the first.
 void apply_to_sources(Lowering& code, Handler handler, std::size_t count, VReg d, Type type, Operands operands) {
     const Operands from = operands.from(1);
-    if (from.size() > count) code.unsupported("this number of operands is not known here");
+    if (from.size() > count) code.unsupported("this number of operands is not supported here");
     switch (count) {
         case 1: return code.apply(handler, d, {code.source(from[0], type)});
         case 2: return code.apply(handler, d, {code.source(from[0], type), code.source(from[1], type)});
@@ -48,7 +48,7 @@ void float_operation(Lowering& code, Operation operation, std::size_t sources, T
 
 void computation(Lowering& code, Operation operation, std::size_t sources, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
-    if (!type) code.unsupported("it has no type the emulator knows");
+    if (!type) code.unsupported("its type is not supported");
     if (ir::is_float(*type)) return float_operation(code, operation, sources, *type, modifiers, operands);
     integer_operation(code, operation, sources, *type, operands);
 }
@@ -176,7 +176,7 @@ void of_magnitudes(Lowering& code, Modifiers& modifiers, Operands operands) {
                          .ftz = modifiers.take(Modifier::Ftz)};
     const Type type = modifiers.take_type().value_or(Type::Pred);
     if (!ir::is_float(type) || type == Type::F64 || operands.size() < 3 || operands.size() > 4)
-        code.unsupported("this form is known on floats of 16 and 32 bits");
+        code.unsupported("this form is supported for floats of 16 and 32 bits");
     const Result d = code.result(operands[0], type);
     std::vector<VReg> numbers;
     for (std::size_t i = 1; i < operands.size(); ++i) numbers.push_back(code.source(operands[i], type));
@@ -219,7 +219,7 @@ void testp(Lowering& code, Modifiers& modifiers, Operands operands) {
         mode_of<ir::Op::TestFloat>(Modifier::Normal), mode_of<ir::Op::TestFloat>(Modifier::Subnormal)};
     const std::optional<std::uint64_t> test = modifiers.take_named(tests);
     const Type type = modifiers.take_type().value_or(Type::Pred);
-    if (!test || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not known");
+    if (!test || (type != Type::F32 && type != Type::F64)) code.unsupported("this test is not supported");
     const Result d = code.result(operands[0], Type::Pred);
     code.apply(select_test(type, std::uint32_t(*test)), d.at, {code.source(operands[1], type)});
     code.finish(d);

@@ -11,7 +11,7 @@ namespace {
 template <Operation O, std::size_t Sources = 2>
 void bits(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
-    if (!type) code.unsupported("it has no type the emulator knows");
+    if (!type) code.unsupported("its type is not supported");
     integer_operation(code, O, Sources, *type, operands);
 }
 
@@ -19,7 +19,7 @@ void bits(Lowering& code, Modifiers& modifiers, Operands operands) {
 template <Operation O, Handler OnPredicates, std::size_t Sources = 2>
 void logic(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
-    if (!type || ir::is_float(*type)) code.unsupported("it has no type the emulator knows");
+    if (!type || ir::is_float(*type)) code.unsupported("its type is not supported");
     if (*type != Type::Pred) return integer_operation(code, O, Sources, *type, operands);
     const Result d = code.result(operands[0], Type::Pred);
     if constexpr (Sources == 1)
@@ -104,7 +104,7 @@ void bmsk(Lowering& code, Modifiers& modifiers, Operands operands) {
 void lop3(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take_type();
     if (operands.size() != 5 || operands[4].kind != nvptx::Operand::Kind::Integer)
-        code.unsupported("only the form with a literal table is known");
+        code.unsupported("the table must be a literal");
     const Result d = code.result(operands[0], Type::U32);
     code.apply(
         select_integer(Operation::Lop3, Type::U32), d.at,
@@ -120,8 +120,7 @@ void lop3_with_predicate(Lowering& code, Modifiers& modifiers, Operands operands
                                  ? Operands(code.module.operands(operands[0].children))
                                  : operands;
     const Result d = code.result(targets[0], Type::U32), p = code.result(targets[1], Type::Pred);
-    if (operands[4].kind != nvptx::Operand::Kind::Integer)
-        code.unsupported("only the form with a literal table is known");
+    if (operands[4].kind != nvptx::Operand::Kind::Integer) code.unsupported("the table must be a literal");
     code.apply(
         select_integer(Operation::Lop3, Type::U32), d.at,
         {code.source(operands[1], Type::U32), code.source(operands[2], Type::U32), code.source(operands[3], Type::U32)},

@@ -184,11 +184,11 @@ void need_functions_with_addresses(Lowering& code) {
 Signature signature_of_call(Lowering& code, const nvptx::Operand& prototype) {
     const Binding* const binding = code.find(prototype.name);
     if (!binding || binding->kind != Binding::Kind::Prototype)
-        code.unsupported("its .callprototype or .calltargets is not in reach");
+        code.unsupported("its .callprototype or .calltargets is not visible here");
     if (code.module.text(binding->directive->name) == ".calltargets") {
         const nvptx::Operand& first = Operands(code.module.operands(binding->directive->operands))[0];
         const nvptx::Function* const function = code.module.find_function(code.module.text(first.name));
-        if (!function) code.unsupported("a call target is no function of this module");
+        if (!function) code.unsupported("a call target is not a function of this module");
         return signature_of(code.module, *function);
     }
     try {  // "(.param .b32 _) _ (.param .b64 _);" is the head of a function
@@ -202,7 +202,7 @@ Signature signature_of_call(Lowering& code, const nvptx::Operand& prototype) {
 void call_at(Lowering& code, VReg target, std::uint32_t function, const Signature& signature, Operands results,
              Operands arguments) {
     if (results.size() != signature.results.size() || arguments.size() != signature.parameters.size())
-        code.unsupported("the function has another number of parameters");
+        code.unsupported("the function has a different number of parameters");
     const auto type_for = [](std::uint32_t bytes) {
         return bytes >= 8 ? Type::U64 : bytes == 4 ? Type::U32 : bytes == 2 ? Type::U16 : Type::U8;
     };
@@ -269,7 +269,8 @@ void lower_function(Lowering& code, const nvptx::Function& function, std::uint32
             .kind = Binding::Kind::Memory, .space = Space::Local, .address = slot.offset, .bytes = slot.bytes};
         binding.on_stack = true;
         if (code.module.text(variable.space) == ".reg") {
-            if (code.module.text(variable.type) == ".pred") code.unsupported("a predicate as a parameter is not known");
+            if (code.module.text(variable.type) == ".pred")
+                code.unsupported("a predicate as a parameter is not supported");
             binding = formal(code, variable, {});
             if (is_result)
                 results_in_registers.emplace_back(binding.value, slot);
@@ -315,7 +316,7 @@ void call(Lowering& code, Modifiers& modifiers, Operands operands) {
                          "give its definition in the same module");
     const nvptx::Function& callee = *binding->function;
     if (results.size() != callee.results.size() || arguments.size() != callee.parameters.size())
-        code.unsupported(fmt::format("'{}' has another number of parameters", name));
+        code.unsupported(fmt::format("'{}' has a different number of parameters", name));
     if (code.first) code.emit(nothing, 0, 0, {});
     const bool calls_itself = std::find(code.callers.begin(), code.callers.end(), &callee) != code.callers.end();
     if (calls_itself || code.callers.size() > deepest_inlined || code.micros.size() > largest_inlined)
@@ -330,7 +331,7 @@ void allocate(Lowering& code, Modifiers& modifiers, Operands operands) {
     std::uint32_t alignment = type == Type::U32 ? 4 : 8;
     if (operands.size() > 2) alignment = std::uint32_t(operands[2].value);
     if (alignment == 0 || alignment > 1024 || (alignment & (alignment - 1)))
-        code.unsupported("the alignment of alloca is no power of two");
+        code.unsupported("the alignment of alloca is not a power of two");
     const Result d = code.result(operands[0], Type::U64);
     code.emit(allocate_on_stack, D, A, {index(d.at), index(code.source(operands[1], Type::U64)), 0, 0, alignment})
         .apart = true;

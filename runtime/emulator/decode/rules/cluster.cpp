@@ -11,7 +11,7 @@ namespace {
 void cluster_barrier(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Cluster);
     const bool arrives = modifiers.take(Modifier::Arrive);
-    if (!arrives && !modifiers.take(Modifier::Wait)) code.unsupported("barrier.cluster either arrives or waits");
+    if (!arrives && !modifiers.take(Modifier::Wait)) code.unsupported("barrier.cluster needs .arrive or .wait");
     modifiers.take_any({Modifier::Release, Modifier::Relaxed, Modifier::Acquire});
     const std::uint32_t bits = BarrierCluster | (modifiers.take(Modifier::Aligned) ? BarrierAligned : 0);
     code.count_here();

@@ -15,7 +15,7 @@ constexpr std::pair<Modifier, Comparison> comparisons[] = {
     {Modifier::Geu, Comparison::Geu}, {Modifier::IsNum, Comparison::Num}, {Modifier::IsNan, Comparison::Nan}};
 
 Comparison known(const Lowering& code, std::optional<Comparison> comparison) {
-    if (!comparison) code.unsupported("it has no comparison the emulator knows");
+    if (!comparison) code.unsupported("its comparison is not supported");
     return *comparison;
 }
 
@@ -56,7 +56,7 @@ void setp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::optional<Comparison> comparison = modifiers.take_named(comparisons);
     const Modifier combine = modifiers.take_any({Modifier::And, Modifier::Or, Modifier::Xor});
     const auto type = modifiers.take_type();
-    if (!type) code.unsupported("it has no type the emulator knows");
+    if (!type) code.unsupported("its type is not supported");
     const bool pair = operands[0].kind == nvptx::Operand::Kind::Pair;
     const Operands targets = pair ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
     const Result p = code.result(targets[0], Type::Pred);
@@ -107,7 +107,7 @@ void set(Lowering& code, Modifiers& modifiers, Operands operands) {
 
 void selp(Lowering& code, Modifiers& modifiers, Operands operands) {
     const auto type = modifiers.take_type();
-    if (!type) code.unsupported("it has no type the emulator knows");
+    if (!type) code.unsupported("its type is not supported");
     const Result d = code.result(operands[0], *type);
     const VReg a = code.source(operands[1], *type), b = code.source(operands[2], *type),
                c = code.predicate(operands[3]);

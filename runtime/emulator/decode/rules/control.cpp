@@ -12,7 +12,7 @@ void bra(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool uniform = modifiers.take(Modifier::Uni);
     const Binding* const target = code.find(operands[0].name);
     if (!target || target->kind != Binding::Kind::Label)
-        code.unsupported(fmt::format("label '{}' is not in reach", code.module.text(operands[0].name)));
+        code.unsupported(fmt::format("label '{}' is not visible here", code.module.text(operands[0].name)));
     const std::uint32_t label = target->label;
     if (code.current->guard == nvptx::no_name) return code.jump_to(label);
     nvptx::Operand guard{.kind = nvptx::Operand::Kind::Symbol};
@@ -24,7 +24,7 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Idx);
     modifiers.take(Modifier::Uni);
     const Binding* const table = code.find(operands[1].name);
-    if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not in reach");
+    if (!table || table->kind != Binding::Kind::Table) code.unsupported("its .branchtargets list is not visible here");
     const Operands targets = code.module.operands(table->targets);
     const VReg selector = code.source(operands[0], Type::U32);
     Micro& micro = code.emit(branch_table, 0, A, {0, index(selector)});
@@ -34,7 +34,7 @@ void brx(Lowering& code, Modifiers& modifiers, Operands operands) {
     micro.targets = std::uint32_t(targets.size());
     for (const nvptx::Operand& target : targets) {
         const Binding* const binding = code.find(target.name);
-        if (!binding || binding->kind != Binding::Kind::Label) code.unsupported("a branch target is not in reach");
+        if (!binding || binding->kind != Binding::Kind::Label) code.unsupported("a branch target is not visible here");
         code.table_labels.push_back(binding->label);
     }
 }

@@ -56,7 +56,7 @@ void cvt(Lowering& code, Modifiers& modifiers, Operands operands) {
     const bool ftz = modifiers.take(Modifier::Ftz), saturate = modifiers.take(Modifier::Sat);
     const bool relu = modifiers.take(Modifier::Relu), finite = modifiers.take(Modifier::Satfinite);
     const auto to = modifiers.take_type(), from = modifiers.take_type();
-    if (!to || !from) code.unsupported("it has no types the emulator knows");
+    if (!to || !from) code.unsupported("its types are not supported");
     const std::uint32_t limits = (relu ? ReluResult : 0) | (finite ? FiniteResult : 0);
     if (is_packed(*to)) return cvt_packed(code, *to, *from, rounding, std::uint32_t(rounding) | limits, operands);
     const Result d = code.result(operands[0], *to);

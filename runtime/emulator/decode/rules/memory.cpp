@@ -46,13 +46,13 @@ Access take_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& o
     modifiers.take(Modifier::Nc);
     access.count = modifiers.take_vector();
     if (modifiers.take(Modifier::B128)) {
-        if (access.count > 1) code.unsupported("vectors of .b128 are not known");
+        if (access.count > 1) code.unsupported("vectors of .b128 are not supported");
         access.type = Type::U64;
         access.count = 2;
         return access;
     }
     const auto type = modifiers.take_type();
-    if (!type || *type == Type::Pred) code.unsupported("it has no type the emulator knows");
+    if (!type || *type == Type::Pred) code.unsupported("its type is not supported");
     access.type = *type;
     return access;
 }
@@ -127,7 +127,7 @@ void ld(Lowering& code, Modifiers& modifiers, Operands operands) {
     } else {
         const bool is_vector = operands[0].kind == nvptx::Operand::Kind::Vector;
         const Operands targets = is_vector ? Operands(code.module.operands(operands[0].children)) : operands.one(0);
-        if (targets.size() != from.count) code.unsupported("the vector has another length");
+        if (targets.size() != from.count) code.unsupported("the vector's length is not that of the instruction");
         std::vector<Result> results;
         std::vector<VReg> elements;
         for (const nvptx::Operand& target : targets) results.push_back(code.result(target, from.type));
@@ -147,7 +147,7 @@ void st(Lowering& code, Modifiers& modifiers, Operands operands) {
     } else {
         const bool is_vector = operands[1].kind == nvptx::Operand::Kind::Vector;
         const Operands sources = is_vector ? Operands(code.module.operands(operands[1].children)) : operands.one(1);
-        if (sources.size() != to.count) code.unsupported("the vector has another length");
+        if (sources.size() != to.count) code.unsupported("the vector's length is not that of the instruction");
         for (const nvptx::Operand& each : sources) elements.push_back(code.source(each, to.type));
     }
     if (to.before) code.emit(fence, 0, 0, {});
@@ -160,7 +160,8 @@ void update_vector(Lowering& code, Atomic atomic, Type type, unsigned count, con
                    const nvptx::Operand* to, Operands operands) {
     const Operands sources = code.module.operands(operands[1].children);
     const Operands targets = to ? Operands(code.module.operands(to->children)) : Operands();
-    if (sources.size() != count || (to && targets.size() != count)) code.unsupported("the vector has another length");
+    if (sources.size() != count || (to && targets.size() != count))
+        code.unsupported("the vector's length is not that of the instruction");
     const unsigned bytes = ir::info(type).bytes;
     const VReg base = code.resized(at.base, 8);
     code.emit(check_alignment, 0, A,
@@ -257,7 +258,7 @@ void update(Lowering& code, Modifiers& modifiers, const nvptx::Operand* to, Oper
         return;
     }
     const auto type = modifiers.take_type();
-    if (!operation || !type) code.unsupported("it has no operation and type the emulator knows");
+    if (!operation || !type) code.unsupported("its operation or its type is not supported");
     if (count > 1) {
         if (before) code.emit(fence, 0, 0, {});
         update_vector(code, *operation, *type, count, at, to, operands);

@@ -31,7 +31,7 @@ void pack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Oper
         }
         code.apply(select_move(4, 4), d.at, {whole});
     } else {
-        code.unsupported("this number of parts is not known here");
+        code.unsupported("this number of parts is not supported here");
     }
     code.finish(d);
 }
@@ -41,7 +41,7 @@ void unpack(Lowering& code, Type type, const nvptx::Operand& to, const nvptx::Op
     const unsigned bytes = ir::info(type).bytes;
     const bool into_bytes = bytes <= 4 && parts.size() == bytes;
     if (!into_bytes && (bytes < 4 || (parts.size() != 2 && !(parts.size() == 4 && bytes == 8))))
-        code.unsupported("this number of parts is not known here");
+        code.unsupported("this number of parts is not supported here");
     // The source may be one of the parts.
     const VReg whole = code.temporary(slot_of(type));
     code.apply(select_move(bytes, bytes), whole, {code.source(from, type)});
@@ -94,7 +94,7 @@ void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Op
     const Operands targets = code.module.operands(to.children), sources = code.module.operands(from.children);
     const unsigned count = modifiers.take_vector();
     if (count == 1 || targets.size() != count || sources.size() != targets.size())
-        code.unsupported("the vectors have other lengths than the move");
+        code.unsupported("the vectors' lengths are not that of the move");
     const std::uint8_t slot = slot_of(type);
     std::vector<VReg> old;
     for (const nvptx::Operand& each : sources) {
@@ -111,7 +111,7 @@ void mov_vector(Lowering& code, Modifiers& modifiers, Type type, const nvptx::Op
 void mov(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (modifiers.take(Modifier::B128)) return mov128(code, operands[0], operands[1]);
     const auto type = modifiers.take_type();
-    if (!type) code.unsupported("it has no type the emulator knows");
+    if (!type) code.unsupported("its type is not supported");
     if (operands[1].kind == nvptx::Operand::Kind::Vector) {
         if (operands[0].kind == nvptx::Operand::Kind::Vector)
             return mov_vector(code, modifiers, *type, operands[0], operands[1]);

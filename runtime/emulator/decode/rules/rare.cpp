@@ -76,7 +76,7 @@ void cvt_pack(Lowering& code, Modifiers& modifiers, Operands operands) {
                                                              {Modifier::U4, {4, false}},   {Modifier::S4, {4, true}},
                                                              {Modifier::U2, {2, false}},   {Modifier::S2, {2, true}}};
     const std::optional<Integer> to = modifiers.take_named(types);
-    if (!to) code.unsupported("its type is not known");
+    if (!to) code.unsupported("its type is not supported");
     modifiers.take(Modifier::S32);
     modifiers.take(Modifier::B32);
     on_words(code, Scalar::Packed, operands, to->bits, to->is_signed);
@@ -110,7 +110,7 @@ void video(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::uint32_t into = scalar ? selector(suffix(0)) : written_parts(suffix(0), how.parts);
     const std::uint32_t a = scalar ? selector(suffix(1)) : selectors(suffix(1), how.parts, 0);
     const std::uint32_t b = scalar ? selector(suffix(2)) : selectors(suffix(2), how.parts, std::uint32_t(how.parts));
-    if (into == ~0u || a == ~0u || b == ~0u) code.unsupported("a selector is not known");
+    if (into == ~0u || a == ~0u || b == ~0u) code.unsupported("a selector is not supported");
     how.negates_product = plain[1].minus != plain[2].minus;
     how.negates_addend = plain.size() > 3 && plain[3].minus;
     for (nvptx::Operand& each : plain) each.suffix = nvptx::no_name, each.minus = false;

@@ -94,8 +94,8 @@ void redux(Lowering& code, Modifiers& modifiers, Operands operands) {
     const Modifier name =
         modifiers.take_any({Modifier::Add, Modifier::Min, Modifier::Max, Modifier::And, Modifier::Or, Modifier::Xor});
     const Type type = modifiers.take_type().value_or(Type::Pred);
-    if (type == Type::F32) code.unsupported("redux of .f32 is a .min or a .max");
-    if (type != Type::U32 && type != Type::I32) code.unsupported("redux on this type is not known");
+    if (type == Type::F32) code.unsupported("redux of .f32 needs .min or .max");
+    if (type != Type::U32 && type != Type::I32) code.unsupported("redux of this type is not supported");
     const bool is_signed = type == Type::I32;
     const Reduction reduction = name == Modifier::Add   ? Reduction::Add
                                 : name == Modifier::Min ? (is_signed ? Reduction::MinSigned : Reduction::Min)
@@ -115,7 +115,7 @@ void redux_floats(Lowering& code, Modifiers& modifiers, Operands operands) {
     modifiers.take(Modifier::Sync);
     const Modifier name = modifiers.take_any({Modifier::Min, Modifier::Max});
     modifiers.take(Modifier::F32);
-    if (name == Modifier::Unknown) code.unsupported("redux of .f32 is a .min or a .max");
+    if (name == Modifier::Unknown) code.unsupported("redux of .f32 needs .min or .max");
     const bool magnitude = modifiers.take(Modifier::Abs), nan = modifiers.take(Modifier::NaN),
                least = name == Modifier::Min;
     const Result d = code.result(operands[0], Type::F32);
