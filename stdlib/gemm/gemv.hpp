@@ -7,25 +7,26 @@
 
 namespace ikat::stdlib {
 
-/// A, x, y, and the rows and columns of A.
+/// Parameters A, x, y, rows, columns; the numbers are those of A.
 template <class T>
 using GemvKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32>;
-/// y = A x: x has an element for each column of A, y for each row. A warp per row; vectors where rows are whole ones.
+/// y = A x: x has an element for each column of A, y for each row. A warp computes a row. It loads vectors if a row is
+/// a whole number of them.
 template <class T>
 const GemvKernel<T>& gemv_warp_reduce();
-/// y = x A, which is A' x: x has an element for each row of A, y for each column. Neighbouring threads have
-/// neighbouring columns; a block to 32 columns.
+/// y = x A, which is A' x: x has an element for each row of A, y for each column. A block computes 32 columns;
+/// neighbouring threads have neighbouring columns.
 template <class T>
 const GemvKernel<T>& gemv_coalesced();
 
-/// C[m×n] = A[m×k] B[k×n], a thread to an element. A, B, C, m, n, k.
+/// Parameters A, B, C, m, n, k: C[m×n] = A[m×k] B[k×n], a thread for each element.
 template <class T>
 using GemmNaiveKernel = Kernel<In<T>, In<T>, Out<T>, u32, u32, u32>;
 template <class T>
 const GemmNaiveKernel<T>& gemm_naive();
 
 extern const Recipe gemv_recipe, gemv_transposed_recipe, gemm_naive_recipe;
-// On buffers. Error where one is too small for rows and columns.
+// The functions on buffers. They throw Error if a buffer is too small for rows and columns.
 /// y = A x.
 template <Real T>
 void gemv(const Queue& queue, const Buffer<T>& A, const Buffer<T>& x, Buffer<T>& y, std::uint32_t rows,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread decodes its part of a quantised block, 32 neighbouring weights: the formats of quantised.hpp, each as a
-// struct with
+// How a thread decodes 32 neighbouring weights of a quantised block, a unit. Each format of quantised.hpp is a struct
+// with
 //
 //     weights, bytes               of a block
-//     unit(stage, at, n)           weights 32 n ... 32 n + 31 of the block that stands at `at` of a Stage
+//     unit(stage, at, n)           weights 32 n ... 32 n + 31 of the block at byte `at` of a Stage
 //
-// A weight of any of them is (q - offset) scale - minimum, in this order and each step rounded, which gives the bits
-// that GGML gives. Unit says the parts, as f32 values and as a product with 32 activations of 8 bits.
+// In every format a weight is (q - offset) scale - minimum. The steps are done in this order and each is rounded, so
+// the bits are those of GGML. Unit holds these parts. It gives the weights in f32, or their product with 32 activations
+// of 8 bits.
 #pragma once
 #include <optional>
 
@@ -58,7 +59,8 @@ struct Unit {
         return out;
     }
 
-    /// The sum of weight times activation. What is of whole numbers is exact.
+    /// The sum of weight times activation. Sums of integers are exact; scales and the minimum are applied to them in
+    /// f32.
     F product(const Activations& u) const {
         if (scale_of_second_half)
             return value(scale * whole_product(u, 0, 4) + *scale_of_second_half * whole_product(u, 4, 8));
@@ -67,7 +69,7 @@ struct Unit {
     }
 
 private:
-    /// Of words begin ... end - 1: the sum of (q - offset) u.
+    /// The sum of (q - offset) u over words begin ... end - 1.
     F whole_product(const Activations& u, std::size_t begin, std::size_t end) const {
         i32 sum = 0;
         for (std::size_t k = begin; k < end; ++k) sum = dp4a(q[k], u[k], sum);

@@ -21,41 +21,42 @@ namespace ikat::stdlib {
 
 enum class Quantised : std::uint8_t { Q4_0, Q8_0, Q4_K, Q5_K, Q6_K };
 
-/// Of one block.
+/// The weights and the bytes of one block.
 constexpr std::uint32_t weights_of(Quantised format) { return format <= Quantised::Q8_0 ? 32 : 256; }
 constexpr std::uint32_t bytes_of(Quantised format) {
     constexpr std::uint32_t bytes[] = {18, 34, 144, 176, 210};
     return bytes[std::uint32_t(format)];
 }
 
-/// y[i] = weight i, for all weights of n blocks. w, y, n. The same f32 as GGML's own decoder.
+/// Parameters w, y, n: y[i] = weight i, for all weights of n blocks. The same bits as GGML's own decoder.
 using DequantiseKernel = Kernel<In<std::uint8_t>, Out<float>, u32>;
 const DequantiseKernel& dequantise_kernel(Quantised format);
 
-/// y = W x: w, x, y, rows, columns; x has `columns` < 2^30 elements, y has `rows`. A warp per row; sums in f32.
-/// Weights come through shared memory, whole sectors of 32 bytes at a time (stdlib/tile/stage.hpp), and so does x, once
-/// for the four rows of a block.
+/// Parameters w, x, y, rows, columns: y = W x. x has `columns` elements, fewer than 2^30; y has `rows`. A warp computes
+/// a row, with sums in f32. Weights are copied to shared memory in whole sectors of 32 bytes (stdlib/tile/stage.hpp).
+/// So is x, once for the four rows of a block.
 using QuantisedGemvKernel = Kernel<In<std::uint8_t>, In<float>, Out<float>, u32, u32>;
 const QuantisedGemvKernel& gemv_kernel(Quantised format);
 
-/// Activations in blocks of 32, GGML's Q8_1: q[b] is 9 words, which are 36 bytes: f16 d = max |x| / 127, f16 s = sum of
-/// x, 32 signed bytes x / d, rounded to nearest and half away from zero. x, q, n: n blocks. A warp to eight blocks.
+/// Parameters x, q, n: 32 n activations become n blocks of GGML's Q8_1. A block is 9 words, 36 bytes: f16 d = max |x| /
+/// 127, f16 s = sum of x, 32 signed bytes x / d, rounded to nearest, halves away from zero. A warp makes eight blocks.
 using QuantiseKernel = Kernel<In<float>, Out<std::uint32_t>, u32>;
 const QuantiseKernel& quantise_q8_1_kernel();
 
-/// y = W x with x in blocks of Q8_1: products of four weights and four activations by one instruction (dp4a).
-/// w, x, y, rows, columns; x has columns / 32 blocks.
+/// Parameters w, x, y, rows, columns: y = W x, where x is columns / 32 blocks of Q8_1. One instruction (dp4a)
+/// multiplies four weights with four activations.
 using PackedGemvKernel = Kernel<In<std::uint8_t>, In<std::uint32_t>, Out<float>, u32, u32>;
 const PackedGemvKernel& gemv_q8_1_kernel(Quantised format);
 
 extern const Recipe dequantise_recipe, quantised_gemv_recipe, packed_gemv_recipe, quantise_q8_1_recipe;
-// On buffers. Error where one is too small, or columns is no multiple of weights_of(format).
+// The functions on buffers. They throw Error if a buffer is too small, or if columns is not a multiple of
+// weights_of(format).
 void dequantise(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, Buffer<float>& y);
 inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<float>& x,
                  Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {
     run<float>(queue, quantised_gemv_recipe, {w, x, y, rows, columns}, {.kernel = std::size_t(format)});
 }
-/// All of x, whose size is a multiple of 32, to Q8_1; q has 9 words for 32 elements.
+/// All of x to blocks of Q8_1. The size of x is a multiple of 32; q has 9 words for every 32 elements.
 void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint32_t>& q);
 inline void gemv(const Queue& queue, Quantised format, const Buffer<std::uint8_t>& w, const Buffer<std::uint32_t>& x,
                  Buffer<float>& y, std::uint32_t rows, std::uint32_t columns) {

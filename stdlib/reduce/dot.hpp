@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of arrays of any length beside sum and max: dot product, sum of squares, position of the maximum. As
-// those, they are two launches, blocks' shares and then the blocks' results, use no atomics, and are the same in every
-// run.
+// More reductions of arrays of any length: dot product, sum of squares, position of the maximum. Like sum and max they
+// are two launches: each block reduces its share, then one block reduces the results. No atomics are used, so results
+// are the same in every run.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/recipe.hpp"
@@ -27,13 +27,13 @@ template <class T>
 using ArgmaxKernel = Kernel<In<T>, Out<float>, Out<std::uint32_t>, u32>;
 template <class T>
 const ArgmaxKernel<T>& argmax_kernel();
-/// The same of n results of another launch: values, indices, value, index, n.
+/// Parameters values, indices, value, index, n: the same of the n results of another launch.
 using ArgmaxFinalKernel = Kernel<In<float>, In<std::uint32_t>, Out<float>, Out<std::uint32_t>, u32>;
 const ArgmaxFinalKernel& argmax_final_kernel();
 
 extern const Recipe dot_recipe, norm2_recipe, argmax_recipe, argmax_final_recipe;
-/// total[0] = the sum of x[i] y[i]; Error where they are not equally many. On a stream, workspace has
-/// reduction_workspace(n) bytes, which the functions take from a device by themselves.
+/// total[0] = the sum of x[i] y[i]. Throws Error if x and y differ in size. On a stream, give a workspace of
+/// reduction_workspace(n) bytes; on a device, the functions allocate it.
 template <Real T>
 void dot(const Queue& queue, const Buffer<T>& x, const Buffer<T>& y, const BufferSlice<float>& total,
          const WorkspaceSlice& workspace = {}) {
@@ -54,7 +54,7 @@ void argmax(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& va
     run<T>(queue, argmax_recipe, {x, value, index, n}, {.workspace = workspace});
 }
 
-// The numbers themselves: of a device alone.
+// The same as numbers on the host. They wait for the device, so they take no stream.
 template <Real T>
 float dot(const DeviceQueue& device, const Buffer<T>& x, const Buffer<T>& y) {
     return result<float>(device, [&](auto& total) { dot(device, x, y, total); });

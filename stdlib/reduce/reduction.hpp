@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sum and maximum of an array of any length, the same in every run.
 //
-// Each block reduces a grid-stride share of x to one partial result; a second launch of one block reduces those. Which
-// elements meet in which order depends on n alone, and no atomics are used. Sums are made in f32, also of 16-bit types.
+// Each block reduces a grid-stride share of x to one partial result; a second launch of one block reduces those. The
+// order of the additions depends on n alone, and no atomics are used. Sums are in f32, for 16-bit types too.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
@@ -41,7 +41,7 @@ void max(const Queue& queue, const Buffer<T>& x, const BufferSlice<float>& total
          const WorkspaceSlice& workspace = {}) {
     run<T>(queue, max_recipe, {x, total, common_size(queue, max_recipe, 0, {x.size()})}, {.workspace = workspace});
 }
-/// The number itself: of a device alone.
+/// The same as a number on the host. It waits for the device, so it takes no stream.
 template <Real T>
 float sum(const DeviceQueue& device, const Buffer<T>& x) {
     return result<float>(device, [&](auto& total) { sum(device, x, total); });

@@ -9,9 +9,9 @@
 //         result
 //     });
 //
-// A row that fits is read once and kept in registers; a longer one, or one that is no whole number of vectors, is read
-// again in each pass. The lambda is recorded for both. Lanes of a vector come as f32 values, with the number of the
-// vector in the row for arrays that have one element per column.
+// A row that fits is read once and kept in registers. A longer one, or one that is not a whole number of vectors, is
+// read again in each pass. The lambda is recorded for both. It gets the lanes of a vector as f32 values, and the number
+// of the vector in the row, for arrays that have one element per column.
 #pragma once
 #include <tuple>
 
@@ -21,7 +21,7 @@
 
 namespace ikat::stdlib {
 
-/// A row to each warp.
+/// A warp works on a row.
 struct WarpGroup {
     static constexpr std::uint32_t threads = 32, block = 128, rows_of_block = block / threads;
     static auto thread() { return value(lane_id()); }
@@ -30,7 +30,7 @@ struct WarpGroup {
     static auto sum(const auto& v) { return value(warp_sum(v)); }
     static auto max(const auto& v) { return value(warp_max(v)); }
 };
-/// A row to each block of so many threads.
+/// A block of so many threads works on a row.
 template <std::uint32_t count>
 struct BlockGroup {
     static constexpr std::uint32_t threads = count, block = count, rows_of_block = 1;
@@ -73,7 +73,7 @@ public:
         });
     }
 
-    /// total[i] += x[i], rounded. Then total has the row that is of interest.
+    /// total[i] += x[i], rounded. From then on the row is that of total.
     void add_to(const InOut<E>& total) const {
         walk([&]<int N>(Width<N>, const auto& i, const auto&) {
             const auto v = load_lanes<N>(x_, i), more = load_lanes<N>(total, i);
@@ -139,7 +139,7 @@ private:
     /// number known to be small, so that all k have one address.
     auto of_group(const auto& array) const { return array.slice(cast<u64>(start_) * std::uint64_t(N)); }
     auto place(int k) const { return value(Group::thread() + std::uint32_t(k) * Group::threads); }
-    /// Its number in the row: beyond it, by far, where it is before its first.
+    /// The vector's number in the row; a very large one for a vector in front of the row.
     auto column(int k) const { return value(begin_ + std::uint32_t(k) * Group::threads); }
     void walk(auto&& body) const {
         for (int k = 0; k < K; ++k) {

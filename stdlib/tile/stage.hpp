@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of an array in shared memory, brought there by whole sectors: for data that threads cannot load well from
-// where it is, as blocks of 18 or of 210 bytes.
+// Pieces of an array, copied to shared memory in whole sectors of 32 bytes. For data that threads cannot load well
+// themselves, such as blocks of 18 or of 210 bytes.
 //
 //     Stage<WarpGroup, 2048> stage;
 //     for (auto first : range(begin, end, 2048)) {
@@ -11,16 +11,16 @@
 //         const auto four = stage.words<4>(stage.at(i));                 // four words from byte first + i on
 //     }
 //
-// Arrays begin at multiples of 16 bytes, pieces at multiples of 2. What else is in the first and the last sector of a
-// piece is loaded with it; nothing beyond the end of the array is touched.
+// Arrays begin at multiples of 16 bytes, pieces at multiples of 2. The first and the last sector of a piece are loaded
+// whole; nothing beyond the end of the array is touched.
 #pragma once
 #include "stdlib/tile/rows.hpp"
 
 namespace ikat::stdlib {
 
-/// For each group of threads of a block, a place for a piece of up to `most` bytes. With a `line`, pieces begin at
-/// multiples of 32, and 16 bytes are left free behind each line of so many bytes: then threads that read a line each
-/// use different banks.
+/// A place for a piece of up to `most` bytes, one for each group of threads of a block. With a `line`, pieces begin at
+/// multiples of 32, and 16 bytes are left free behind every `line` bytes. Then threads that read a line each use
+/// different banks.
 template <class Group, std::uint32_t most, std::uint32_t line = 0>
 class Stage {
     static constexpr std::uint32_t threads = Group::threads;
