@@ -3,19 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 #include <optional>
-#include <random>
-#include <thread>
 
 #include "codegen/ast/ast.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/support/environment.hpp"
-#include "codegen/support/notes.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"
+#include "runtime/emulator_options.hpp"
 
 namespace ikat::runtime {
 
@@ -27,59 +24,9 @@ struct Device::State : Counted {
 
 namespace {
 
-unsigned threads_from_environment() {
-    const std::string_view text = environment("IKAT_THREADS");
-    if (text.empty()) return std::max(1u, std::thread::hardware_concurrency());
-    unsigned threads = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    if (error != std::errc{} || end != text.data() + text.size() || threads == 0)
-        throw Error(fmt::format("IKAT_THREADS is '{}'", text),
-                    "it is the number of threads of the emulator: 1, 2, ...");
-    return threads;
-}
-
-bool checks_registers(std::string_view asked) {
-    const std::string_view text = asked.empty() ? environment("IKAT_CHECK") : asked;
-    if (!text.empty() && text != "registers")
-        throw Error(fmt::format("there is no check '{}'{}", text, asked.empty() ? " (from IKAT_CHECK)" : ""),
-                    "the only check is registers: that each has been assigned before it is used");
-    return text == "registers";
-}
-
-emulator::Options emulator_options(const OpenOptions& options) {
-    emulator::Options out;
-    out.threads = options.threads ? options.threads : threads_from_environment();
-    if (options.step_budget) out.step_budget = options.step_budget;
-    out.check_registers = checks_registers(options.check);
-    if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
-    if (options.traffic)
-        out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
-    return out;
-}
-
-/// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False if it is malformed.
-bool set_schedule(emulator::Options& options, std::string_view asked) {
-    const std::string_view text = asked.empty() ? environment("IKAT_SCHEDULE") : asked;
-    if (text.empty()) return false;
-    std::string_view number = text;
-    constexpr std::string_view suffix = ",lanes";
-    options.lanes = number.ends_with(suffix);
-    if (options.lanes) number.remove_suffix(suffix.size());
-    const bool random = number == "random";
-    if (random) options.seed = std::random_device()() | 1;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), options.seed);
-    if (!random && (error != std::errc{} || end != number.data() + number.size()))
-        throw Error(fmt::format("there is no schedule '{}'{}", text, asked.empty() ? " (from IKAT_SCHEDULE)" : ""),
-                    "a schedule is 0 (round-robin), a number that gives the order of warps, or random; with ,lanes "
-                    "appended also the order of diverged lanes of a warp");
-    if (random) note(fmt::format("schedule {}{}\n", options.seed, options.lanes ? suffix : ""));
-    return true;
-}
-
 Reference<Backend> make_emulator(const OpenOptions& options) {
     const std::string_view target = options.target;
-    emulator::Options its = emulator_options(options);
-    const bool by_number = !set_schedule(its, options.schedule);
+    auto [its, by_number] = emulator_options(options);
     return open_emulator(std::move(its), target.empty() ? CompileOptions{}.target : std::string(target), by_number);
 }
 
@@ -212,7 +159,7 @@ std::vector<DeviceReport> list_devices() {
     } catch (const Error& error) { out.push_back({"cuda", {}, error.diagnostics().front().message}); }
     for (int i = 0; i < count; ++i)
         report(fmt::format("cuda:{}", i), [&] { return cuda::device_properties(*driver, i); });
-    report("emulator", [] { return emulator_properties(emulator_options({}), CompileOptions{}.target); });
+    report("emulator", [] { return emulator_properties(emulator_options({}).options, CompileOptions{}.target); });
     return out;
 }
 
