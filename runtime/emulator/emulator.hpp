@@ -45,6 +45,11 @@ public:
     /// Copies between buffers, or within one; uninitialised bytes stay uninitialised.
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
     void name(std::uint64_t address, std::string_view name);
+    /// The live buffer that an address is in or right behind; its bytes are 0 if there is none.
+    struct Range {
+        std::uint64_t address = 0, bytes = 0;
+    };
+    Range buffer_of(std::uint64_t address) const;
 
     struct State;
     State& state() const { return *state_; }
@@ -79,6 +84,7 @@ struct Launch {
     std::array<std::uint32_t, 3> grid{1, 1, 1};
     std::array<std::uint32_t, 3> block{1, 1, 1};
     std::uint32_t dynamic_shared_bytes = 0;
+    std::array<std::uint32_t, 3> cluster{0, 0, 0};  // blocks of a cluster; 0: as the entry says, else 1
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
 };
 
@@ -107,6 +113,24 @@ public:
     std::vector<std::string> entries() const;
     /// Static shared memory of the entry in bytes.
     std::uint32_t shared_bytes(std::string_view entry) const;
+
+    /// What is known of an entry before a launch. Memory is static, in bytes; local memory is each thread's.
+    struct Entry {
+        std::uint64_t shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
+        std::uint32_t registers = 0;                    // of 32 bits that the emulator needs for each thread
+        std::uint64_t max_threads = 0;                  // .maxntid or .reqntid, 0: neither is given
+        std::array<std::uint32_t, 3> cluster{0, 0, 0};  // .reqnctapercluster, 0: not given
+    };
+    Entry entry(std::string_view name) const;
+
+    /// A .global or .const variable: its address, 0 for .const, which only the module reaches.
+    struct Variable {
+        std::uint64_t address = 0, bytes = 0;
+    };
+    /// Throws Error if there is none of that name.
+    Variable variable(std::string_view name) const;
+    /// The contents of a .const variable.
+    std::vector<std::byte> constant(std::string_view name) const;
 
     /// Throws Error for an impossible launch, such as a block that the entry's .maxntid or .reqntid excludes.
     void check(const Launch& launch) const;

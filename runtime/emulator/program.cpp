@@ -153,8 +153,6 @@ ModuleMemory place_variables(const nvptx::Module& module, Memory& memory) {
 
 namespace {
 
-constexpr std::uint32_t most_blocks_in_cluster = 16;
-
 /// Reserves space for calls and alloca after the kernel's own local variables.
 void prepare_stack(const nvptx::Module& module, const Lowering& lowering, DecodedKernel& kernel) {
     constexpr std::uint32_t stack_bytes = 16 * 1024;
@@ -180,7 +178,7 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
 }  // namespace
 
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-                     Observers observers) {
+                     Observers observers, const std::array<std::uint32_t, 3>& cluster) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         DecodedKernel kernel;
@@ -195,12 +193,14 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
                 kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
             if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
             if (module.text(directive.name) == ".reqnctapercluster") {
-                if (std::ranges::any_of(sizes, [](std::uint32_t n) { return n == 0 || n > most_blocks_in_cluster; }) ||
-                    sizes[0] * sizes[1] * sizes[2] > most_blocks_in_cluster)
-                    refuse_cluster(module, directive);
+                if (!is_cluster(sizes)) refuse_cluster(module, directive);
                 kernel.cluster = sizes;
                 kernel.names_cluster = true;
             }
+        }
+        if (cluster[0] && !kernel.names_cluster) {
+            kernel.cluster = cluster;
+            kernel.names_cluster = true;
         }
         Lowering lowering(module, variables, kernel, dynamic_base);
         lowering.run(entry);
@@ -227,16 +227,22 @@ struct Program::State {
         for (const std::uint64_t buffer : variables.buffers) memory.release(buffer);
     }
 
-    const DecodedKernel& kernel(std::string_view name, Observers observers = 0) {
+    using Cluster = std::array<std::uint32_t, 3>;
+    const DecodedKernel& kernel(std::string_view name, Observers observers = 0, const Cluster& cluster = {}) {
         const std::lock_guard lock(mutex);
-        for (const auto& known : kernels)
-            if (known->name == name && known->observers == observers) return *known;
+        for (const Known& known : kernels)
+            if (known.kernel->name == name && known.kernel->observers == observers && known.cluster == cluster)
+                return *known.kernel;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
-        kernels.push_back(std::make_unique<DecodedKernel>(decode(module, *function, variables, observers)));
-        return *kernels.back();
+        kernels.push_back(
+            {cluster, std::make_unique<DecodedKernel>(decode(module, *function, variables, observers, cluster))});
+        return *kernels.back().kernel;
     }
+
+    /// Throws Error if there is none of that name.
+    const ModuleMemory::Variable& variable(std::string_view name) const;
 
     std::string kernel_names() const {
         std::string text = "its kernels are:";
@@ -249,7 +255,11 @@ struct Program::State {
     Memory& memory;
     const std::vector<Location> source_lines;
     ModuleMemory variables;
-    std::vector<std::unique_ptr<DecodedKernel>> kernels;
+    struct Known {
+        Cluster cluster;  // the launch's
+        std::unique_ptr<DecodedKernel> kernel;
+    };
+    std::vector<Known> kernels;
     std::mutex mutex;
 };
 
@@ -270,12 +280,38 @@ std::vector<std::string> Program::entries() const {
     return names;
 }
 
-void Program::set_variable(std::string_view name, std::span<const std::byte> contents) {
-    const auto found = state_->variables.variables.find(state_->module.find(name));
-    if (found == state_->variables.variables.end())
+Program::Entry Program::entry(std::string_view name) const {
+    const DecodedKernel& kernel = state_->kernel(name);
+    const auto& required = kernel.required_block;
+    return {.shared_bytes = kernel.shared_bytes,
+            .local_bytes = kernel.local.packed,
+            .constant_bytes = state_->variables.constants.packed,
+            .registers = std::uint32_t(kernel.register_bytes / (4 * warp_size)),
+            .max_threads = required[0] ? std::uint64_t(required[0]) * required[1] * required[2] : kernel.max_threads,
+            .cluster = kernel.names_cluster ? kernel.cluster : std::array<std::uint32_t, 3>{}};
+}
+
+const ModuleMemory::Variable& Program::State::variable(std::string_view name) const {
+    const auto found = variables.variables.find(module.find(name));
+    if (found == variables.variables.end())
         throw Error(fmt::format("the PTX has no variable '{}'", name),
                     "only variables in .global and .const outside functions can be set");
-    const ModuleMemory::Variable& variable = found->second;
+    return found->second;
+}
+
+Program::Variable Program::variable(std::string_view name) const {
+    const ModuleMemory::Variable& its = state_->variable(name);
+    return {its.space == Space::Global ? its.address : 0, its.bytes};
+}
+
+std::vector<std::byte> Program::constant(std::string_view name) const {
+    const ModuleMemory::Variable& its = state_->variable(name);
+    const auto begin = state_->variables.constant.begin() + std::ptrdiff_t(its.host);
+    return {begin, begin + std::ptrdiff_t(its.bytes)};
+}
+
+void Program::set_variable(std::string_view name, std::span<const std::byte> contents) {
+    const ModuleMemory::Variable& variable = state_->variable(name);
     if (contents.size() != variable.bytes)
         throw Error(fmt::format("variable '{}' has {} bytes, not {}", name, variable.bytes, contents.size()),
                     "give all of its elements");
@@ -285,7 +321,9 @@ void Program::set_variable(std::string_view name, std::span<const std::byte> con
         std::ranges::copy(contents, state_->variables.constant.begin() + std::ptrdiff_t(variable.host));
 }
 
-void Program::check(const Launch& launch) const { check_launch(state_->module, state_->kernel(launch.entry), launch); }
+void Program::check(const Launch& launch) const {
+    check_launch(state_->module, state_->kernel(launch.entry, 0, launch.cluster), launch);
+}
 
 namespace {
 
@@ -315,13 +353,13 @@ struct GridWorkspace {
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
-    const DecodedKernel& kernel = state_->kernel(launch.entry, observers);
+    const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,
                       .kernel = kernel,
                       .checked = [&]() -> const DecodedKernel& {
-                          return state_->kernel(launch.entry, observers | observes_definedness);
+                          return state_->kernel(launch.entry, observers | observes_definedness, launch.cluster);
                       },
                       .launch = launch,
                       .options = options,

@@ -47,6 +47,14 @@ struct Special {
     bool operator==(const Special&) const = default;
 };
 
+inline constexpr std::uint32_t most_blocks_in_cluster = 16;
+/// Whether a cluster can have these extents on some device.
+constexpr bool is_cluster(const std::array<std::uint32_t, 3>& extents) {
+    std::uint64_t blocks = 1;
+    for (const std::uint32_t extent : extents) blocks *= std::min(extent, most_blocks_in_cluster + 1);
+    return blocks > 0 && blocks <= most_blocks_in_cluster;
+}
+
 struct DecodedKernel {
     std::string name;
     Observers observers = 0;
@@ -80,7 +88,7 @@ struct DecodedKernel {
     std::uint64_t stack_base = 0, stack_end = 0;
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
-    std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster: the blocks of each
+    std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster or the launch's: the blocks of each
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
     bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block
@@ -116,8 +124,8 @@ struct ModuleMemory {
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
 /// Throws Error with the line of an instruction that the emulator cannot run. The frame is the same with and without
-/// observes_definedness.
+/// observes_definedness. `cluster` is what the launch says about an entry that does not say it; 0: nothing.
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-                     Observers observers);
+                     Observers observers, const std::array<std::uint32_t, 3>& cluster);
 
 }  // namespace ikat::emulator

@@ -259,6 +259,10 @@ Memory::~Memory() = default;
 std::uint64_t Memory::allocate(std::size_t bytes, std::string_view name) { return state_->allocate(bytes, name); }
 void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
+Memory::Range Memory::buffer_of(std::uint64_t address) const {
+    const View found = state_->find(address);
+    return address - found.base <= found.bytes ? Range{found.base, found.bytes} : Range{};
+}
 
 void Memory::write(std::uint64_t address, std::span<const std::byte> from) {
     if (from.empty()) return;

@@ -425,10 +425,16 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
         reject(
             fmt::format("a block of {} where .reqntid demands {}", tuple(launch.block), tuple(kernel.required_block)),
             "launch with the block the kernel was compiled for");
+    if (launch.cluster[0] && !is_cluster(launch.cluster))
+        reject(fmt::format("clusters of {} blocks", tuple(launch.cluster)),
+               fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster));
+    if (launch.cluster[0] && launch.cluster != kernel.cluster)
+        reject(fmt::format("clusters of {} blocks where .reqnctapercluster demands {}", tuple(launch.cluster),
+                           tuple(kernel.cluster)),
+               "launch with the cluster the kernel was compiled for");
     for (int axis = 0; axis < 3; ++axis)
         if (launch.grid[axis] % kernel.cluster[axis])
-            reject(fmt::format("a grid of {} blocks where .reqnctapercluster makes clusters of {}", tuple(launch.grid),
-                               tuple(kernel.cluster)),
+            reject(fmt::format("a grid of {} blocks in clusters of {}", tuple(launch.grid), tuple(kernel.cluster)),
                    "launch a multiple of the cluster's blocks along each axis");
     if (launch.parameters.size() != kernel.parameter_bytes)
         reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),

@@ -68,8 +68,7 @@ TEST_CASE("a cluster barrier that not all blocks can reach") {
     CHECK_THAT(waits, contains("deadlock: ") && contains("deadlock in block (0,0,0): no warp can continue") &&
                           contains("wait at the cluster's barrier"));
     CHECK_THAT(failure(in_clusters(""), {3, 2, 1}),
-               contains("launch-refused: ") &&
-                   contains("a grid of (3,2,1) blocks where .reqnctapercluster makes clusters of (2,2,1)"));
+               contains("launch-refused: ") && contains("a grid of (3,2,1) blocks in clusters of (2,2,1)"));
     CHECK_THAT(failure(in_clusters("", "17, 1, 1"), {17, 1, 1}), contains("a cluster has 1 to 16 blocks"));
 }
 
