@@ -33,6 +33,12 @@ expect("ikat ${VERSION}")
 run(${prefix}/bin/ikat emit saxpy)
 expect(".visible .entry saxpy")
 
+# The stand-in for NVIDIA's driver, in its own folder.
+file(GLOB driver ${prefix}/lib*/ikat/cuda_driver/libcuda.so.1 ${prefix}/lib/*/ikat/cuda_driver/libcuda.so.1)
+run(${CMAKE_COMMAND} -E env IKAT_DEVICE=cuda IKAT_CUDA_DRIVER=${driver} ${prefix}/bin/ikat run saxpy
+  f32:2 f32[]:1,2,3 f32[]:10,10,10=>- u32:3)
+expect("16")
+
 # One name in the include path, and no header that refers to the source tree.
 file(GLOB top RELATIVE ${prefix}/include ${prefix}/include/*)
 if(NOT top STREQUAL "ikat")

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/stand_in.hpp"
+
+namespace ikat::tests {
+namespace {
+
+constexpr const char* stores =
+    ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p]; mov.u32 %r, %ntid.x; st.global.u32 [%d], %r;";
+
+TEST_CASE("a launch takes its parameters from pointers or from a buffer") {
+    const OwnContext own;
+    const CUfunction kernel = function(load(".param .u64 p", stores));
+    CUdeviceptr out = 0;
+    unsigned result = 0;
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    void* parameters[] = {&out};
+    CHECK(launch(kernel, {.threads = 64}, parameters) == CUDA_SUCCESS);
+    call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4});
+    CHECK(result == 64);
+    const auto launch_packed = [&](std::size_t bytes) {
+        void* extra[] = {reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_POINTER), &out,
+                         reinterpret_cast<void*>(CU_LAUNCH_PARAM_BUFFER_SIZE), &bytes,
+                         reinterpret_cast<void*>(CU_LAUNCH_PARAM_END)};
+        return call("cuLaunchKernel", kernel, 1u, 1u, 1u, 32u, 1u, 1u, 0u, CUstream(nullptr),
+                    static_cast<void**>(nullptr), &extra[0]);
+    };
+    CHECK(launch_packed(8) == CUDA_SUCCESS);
+    call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4});
+    CHECK(result == 32);
+    CHECK(launch_packed(4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(kernel) == CUDA_ERROR_INVALID_VALUE);  // no parameters at all
+}
+
+TEST_CASE("impossible launches are refused and nothing is run") {
+    const OwnContext own;
+    const CUfunction kernel = function(load("", "trap;", ".maxntid 128, 1, 1"));
+    CHECK(launch(kernel, {.blocks = 0}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(kernel, {.threads = 0}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(kernel, {.threads = 129}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(kernel, {.threads = 1025}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuLaunchKernel", kernel, 1u, 65536u, 1u, 1u, 1u, 1u, 0u, CUstream(nullptr),
+               static_cast<void**>(nullptr), static_cast<void**>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch(nullptr) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(call("cuCtxSynchronize") == CUDA_SUCCESS);
+    int most = 0;
+    CHECK(call("cuFuncGetAttribute", &most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel) == CUDA_SUCCESS);
+    CHECK(most == 128);
+}
+
+TEST_CASE("dynamic shared memory beyond 48 KiB has to be asked for") {
+    const OwnContext own;
+    const CUfunction kernel = function(load("", ".reg .b32 %r; mov.u32 %r, 1; st.shared.u32 [own], %r;", "",
+                                            ".extern .shared .align 16 .b8 dynamic[]; .shared .b8 own[1024];"));
+    int bytes = 0;
+    CHECK(call("cuFuncGetAttribute", &bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel) == CUDA_SUCCESS);
+    CHECK(bytes == 1024);
+    CHECK(launch(kernel, {.shared = 48 * 1024 - 1024}) == CUDA_SUCCESS);
+    CHECK(launch(kernel, {.shared = 48 * 1024}) == CUDA_ERROR_INVALID_VALUE);
+    const auto allow = [&](int most) {
+        return call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
+    };
+    CHECK(allow(227 * 1024) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(allow(226 * 1024) == CUDA_SUCCESS);
+    CHECK(launch(kernel, {.shared = 226 * 1024}) == CUDA_SUCCESS);
+}
+
+TEST_CASE("a kernel's failure is reported by the calls after its launch, until the context is gone") {
+    CUdeviceptr address = 0;
+    {
+        const OwnContext own;
+        const CUfunction kernel = function(load(".param .u64 p", stores));
+        CUdeviceptr nowhere = 64;
+        void* parameters[] = {&nowhere};
+        CHECK(launch(kernel, {}, parameters) == CUDA_SUCCESS);
+        CHECK(call("cuStreamSynchronize", CUstream(nullptr)) == CUDA_ERROR_ILLEGAL_ADDRESS);
+        CHECK(call("cuMemAlloc_v2", &address, std::size_t{4}) == CUDA_ERROR_ILLEGAL_ADDRESS);
+        CHECK(launch(kernel, {}, parameters) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    }
+    const OwnContext fresh;
+    CHECK(call("cuMemAlloc_v2", &address, std::size_t{4}) == CUDA_SUCCESS);
+}
+
+TEST_CASE("failures have CUDA's numbers") {
+    const auto result = [](const std::string& body) {
+        const OwnContext own;
+        CHECK(launch(function(load("", body))) == CUDA_SUCCESS);
+        return call("cuCtxSynchronize");
+    };
+    CHECK(result("trap;") == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(result(".shared .b8 s[16]; .reg .b32 %r; ld.shared.u32 %r, [s+2];") == CUDA_ERROR_MISALIGNED_ADDRESS);
+    CHECK(result(".shared .b8 s[16]; .reg .b32 %r; ld.shared.u32 %r, [s+16];") == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(result("l: bra l;") == CUDA_ERROR_LAUNCH_TIMEOUT);
+}
+
+TEST_CASE("a cooperative launch must fit on the device at once") {
+    const OwnContext own;
+    const CUfunction kernel = function(load("", ""));
+    const auto launch_together = [&](unsigned blocks) {
+        return call("cuLaunchCooperativeKernel", kernel, blocks, 1u, 1u, 1024u, 1u, 1u, 0u, CUstream(nullptr),
+                    static_cast<void**>(nullptr));
+    };
+    CHECK(launch_together(2) == CUDA_SUCCESS);
+    CHECK(launch_together(1000000) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
+TEST_CASE("a launch chooses its clusters") {
+    const OwnContext own;
+    const CUfunction kernel = function(load(".param .u64 p",
+                                            ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p];\n"
+                                            "mov.u32 %r, %cluster_nctaid.x; st.global.u32 [%d], %r;"));
+    CUdeviceptr out = 0;
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    void* parameters[] = {&out};
+    const auto launch_in = [&](unsigned cluster, unsigned blocks) {
+        CUlaunchAttribute attribute{};
+        attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute.value.clusterDim = {cluster, 1, 1};
+        CUlaunchConfig config{blocks, 1, 1, 32, 1, 1, 0, nullptr, &attribute, 1};
+        return call("cuLaunchKernelEx", static_cast<const CUlaunchConfig*>(&config), kernel, &parameters[0],
+                    static_cast<void**>(nullptr));
+    };
+    unsigned blocks = 0;
+    for (const unsigned cluster : {4u, 2u}) {
+        CHECK(launch_in(cluster, 8) == CUDA_SUCCESS);
+        CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&blocks), out, std::size_t{4}) == CUDA_SUCCESS);
+        CHECK(blocks == cluster);
+    }
+    CHECK(launch_in(16, 16) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) == CUDA_SUCCESS);
+    CHECK(launch_in(16, 16) == CUDA_SUCCESS);
+    CHECK(launch_in(17, 17) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(launch_in(3, 8) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("occupancy follows threads and shared memory") {
+    const OwnContext own;
+    const CUfunction kernel = function(load("", ""));
+    int blocks = 0, grid = 0, threads = 0;
+    const auto count = [&](int block, std::size_t shared) {
+        return call("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, kernel, block, shared);
+    };
+    CHECK(count(1024, 0) == CUDA_SUCCESS);
+    CHECK(blocks == 2);
+    CHECK(count(64, 100 * 1024) == CUDA_SUCCESS);
+    CHECK(blocks == 2);
+    CHECK(call("cuOccupancyMaxPotentialBlockSize", &grid, &threads, kernel, static_cast<std::size_t (*)(int)>(nullptr),
+               std::size_t{0}, 0) == CUDA_SUCCESS);
+    CHECK(threads == 1024);
+}
+
+}  // namespace
+}  // namespace ikat::tests

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/stand_in.hpp"
+
+namespace ikat::tests {
+namespace {
+
+struct Found {
+    CUresult result;
+    void* code;
+    CUdriverProcAddressQueryResult status;
+};
+Found look_up(const char* name, int version) {
+    Found out{CUDA_ERROR_UNKNOWN, nullptr, CU_GET_PROC_ADDRESS_SUCCESS};
+    out.result = call("cuGetProcAddress_v2", name, &out.code, version, std::uint64_t{0}, &out.status);
+    return out;
+}
+
+/// What is written to standard error meanwhile.
+template <class Body>
+std::string said(Body body) {
+    char name[] = "/tmp/ikat-said-XXXXXX";
+    const int file = mkstemp(name), before = dup(2);
+    std::fflush(stderr);
+    dup2(file, 2);
+    body();
+    std::fflush(stderr);
+    dup2(before, 2);
+    close(before);
+    close(file);
+    std::ifstream in(name);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    unlink(name);
+    return text;
+}
+
+TEST_CASE("functions are found by name and version") {
+    const Found old = look_up("cuCtxCreate", 11000), newer = look_up("cuCtxCreate", 13000);
+    CHECK(old.code == stand_in_symbol("cuCtxCreate_v2"));
+    CHECK(newer.code == stand_in_symbol("cuCtxCreate_v4"));
+    const Found early = look_up("cuLaunchKernelEx", 11000);
+    CHECK(early.result == CUDA_SUCCESS);
+    CHECK(early.code == nullptr);
+    CHECK(early.status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+}
+
+TEST_CASE("an unknown function is a null pointer, and named once") {
+    Found unknown{};
+    const std::string text = said([&] {
+        unknown = look_up("cuMakeCoffee", 13000);
+        unknown = look_up("cuMakeCoffee", 13000);
+    });
+    CHECK(unknown.result == CUDA_SUCCESS);
+    CHECK(unknown.code == nullptr);
+    CHECK(unknown.status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+    CHECK(text == "ikat's CUDA driver: cuMakeCoffee: no such function is known; the program was told so\n");
+    void* code = &unknown;
+    CHECK(call("cuGetProcAddress", "cuMakeTea", &code, 13000, std::uint64_t{0}) == CUDA_ERROR_NOT_FOUND);
+    CHECK(code == nullptr);
+}
+
+TEST_CASE("a known function that is not done says so once") {
+    const Found found = look_up("cuGraphCreate", 13000);
+    REQUIRE(found.code == stand_in_symbol("cuGraphCreate"));
+    const auto create = reinterpret_cast<CUresult (*)(void**, unsigned)>(found.code);
+    CUresult result = CUDA_SUCCESS;
+    void* graph = nullptr;
+    const std::string text = said([&] {
+        result = create(&graph, 0);
+        result = create(&graph, 0);
+    });
+    CHECK(result == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(text ==
+          "ikat's CUDA driver: cuGraphCreate: this function is not emulated; it returns "
+          "CUDA_ERROR_NOT_SUPPORTED\n");
+}
+
+TEST_CASE("undocumented tables are refused with what to do about it") {
+    const void* table = &table;
+    CUresult result = CUDA_SUCCESS;
+    const std::string text =
+        said([&] { result = call("cuGetExportTable", &table, static_cast<const void*>("0123456789abcdef")); });
+    CHECK(result == CUDA_ERROR_NOT_FOUND);
+    CHECK(table == nullptr);
+    CHECK_THAT(text, Catch::Matchers::Contains("--cudart shared"));
+}
+
+TEST_CASE("programs with a default stream for each thread find their symbols") {
+    CHECK(stand_in_symbol("cuLaunchKernel_ptsz") == stand_in_symbol("cuLaunchKernel"));
+    CHECK(stand_in_symbol("cuMemcpyHtoD_v2_ptds") == stand_in_symbol("cuMemcpyHtoD_v2"));
+}
+
+}  // namespace
+}  // namespace ikat::tests

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/stand_in.hpp"
+
+namespace ikat::tests {
+namespace {
+
+CUdeviceptr allocate(std::size_t bytes) {
+    CUdeviceptr address = 0;
+    CHECK(call("cuMemAlloc_v2", &address, bytes) == CUDA_SUCCESS);
+    return address;
+}
+
+std::array<int, 16> numbers() {
+    std::array<int, 16> out{};
+    std::iota(out.begin(), out.end(), 1);
+    return out;
+}
+
+TEST_CASE("memory is allocated, filled, copied and freed") {
+    const OwnContext own;
+    const auto host = numbers();
+    std::array<int, 16> back{};
+    const CUdeviceptr a = allocate(sizeof host), b = allocate(sizeof host);
+    CHECK(call("cuMemcpyHtoD_v2", a, static_cast<const void*>(host.data()), sizeof host) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoD_v2", b, a, sizeof host) == CUDA_SUCCESS);
+    CHECK(call("cuMemsetD32_v2", b + 8, 7u, std::size_t{2}) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(back.data()), b, sizeof back) == CUDA_SUCCESS);
+    CHECK(back == std::array<int, 16>{1, 2, 7, 7, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+    CHECK(call("cuMemcpy", CUdeviceptr(reinterpret_cast<std::uintptr_t>(back.data())), a, sizeof back) == CUDA_SUCCESS);
+    CHECK(back == host);
+    CHECK(call("cuMemFree_v2", a) == CUDA_SUCCESS);
+    CHECK(call("cuMemFree_v2", a) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemFree_v2", b + 4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemFree_v2", CUdeviceptr(0)) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(back.data()), a, sizeof back) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("copies stay inside their buffers") {
+    const OwnContext own;
+    auto host = numbers();
+    const CUdeviceptr a = allocate(60);
+    CHECK(call("cuMemcpyHtoD_v2", a, static_cast<const void*>(host.data()), sizeof host) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemcpyHtoD_v2", a + 4, static_cast<const void*>(host.data()), std::size_t{60}) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemcpyHtoD_v2", a, static_cast<const void*>(nullptr), std::size_t{4}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemcpyHtoD_v2", a, static_cast<const void*>(nullptr), std::size_t{0}) == CUDA_SUCCESS);
+    CHECK(call("cuMemsetD8_v2", a, static_cast<unsigned char>(1), std::size_t{61}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemsetD32_v2", a + 2, 1u, std::size_t{1}) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemAlloc_v2", &const_cast<CUdeviceptr&>(a), std::size_t{0}) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("a box of rows is copied between pitches") {
+    const OwnContext own;
+    const auto host = numbers();  // 4 rows of 4
+    CUdeviceptr a = 0;
+    std::size_t pitch = 0;
+    CHECK(call("cuMemAllocPitch_v2", &a, &pitch, std::size_t{16}, std::size_t{4}, 4u) == CUDA_SUCCESS);
+    CHECK(pitch == 512);
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host.data(), copy.srcPitch = 16;
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = a, copy.dstPitch = pitch;
+    copy.WidthInBytes = 16, copy.Height = 4;
+    CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&copy)) == CUDA_SUCCESS);
+    std::array<int, 4> back{};
+    CUDA_MEMCPY2D part{};
+    part.srcMemoryType = CU_MEMORYTYPE_DEVICE, part.srcDevice = a, part.srcPitch = pitch, part.srcXInBytes = 4,
+    part.srcY = 1;
+    part.dstMemoryType = CU_MEMORYTYPE_HOST, part.dstHost = back.data(), part.dstPitch = 8;
+    part.WidthInBytes = 8, part.Height = 2;
+    CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&part)) == CUDA_SUCCESS);
+    CHECK(back == std::array<int, 4>{6, 7, 10, 11});
+    part.dstPitch = 4;
+    CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&part)) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("pointers tell what they point into") {
+    const OwnContext own;
+    const CUdeviceptr a = allocate(100);
+    CUdeviceptr begin = 0;
+    std::size_t size = 0;
+    CHECK(call("cuMemGetAddressRange_v2", &begin, &size, a + 50) == CUDA_SUCCESS);
+    CHECK((begin == a && size == 100));
+    CHECK(call("cuMemGetAddressRange_v2", &begin, &size, a + 5000) == CUDA_ERROR_NOT_FOUND);
+    unsigned type = 0;
+    CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a) ==
+          CUDA_SUCCESS);
+    CHECK(type == CU_MEMORYTYPE_DEVICE);
+    void* host = nullptr;
+    CHECK(call("cuMemHostAlloc", &host, std::size_t{100}, 0u) == CUDA_SUCCESS);
+    CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+               CUdeviceptr(reinterpret_cast<std::uintptr_t>(host))) == CUDA_SUCCESS);
+    CHECK(type == CU_MEMORYTYPE_HOST);
+    CHECK(call("cuMemFreeHost", host) == CUDA_SUCCESS);
+    CHECK(call("cuMemFreeHost", host) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+               CUdeviceptr(reinterpret_cast<std::uintptr_t>(&type))) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("pools give memory in stream order") {
+    const OwnContext own;
+    CUmemoryPool pool = nullptr;
+    std::uint64_t threshold = 1 << 20, read = 0;
+    CHECK(call("cuDeviceGetDefaultMemPool", &pool, CUdevice(0)) == CUDA_SUCCESS);
+    CHECK(call("cuMemPoolSetAttribute", pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, static_cast<void*>(&threshold)) ==
+          CUDA_SUCCESS);
+    CHECK(call("cuMemPoolGetAttribute", pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, static_cast<void*>(&read)) ==
+          CUDA_SUCCESS);
+    CHECK(read == threshold);
+    CUdeviceptr address = 0;
+    CHECK(call("cuMemAllocAsync", &address, std::size_t{64}, CUstream(nullptr)) == CUDA_SUCCESS);
+    CHECK(call("cuMemFreeAsync", address, CUstream(nullptr)) == CUDA_SUCCESS);
+    CHECK(call("cuMemFreeAsync", address, CUstream(nullptr)) == CUDA_ERROR_INVALID_VALUE);
+}
+
+}  // namespace
+}  // namespace ikat::tests

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstring>
+
+#include "tests/catch.hpp"
+#include "tests/unit/cuda_driver/stand_in.hpp"
+
+namespace ikat::tests {
+namespace {
+
+CUresult load_text(const std::string& text, std::string* log = nullptr) {
+    CUmodule module = nullptr;
+    std::array<char, 500> buffer{};
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {buffer.data(), reinterpret_cast<void*>(buffer.size())};
+    const CUresult result =
+        call("cuModuleLoadDataEx", &module, static_cast<const void*>(text.c_str()), 2u, &options[0], &values[0]);
+    if (log) *log = buffer.data();
+    return result;
+}
+
+TEST_CASE("PTX that does not compile is refused with a log that names its line") {
+    const OwnContext own;
+    std::string log;
+    CHECK(load_text(".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n  add.f33 %a, %b, %c;\n}\n", &log) ==
+          CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("line 5; error"));
+    CHECK(load_text("nonsense", &log) == CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("line 1; error"));
+    CHECK(load_text(".version 99.0\n.target sm_90\n.address_size 64\n", &log) == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK_THAT(log, Catch::Matchers::Contains("Unsupported .version 99.0"));
+    CHECK(load_text(".version 8.7\n.target sm_120\n.address_size 64\n", &log) == CUDA_ERROR_INVALID_PTX);
+    CHECK_THAT(log, Catch::Matchers::Contains("sm_120"));
+}
+
+TEST_CASE("images that are no PTX are named") {
+    const OwnContext own;
+    CHECK(load_text("\177ELF binary") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK(load_text("\xb1\x43\x62\x46 fat") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CUmodule module = nullptr;
+    CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuModuleLoad", &module, "/nowhere.ptx") == CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+TEST_CASE("entries are found by name, and go with their module") {
+    const OwnContext own;
+    const CUmodule module = load(".param .u32 n, .param .u64 p", "");
+    CUfunction kernel = function(module), again = nullptr, missing = nullptr;
+    CHECK(call("cuModuleGetFunction", &again, module, "k") == CUDA_SUCCESS);
+    CHECK(again == kernel);
+    CHECK(call("cuModuleGetFunction", &missing, module, "other") == CUDA_ERROR_NOT_FOUND);
+    const char* name = nullptr;
+    CHECK(call("cuFuncGetName", &name, kernel) == CUDA_SUCCESS);
+    CHECK(std::string(name) == "k");
+    std::size_t offset = 0, bytes = 0;
+    CHECK(call("cuFuncGetParamInfo", kernel, std::size_t{1}, &offset, &bytes) == CUDA_SUCCESS);
+    CHECK((offset == 8 && bytes == 8));
+    CHECK(call("cuFuncGetParamInfo", kernel, std::size_t{2}, &offset, &bytes) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuModuleUnload", module) == CUDA_SUCCESS);
+    CHECK(call("cuFuncGetName", &name, kernel) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(launch(kernel) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_CASE("variables have addresses, constant ones too") {
+    const OwnContext own;
+    const CUmodule module =
+        load(".param .u64 out",
+             ".reg .b64 %d; .reg .b32 %r<3>; ld.param.u64 %d, [out]; ld.const.u32 %r0, [c+4]; ld.global.u32 %r1, [g];\n"
+             "add.u32 %r2, %r0, %r1; st.global.u32 [%d], %r2;",
+             "", ".const .u32 c[2] = {1, 2}; .global .u32 g = 30;");
+    CUdeviceptr constant = 0, global = 0, out = 0;
+    std::size_t bytes = 0;
+    CHECK(call("cuModuleGetGlobal_v2", &constant, &bytes, module, "c") == CUDA_SUCCESS);
+    CHECK(bytes == 8);
+    CHECK(call("cuModuleGetGlobal_v2", &global, &bytes, module, "g") == CUDA_SUCCESS);
+    CHECK(call("cuModuleGetGlobal_v2", &global, &bytes, module, "x") == CUDA_ERROR_NOT_FOUND);
+    call("cuMemAlloc_v2", &out, std::size_t{4});
+    void* parameters[] = {&out};
+    unsigned result = 0, hundred = 100;
+    CHECK(launch(function(module), {}, parameters) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4}) == CUDA_SUCCESS);
+    CHECK(result == 32);
+    CHECK(call("cuMemcpyHtoD_v2", constant + 4, static_cast<const void*>(&hundred), std::size_t{4}) == CUDA_SUCCESS);
+    CHECK(launch(function(module), {}, parameters) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4}) == CUDA_SUCCESS);
+    CHECK(result == 130);
+}
+
+TEST_CASE("a library's kernels are launched in any context") {
+    const OwnContext own;
+    const std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    CUfunction as_function = nullptr;
+    CHECK(call("cuLibraryLoadData", &library, static_cast<const void*>(text.c_str()),
+               static_cast<CUjit_option*>(nullptr), static_cast<void**>(nullptr), 0u, static_cast<void*>(nullptr),
+               static_cast<void**>(nullptr), 0u) == CUDA_SUCCESS);
+    CHECK(call("cuLibraryGetKernel", &kernel, library, "k") == CUDA_SUCCESS);
+    CHECK(call("cuKernelGetFunction", &as_function, kernel) == CUDA_SUCCESS);
+    CHECK(launch(as_function) == CUDA_SUCCESS);
+    {
+        const OwnContext other;
+        CHECK(launch(reinterpret_cast<CUfunction>(kernel)) == CUDA_SUCCESS);
+    }
+    CHECK(call("cuLibraryUnload", library) == CUDA_SUCCESS);
+    CHECK(launch(as_function) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+}  // namespace
+}  // namespace ikat::tests

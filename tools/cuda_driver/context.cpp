@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts: the primary one of the device, which its users share, and a program's own. Each thread has a stack of them.
+#include "tools/cuda_driver/state.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+/// Makes the context the current one of this thread, in place of that which is.
+void replace_current(CUcontext context) {
+    if (!context_stack().empty()) context_stack().pop();
+    if (context) context_stack().push(context);
+}
+
+void check_alive(Driver& its, CUcontext handle) {
+    Context* const context = its.contexts.find(handle);
+    if (!context) refuse(CUDA_ERROR_INVALID_CONTEXT);
+    if (!context->is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
+void start(Context& context, unsigned flags) {
+    context.is_alive = true;
+    context.flags = flags;
+    context.limits = {
+        {CU_LIMIT_STACK_SIZE, 1024}, {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20}};
+}
+
+CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
+    return initialised("cuCtxCreate", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        start(its.give(out, its.contexts, Context{}), flags);
+        context_stack().push(*out);
+    });
+}
+
+void end_primary(Driver& its) {
+    its.clear(its.contexts.at(its.primary_handle));
+    its.primary_uses = 0;
+}
+
+}  // namespace
+
+API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
+    return initialised("cuDevicePrimaryCtxRetain", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        require(context);
+        if (Context& primary = its.contexts.at(its.primary_handle); !primary.is_alive)
+            start(primary, its.primary_flags);
+        ++its.primary_uses;
+        *context = reinterpret_cast<CUcontext>(its.primary_handle);
+    });
+}
+API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
+    return initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        if (its.primary_uses == 0) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (--its.primary_uses == 0) end_primary(its);
+    });
+}
+API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
+    return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        end_primary(its);
+    });
+}
+API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
+    return initialised("cuDevicePrimaryCtxSetFlags", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        its.primary_flags = flags;
+        its.contexts.at(its.primary_handle).flags = flags;
+    });
+}
+API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
+    return initialised("cuDevicePrimaryCtxGetState", [&](Driver& its) {
+        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        require(flags && active);
+        *flags = its.primary_flags;
+        *active = its.contexts.at(its.primary_handle).is_alive;
+    });
+}
+
+API(cuCtxCreate_v2, CUcontext* context, unsigned flags, CUdevice device) { return create(context, flags, device); }
+API(cuCtxCreate_v3, CUcontext* context, void*, int, unsigned flags, CUdevice device) {
+    return create(context, flags, device);
+}
+API(cuCtxCreate_v4, CUcontext* context, void*, unsigned flags, CUdevice device) {
+    return create(context, flags, device);
+}
+API(cuCtxDestroy_v2, CUcontext context) {
+    return initialised("cuCtxDestroy", [&](Driver& its) {
+        check_alive(its, context);
+        Context& gone = its.contexts.at(context);
+        if (gone.is_primary)
+            refuse(CUDA_ERROR_INVALID_CONTEXT, "the primary context cannot be destroyed",
+                   "release it with cuDevicePrimaryCtxRelease");
+        its.clear(gone);  // other threads may still have it: it stays known, as one that was destroyed
+        if (current_handle() == context) context_stack().pop();
+    });
+}
+API(cuCtxSetCurrent, CUcontext context) {
+    return initialised("cuCtxSetCurrent", [&](Driver& its) {
+        if (context) check_alive(its, context);
+        replace_current(context);
+    });
+}
+API(cuCtxGetCurrent, CUcontext* context) {
+    return initialised("cuCtxGetCurrent", [&](Driver&) {
+        require(context);
+        *context = current_handle();
+    });
+}
+API(cuCtxPushCurrent_v2, CUcontext context) {
+    return initialised("cuCtxPushCurrent", [&](Driver& its) {
+        check_alive(its, context);
+        context_stack().push(context);
+    });
+}
+API(cuCtxPopCurrent_v2, CUcontext* context) {
+    return initialised("cuCtxPopCurrent", [&](Driver&) {
+        if (context_stack().empty()) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        if (context) *context = current_handle();
+        context_stack().pop();
+    });
+}
+API(cuCtxGetDevice, CUdevice* device) {
+    return initialised("cuCtxGetDevice", [&](Driver&) {
+        require(device);
+        if (!current_handle()) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        *device = 0;
+    });
+}
+API(cuCtxSynchronize, void) {
+    return in_context("cuCtxSynchronize", [](Driver&, Context&) {});
+}
+API(cuCtxGetFlags, unsigned* flags) {
+    return in_context("cuCtxGetFlags", [&](Driver&, Context& context) {
+        require(flags);
+        *flags = context.flags;
+    });
+}
+API(cuCtxSetFlags, unsigned flags) {
+    return in_context("cuCtxSetFlags", [&](Driver&, Context& context) { context.flags = flags; });
+}
+API(cuCtxGetId, CUcontext context, unsigned long long* id) {
+    return initialised("cuCtxGetId", [&](Driver& its) {
+        require(id);
+        const CUcontext asked = context ? context : current_handle();
+        check_alive(its, asked);
+        *id = reinterpret_cast<std::uintptr_t>(asked);
+    });
+}
+API(cuCtxGetApiVersion, CUcontext context, unsigned* version) {
+    return initialised("cuCtxGetApiVersion", [&](Driver& its) {
+        require(version);
+        check_alive(its, context ? context : current_handle());
+        *version = 3020;
+    });
+}
+API(cuCtxGetLimit, std::size_t* value, CUlimit limit) {
+    return in_context("cuCtxGetLimit", [&](Driver&, Context& context) {
+        require(value);
+        if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
+        *value = context.limits[limit];
+    });
+}
+API(cuCtxSetLimit, CUlimit limit, std::size_t value) {
+    return in_context("cuCtxSetLimit", [&](Driver&, Context& context) {
+        if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
+        context.limits[limit] = value;
+    });
+}
+API(cuCtxGetCacheConfig, int* config) {
+    return in_context("cuCtxGetCacheConfig", [&](Driver&, Context& context) {
+        require(config);
+        *config = context.cache_config;
+    });
+}
+API(cuCtxSetCacheConfig, int config) {
+    return in_context("cuCtxSetCacheConfig", [&](Driver&, Context& context) { context.cache_config = config; });
+}
+API(cuCtxGetStreamPriorityRange, int* least, int* greatest) {
+    return in_context("cuCtxGetStreamPriorityRange", [&](Driver&, Context&) {
+        if (least) *least = 0;
+        if (greatest) *greatest = -5;
+    });
+}
+
+}  // namespace ikat::cuda_driver

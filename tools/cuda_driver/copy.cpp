@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between host and device, and filling. They have completed when they return; a stream is only checked.
+#include <cstring>
+
+#include "tools/cuda_driver/state.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+/// One end of a copy: host memory, or an address of the device.
+struct Place {
+    std::byte* host = nullptr;
+    CUdeviceptr device = 0;
+
+    Place at(std::size_t bytes) const { return {host ? host + bytes : nullptr, host ? 0 : device + bytes}; }
+};
+Place on_host(const void* memory) { return {static_cast<std::byte*>(const_cast<void*>(memory)), 0}; }
+Place on_device(CUdeviceptr address) { return {nullptr, address}; }
+/// With unified addressing an address tells by itself where it is.
+Place anywhere(Driver& its, CUdeviceptr address) {
+    return its.memory.buffer_of(address).bytes ? on_device(address) : on_host(reinterpret_cast<void*>(address));
+}
+
+void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
+    const auto [begin, size] = its.memory.buffer_of(address);
+    require(size && address + bytes <= begin + size && address + bytes >= address);
+}
+
+void copy(Driver& its, Place to, Place from, std::size_t bytes) {
+    if (bytes == 0) return;
+    require((to.host || to.device) && (from.host || from.device));
+    if (!to.host) check_range(its, to.device, bytes);
+    if (!from.host) check_range(its, from.device, bytes);
+    if (to.host && from.host)
+        std::memcpy(to.host, from.host, bytes);
+    else if (to.host)
+        its.memory.read(from.device, {to.host, bytes});
+    else if (from.host)
+        its.memory.write(to.device, {from.host, bytes});
+    else
+        its.memory.copy(to.device, from.device, bytes);
+}
+
+CUresult copy_on(const char* function, CUstream stream, Place to, Place from, std::size_t bytes) {
+    return on_stream(function, stream, [&](Driver& its, Context&) { copy(its, to, from, bytes); });
+}
+
+CUresult copy_unified(const char* function, CUstream stream, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+    return on_stream(function, stream,
+                     [&](Driver& its, Context&) { copy(its, anywhere(its, to), anywhere(its, from), bytes); });
+}
+
+Place place(Driver& its, CUmemorytype type, const void* host, CUdeviceptr device) {
+    switch (type) {
+        case CU_MEMORYTYPE_HOST: return on_host(host);
+        case CU_MEMORYTYPE_DEVICE: return on_device(device);
+        case CU_MEMORYTYPE_UNIFIED: return anywhere(its, device);
+        case CU_MEMORYTYPE_ARRAY: refuse(CUDA_ERROR_NOT_SUPPORTED, "arrays are not emulated", "copy between buffers");
+    }
+    refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+/// Copies boxes of rows. Without a pitch the rows follow each other.
+CUresult copy_3d(const char* function, CUstream stream, const CUDA_MEMCPY3D* asked) {
+    return on_stream(function, stream, [&](Driver& its, Context&) {
+        require(asked);
+        const CUDA_MEMCPY3D& c = *asked;
+        const auto pitch = [&](std::size_t given) {
+            require(given == 0 || given >= c.WidthInBytes);
+            return given ? given : c.WidthInBytes;
+        };
+        const std::size_t from_pitch = pitch(c.srcPitch), to_pitch = pitch(c.dstPitch);
+        const std::size_t from_height = c.srcHeight ? c.srcHeight : c.Height,
+                          to_height = c.dstHeight ? c.dstHeight : c.Height;
+        require(c.srcXInBytes + c.WidthInBytes <= from_pitch || c.srcPitch == 0);
+        require(c.dstXInBytes + c.WidthInBytes <= to_pitch || c.dstPitch == 0);
+        const Place from = place(its, c.srcMemoryType, c.srcHost, c.srcDevice),
+                    to = place(its, c.dstMemoryType, c.dstHost, c.dstDevice);
+        for (std::size_t z = 0; z < c.Depth; ++z)
+            for (std::size_t y = 0; y < c.Height; ++y)
+                copy(its, to.at(((c.dstZ + z) * to_height + c.dstY + y) * to_pitch + c.dstXInBytes),
+                     from.at(((c.srcZ + z) * from_height + c.srcY + y) * from_pitch + c.srcXInBytes), c.WidthInBytes);
+    });
+}
+
+CUresult copy_2d(const char* function, CUstream stream, const CUDA_MEMCPY2D* asked) {
+    if (!asked) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_MEMCPY2D& c = *asked;
+    CUDA_MEMCPY3D box{};
+    box.srcXInBytes = c.srcXInBytes, box.srcY = c.srcY, box.srcPitch = c.srcPitch;
+    box.srcMemoryType = c.srcMemoryType, box.srcHost = c.srcHost, box.srcDevice = c.srcDevice;
+    box.dstXInBytes = c.dstXInBytes, box.dstY = c.dstY, box.dstPitch = c.dstPitch;
+    box.dstMemoryType = c.dstMemoryType, box.dstHost = c.dstHost, box.dstDevice = c.dstDevice;
+    box.WidthInBytes = c.WidthInBytes, box.Height = c.Height, box.Depth = 1;
+    return copy_3d(function, stream, &box);
+}
+
+/// Fills rows of `width` elements each.
+template <class Element>
+CUresult fill(const char* function, CUstream stream, CUdeviceptr to, std::size_t pitch, Element value,
+              std::size_t width, std::size_t height) {
+    return on_stream(function, stream, [&](Driver& its, Context&) {
+        if (width == 0 || height == 0) return;
+        require(to % sizeof value == 0 &&
+                (height == 1 || (pitch >= width * sizeof value && pitch % sizeof value == 0)));
+        for (std::size_t row = 0; row < height; ++row) {
+            check_range(its, to + row * pitch, width * sizeof value);
+            its.memory.fill(to + row * pitch, std::as_bytes(std::span(&value, 1)), width);
+        }
+    });
+}
+
+}  // namespace
+
+#define COPY(symbol, name, to_type, to_place, from_type, from_place)                        \
+    API(symbol##_v2, to_type to, from_type from, std::size_t bytes) {                       \
+        return copy_on(#name, nullptr, to_place(to), from_place(from), bytes);              \
+    }                                                                                       \
+    ALIAS(symbol##_v2_ptds, symbol##_v2);                                                   \
+    API(symbol##Async_v2, to_type to, from_type from, std::size_t bytes, CUstream stream) { \
+        return copy_on(#name "Async", stream, to_place(to), from_place(from), bytes);       \
+    }                                                                                       \
+    ALIAS(symbol##Async_v2_ptsz, symbol##Async_v2);
+COPY(cuMemcpyHtoD, cuMemcpyHtoD, CUdeviceptr, on_device, const void*, on_host)
+COPY(cuMemcpyDtoH, cuMemcpyDtoH, void*, on_host, CUdeviceptr, on_device)
+COPY(cuMemcpyDtoD, cuMemcpyDtoD, CUdeviceptr, on_device, CUdeviceptr, on_device)
+#undef COPY
+
+API(cuMemcpy, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+    return copy_unified("cuMemcpy", nullptr, to, from, bytes);
+}
+ALIAS(cuMemcpy_ptds, cuMemcpy);
+API(cuMemcpyAsync, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    return copy_unified("cuMemcpyAsync", stream, to, from, bytes);
+}
+ALIAS(cuMemcpyAsync_ptsz, cuMemcpyAsync);
+
+API(cuMemcpy2D_v2, const CUDA_MEMCPY2D* copy) { return copy_2d("cuMemcpy2D", nullptr, copy); }
+ALIAS(cuMemcpy2D_v2_ptds, cuMemcpy2D_v2);
+API(cuMemcpy2DUnaligned_v2, const CUDA_MEMCPY2D* copy) { return copy_2d("cuMemcpy2DUnaligned", nullptr, copy); }
+ALIAS(cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2DUnaligned_v2);
+API(cuMemcpy2DAsync_v2, const CUDA_MEMCPY2D* copy, CUstream stream) { return copy_2d("cuMemcpy2DAsync", stream, copy); }
+ALIAS(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync_v2);
+API(cuMemcpy3D_v2, const CUDA_MEMCPY3D* copy) { return copy_3d("cuMemcpy3D", nullptr, copy); }
+ALIAS(cuMemcpy3D_v2_ptds, cuMemcpy3D_v2);
+API(cuMemcpy3DAsync_v2, const CUDA_MEMCPY3D* copy, CUstream stream) { return copy_3d("cuMemcpy3DAsync", stream, copy); }
+ALIAS(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync_v2);
+
+#define FILL(bits, Element)                                                                            \
+    API(cuMemsetD##bits##_v2, CUdeviceptr to, Element value, std::size_t count) {                      \
+        return fill<Element>("cuMemsetD" #bits, nullptr, to, 0, value, count, 1);                      \
+    }                                                                                                  \
+    ALIAS(cuMemsetD##bits##_v2_ptds, cuMemsetD##bits##_v2);                                            \
+    API(cuMemsetD##bits##Async, CUdeviceptr to, Element value, std::size_t count, CUstream stream) {   \
+        return fill<Element>("cuMemsetD" #bits "Async", stream, to, 0, value, count, 1);               \
+    }                                                                                                  \
+    ALIAS(cuMemsetD##bits##Async_ptsz, cuMemsetD##bits##Async);                                        \
+    API(cuMemsetD2D##bits##_v2, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width,   \
+        std::size_t height) {                                                                          \
+        return fill<Element>("cuMemsetD2D" #bits, nullptr, to, pitch, value, width, height);           \
+    }                                                                                                  \
+    ALIAS(cuMemsetD2D##bits##_v2_ptds, cuMemsetD2D##bits##_v2);                                        \
+    API(cuMemsetD2D##bits##Async, CUdeviceptr to, std::size_t pitch, Element value, std::size_t width, \
+        std::size_t height, CUstream stream) {                                                         \
+        return fill<Element>("cuMemsetD2D" #bits "Async", stream, to, pitch, value, width, height);    \
+    }                                                                                                  \
+    ALIAS(cuMemsetD2D##bits##Async_ptsz, cuMemsetD2D##bits##Async);
+FILL(8, unsigned char)
+FILL(16, unsigned short)
+FILL(32, unsigned)
+#undef FILL
+
+}  // namespace ikat::cuda_driver

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The start: versions, errors by name, and the device.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "tools/cuda_driver/state.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+struct ResultRow {
+    CUresult value;
+    const char* name;
+    const char* text;
+};
+constexpr ResultRow results[] = {
+#define RESULT(value, name, text) {name, #name, text},
+#include "tools/cuda_driver/results.def"
+#undef RESULT
+};
+
+CUresult describe(CUresult result, const char** out, const char* ResultRow::*text) {
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    const auto found = std::ranges::find(results, result, &ResultRow::value);
+    *out = found == std::end(results) ? nullptr : (*found).*text;
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void check_device(CUdevice device) {
+    if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+}
+
+int attribute(const Driver& its, CUdevice_attribute which) {
+    const auto& [target, multiprocessors] = std::tie(its.target, its.multiprocessors);
+    switch (which) {
+#define DEVICE_ATTRIBUTE(value, name, number) \
+    case name:                                \
+        return int(number);
+#include "tools/cuda_driver/device_attributes.def"
+#undef DEVICE_ATTRIBUTE
+    }
+    return 0;
+}
+
+/// Writes text with its terminating zero, cut to fit.
+void write_text(std::string_view text, char* to, int length) {
+    require(to && length > 0);
+    const std::size_t count = std::min(text.size(), std::size_t(length) - 1);
+    std::memcpy(to, text.data(), count);
+    to[count] = 0;
+}
+
+}  // namespace
+
+API(cuInit, unsigned flags) {
+    return guarded("cuInit", [&] {
+        require(flags == 0);
+        driver().initialised = true;
+    });
+}
+API(cuDriverGetVersion, int* version) {
+    return guarded("cuDriverGetVersion", [&] {
+        require(version);
+        *version = driver_version;
+    });
+}
+API(cuGetErrorName, CUresult result, const char** name) { return describe(result, name, &ResultRow::name); }
+API(cuGetErrorString, CUresult result, const char** text) { return describe(result, text, &ResultRow::text); }
+
+API(cuDeviceGetCount, int* count) {
+    return initialised("cuDeviceGetCount", [&](Driver&) {
+        require(count);
+        *count = 1;
+    });
+}
+API(cuDeviceGet, CUdevice* device, int ordinal) {
+    return initialised("cuDeviceGet", [&](Driver&) {
+        require(device);
+        check_device(ordinal);
+        *device = 0;
+    });
+}
+API(cuDeviceGetName, char* name, int length, CUdevice device) {
+    return initialised("cuDeviceGetName", [&](Driver& its) {
+        check_device(device);
+        write_text(its.name, name, length);
+    });
+}
+API(cuDeviceTotalMem_v2, std::size_t* bytes, CUdevice device) {
+    return initialised("cuDeviceTotalMem", [&](Driver& its) {
+        check_device(device);
+        require(bytes);
+        *bytes = its.memory_bytes;
+    });
+}
+API(cuDeviceGetAttribute, int* value, CUdevice_attribute which, CUdevice device) {
+    return initialised("cuDeviceGetAttribute", [&](Driver& its) {
+        check_device(device);
+        require(value && which > 0);
+        *value = attribute(its, which);
+    });
+}
+API(cuDeviceComputeCapability, int* major, int* minor, CUdevice device) {
+    return initialised("cuDeviceComputeCapability", [&](Driver& its) {
+        check_device(device);
+        require(major && minor);
+        *major = int(its.target.number / 10);
+        *minor = int(its.target.number % 10);
+    });
+}
+API(cuDeviceGetUuid_v2, CUuuid* uuid, CUdevice device) {
+    return initialised("cuDeviceGetUuid", [&](Driver&) {
+        check_device(device);
+        require(uuid);
+        std::memcpy(uuid->bytes, "ikat's emulator", 16);
+    });
+}
+ALIAS(cuDeviceGetUuid, cuDeviceGetUuid_v2);
+API(cuDeviceGetPCIBusId, char* id, int length, CUdevice device) {
+    return initialised("cuDeviceGetPCIBusId", [&](Driver&) {
+        check_device(device);
+        write_text("0000:00:00.0", id, length);
+    });
+}
+API(cuDeviceGetByPCIBusId, CUdevice* device, const char* id) {
+    return initialised("cuDeviceGetByPCIBusId", [&](Driver&) {
+        require(device && id);
+        if (std::string_view(id) != "0000:00:00.0") refuse(CUDA_ERROR_INVALID_DEVICE);
+        *device = 0;
+    });
+}
+API(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
+    return initialised("cuDeviceCanAccessPeer", [&](Driver&) {
+        check_device(device);
+        check_device(peer);
+        require(can);
+        *can = 0;
+    });
+}
+
+}  // namespace ikat::cuda_driver

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions and their attributes, launches, occupancy. A launch checks what a driver checks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "codegen/report/occupancy.hpp"
+#include "runtime/emulator/observe/faults.hpp"
+#include "tools/cuda_driver/state.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+using emulator::FaultCode;
+
+/// What a driver calls a finding of the emulator.
+CUresult result_of(const Error& finding) {
+    const std::string_view code = finding.diagnostics().front().code;
+    const auto found = std::ranges::find(emulator::fault_rows, code, &emulator::FaultInfo::name);
+    switch (FaultCode(found - std::begin(emulator::fault_rows))) {
+        case FaultCode::OutOfBounds:
+        case FaultCode::NullPointer:
+        case FaultCode::NoBuffer:
+        case FaultCode::ReleasedBuffer:
+        case FaultCode::ReadOnly: return CUDA_ERROR_ILLEGAL_ADDRESS;
+        case FaultCode::Misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
+        case FaultCode::WrongSpace: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+        case FaultCode::FullStack: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+        case FaultCode::NoFunction: return CUDA_ERROR_INVALID_PC;
+        case FaultCode::CheckFailed: return CUDA_ERROR_ASSERT;
+        case FaultCode::Deadlock:
+        case FaultCode::EndlessLoop:
+        case FaultCode::EndlessWait:
+        case FaultCode::StepBudget: return CUDA_ERROR_LAUNCH_TIMEOUT;
+        default: return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}
+
+struct Shape {
+    std::array<unsigned, 3> grid{}, block{};
+    unsigned shared = 0;
+    std::array<unsigned, 3> cluster{};  // 0: as the function says
+    bool is_cooperative = false;
+};
+
+/// The most threads of a block of this function.
+unsigned most_threads_of(const Driver& its, const Function& function) {
+    const std::uint64_t own = function.facts.max_threads;
+    return unsigned(own ? std::min<std::uint64_t>(own, its.target.threads_per_block) : its.target.threads_per_block);
+}
+
+unsigned threads_of(const Shape& shape) { return shape.block[0] * shape.block[1] * shape.block[2]; }
+
+unsigned blocks_per_multiprocessor(const Driver& its, const Function& function, unsigned threads, std::size_t shared) {
+    // What registers the function will need on a device is not known here: they are left out.
+    return occupancy(its.target, {.threads = threads,
+                                  .registers = 0,
+                                  .shared_bytes = std::uint32_t(function.facts.shared_bytes + shared)})
+        .blocks;
+}
+
+void check(const Driver& its, const Function& function, const Shape& shape) {
+    const auto wrong = [&](CUresult result, std::string what, std::string hint) {
+        refuse(result, fmt::format("'{}': {}", function.entry, what), std::move(hint));
+    };
+    for (int axis = 0; axis < 3; ++axis) {
+        if (shape.grid[axis] == 0 || shape.grid[axis] > most_blocks[axis])
+            wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} blocks along {}", shape.grid[axis], "xyz"[axis]),
+                  fmt::format("a grid has 1 to {}", most_blocks[axis]));
+        if (shape.block[axis] == 0 || shape.block[axis] > most_threads[axis])
+            wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads along {}", shape.block[axis], "xyz"[axis]),
+                  fmt::format("a block has 1 to {}", most_threads[axis]));
+    }
+    const unsigned threads = threads_of(shape);
+    if (threads > its.target.threads_per_block)
+        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads in a block", threads),
+              fmt::format("a block has at most {}", its.target.threads_per_block));
+    if (threads > most_threads_of(its, function))
+        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads in a block", threads),
+              fmt::format("the function's launch bounds are {}", most_threads_of(its, function)));
+    if (shape.shared > unsigned(function.dynamic_shared))
+        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} bytes of dynamic shared memory", shape.shared),
+              fmt::format("the function may have {}; more must be asked for with cuFuncSetAttribute("
+                          "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)",
+                          function.dynamic_shared));
+    if (shape.cluster[0]) {
+        const unsigned blocks = shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
+        const unsigned most = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
+        const bool is_own = function.facts.cluster[0] == 0 || function.facts.cluster == shape.cluster;
+        if (blocks == 0 || blocks > most || !is_own)
+            wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE,
+                  fmt::format("a cluster of {}x{}x{} blocks", shape.cluster[0], shape.cluster[1], shape.cluster[2]),
+                  is_own ? fmt::format("this function's clusters have 1 to {}", most)
+                         : "the function was compiled for another one");
+    }
+    if (shape.is_cooperative) {
+        const std::uint64_t blocks = std::uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+        const std::uint64_t most =
+            std::uint64_t(its.multiprocessors) * blocks_per_multiprocessor(its, function, threads, shape.shared);
+        if (blocks > most)
+            wrong(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, fmt::format("{} blocks in a cooperative launch", blocks),
+                  fmt::format("the device holds {} at once", most));
+    }
+}
+
+/// The bytes of all parameters, at their offsets.
+std::vector<std::byte> pack(const Function& function, void** parameters, void** extra) {
+    const auto declared = function.module->program->parameters(function.entry);
+    std::size_t bytes = 0;
+    for (const auto& parameter : declared) bytes = std::max(bytes, parameter.offset + parameter.bytes);
+    std::vector<std::byte> out(bytes);
+    if (parameters) {
+        require(!extra);
+        for (std::size_t i = 0; i < declared.size(); ++i) {
+            require(parameters[i]);
+            std::memcpy(out.data() + declared[i].offset, parameters[i], declared[i].bytes);
+        }
+    } else if (extra) {
+        const void* buffer = nullptr;
+        std::size_t size = 0;
+        for (; reinterpret_cast<std::uintptr_t>(*extra) != CU_LAUNCH_PARAM_END; extra += 2) {
+            const auto key = reinterpret_cast<std::uintptr_t>(extra[0]);
+            require(key == CU_LAUNCH_PARAM_BUFFER_POINTER || key == CU_LAUNCH_PARAM_BUFFER_SIZE);
+            if (key == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
+            if (key == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<std::size_t*>(extra[1]);
+        }
+        if (size != bytes)
+            refuse(CUDA_ERROR_INVALID_VALUE,
+                   fmt::format("'{}' takes {} bytes of parameters, not {}", function.entry, bytes, size));
+        require(buffer || bytes == 0);
+        if (bytes) std::memcpy(out.data(), buffer, bytes);
+    } else if (bytes) {
+        refuse(CUDA_ERROR_INVALID_VALUE, fmt::format("'{}' takes parameters, and the launch has none", function.entry));
+    }
+    return out;
+}
+
+void run(Driver& its, Context& context, const char* name, Function& function, const Shape& shape,
+         std::span<const std::byte> parameters) {
+    const emulator::Launch launch{.entry = function.entry,
+                                  .grid = shape.grid,
+                                  .block = shape.block,
+                                  .dynamic_shared_bytes = shape.shared,
+                                  .cluster = shape.cluster,
+                                  .parameters = parameters};
+    function.module->program->check(launch);
+    use_shadows(its, *function.module);
+    if (its.orders_by_number) {
+        ++its.options.seed;
+        its.options.lanes = false;
+    }
+    try {
+        function.module->program->run(launch, its.options);
+    } catch (const Error& finding) {
+        report(name, finding);
+        context.failure = result_of(finding);
+        if (its.blocking_launches) refuse(context.failure);
+    }
+}
+
+CUresult launch(const char* name, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
+                void** extra) {
+    return on_stream(name, stream, [&](Driver& its, Context& context) {
+        Function& function = its.functions.at(handle);
+        if (function.module->context && function.module->context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+        check(its, function, shape);
+        run(its, context, name, function, shape, pack(function, parameters, extra));
+    });
+}
+
+int attribute(const Driver& its, const Function& function, CUfunction_attribute which) {
+    const auto& facts = function.facts;
+    const unsigned version = its.target.number;
+    switch (which) {
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return int(most_threads_of(its, function));
+        case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return int(facts.shared_bytes);
+        case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: return int(facts.constant_bytes);
+        case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return int(facts.local_bytes);
+        case CU_FUNC_ATTRIBUTE_NUM_REGS: return int(std::min(facts.registers, its.target.registers_per_thread));
+        case CU_FUNC_ATTRIBUTE_PTX_VERSION: return int(function.module->target ? function.module->target->number : 0);
+        case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return int(version);
+        case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: return 0;
+        case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return function.dynamic_shared;
+        case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return function.carveout;
+        case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: return 0;
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: return int(facts.cluster[0]);
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: return int(facts.cluster[1]);
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: return int(facts.cluster[2]);
+        case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: return function.any_cluster_size;
+        case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: return function.cluster_policy;
+        case CU_FUNC_ATTRIBUTE_MAX: break;
+    }
+    refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+template <class Handle>
+CUresult get_attribute(const char* name, int* value, CUfunction_attribute which, Handle handle) {
+    return initialised(name, [&](Driver& its) {
+        require(value);
+        *value = attribute(its, its.functions.at(handle), which);
+    });
+}
+
+template <class Handle>
+CUresult set_attribute(const char* name, Handle handle, CUfunction_attribute which, int value) {
+    return initialised(name, [&](Driver& its) {
+        Function& function = its.functions.at(handle);
+        switch (which) {
+            case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
+                const std::int64_t most =
+                    std::int64_t(its.target.shared_opt_in) - std::int64_t(function.facts.shared_bytes);
+                if (value < 0 || value > most)
+                    refuse(CUDA_ERROR_INVALID_VALUE,
+                           fmt::format("'{}': {} bytes of dynamic shared memory", function.entry, value),
+                           fmt::format("a block of {} has {} besides the function's {} static ones", its.target.name,
+                                       most, function.facts.shared_bytes));
+                function.dynamic_shared = value;
+                return;
+            }
+            case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+                require(value >= -1 && value <= 100);
+                function.carveout = value;
+                return;
+            case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: function.any_cluster_size = value != 0; return;
+            case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: function.cluster_policy = value; return;
+            default: refuse(CUDA_ERROR_INVALID_VALUE);
+        }
+    });
+}
+
+template <class Handle>
+CUresult get_name(const char* function, const char** name, Handle handle) {
+    return initialised(function, [&](Driver& its) {
+        require(name);
+        *name = its.functions.at(handle).entry.c_str();
+    });
+}
+
+template <class Handle>
+CUresult get_parameter(const char* function, Handle handle, std::size_t index, std::size_t* offset,
+                       std::size_t* bytes) {
+    return initialised(function, [&](Driver& its) {
+        const Function& of = its.functions.at(handle);
+        const auto parameters = of.module->program->parameters(of.entry);
+        require(index < parameters.size());
+        if (offset) *offset = parameters[index].offset;
+        if (bytes) *bytes = parameters[index].bytes;
+    });
+}
+
+CUresult count_blocks(int* blocks, CUfunction handle, int threads, std::size_t shared) {
+    return in_context("cuOccupancyMaxActiveBlocksPerMultiprocessor", [&](Driver& its, Context&) {
+        require(blocks && threads > 0);
+        *blocks = int(blocks_per_multiprocessor(its, its.functions.at(handle), unsigned(threads), shared));
+    });
+}
+
+using SharedOfBlock = std::size_t (*)(int threads);
+
+/// The largest block of those that fill a multiprocessor best.
+CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBlock shared_of, std::size_t shared,
+                    int limit) {
+    return in_context("cuOccupancyMaxPotentialBlockSize", [&](Driver& its, Context&) {
+        require(least_grid && threads && limit >= 0);
+        const Function& function = its.functions.at(handle);
+        int most = int(most_threads_of(its, function));
+        if (limit) most = std::min(most, limit);
+        unsigned best = 0;
+        for (int count = (most + 31) / 32 * 32; count > 0; count -= 32) {
+            const int block = std::min(count, most);
+            const unsigned blocks =
+                blocks_per_multiprocessor(its, function, unsigned(block), shared_of ? shared_of(block) : shared);
+            if (blocks * unsigned(block) <= best) continue;
+            best = blocks * unsigned(block);
+            *threads = block;
+            *least_grid = int(blocks * its.multiprocessors);
+        }
+        require(best > 0);
+    });
+}
+
+}  // namespace
+
+API(cuFuncGetAttribute, int* value, CUfunction_attribute which, CUfunction function) {
+    return get_attribute("cuFuncGetAttribute", value, which, function);
+}
+API(cuFuncSetAttribute, CUfunction function, CUfunction_attribute which, int value) {
+    return set_attribute("cuFuncSetAttribute", function, which, value);
+}
+API(cuKernelGetAttribute, int* value, CUfunction_attribute which, CUkernel kernel, CUdevice) {
+    return get_attribute("cuKernelGetAttribute", value, which, kernel);
+}
+API(cuKernelSetAttribute, CUfunction_attribute which, int value, CUkernel kernel, CUdevice) {
+    return set_attribute("cuKernelSetAttribute", kernel, which, value);
+}
+API(cuFuncSetCacheConfig, CUfunction function, int) {
+    return initialised("cuFuncSetCacheConfig", [&](Driver& its) { its.functions.at(function); });
+}
+API(cuKernelSetCacheConfig, CUkernel kernel, int, CUdevice) {
+    return initialised("cuKernelSetCacheConfig", [&](Driver& its) { its.functions.at(kernel); });
+}
+API(cuFuncGetName, const char** name, CUfunction function) { return get_name("cuFuncGetName", name, function); }
+API(cuKernelGetName, const char** name, CUkernel kernel) { return get_name("cuKernelGetName", name, kernel); }
+API(cuFuncGetParamInfo, CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+    return get_parameter("cuFuncGetParamInfo", function, index, offset, bytes);
+}
+API(cuKernelGetParamInfo, CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+    return get_parameter("cuKernelGetParamInfo", kernel, index, offset, bytes);
+}
+API(cuFuncIsLoaded, int* state, CUfunction function) {
+    return initialised("cuFuncIsLoaded", [&](Driver& its) {
+        require(state);
+        its.functions.at(function);
+        *state = 1;
+    });
+}
+API(cuFuncLoad, CUfunction function) {
+    return in_context("cuFuncLoad", [&](Driver& its, Context&) { its.functions.at(function); });
+}
+
+API(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+    unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters, void** extra) {
+    return launch("cuLaunchKernel", function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream,
+                  parameters, extra);
+}
+ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
+API(cuLaunchCooperativeKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+    unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters) {
+    Shape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
+    shape.is_cooperative = true;
+    return launch("cuLaunchCooperativeKernel", function, shape, stream, parameters, nullptr);
+}
+ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
+API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
+    if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
+    Shape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
+                {config->blockDimX, config->blockDimY, config->blockDimZ},
+                config->sharedMemBytes};
+    for (const CUlaunchAttribute& attribute : std::span(config->attrs, config->numAttrs)) {
+        const auto& value = attribute.value;
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.is_cooperative = value.cooperative;
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+    }
+    return launch("cuLaunchKernelEx", function, shape, config->hStream, parameters, extra);
+}
+ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
+
+API(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction function, int threads, std::size_t shared) {
+    return count_blocks(blocks, function, threads, shared);
+}
+API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, CUfunction function, int threads,
+    std::size_t shared, unsigned) {
+    return count_blocks(blocks, function, threads, shared);
+}
+API(cuOccupancyMaxPotentialBlockSize, int* least_grid, int* threads, CUfunction function, SharedOfBlock shared_of,
+    std::size_t shared, int limit) {
+    return best_block(least_grid, threads, function, shared_of, shared, limit);
+}
+API(cuOccupancyMaxPotentialBlockSizeWithFlags, int* least_grid, int* threads, CUfunction function,
+    SharedOfBlock shared_of, std::size_t shared, int limit, unsigned) {
+    return best_block(least_grid, threads, function, shared_of, shared, limit);
+}
+
+}  // namespace ikat::cuda_driver

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules, libraries and what is in them. An image is PTX text: it is checked as a driver's compiler would.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "codegen/ptx/check/check.hpp"
+#include "tools/cuda_driver/state.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+/// Buffers for what the compiler says, from the options of a load.
+struct Log {
+    Log() = default;
+    Log(unsigned count, const CUjit_option* options, void** values) {
+        require(count == 0 || (options && values));
+        for (unsigned i = 0; i < count; ++i) {
+            if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer = static_cast<char*>(values[i]);
+            if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) size = &values[i];
+            if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) values[i] = nullptr;  // nothing is said there
+        }
+    }
+    /// Writes what fits and how much that is; to standard error if there is no buffer.
+    void write(const std::string& text) const {
+        const auto room = size ? reinterpret_cast<std::uintptr_t>(*size) : 0;
+        if (!buffer || room == 0) return complain("the compiler of PTX", "\n" + text, {});
+        const std::size_t count = std::min(text.size(), room - 1);
+        std::memcpy(buffer, text.data(), count);
+        buffer[count] = 0;
+        *size = reinterpret_cast<void*>(count + 1);
+    }
+    void write_nothing() const {
+        if (size) *size = nullptr;
+    }
+
+    char* buffer = nullptr;
+    void** size = nullptr;
+};
+
+/// The findings in the words of the driver's compiler, which programs search for line numbers.
+std::string log_of(const Error& error) {
+    std::string text;
+    for (const Diagnostic& diagnostic : error.diagnostics())
+        text += fmt::format("ptxas application ptx input, line {}; {}   : {}{}\n", diagnostic.where.line,
+                            diagnostic.severity == Severity::Error ? "error" : "warning", diagnostic.message,
+                            diagnostic.hint.empty() ? "" : " (" + diagnostic.hint + ")");
+    return text + "ptxas fatal   : Ptx assembly aborted due to errors\n";
+}
+
+[[noreturn]] void refuse_binary(const char* what) {
+    refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, fmt::format("the image is {}: the emulator runs PTX text", what),
+           "give the PTX: nvcc -ptx, or cuobjdump -ptx");
+}
+
+std::string_view text_of(const void* image) {
+    require(image);
+    std::uint32_t magic = 0;
+    std::memcpy(&magic, image, sizeof magic);
+    if (magic == 0x464c457f) refuse_binary("a cubin");
+    if (magic == 0x466243b1 || magic == 0xba55ed50) refuse_binary("a fat binary");
+    return static_cast<const char*>(image);
+}
+
+std::string read_file(const char* path) {
+    require(path);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Whether the device runs code for a target: older ones, and its own family's.
+bool runs(const nvptx::Target& device, const nvptx::Target& code) {
+    return code.number < device.number ? !code.specific : code.number == device.number;
+}
+
+Module load(Driver& its, Context* context, std::string_view text, const Log& log) {
+    try {
+        nvptx::Module module = nvptx::parse(text, "ptx");
+        if (nvptx::newest_version < module.version) {
+            log.write(
+                fmt::format("ptxas application ptx input, line 1; fatal   : Unsupported .version {}; current "
+                            "version is '{}'\n",
+                            to_text(module.version), to_text(nvptx::newest_version)));
+            refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+        }
+        nvptx::check_or_throw(module, {.is_complete = true});
+        const std::string_view named = module.target.empty() ? "" : module.text(module.target[0]);
+        const nvptx::Target* const target = nvptx::find_target(named);
+        if (target && !runs(its.target, *target)) {
+            log.write(
+                fmt::format("ptxas application ptx input, line 1; fatal   : .target {} is not for this device, {}\n",
+                            named, its.target.name));
+            refuse(CUDA_ERROR_INVALID_PTX);
+        }
+        Module out{.context = context, .name = "ptx", .target = target};
+        out.ptx_version = 10 * module.version.major + module.version.minor;
+        out.program = std::make_unique<emulator::Program>(std::move(module), its.memory);
+        log.write_nothing();
+        return out;
+    } catch (const Error& error) {
+        log.write(log_of(error));
+        refuse(CUDA_ERROR_INVALID_PTX);
+    }
+}
+
+CUresult load_module(const char* function, CUmodule* out, const void* image, unsigned count,
+                     const CUjit_option* options, void** values) {
+    return in_context(function, [&](Driver& its, Context& context) {
+        its.give(out, its.modules, load(its, &context, text_of(image), Log(count, options, values)));
+    });
+}
+
+/// The handle of an entry, the same for each call.
+std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uintptr_t library) {
+    require(name);
+    const auto entries = module.program->entries();
+    if (std::ranges::find(entries, name) == entries.end()) refuse(CUDA_ERROR_NOT_FOUND);
+    std::uintptr_t& handle = module.functions[name];
+    if (handle) return handle;
+    Function function{.module = &module, .library = library, .entry = name, .facts = module.program->entry(name)};
+    const std::uint64_t most = its.target.shared_static;
+    if (function.facts.shared_bytes > most)
+        refuse(CUDA_ERROR_INVALID_PTX,
+               fmt::format("entry '{}' has {} bytes of static shared memory, {} more than a block may have", name,
+                           function.facts.shared_bytes, function.facts.shared_bytes - most),
+               "use dynamic shared memory, which a launch gives");
+    function.dynamic_shared = int(most - function.facts.shared_bytes);
+    handle = its.new_handle();
+    its.functions.add(handle, std::move(function));
+    return handle;
+}
+
+void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+    require(name);
+    emulator::Program::Variable found;
+    try {
+        found = module.program->variable(name);
+    } catch (const Error&) { refuse(CUDA_ERROR_NOT_FOUND); }
+    if (address) *address = found.address ? found.address : shadow_of(its, module, name);
+    if (bytes) *bytes = found.bytes;
+}
+
+template <class Each>
+void each_entry(Module& module, unsigned most, Each each) {
+    const auto entries = module.program->entries();
+    for (unsigned i = 0; i < std::min<std::size_t>(most, entries.size()); ++i) each(i, entries[i].c_str());
+}
+
+}  // namespace
+
+CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name) {
+    CUdeviceptr& address = module.shadows[name];
+    if (address) return address;
+    const std::vector<std::byte> contents = module.program->constant(name);
+    address = its.memory.allocate(contents.size(), name);
+    its.memory.write(address, contents);
+    return address;
+}
+
+void use_shadows(Driver& its, Module& module) {
+    for (const auto& [name, address] : module.shadows) {
+        std::vector<std::byte> contents(its.memory.buffer_of(address).bytes);
+        its.memory.read(address, contents);
+        module.program->set_variable(name, contents);
+    }
+}
+
+API(cuModuleLoadData, CUmodule* module, const void* image) {
+    return load_module("cuModuleLoadData", module, image, 0, nullptr, nullptr);
+}
+API(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned count, CUjit_option* options, void** values) {
+    return load_module("cuModuleLoadDataEx", module, image, count, options, values);
+}
+API(cuModuleLoadFatBinary, CUmodule* module, const void* image) {
+    return load_module("cuModuleLoadFatBinary", module, image, 0, nullptr, nullptr);
+}
+API(cuModuleLoad, CUmodule* module, const char* path) {
+    return in_context("cuModuleLoad", [&](Driver& its, Context& context) {
+        const std::string image = read_file(path);
+        its.give(module, its.modules, load(its, &context, text_of(image.c_str()), Log()));
+    });
+}
+API(cuModuleUnload, CUmodule module) {
+    return in_context("cuModuleUnload", [&](Driver& its, Context&) { its.unload(its.modules, module); });
+}
+API(cuModuleGetFunction, CUfunction* function, CUmodule module, const char* name) {
+    return in_context("cuModuleGetFunction", [&](Driver& its, Context&) {
+        require(function);
+        *function = reinterpret_cast<CUfunction>(entry_of(its, its.modules.at(module), name, 0));
+    });
+}
+API(cuModuleGetFunctionCount, unsigned* count, CUmodule module) {
+    return in_context("cuModuleGetFunctionCount", [&](Driver& its, Context&) {
+        require(count);
+        *count = unsigned(its.modules.at(module).program->entries().size());
+    });
+}
+API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned most, CUmodule module) {
+    return in_context("cuModuleEnumerateFunctions", [&](Driver& its, Context&) {
+        require(functions);
+        Module& of = its.modules.at(module);
+        each_entry(of, most, [&](unsigned i, const char* name) {
+            functions[i] = reinterpret_cast<CUfunction>(entry_of(its, of, name, 0));
+        });
+    });
+}
+API(cuModuleGetGlobal_v2, CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
+    return in_context("cuModuleGetGlobal",
+                      [&](Driver& its, Context&) { find_variable(its, its.modules.at(module), name, address, bytes); });
+}
+API(cuModuleGetLoadingMode, int* mode) {
+    return initialised("cuModuleGetLoadingMode", [&](Driver&) {
+        require(mode);
+        *mode = 1;  // eager
+    });
+}
+
+API(cuLibraryLoadData, CUlibrary* library, const void* image, CUjit_option* options, void** values, unsigned count,
+    void*, void**, unsigned) {
+    return initialised("cuLibraryLoadData", [&](Driver& its) {
+        its.give(library, its.libraries, load(its, nullptr, text_of(image), Log(count, options, values)));
+    });
+}
+API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, CUjit_option* options, void** values, unsigned count,
+    void*, void**, unsigned) {
+    return initialised("cuLibraryLoadFromFile", [&](Driver& its) {
+        const std::string image = read_file(path);
+        its.give(library, its.libraries, load(its, nullptr, text_of(image.c_str()), Log(count, options, values)));
+    });
+}
+API(cuLibraryUnload, CUlibrary library) {
+    return initialised("cuLibraryUnload", [&](Driver& its) { its.unload(its.libraries, library); });
+}
+API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary library, const char* name) {
+    return initialised("cuLibraryGetKernel", [&](Driver& its) {
+        require(kernel);
+        *kernel = reinterpret_cast<CUkernel>(
+            entry_of(its, its.libraries.at(library), name, reinterpret_cast<std::uintptr_t>(library)));
+    });
+}
+API(cuLibraryGetKernelCount, unsigned* count, CUlibrary library) {
+    return initialised("cuLibraryGetKernelCount", [&](Driver& its) {
+        require(count);
+        *count = unsigned(its.libraries.at(library).program->entries().size());
+    });
+}
+API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned most, CUlibrary library) {
+    return initialised("cuLibraryEnumerateKernels", [&](Driver& its) {
+        require(kernels);
+        Module& of = its.libraries.at(library);
+        each_entry(of, most, [&](unsigned i, const char* name) {
+            kernels[i] = reinterpret_cast<CUkernel>(entry_of(its, of, name, reinterpret_cast<std::uintptr_t>(library)));
+        });
+    });
+}
+API(cuLibraryGetGlobal, CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
+    return in_context("cuLibraryGetGlobal", [&](Driver& its, Context&) {
+        find_variable(its, its.libraries.at(library), name, address, bytes);
+    });
+}
+API(cuKernelGetFunction, CUfunction* function, CUkernel kernel) {
+    return in_context("cuKernelGetFunction", [&](Driver& its, Context&) {
+        require(function);
+        its.functions.at(kernel);
+        *function = reinterpret_cast<CUfunction>(kernel);
+    });
+}
+API(cuKernelGetLibrary, CUlibrary* library, CUkernel kernel) {
+    return initialised("cuKernelGetLibrary", [&](Driver& its) {
+        require(library);
+        const std::uintptr_t handle = its.functions.at(kernel).library;
+        if (!handle) refuse(CUDA_ERROR_INVALID_HANDLE);
+        *library = reinterpret_cast<CUlibrary>(handle);
+    });
+}
+
+}  // namespace ikat::cuda_driver

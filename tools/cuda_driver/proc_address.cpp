@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions by name. What the stand-in does not have is named once on standard error: a program that only looks for it
+// still runs.
+#include <cstring>
+#include <set>
+#include <string_view>
+
+#include "tools/cuda_driver/state.hpp"
+#include "tools/cuda_driver/table.hpp"
+
+namespace ikat::cuda_driver {
+namespace {
+
+void say_once(const char* name, const char* what) {
+    static auto& mutex = *new std::mutex;
+    static auto& said = *new std::set<std::string>;
+    const std::lock_guard lock(mutex);
+    if (said.insert(name).second) complain(name, what, {});
+}
+
+CUresult look_up(const char* name, void** code, int version, CUdriverProcAddressQueryResult* status) {
+    if (!name || !code) return CUDA_ERROR_INVALID_VALUE;
+    *code = nullptr;
+    const Entry* best = nullptr;
+    bool is_known = false;
+    for (const Entry& entry : entries()) {
+        if (std::strcmp(entry.name, name) != 0) continue;
+        is_known = true;
+        if (entry.since <= version && (!best || best->since < entry.since)) best = &entry;
+    }
+    if (best) *code = reinterpret_cast<void*>(best->code);
+    if (!is_known) say_once(name, "no such function is known; the program was told so");
+    if (status)
+        *status = best       ? CU_GET_PROC_ADDRESS_SUCCESS
+                  : is_known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return best || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult not_done(const char* name) {
+    say_once(name, "this function is not emulated; it returns CUDA_ERROR_NOT_SUPPORTED");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+}  // namespace
+
+#define NOT_DONE(name, since) \
+    API(name, void) { return not_done(#name); }
+#include "tools/cuda_driver/not_done.def"
+#undef NOT_DONE
+
+API(cuGetProcAddress, const char* name, void** code, int version, std::uint64_t) {
+    return look_up(name, code, version, nullptr);
+}
+API(cuGetProcAddress_v2, const char* name, void** code, int version, std::uint64_t,
+    CUdriverProcAddressQueryResult* status) {
+    return look_up(name, code, version, status);
+}
+API(cuGetExportTable, const void** table, const void*) {
+    if (!table) return CUDA_ERROR_INVALID_VALUE;
+    *table = nullptr;
+    say_once("cuGetExportTable",
+             "the program has NVIDIA's runtime inside, which asks the driver for tables that are not documented; "
+             "link it with --cudart shared");
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+}  // namespace ikat::cuda_driver

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the stand-in knows: one device, the contexts on it, and the objects behind the handles that a program holds.
+//
+// A handle is a number that is never given twice, so a destroyed one is always found out. All of an API call happens
+// under one lock; work is done when it is enqueued, which a driver may do as well. A kernel's failure is reported as a
+// driver does: by the calls after the launch, and by all of them until the context is gone.
+#pragma once
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/ptx/table/target.hpp"
+#include "runtime/emulator/emulator.hpp"
+#include "tools/cuda_driver/abi.hpp"
+
+namespace ikat::cuda_driver {
+
+/// Ends an API call with a result other than CUDA_SUCCESS. The reason, if there is one, goes to standard error: a
+/// program sees only the number.
+struct Refusal {
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    std::string reason{};
+    std::string hint{};
+};
+[[noreturn]] void refuse(CUresult result, std::string reason = {}, std::string hint = {});
+
+/// CUDA_ERROR_INVALID_VALUE unless the condition holds.
+inline void require(bool condition) {
+    if (!condition) refuse(CUDA_ERROR_INVALID_VALUE);
+}
+
+struct Context;
+
+/// CUDA 13.0.
+inline constexpr int driver_version = 13000;
+
+/// The limits of the device besides those of its target.
+inline constexpr unsigned most_blocks[] = {0x7fffffff, 65535, 65535}, most_threads[] = {1024, 1024, 64};
+
+struct Module {
+    Context* context = nullptr;  // nullptr: of a library, which belongs to no context
+    std::string name{};          // for messages
+    const nvptx::Target* target = nullptr;
+    unsigned ptx_version = 0;  // 80 is 8.0
+    std::unique_ptr<emulator::Program> program{};
+    std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
+    /// Of .const variables whose address was asked for: device memory that is copied into them before each launch.
+    std::map<std::string, CUdeviceptr> shadows{};
+};
+
+/// An entry of a module, behind a CUfunction or a CUkernel.
+struct Function {
+    Module* module = nullptr;
+    std::uintptr_t library = 0;  // the handle of its library, if it is a kernel of one
+    std::string entry{};
+    emulator::Program::Entry facts{};
+    int dynamic_shared = 0;  // the most that a launch may ask for
+    int carveout = -1;
+    bool any_cluster_size = false;
+    int cluster_policy = 0;
+};
+
+struct Stream {
+    Context* context = nullptr;
+    unsigned flags = 0;
+    int priority = 0;
+};
+
+struct Event {
+    Context* context = nullptr;
+    unsigned flags = 0;
+    std::optional<std::chrono::steady_clock::time_point> time;  // of its last recording
+};
+
+struct Pool {
+    std::uint64_t attributes[9] = {};
+};
+
+struct Context {
+    bool is_primary = false;
+    bool is_alive = false;
+    unsigned flags = 0;
+    CUresult failure = CUDA_SUCCESS;  // of a kernel: every later call returns it
+    std::set<CUdeviceptr> memory{};
+    std::map<void*, unsigned> host_memory{};    // page-locked by this API, with its flags
+    std::map<void*, std::size_t> registered{};  // ... or registered
+    std::map<unsigned, std::size_t> limits{};
+    int cache_config = 0;
+};
+
+/// Objects by handle.
+template <class Object>
+class Handles {
+public:
+    template <class Handle>
+    Object& at(Handle handle) {
+        const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+        if (found == objects_.end()) refuse(CUDA_ERROR_INVALID_HANDLE);
+        return *found->second;
+    }
+    template <class Handle>
+    Object* find(Handle handle) {
+        const auto found = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
+        return found == objects_.end() ? nullptr : found->second.get();
+    }
+    Object& add(std::uintptr_t handle, Object object) {
+        return *(objects_[handle] = std::make_unique<Object>(std::move(object)));
+    }
+    template <class Handle>
+    void remove(Handle handle) {
+        objects_.erase(reinterpret_cast<std::uintptr_t>(handle));
+    }
+    template <class Condition>
+    void remove_if(Condition condition) {
+        std::erase_if(objects_, [&](const auto& each) { return condition(*each.second); });
+    }
+
+private:
+    std::map<std::uintptr_t, std::unique_ptr<Object>> objects_;
+};
+
+/// The device and everything on it. Lives until the process ends.
+struct Driver {
+    Driver();
+
+    std::uintptr_t new_handle() { return last_handle += 16; }
+    /// Adds an object and writes its handle.
+    template <class Handle, class Object>
+    Object& give(Handle* out, Handles<Object>& among, Object object) {
+        require(out);
+        const std::uintptr_t handle = new_handle();
+        *out = reinterpret_cast<Handle>(handle);
+        return among.add(handle, std::move(object));
+    }
+    /// Frees what a context owns.
+    void clear(Context& context);
+    void release(Context& context, CUdeviceptr address);
+    /// Removes a module or a library, and the functions in it.
+    template <class Handle>
+    void unload(Handles<Module>& among, Handle handle) {
+        forget(among.at(handle));
+        among.remove(handle);
+    }
+    void forget(Module& module);
+
+    std::mutex mutex;
+    bool initialised = false;
+    const nvptx::Target& target;
+    unsigned multiprocessors = 0;
+    std::uint64_t memory_bytes = 0;
+    std::string name;
+    emulator::Options options;
+    bool orders_by_number = true;  // no schedule was asked for: each launch has its own
+    bool blocking_launches = false;
+    emulator::Memory memory;
+    std::uintptr_t last_handle = 0x10000;
+    std::uintptr_t primary_handle = 0;
+    unsigned primary_uses = 0;
+    unsigned primary_flags = 0;
+    std::uintptr_t default_pool = 0;
+
+    Handles<Context> contexts;
+    Handles<Module> modules, libraries;
+    Handles<Function> functions;
+    Handles<Stream> streams;
+    Handles<Event> events;
+    Handles<Pool> pools;
+};
+
+/// The one driver of the process. Throws Error if the environment asks for something impossible.
+Driver& driver();
+
+/// The contexts of this thread; the last is current. Without a destructor: objects that a program destroys at its end
+/// still call the driver.
+class ContextStack {
+public:
+    CUcontext current() const { return reinterpret_cast<CUcontext>(size_ ? handles_[size_ - 1] : 0); }
+    bool empty() const { return size_ == 0; }
+    void push(CUcontext context) {
+        if (size_ == handles_.size()) refuse(CUDA_ERROR_INVALID_VALUE, "too many contexts are pushed", "pop some");
+        handles_[size_++] = reinterpret_cast<std::uintptr_t>(context);
+    }
+    void pop() { --size_; }
+
+private:
+    std::array<std::uintptr_t, 256> handles_{};
+    std::size_t size_ = 0;
+};
+ContextStack& context_stack();
+/// The current context. CUDA_ERROR_INVALID_CONTEXT if there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED if it was
+/// destroyed, and the result of a kernel that failed in it.
+Context& current_context();
+inline CUcontext current_handle() { return context_stack().current(); }
+
+/// The stream behind a handle, or nullptr for those that always exist. The stream must be of the current context.
+Stream* stream_of(CUstream stream);
+
+/// The device memory that stands for a .const variable.
+CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name);
+/// Copies what the program has written there into the variables.
+void use_shadows(Driver& its, Module& module);
+
+/// Says on standard error what a call was refused for.
+void complain(const char* function, const std::string& reason, const std::string& hint);
+/// The same for an Error of ikat, in all its lines.
+CUresult report(const char* function, const Error& error);
+
+/// Runs an API call: under the lock, with every exception turned into a result.
+template <class Body>
+CUresult guarded(const char* function, Body body) noexcept {
+    try {
+        const std::lock_guard lock(driver().mutex);
+        body();
+        return CUDA_SUCCESS;
+    } catch (const Refusal& refusal) {
+        if (!refusal.reason.empty()) complain(function, refusal.reason, refusal.hint);
+        return refusal.result;
+    } catch (const Error& error) { return report(function, error); } catch (const std::bad_alloc&) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+}
+
+/// The same after cuInit.
+template <class Body>
+CUresult initialised(const char* function, Body body) noexcept {
+    return guarded(function, [&] {
+        if (!driver().initialised) refuse(CUDA_ERROR_NOT_INITIALIZED);
+        body(driver());
+    });
+}
+
+/// The same in the current context.
+template <class Body>
+CUresult in_context(const char* function, Body body) noexcept {
+    return initialised(function, [&](Driver& its) { body(its, current_context()); });
+}
+
+/// The same for work on a stream.
+template <class Body>
+CUresult on_stream(const char* function, CUstream stream, Body body) noexcept {
+    return in_context(function, [&](Driver& its, Context& context) {
+        stream_of(stream);
+        body(its, context);
+    });
+}
+
+}  // namespace ikat::cuda_driver
+
+/// Defines an exported function of the API. `alias` gives it a second symbol, for programs whose default stream is one
+/// for each thread: work here is done at once, so both do the same.
+#define API(symbol, ...) extern "C" __attribute__((visibility("default"))) CUresult symbol(__VA_ARGS__)
+#define ALIAS(symbol, of) extern "C" __attribute__((visibility("default"), alias(#of))) decltype(of) symbol

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cuda_driver/table.hpp"
+
+// Only their addresses are used here, so that no types are needed.
+#define FUNCTION(name, since, symbol) extern "C" void symbol();
+#define NOT_DONE(name, since) extern "C" void name();
+#include "tools/cuda_driver/functions.def"
+#include "tools/cuda_driver/not_done.def"
+#undef FUNCTION
+#undef NOT_DONE
+
+namespace ikat::cuda_driver {
+namespace {
+
+constexpr Entry rows[] = {
+#define FUNCTION(name, since, symbol) {#name, since, symbol},
+#define NOT_DONE(name, since) {#name, since, name},
+#include "tools/cuda_driver/functions.def"
+#include "tools/cuda_driver/not_done.def"
+#undef FUNCTION
+#undef NOT_DONE
+};
+
+}  // namespace
+
+std::span<const Entry> entries() { return rows; }
+
+}  // namespace ikat::cuda_driver
