@@ -214,7 +214,7 @@ Uniformity::Uniformity(const Function& fn, const Dominators& dominators, Doubt d
     Propagation(fn, dominators, doubt, *this).run();
 }
 
-std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominators& dominators) {
+std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominators& dominators, Doubt doubt) {
     const auto needed = [&](Inst inst) {
         return needed_by(fn[inst].op, fn[inst].attribute, members(fn, inst), fn.bounds.max_threads);
     };
@@ -222,7 +222,7 @@ std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominator
         return std::ranges::any_of(fn[block].instructions, [&](Inst inst) { return needed(inst) != Extent::Thread; });
     };
     if (std::ranges::none_of(fn.blocks(), any)) return {};
-    const Uniformity facts(fn, dominators, Doubt::Agrees);
+    const Uniformity facts(fn, dominators, doubt);
     std::vector<Diagnostic> out;
     for (Block block : fn.blocks())
         for (Inst inst : fn[block].instructions) {

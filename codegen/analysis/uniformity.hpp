@@ -55,8 +55,9 @@ private:
 };
 
 /// A finding for each operation that all threads of a block, or of a warp, have to come to together and that only some
-/// can reach. As a stage of the compiler sees it: what it cannot know it takes to be right.
-std::vector<Diagnostic> divergent_operations(const ir::Function& fn, const Dominators& dominators);
+/// can reach. What cannot be known is taken to be right; with Doubt::Differs, to be wrong.
+std::vector<Diagnostic> divergent_operations(const ir::Function& fn, const Dominators& dominators,
+                                             ir::Doubt doubt = ir::Doubt::Agrees);
 /// Throws those of all functions as one Error: for IR that came as text, behind ir::verify.
 void verify_convergence(std::span<const ir::Function> functions);
 
