@@ -48,6 +48,12 @@ bool disjoint_spaces(Space a, Space b) {
     return a != b && named(a) && named(b);
 }
 
+/// The buffer of an In parameter, or a parameter of raw bytes.
+bool is_only_read(const Function& fn, Object object) {
+    return object.kind == Object::Parameter &&
+           (fn.parameters[object.number].access == Access::In || fn.parameters[object.number].bytes);
+}
+
 bool disjoint_objects(const Function& fn, Object a, Object b) {
     if (a == b || a.kind == Object::Unknown || b.kind == Object::Unknown) return false;
     if (a.kind == Object::Symbol || b.kind == Object::Symbol) {
@@ -55,7 +61,7 @@ bool disjoint_objects(const Function& fn, Object a, Object b) {
         const auto dynamic = [&](Object o) { return o.kind == Object::Symbol && fn.symbols[o.number].dynamic; };
         return !(dynamic(a) && dynamic(b));
     }
-    return fn.parameters[a.number].access == Access::In || fn.parameters[b.number].access == Access::In;
+    return is_only_read(fn, a) || is_only_read(fn, b);
 }
 
 }  // namespace
@@ -91,8 +97,7 @@ bool reads_constant_memory(const Function& fn, Inst load) {
     if (inst.op != Op::Load || effects(inst).orders) return false;
     if (inst.memory.cache == CacheOperator::Nc) return true;
     if (inst.memory.space == Space::Const || inst.memory.space == Space::Param) return true;
-    const Object object = address_of(fn, load).object;
-    return object.kind == Object::Parameter && fn.parameters[object.number].access == Access::In;
+    return is_only_read(fn, address_of(fn, load).object);
 }
 
 }  // namespace ikat::analysis

@@ -15,6 +15,7 @@ Object walk(const Function& fn, Value value, int depth) {
         case Op::Param:
             if (fn.parameters[parameter_of(attribute)].access == Access::Value) return {};
             return {Object::Parameter, parameter_of(attribute)};
+        case Op::ParamAddress: return {Object::Parameter, parameter_of(attribute)};
         case Op::Symbol: return {Object::Symbol, std::uint32_t(attribute)};
         case Op::Add: {
             const Object left = from(0), right = from(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an address points into: a parameter's buffer or a symbol. It follows from how the address is made, and with it
-// its space; an address of neither, say one that was loaded, is in the space that its access names.
+// What an address points into: a parameter's buffer, the raw bytes of a parameter itself, or a symbol. It follows from
+// how the address is made, and with it its space; an address of neither, say one that was loaded, is in the space that
+// its access names.
 //
 //     %3 = at.u32.u32 4, $tile, %i           object $tile, shared memory
 //     load.f32 local [%3]                    refused by the verifier

@@ -263,9 +263,20 @@ private:
         if (object.kind == Object::Symbol) {
             const Symbol& symbol = fn_.symbols[object.number];
             if (symbol.space != accessed) is_in("$" + symbol.name, symbol.space);
-        } else if (object.kind == Object::Parameter && accessed != Space::Global && accessed != Space::Generic) {
-            is_in("what %" + fn_.parameters[object.number].name + " points to", Space::Global);
+        } else if (object.kind == Object::Parameter) {
+            const Parameter& parameter = fn_.parameters[object.number];
+            if (parameter.bytes) return raw_bytes(parameter, fn_[inst]);
+            if (accessed != Space::Global && accessed != Space::Generic)
+                is_in("what %" + parameter.name + " points to", Space::Global);
         }
+    }
+
+    void raw_bytes(const Parameter& parameter, const Instruction& access) {
+        if (access.memory.space != Space::Generic)
+            here("the address of %" + parameter.name + " is generic, and this accesses " +
+                 std::string(space_names[std::size_t(access.memory.space)]) + " memory");
+        else if (effects(access).writes)
+            here("%" + parameter.name + " is a parameter, which can only be read");
     }
 
     void terminator(const Terminator& terminator) {

@@ -81,6 +81,9 @@ private:
         const std::uint32_t number = parameter_of(inst_.attribute), offset = offset_in_parameter(inst_.attribute);
         if (number >= fn_.parameters.size()) return require(false, "the function has no such parameter");
         const Parameter& parameter = fn_.parameters[number];
+        if (inst_.op == Op::ParamAddress)
+            return require(parameter.bytes && offset == 0,
+                           "only a parameter of raw bytes has an address, of its first byte");
         if (parameter.bytes) {
             const std::uint32_t width = info(inst_.type).bytes;
             return require(contains(Storable, inst_.type) && offset % width == 0 && width <= parameter.bytes &&

@@ -275,6 +275,17 @@ Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, 
                                       {})));
 }
 
+Recorded raw_address(const Array& parameter, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    if (!recorder.owns(parameter.capture)) return constant(ir::Type::U64, 0);
+    return recorder.leaf(recorder.commit(recorder.tree({.op = ir::Op::ParamAddress,
+                                                        .type = ir::Type::U64,
+                                                        .operand_type = ir::Type::U64,
+                                                        .attribute = parameter.index},
+                                                       {})));
+}
+
 Variable Recorder::define_parameter(std::uint32_t parameter) {
     const ast::Node value = commit(parameter_value(parameter));
     return define(kernel.parameters[parameter].type, kernel.parameters[parameter].name, value);

@@ -134,6 +134,8 @@ struct Array {
 /// A number of type `type` in a parameter of raw bytes, at an offset in bytes; if none can be there, a diagnostic, and
 /// the first bytes.
 Recorded raw_number(const Array& parameter, ir::Type type, std::int64_t offset, const Where& where);
+/// The generic address of a parameter of raw bytes, a u64.
+Recorded raw_address(const Array& parameter, const Where& where);
 
 /// A u32 or u64 index and its location in the source.
 struct Position {

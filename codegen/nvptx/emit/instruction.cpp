@@ -75,6 +75,9 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::PureCall: return emit_call(inst);
         case Op::CarryChain: return emit_chain(inst);
         case Op::Param: return emit_parameter(inst);
+        case Op::ParamAddress:
+            return put(inst, std::array{operand(fn_.result(inst)),
+                                        writer_.name(names_.parameters[ir::parameter_of(fn_[inst].attribute)])});
         case Op::Print: return emit_print(inst);
         case Op::Pack: return put(inst, std::array{operand(fn_.result(inst)), data(fn_.operands(inst))});
         case Op::Unpack: return put(inst, std::array{data(fn_.results(inst)), operand(fn_.operands(inst)[0])});

@@ -181,6 +181,8 @@ constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::BitMask, .name = "bmsk and szext", .version = {7, 6}},
     {.feature = Feature::TexturePredicate, .name = "tex and tld4 with a predicate", .version = {7, 1}, .target = 75},
     {.feature = Feature::StackAllocation, .name = "alloca", .version = {7, 3}},
+    {.feature = Feature::ParameterAddress, .name = "cvta and isspacep with .param", .version = {7, 7}},
+    {.feature = Feature::ParameterSpaces, .name = ".param::entry and .param::func", .version = {8, 3}},
     {.feature = Feature::MmaVolta, .name = "mma.m8n8k4 of f16", .version = {6, 4}, .target = 75},
     {.feature = Feature::MmaTuring, .name = "mma.m16n8k8", .version = {6, 5}},
     {.feature = Feature::Mma, .name = "mma", .version = {7, 0}, .target = 80},

@@ -81,6 +81,8 @@ enum class Feature : std::uint8_t {
     BitMask,
     TexturePredicate,
     StackAllocation,
+    ParameterAddress,
+    ParameterSpaces,
     Mma,
     MmaTuring,
     MmaVolta,

@@ -386,6 +386,7 @@ TEST_CASE("the features of a module decide its version") {
     };
     CHECK(lowest("ret;") == 80);
     CHECK(lowest("red.global.add.v2.f32 [%rd1], {%f1, %f2};") == 81);
+    CHECK(lowest("cvta.param::entry.u64 %rd1, %rd2;") == 83);
     CHECK(lowest("lop3.or.b32 %r1|%p1, %r1, %r2, %r3, 5, %p2;") == 82);
     CHECK(nvptx::features_of(
               nvptx::parse(kernel("mov.u32 %r1, %clusterid.x; fma.rn.bf16 %h1, %h1, %h1, %h1;"), "k.ptx")) ==

@@ -73,6 +73,44 @@ TEST_CASE("raw bytes: several, of odd sizes, with and without numbers after them
     CHECK(y.download()[0] == 3106);
 }
 
+// The generic address: for texts that take it as an operand, such as copies with a tensor map.
+const auto addressed =
+    kernel("addressed", params("tag", "map", "y"), [](u8 tag, Bytes<128, 64> map, Out<std::uint64_t> y) {
+        u64 first, word;
+        ptx("ld.u64 {0}, [{1}];", out(first), in(map.address()));
+        ptx("ld.b64 {0}, [{1}+32];", out(word), in(map.address()));
+        y[0] = first + cast<u64>(tag);
+        y[1] = word;
+        y[2] = map.address() % 64;
+    });
+
+TEST_CASE("raw bytes: their address is generic") {
+    Map map{.first = {1, 0, 0}, .narrow = 3, .number = 0, .wide = 0, .words = {5, 1ull << 60}, .last = 0};
+    const Device device = emulator();
+    Buffer<std::uint64_t> y = device.buffer<std::uint64_t>(3);
+    device.launch(addressed, grid(1, 1), 9, map, y);
+    CHECK(y.download() == std::vector<std::uint64_t>{10 + (3ull << 32), 1ull << 60, 0});
+    for (const char* target : {"sm_75", "sm_90a"}) {
+        const std::string ptx = compile(addressed.ast(), {.target = target}).ptx;
+        INFO(ptx);
+        CHECK(ptx.find("cvta.param.u64") == ptx.rfind("cvta.param.u64"));  // it is a value like any other
+        CHECK_THAT(ptx, contains("cvta.param.u64 %d") && contains(", map;"));
+        if (skip_without_ptxas()) continue;
+        const PtxasReport report = assemble(ptx, target);
+        INFO(report.log);
+        CHECK(report.clean());
+    }
+    CHECK_THAT(compile(addressed.ast(), {.target = "sm_75"}).ptx, contains(".version 7.7"));
+}
+
+TEST_CASE("raw bytes: their address cannot be written through") {
+    const auto writes =
+        kernel("writes", params("map"), [](Bytes<16, 8> map) { ptx("st.u32 [{0}], 1;", in(map.address())); });
+    const Device device = emulator();
+    const std::array<std::uint64_t, 2> map{};
+    CHECK_THAT(message_of([&] { device.launch(writes, grid(1, 1), map); }), contains("which can only be read"));
+}
+
 TEST_CASE("raw bytes: misuse is an error") {
     const auto wrong = kernel("wrong", params("map", "y"), [](Bytes<16, 8> map, Out<float> y) {
         y[0] = map.read<f32>(16) + map.read<f32>(-4) + map.read<f32>(2);
