@@ -34,7 +34,7 @@ double rounded(double x, ir::Type type) {
 }  // namespace
 
 double Example::Expected::bound(std::size_t i, ir::Type type) const {
-    // Of rounding to the type: half a unit in the last place, below the smallest normal number an absolute one.
+    // The rounding to the type: half a unit in the last place, which is constant below the smallest normal number.
     struct Rounding {
         double relative, absolute;
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch on the host: what a recipe's reference takes its arguments from and leaves the expected outputs in.
+// One launch on the host: a recipe's reference reads the arguments from it, and stores the expected outputs in it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ public:
         std::uint64_t bits = 0;
         std::vector<std::byte> bytes{};
     };
-    /// What an array has to hold after it: each element within relative * |wanted| + absolute (one for all, or one
-    /// each) and a rounding to its type.
+    /// What an array must hold after the launch: each element within relative * |wanted| + absolute, plus a rounding to
+    /// its type. `absolute` has one number for all elements, or one for each.
     struct Expected {
         std::size_t parameter;
         std::vector<double> wanted;
@@ -38,22 +38,24 @@ public:
     Example(const ast::KernelTree& kernel, std::vector<Argument> arguments)
         : kernel_(kernel), arguments_(std::move(arguments)) {}
 
-    /// By the parameter's name. Elements of an array as f32, as numbers; none where the kernel has no such parameter.
+    /// By the parameter's name: the elements of an array as f32, as words, as bytes, or a number. No elements where the
+    /// kernel has no such parameter.
     std::vector<float> operator[](std::string_view name) const;
     std::vector<std::uint32_t> words(std::string_view name) const;
     std::vector<std::uint8_t> bytes(std::string_view name) const;
     std::uint32_t number(std::string_view name) const;
     float real(std::string_view name) const;
-    /// By their order: the arrays that are only read, the numbers of type f32; nothing, and 0, where there are fewer.
+    /// By position among the arrays that are only read, and among the f32 numbers; nothing, and 0, where there are
+    /// fewer.
     std::vector<float> input(std::size_t i) const;
     float real(std::size_t i) const;
 
-    /// Of the kernel.
+    /// The kernel's name.
     std::string_view name() const;
 
     void expect(std::string_view name, std::vector<double> wanted, double relative = 0,
                 std::vector<double> absolute = {0});
-    /// The numbers rounded to the array's type, exactly; gives them.
+    /// Expects exactly these numbers, rounded to the array's type, and returns the rounded ones.
     std::vector<double> expect_rounded(std::string_view name, std::vector<double> wanted);
 
     std::span<const Argument> arguments() const { return arguments_; }

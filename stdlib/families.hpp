@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recipes of kernel families are written with.
+// Helpers for writing recipes.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace ikat::stdlib {
 
-/// The name of a kernel for elements T: "relu", "relu_f16", "relu_bf16"; of some, the name for f32 has a suffix, too.
+/// The name of a kernel for elements of type T: "relu", "relu_f16", "relu_bf16". Some have a suffix for f32, too.
 class KernelName {
 public:
     KernelName(std::string_view name, std::string_view suffix) : text_(std::string(name) + std::string(suffix)) {}
@@ -42,11 +42,12 @@ constexpr Instances instances(auto make) {
     return out;
 }
 
-/// Of an expression in T: the kernels for these types; for all that most come in; a kernel that has no T.
+/// The kernels that an expression with T gives: for the types listed; for f32, f16 and bf16; of a kernel without T.
 #define IKAT_TYPES(made, ...) instances<__VA_ARGS__>([]<class T>() -> const auto& { return made; })
 #define IKAT_FLOATS(...) IKAT_TYPES((__VA_ARGS__), float, half, bfloat16)
 #define IKAT_KERNEL(...) IKAT_TYPES((__VA_ARGS__), float)
-/// The kernels that a template gives, IKAT_INSTANTIATE(relu) or with its parameter's type IKAT_INSTANTIATE(of, Unary).
+/// Instantiates the template of a kernel: IKAT_INSTANTIATE(relu), or with the type of its parameter,
+/// IKAT_INSTANTIATE(of, Unary).
 #define IKAT_INSTANTIATE_FOR(T, made, ...) template decltype(made<T>(__VA_OPT__(__VA_ARGS__{}))) made<T>(__VA_ARGS__);
 #define IKAT_INSTANTIATE(...)                \
     IKAT_INSTANTIATE_FOR(float, __VA_ARGS__) \
@@ -55,7 +56,7 @@ constexpr Instances instances(auto make) {
 
 template <class Group>
 Grid row_grid(std::uint64_t rows);  // tile/rows.hpp
-/// The grid of a kernel that calls with_row<Group>, one of its parameters `rows`.
+/// The grid of a kernel that calls with_row<Group> and has a parameter `rows`.
 template <class Group>
 Grid rows_to(const Call& call) {
     return row_grid<Group>(call["rows"]);

@@ -13,7 +13,7 @@
 namespace ikat::stdlib {
 namespace {
 
-/// Takes what stands before the separator off the text; the last part, all of it.
+/// Removes the part before the separator from the text, and gives it; without a separator, all of it.
 std::string_view take_until(std::string_view& text, char separator) {
     const std::size_t end = std::min(text.find(separator), text.size());
     const std::string_view out = text.substr(0, end);
@@ -22,7 +22,7 @@ std::string_view take_until(std::string_view& text, char separator) {
     return out;
 }
 
-/// "rows columns" of "x: rows columns, y: 4" for x.
+/// "rows columns" from "x: rows columns, y: 4" for x.
 std::optional<std::string_view> shape_of(std::string_view shapes, std::string_view array) {
     while (!shapes.empty()) {
         std::string_view shape = take_until(shapes, ',');
@@ -35,7 +35,7 @@ bool is_written(const ir::Parameter& parameter) {
     return parameter.access == ir::Access::Out || parameter.access == ir::Access::InOut;
 }
 
-/// What the recipe says of each argument: how many elements an array has at least.
+/// For each argument, the least number of elements by the recipe; nothing for numbers.
 using Sizes = std::vector<std::optional<std::uint32_t>>;
 
 Sizes checked_sizes(const Recipe& recipe, const Variant& kernel, const Call& call) {
@@ -52,7 +52,7 @@ void check_buffers(const Call& call, const Sizes& sizes) {
             call.check().at_least(call.kernel().parameters[i].name, call.arguments()[i].elements(), *sizes[i]);
 }
 
-/// Whether the kernel writes arrays, and the recipe says of all that they have no elements.
+/// Whether the kernel writes arrays, and none of them has elements by the recipe.
 bool writes_nothing(const Call& call, const Sizes& sizes) {
     bool any = false;
     for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library knows of a family of kernels beside their code: the recipe. Its functions, the registry, the command
-// line, docs/library.md, the checks of sizes, the tests against references and those of memory traffic come from it.
+// A recipe: everything but the code of a family of kernels. The family's functions, its rows in the registry, the
+// command line and docs/library.md, the checks of sizes, the tests against references and of memory traffic are derived
+// from it.
 //
 //     constexpr Recipe softmax_recipe{
 //         .call = "softmax(queue, x, y, rows, columns)",
@@ -41,23 +42,23 @@ using runtime::Queue;
 class Example;
 class Steps;
 
-/// The element types that most kernels come in.
+/// The element types that most kernels exist for.
 template <class T>
 concept Real = std::same_as<T, float> || std::same_as<T, half> || std::same_as<T, bfloat16>;
-/// Their numbers; kernels of other types have number 0.
+/// The number of an element type; 0 for types that are none of these.
 template <class T>
 inline constexpr std::size_t type_number = std::same_as<T, half>       ? 1
                                            : std::same_as<T, bfloat16> ? 2
                                                                        : 0;
 
-/// A kernel for each element type that it comes in, by type_number.
+/// A kernel for each of its element types, by type_number.
 using Instances = std::array<const trace::KernelHandle& (*)(), 3>;
 
 /// The arguments of a launch by the names of the kernel's parameters.
 class Call {
 public:
-    /// The kernel and the arguments must live as long as this; they fit each other. `threads` is how many a block is
-    /// asked to have, or 0.
+    /// The kernel and the arguments, which fit each other, must outlive this. `threads` is the number of threads per
+    /// block that was asked for, or 0.
     Call(const ast::KernelTree& kernel, std::span<const runtime::Argument> arguments, std::uint32_t threads = 0,
          const SizeCheck& check = {})
         : kernel_(kernel), arguments_(arguments), threads_(threads), check_(check) {}
@@ -65,14 +66,14 @@ public:
     /// A number, or an extent of a matrix: "from_extent0".
     std::uint32_t operator[](std::string_view name) const { return std::uint32_t(argument(name).bits); }
     const runtime::Argument& argument(std::string_view name) const;
-    /// What the kernel's contract says that a number is a multiple of.
+    /// What an integer is a multiple of, by the kernel's contract.
     std::uint64_t multiple(std::string_view name) const;
     std::uint32_t threads(std::uint32_t otherwise) const { return threads_ ? threads_ : otherwise; }
-    /// The bytes of an element of the widest array.
+    /// The size of an element of the widest array, in bytes.
     std::size_t widest() const;
 
-    /// How many elements shapes give an array: by "x: rows columns /2, y: 4", x has rows times columns, half of that,
-    /// and y has 4; others have nothing. Throws Error if a 32-bit index does not reach them all.
+    /// How many elements an array has by these shapes: by "x: rows columns /2, y: 4", x has half of rows times columns,
+    /// and y has 4; nothing for other arrays. Throws Error if a 32-bit index does not reach them all.
     std::optional<std::uint32_t> elements(std::string_view shapes, std::string_view array) const;
 
     /// Throws Error.
@@ -97,11 +98,11 @@ struct Variant {
     Instances instances{};
     /// The launch for these arguments.
     Grid (*grid)(const Call& call) = nullptr;
-    /// The family's function takes the first kernel whose limit the rows keep.
+    /// The family's function takes the first kernel whose rows may have that many columns.
     std::uint32_t most_columns = ~0u;
-    /// How often it moves what it has to move where rows are longer than what is kept in registers; 0: no rows.
+    /// How many times it moves the unavoidable traffic if rows are too long to be kept in registers; 0: it has no rows.
     double passes = 0;
-    /// How many elements its arrays have at least, where the recipe does not say it for all kernels.
+    /// The least numbers of elements of its arrays, if they differ from the recipe's.
     std::string_view shapes{};
 };
 
@@ -109,26 +110,26 @@ struct Recipe {
     /// The function that runs the family, as docs/library.md shows it.
     std::string_view call{};
     Variant kernels[5]{};
-    /// What the arguments mean: contracts, what is computed. Lines of at most 100 columns.
+    /// What the arguments mean, contracts, what is computed. Lines of at most 100 columns.
     std::string_view document{};
-    /// How many elements the arrays have at least, see Call::elements.
+    /// The least numbers of elements of the arrays, see Call::elements.
     std::string_view shapes{};
     /// Throws Error for numbers that do not fit together.
     void (*check)(const Call& call) = nullptr;
-    /// The launches, where they are not the kernel's alone; and the bytes of workspace that these take.
+    /// The launches, if they are not just one of the kernel; and the bytes of workspace that they need.
     void (*steps)(Steps& steps) = nullptr;
     std::uint64_t (*workspace)(const Call& call) = nullptr;
-    /// What the outputs have to be, computed on the host.
+    /// Computes the expected outputs on the host.
     void (*reference)(Example& example) = nullptr;
-    /// The largest of the random numbers that it is tested with.
+    /// The largest magnitude of the random numbers that tests use.
     float magnitude = 1;
-    /// What it cannot avoid moving, in s elements of E bytes; or, where arithmetic bounds it, why.
+    /// The unavoidable traffic, for s elements of E bytes; or, if arithmetic is the limit, why.
     std::string_view traffic{}, bound_by{};
-    /// What docs/library.md says of it beside the call and the kernels.
+    /// What docs/library.md says about it, beside the call and the kernels.
     std::string_view note{};
 
     std::string_view function() const { return call.substr(0, call.find('(')); }
-    /// The call's argument number i behind the queue: "x".
+    /// The call's argument i, counted after the queue: "x".
     std::string_view argument(std::size_t i) const;
     std::string_view shapes_of(const Variant& kernel) const { return kernel.shapes.empty() ? shapes : kernel.shapes; }
     constexpr std::span<const Variant> variants() const {
@@ -136,11 +137,11 @@ struct Recipe {
         while (count < std::size(kernels) && kernels[count].grid) ++count;
         return {kernels, count};
     }
-    /// The first one for so many columns.
+    /// The first kernel for that many columns.
     const Variant& kernel_for(std::uint32_t columns) const;
 };
 
-/// Throws Error for numbers that break what the recipe says of them.
+/// Throws Error for arguments that break the recipe's rules.
 void check(const Recipe& recipe, const Variant& kernel, const Call& call);
 
 /// An argument of a function of the library.
@@ -161,7 +162,7 @@ private:
     std::optional<runtime::BufferPart> part_{};
 };
 
-/// The launches of a function that has several.
+/// For a function with several launches: the launches.
 class Steps : public Call {
 public:
     Steps(const Queue& queue, const Recipe& recipe, const Call& call, const trace::KernelHandle& handle,
@@ -171,7 +172,7 @@ public:
     /// The function's own kernel, with its arguments or with others in their place.
     void launch(const Grid& grid, std::initializer_list<std::pair<std::string_view, Operand>> instead = {});
     void launch(const trace::KernelHandle& kernel, const Grid& grid, std::initializer_list<Operand> operands);
-    /// An argument again.
+    /// An argument of the call.
     BufferSlice<float> floats(std::string_view name) const { return slice<float>(name); }
     BufferSlice<std::uint32_t> words(std::string_view name) const { return slice<std::uint32_t>(name); }
     /// A part of the workspace.
@@ -193,10 +194,10 @@ private:
     std::optional<Workspace> workspace_{};
 };
 
-/// What a function says beside its arguments.
+/// What a function passes beside its arguments.
 struct RunOptions {
-    std::uint32_t columns = 0;  // of rows: chooses among the kernels
-    std::size_t kernel = 0;     // ... or the kernel itself
+    std::uint32_t columns = 0;  // of rows, to choose a kernel
+    std::size_t kernel = 0;     // ... or the number of the kernel
     WorkspaceSlice workspace{};
 };
 
@@ -209,11 +210,12 @@ void run(const Queue& queue, const Recipe& recipe, std::initializer_list<Operand
     run(queue, recipe, type_number<T>, operands, options);
 }
 
-/// The size that the arrays of a function have in common; they are its arguments from number `first` on.
+/// The number of elements of several arrays of a function, which are its arguments from `first` on. Throws Error unless
+/// they have equally many, at most 2^32 - 1.
 std::uint32_t common_size(const Queue& queue, const Recipe& recipe, std::size_t first,
                           std::initializer_list<std::uint64_t> sizes);
 
-/// What compute(buffer of one element) leaves there.
+/// The number that compute() stores in a buffer of one element.
 template <class R>
 R result(const DeviceQueue& queue, auto&& compute) {
     auto out = queue.device().template buffer<R>(1, "result");

@@ -36,7 +36,7 @@ std::vector<const Recipe*> all_recipes() {
     return out;
 }
 
-/// A row for each kernel and each of its types.
+/// An entry for each kernel and each of its types.
 std::vector<Entry> all_entries() {
     std::vector<Entry> out;
     for (const Recipe* recipe : recipes())

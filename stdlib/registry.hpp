@@ -18,10 +18,10 @@ struct Entry {
     const Variant* variant;
     const trace::KernelHandle& (*handle)();
 
-    /// The captured kernel; the same object on each call. Throws Error for what is wrong with the kernel.
+    /// The captured kernel, the same object on each call. Throws Error for mistakes in the kernel.
     const ast::KernelTree& kernel() const;
-    /// The launch helper's choice for these arguments, whose number and types fit the kernel: in blocks of `threads`,
-    /// or, if that is 0, of as many as it chooses. Throws Error for arguments that break what `document` says.
+    /// The launch for these arguments, whose number and types must fit the kernel, in blocks of `threads` threads; 0:
+    /// of the kernel's default. Throws Error for arguments that break the rules in `document`.
     Grid grid(std::span<const runtime::Argument> arguments, std::uint32_t threads) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What functions of the library check about sizes before they launch.
+// The checks of sizes that the library's functions make before they launch.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace ikat::stdlib {
 
-/// Each throws Error, in the name of a function and at the place of its call.
+/// Each check throws Error, which names the function and has the location of its call.
 struct SizeCheck {
     std::string_view function{};
     Location where{};
 
-    /// Two arrays have equally many elements.
+    /// That two arrays have equally many elements.
     void equal(std::string_view a, std::uint64_t a_size, std::string_view b, std::uint64_t b_size) const;
-    /// An array has at least `wanted` elements.
+    /// That an array has at least `wanted` elements.
     void at_least(std::string_view name, std::uint64_t size, std::uint64_t wanted) const;
-    /// The size as a kernel's u32 parameter: a u32 index reaches all elements.
+    /// That a u32 index reaches all elements; gives the size as a u32.
     std::uint32_t reached(std::string_view name, std::uint64_t size) const;
 };
 

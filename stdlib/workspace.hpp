@@ -9,11 +9,12 @@
 
 namespace ikat::stdlib {
 
-/// What a caller gives a function to work in; nothing, and on a device the function takes memory of the device's.
+/// Memory that the caller gives a function to work in. If it is empty, a function called with a device allocates its
+/// own.
 using WorkspaceSlice = runtime::BufferSlice<std::uint8_t>;
 
-/// Hands out the memory that was given, piece by piece, or memory of the device that lives as long as this does. Throws
-/// Error where too little is given, and on a stream where nothing is: its work goes on when the function has returned.
+/// Hands out the given memory piece by piece, or memory of the device that lives as long as this object. Throws Error
+/// if too little is given, or nothing on a stream, whose work continues after the function has returned.
 class Workspace {
 public:
     Workspace(const runtime::Queue& queue, std::string_view function, const WorkspaceSlice& given, std::uint64_t bytes);
@@ -23,7 +24,7 @@ public:
         return runtime::BufferSlice<T>(take_bytes(count * sizeof(T)));
     }
     static constexpr std::uint64_t alignment = 16;
-    /// What a piece takes: kernels that read it want it aligned.
+    /// The bytes that a piece takes: each piece is aligned.
     static constexpr std::uint64_t rounded(std::uint64_t bytes) {
         return (bytes + alignment - 1) / alignment * alignment;
     }

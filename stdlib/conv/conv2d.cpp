@@ -29,7 +29,7 @@ const Conv2dKernel<T>& conv2d_kernel() {
                        f32 sum = 0;
                        for (auto c : range(depth))
                            for (auto r : range(kernel_h)) {
-                               // Above the image, the subtraction wraps and the number is large.
+                               // Above the image the subtraction wraps, which gives a large number.
                                const auto at_h = value(row * stride_h + r * dilation_h - pad_h);
                                const auto line = value((first + c) * height + at_h);
                                const auto weights = value(((filter * depth + c) * kernel_h + r) * kernel_w);
@@ -71,20 +71,17 @@ constexpr Recipe conv2d_recipe{
                      return runtime::grid(std::max<std::uint64_t>(n, 1), a.threads(threads));
                  }}},
     .document =
-        "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y is batch "
-        "x\n"
-        "filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image x is 0, for pad_h "
-        "lines\n"
-        "and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h (kernel_h - 1) - 1) / stride_h + 1, "
-        "out_w\n"
-        "alike. groups divides channels and filters. A thread to an element, summed in f32 and rounded once.",
+        "x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h x kernel_w, y\n"
+        "is batch x filters x out_h x out_w, row-major, with fewer than 2^32 elements each. Outside the image\n"
+        "x is 0, for pad_h lines and pad_w columns on each side. out_h = (height + 2 pad_h - dilation_h\n"
+        "(kernel_h - 1) - 1) / stride_h + 1, out_w likewise. groups divides channels and filters. A thread\n"
+        "per element, summed in f32 and rounded once.",
     .shapes =
         "x: batch channels height width, w: channels /groups filters kernel_h kernel_w, "
         "y: batch filters out_h out_w",
     .check = check_convolution,
     .reference = reference::conv2d,
-    .bound_by =
-        "each element of x is read for many of y: bound by arithmetic, and by what the second-level cache holds",
+    .bound_by = "bound by arithmetic, and by the second-level cache: each element of x is used for many of y",
     .note = "direct; stride, padding, dilation, groups; NCHW"};
 
 }  // namespace ikat::stdlib

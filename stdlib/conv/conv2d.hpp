@@ -5,8 +5,8 @@
 //                                                          j stride_w - pad_w + s dilation_w]
 //
 // where x is 0 outside the image. x is batch x channels x height x width, w is filters x (channels / groups) x kernel_h
-// x kernel_w, y is batch x filters x out_h x out_w, all row-major with fewer than 2^32 elements. Filters come in
-// `groups` equal parts, each on its own part of the channels, from `first` on.
+// x kernel_w, y is batch x filters x out_h x out_w, all row-major with fewer than 2^32 elements. The filters are
+// divided into `groups` equal parts, each of which reads its own part of the channels, from `first` on.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/recipe.hpp"
@@ -29,15 +29,15 @@ private:
     }
 };
 
-/// By the names of its members.
+/// From a function that gives the member of a name.
 Convolution convolution_of(auto&& number) {
     return {number("batch"),    number("channels"),   number("height"),     number("width"),    number("filters"),
             number("kernel_h"), number("kernel_w"),   number("stride_h"),   number("stride_w"), number("pad_h"),
             number("pad_w"),    number("dilation_h"), number("dilation_w"), number("groups")};
 }
 
-/// x, w, y, the members of Convolution up to groups in their order, then out_h and out_w. A thread to an element of y,
-/// summed in f32 and rounded once.
+/// The arguments are x, w, y, the members of Convolution in their order, then out_h and out_w. A thread per element of
+/// y, summed in f32 and rounded once.
 template <class T>
 using Conv2dKernel =
     Kernel<In<T>, In<T>, Out<T>, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32, u32>;
@@ -45,7 +45,8 @@ template <class T>
 const Conv2dKernel<T>& conv2d_kernel();
 
 extern const Recipe conv2d_recipe;
-/// Error where a buffer is too small, a stride or dilation is 0, or the groups do not divide channels and filters.
+/// y = x convolved with w. Throws Error where a buffer is too small, a stride or dilation is 0, or the groups do not
+/// divide channels and filters.
 template <Real T>
 void conv2d(const Queue& queue, const Buffer<T>& x, const Buffer<T>& w, Buffer<T>& y, const Convolution& c) {
     run<T>(queue, conv2d_recipe,

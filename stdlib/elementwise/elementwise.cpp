@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t threads = 256;
 using F = Leaf<float>;
 
-/// y[i] = f(x[i], ...) for i < n, where f takes as many f32 as there are arrays x. No array has wider elements than E.
+/// y[i] = f(x[i], ...) for i < n, where f takes one f32 per array x. E is the widest element type.
 template <class E>
 void map(const auto& y, const u32& n, auto&& f, const auto&... x) {
     require_linear_grid();
@@ -31,13 +31,13 @@ K finished(K&& made) {
     return std::move(made).require(aligned<16>(0), aligned<16>(1)).launch_bounds(threads);
 }
 
-// ---- the kernels of the table, by its names
+// ---- the kernels of the table
 
-/// A row of the table that What names; f32, f16 and bf16 are three kernels.
+/// A row of the table of What; it has three kernels, for f32, f16 and bf16.
 template <class What, class F>
 struct Row {
     const char* name;
-    const char *first, *second;  // the names of what stands beside x, y and n
+    const char *first, *second;  // the names of the other parameters
     F* function;
 };
 using UnaryRow = Row<Unary, F(const F& x)>;
@@ -132,7 +132,7 @@ F activate(Activation activation, const F& x) {
 constexpr const char* activation_names[] = {"bias_activation_none", "bias_activation_relu", "bias_activation_gelu",
                                             "bias_activation_gelu_tanh", "bias_activation_silu"};
 
-/// Vectors of a row where rows are whole vectors, else elements; the matrix as one array.
+/// Goes over the matrix as one array: by vectors if rows are whole vectors, else by elements.
 template <class T>
 BiasActivationKernel<T> make_bias_activation(Activation activation) {
     return finished(kernel(name_of<T>(activation_names[std::size_t(activation)]),
@@ -300,9 +300,9 @@ constexpr Recipe bias_activation_recipe{
     .call = "bias_activation(queue, activation, x, bias, y, rows, columns)",
     .kernels = {IKAT_BIAS(none), IKAT_BIAS(relu), IKAT_BIAS(gelu), IKAT_BIAS(gelu_tanh), IKAT_BIAS(silu)},
     .document =
-        "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer than "
-        "2^32\n"
-        "elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at multiples of 16 bytes.",
+        "y[row, column] = f(x[row, column] + bias[column]). x and y are row-major, rows x columns, with fewer\n"
+        "than 2^32 elements; bias has `columns`. Computed in f32 and rounded once. The arrays begin at\n"
+        "multiples of 16 bytes.",
     .shapes = "x: rows columns, bias: columns, y: rows columns",
     .reference = reference::bias_activation,
     .magnitude = 4,

@@ -6,15 +6,16 @@
 //     stdlib::elementwise(device, Unary1::leaky_relu, x, y, 0.1f);
 //     queue.launch(stdlib::elementwise_kernel<float>(Binary::add), stdlib::elementwise_grid(n), a, b, y, n);
 //
-// All compute in f32 and round once to the type in memory. They take 16 bytes at a time, and the rest of n by
-// elements. Buffers that are read must not overlap those that are written. T is float, half or bfloat16.
+// All compute in f32 and round once to the type in memory, T: float, half or bfloat16. They move 16 bytes at a time,
+// and the rest of n element by element; arrays begin at multiples of 16 bytes. What is read must not overlap what is
+// written.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
-// By how many arrays they read and how many numbers they take besides. The enumerators are the kernels' names.
+// The kernels by how many arrays they read, and how many numbers they take. The enumerators are the kernels' names.
 #define IKAT_UNARY(name, ...) name,
 enum class Unary : std::uint8_t {
 #include "stdlib/elementwise/elementwise.def"
@@ -45,7 +46,7 @@ using BinaryKernel = Kernel<In<T>, In<T>, Out<T>, u32>;
 /// y[i] += x[i] for i < n, rounded once.
 template <class T>
 using ResidualAddKernel = Kernel<In<T>, InOut<T>, u32>;
-/// y[i] = x[i] in the other type, rounded to nearest; what is too large becomes infinity.
+/// y[i] = x[i] converted for i < n, rounded to nearest; what is too large becomes infinity.
 template <class From, class To>
 using CastKernel = Kernel<In<From>, Out<To>, u32>;
 
@@ -59,11 +60,11 @@ template <class T>
 const BinaryKernel<T>& elementwise_kernel(Binary what);
 template <class T>
 const ResidualAddKernel<T>& residual_add();
-/// Between float and half or bfloat16.
+/// From float to half or bfloat16, or from these to float.
 template <class From, class To>
 const CastKernel<From, To>& cast_kernel();
 
-/// The launch of any of these kernels for n elements of so many bytes, those of its widest array.
+/// The launch of any of these kernels for n elements; element_bytes is the size of an element of its widest array.
 Grid elementwise_grid(std::uint64_t n, std::size_t element_bytes = 4, std::uint32_t threads = 256);
 
 /// y[row, column] = activation(x[row, column] + bias[column]). x and y are row-major with rows * columns < 2^32
@@ -74,14 +75,15 @@ enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };
 template <class T>
 const BiasActivationKernel<T>& bias_activation_kernel(Activation activation);
 
-/// What the library knows of each row of the table.
+/// The recipes of the rows of the table, in their order.
 std::span<const Recipe> recipes(Unary);
 std::span<const Recipe> recipes(Unary1);
 std::span<const Recipe> recipes(Unary2);
 std::span<const Recipe> recipes(Binary);
 extern const Recipe residual_add_recipe, cast_recipe, bias_activation_recipe;
 
-// On all elements of buffers; Error where they are not equally many, or more than 2^32 - 1.
+// Functions on whole buffers, which wait on a device and only enqueue on a stream. Throw Error unless all have equally
+// many elements, at most 2^32 - 1.
 template <Real T>
 void elementwise(const Queue& queue, Unary what, const Buffer<T>& x, Buffer<T>& y) {
     const Recipe& recipe = recipes(what)[std::size_t(what)];
@@ -114,7 +116,7 @@ requires(std::same_as<From, float> != std::same_as<To, float>) void cast(const Q
     run<float>(queue, cast_recipe, {x, y, common_size(queue, cast_recipe, 0, {x.size(), y.size()})},
                {.kernel = 2 * brain + !to_single});
 }
-/// Error where a buffer is too small for rows and columns.
+/// y = activation(x + bias), see BiasActivationKernel. Throws Error where a buffer is too small for rows and columns.
 template <Real T>
 void bias_activation(const Queue& queue, Activation activation, const Buffer<T>& x, const Buffer<T>& bias, Buffer<T>& y,
                      std::uint32_t rows, std::uint32_t columns) {

@@ -7,15 +7,15 @@
 
 namespace ikat::stdlib {
 
-/// y[i] = fma(a, x[i], y[i]) for i < n: one rounding. x and y have at least n elements. A thread per element; any grid
-/// that covers n.
+/// y[i] = fma(a, x[i], y[i]) for i < n, with a single rounding. x and y have at least n elements. One thread per
+/// element; any grid that covers n.
 const Kernel<f32, In<float>, InOut<float>, u32>& saxpy();
 
 /// The launch for n elements.
 Grid saxpy_grid(std::uint64_t n, std::uint32_t threads = 256);
 
 extern const Recipe saxpy_recipe;
-/// All elements of x and y, which are equally many. Throws Error otherwise.
+/// y = a x + y for all elements. Throws Error unless x and y have equally many.
 inline void saxpy(const Queue& queue, float a, const Buffer<float>& x, Buffer<float>& y) {
     const std::uint32_t n = common_size(queue, saxpy_recipe, 1, {x.size(), y.size()});
     run<float>(queue, saxpy_recipe, {a, x, y, n});

@@ -28,12 +28,12 @@ constexpr Recipe gemm_recipe{
                      return m && n ? gemm_tiled_grid(m, n) : Grid{{0}, {gemm_tiled_grid(1, 1).threads}};
                  }}},
     .document =
-        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives\n"
-        "zeros. Blocks of 256 threads cover tiles of C, 64 x 64 each: the grid is n / 64 by m / 64, rounded up; beyond "
-        "65535 in y it goes on in z.",
+        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0\n"
+        "gives zeros. Blocks of 256 threads cover tiles of C, 64 x 64 each: the grid is n / 64 by m / 64,\n"
+        "rounded up; beyond 65535 in y it goes on in z.",
     .shapes = "A: m k, B: k n, C: m n",
     .reference = reference::gemm,
-    .bound_by = "each element is read for many of C: bound by arithmetic",
+    .bound_by = "bound by arithmetic: each element is used for many of C",
     .note = "f32: C = A B"};
 
 }  // namespace ikat::stdlib

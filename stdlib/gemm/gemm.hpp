@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiled matrix product in f32: C = A B, all row-major, dimensions at run time.
 //
-// A block computes a tile of C. It walks along k in steps: the threads bring a slice of A and a slice of B to shared
-// memory, then each multiplies its own small tile out of registers.
+// A block computes a tile of C. It walks along k in steps: its threads copy a slice of A and a slice of B to shared
+// memory, then each thread multiplies its own small tile in registers.
 //
 //            k →                n →
 //        ┌────┬──────┐      ┌──┬──────┐          ┌──┬──────┐
 //      m │ As │      │    k │Bs│      │   =    m │Cs│      │      As is kept transposed, so that a thread's rows
-//      ↓ └────┴──────┘    ↓ └──┴──────┘        ↓ └──┴──────┘      of A are neighbours: one vector load.
+//      ↓ └────┴──────┘    ↓ └──┴──────┘        ↓ └──┴──────┘      of A are contiguous: one vector load.
 //
-// Tails are masked loads of zero and guarded stores: any m, n, k, also 0.
+// At the edges loads are masked (they give 0) and stores are guarded: any m, n and k will do, 0 included.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "dsl/threads/simt.hpp"
@@ -17,7 +17,8 @@
 
 namespace ikat::stdlib {
 
-/// The tuning choices: a block's tile of C, the depth of a slice, and a thread's tile.
+/// Tuning parameters, in elements: a block's tile of C is m x n, a slice is k deep, a thread's tile is thread_m x
+/// thread_n.
 struct GemmTile {
     std::uint32_t m = 64, n = 64, k = 16;
     std::uint32_t thread_m = 4, thread_n = 4;
@@ -26,7 +27,8 @@ struct GemmTile {
 
 using GemmKernel = Kernel<In<float>, In<float>, Out<float>, u32, u32, u32>;
 
-/// C[m×n] = A[m×k] · B[k×n], f32, row-major. m·k, k·n and m·n must be below 2^32. k = 0 gives zeros.
+/// C[m×n] = A[m×k] · B[k×n], f32, row-major, without gaps between rows. m·k, k·n and m·n must be below 2^32. k = 0
+/// gives zeros. The arguments are A, B, C, m, n, k.
 template <GemmTile tile>
 GemmKernel make_gemm_tiled(const char* name) {
     static_assert(tile.m % tile.thread_m == 0 && tile.n % tile.thread_n == 0,
@@ -46,7 +48,7 @@ GemmKernel make_gemm_tiled(const char* name) {
         u32 thread = thread_id().x;
         u32 first_row = (block_id().z * grid_dim().y + block_id().y) * tile.m;  // of the block's tile
         u32 first_column = block_id().x * tile.n;
-        u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's, in fours
+        u32 row_group = thread / threads_n * (tile.thread_m / 4);  // of the thread's tile, in fours
         u32 column_group = thread % threads_n * (tile.thread_n / 4);
 
         for (auto depth : range(0u, k, tile.k)) {
@@ -83,14 +85,15 @@ GemmKernel make_gemm_tiled(const char* name) {
     return kernel(name, params("A", "B", "C", "m", "n", "k"), body).launch_bounds(tile.threads());
 }
 
-/// With the default tile.
+/// The kernel with the default tile.
 const GemmKernel& gemm_tiled();
 
-/// Its launch for an m×n result; m and n are not 0.
+/// The launch of gemm_tiled for an m×n result; m and n are not 0.
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n);
 
 extern const Recipe gemm_recipe;
-/// C = A B by gemm_tiled. Throws Error when a buffer is too small or too large for its dimensions.
+/// C = A B by gemm_tiled: A is m×k, B is k×n, C is m×n, row-major. Throws Error where a buffer is too small for its
+/// dimensions, or they give 2^32 elements or more.
 inline void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
                  std::uint32_t n, std::uint32_t k) {
     run<float>(queue, gemm_recipe, {A, B, C, m, n, k});

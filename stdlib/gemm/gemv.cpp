@@ -91,12 +91,9 @@ constexpr Recipe gemv_recipe{
     .call = "gemv(queue, A, x, y, rows, columns)",
     .kernels = {{"y = A x, a warp per row", IKAT_FLOATS(gemv_warp_reduce<T>()), rows_to<WarpGroup>}},
     .document =
-        "A is rows x columns, row-major, with fewer than 2^32 elements. y = A x has x by columns and y by rows; y = x "
-        "A "
-        "has\n"
-        "x by rows and y by columns. Any sizes; a sum over nothing is 0. Sums in f32, rounded once. For y = A x, A and "
-        "x\n"
-        "begin at multiples of 16 bytes.",
+        "A is rows x columns, row-major, with fewer than 2^32 elements. For y = A x, x has `columns` elements\n"
+        "and y has `rows`; for y = x A, x has `rows` and y has `columns`. Any sizes; a sum over nothing is 0.\n"
+        "Sums in f32, rounded once. For y = A x, A and x begin at multiples of 16 bytes.",
     .shapes = "A: rows columns, x: columns, y: rows",
     .reference = reference::gemv,
     .traffic = "E s, s the weights",
@@ -113,18 +110,16 @@ constexpr Recipe gemv_transposed_recipe{
     .traffic = "E s, s the weights",
     .note = "y = x A, neighbouring threads on neighbouring columns"};
 constexpr Recipe gemm_naive_recipe{
-    .kernels = {{"C = A B, a thread to an element", IKAT_FLOATS(gemm_naive<T>()),
+    .kernels = {{"C = A B, a thread per element", IKAT_FLOATS(gemm_naive<T>()),
                  [](const Call& call) {
                      const std::uint64_t n = std::uint64_t(call["m"]) * call["n"];
                      return runtime::grid(std::max<std::uint64_t>(n, 1), call.threads(threads));
                  }}},
     .document =
-        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0 gives "
-        "zeros. "
-        "A\n"
-        "thread computes an element in f32 and rounds it once: a check for better kernels.",
+        "A is m x k, B is k x n, C is m x n, row-major, with fewer than 2^32 elements each. Any sizes; k = 0\n"
+        "gives zeros. A thread computes an element in f32 and rounds it once: a reference for faster kernels.",
     .shapes = "A: m k, B: k n, C: m n",
     .reference = reference::gemm,
-    .bound_by = "each element is read for many of C: bound by arithmetic, a check for better kernels"};
+    .bound_by = "bound by arithmetic: each element is used for many of C; a reference for faster kernels"};
 
 }  // namespace ikat::stdlib

@@ -36,12 +36,11 @@ Grid copy_matrix_grid(std::uint64_t rows) {
 
 constexpr Recipe copy_matrix_recipe{
     .call = "copy_matrix(queue, from, to)",
-    .kernels = {{"a matrix into another", IKAT_TYPES(copy_matrix_kernel<T>(), float, half),
+    .kernels = {{"copies a matrix into another", IKAT_TYPES(copy_matrix_kernel<T>(), float, half),
                  [](const Call& call) { return copy_matrix_grid(call["from_extent0"]); }}},
     .document =
-        "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes "
-        "whole\n"
-        "rows. In programs, both may have rows with gaps between them.",
+        "to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block\n"
+        "takes whole rows. In programs, both may have rows with gaps between them.",
     .reference = reference::copy_matrix,
     .traffic = "2 E s",
     .note = "views of the same shape, with any pitches: `x.view(300, 200).pitched(256)`"};

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between matrices whose rows are differently far apart: a part of a matrix, a matrix with padded rows.
+// Copies between matrices of different pitches: a part of a matrix, a matrix with padded rows.
 #pragma once
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
 
-/// to[i, j] = from[i, j] for all rows and columns of `from`; `to` has as many of both, or more. A block takes whole
-/// rows; any grid and blocks of one dimension. T is float or half.
+/// to[i, j] = from[i, j] for all rows and columns of `from`; `to` has at least as many of both. A block copies whole
+/// rows; any grid, blocks of one dimension. T is float or half.
 template <class T>
 using CopyMatrixKernel = Kernel<In<T, 2>, Out<T, 2>>;
 template <class T>
 const CopyMatrixKernel<T>& copy_matrix_kernel();
 
-/// The launch for that many rows.
+/// The launch for `rows` rows.
 Grid copy_matrix_grid(std::uint64_t rows);
 
 extern const Recipe copy_matrix_recipe;
-/// copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless the shapes are equal.
+/// to = from, as in copy_matrix(device, x.view(300, 200).pitched(256), y.view(300, 200)). Throws Error unless both have
+/// the same rows and columns.
 template <class T, class From>
 void copy_matrix(const Queue& queue, const runtime::BufferView<From, 2>& from, const runtime::BufferView<T, 2>& to) {
     if (from.extents() != to.extents())

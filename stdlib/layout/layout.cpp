@@ -14,10 +14,10 @@ namespace {
 constexpr std::uint32_t threads = 256, tile = 32;
 using F = Leaf<float>;
 
-/// A block to a token.
+/// A block per token.
 Grid tokens_grid(const Call& call) { return {{call["tokens"]}, {threads}}; }
 
-/// Turns pair number `pair` of the head that begins at element `first`.
+/// Rotates pair `pair` of the head that begins at element `first`.
 template <class T>
 void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, const u32& rotary, const F& s,
           const F& c) {
@@ -33,14 +33,14 @@ void turn(Rope form, const InOut<T>& x, const auto& first, const auto& pair, con
     }
 }
 
-/// Between -pi and pi, rounded to f32.
+/// The angle between -pi and pi, rounded to f32.
 F reduced(const auto& angle) {
     constexpr double turn = 2 * std::numbers::pi;
     const auto turns = value(cast<f64>(cast<i32>(angle * (1 / turn), Rounding::Nearest)));
     return value(cast<f32>(fma(-turns, turn, angle)));
 }
 
-/// A block to a token: each thread finds the sine and cosine of a pair once, for all heads that it turns.
+/// A block per token: each thread computes the sine and cosine of a pair once, for all heads that it rotates.
 template <class T>
 RopeKernel<T> make_rope(Rope form, const char* name) {
     return kernel(name, params("x", "positions", "tokens", "heads", "head_dim", "rotary", "base", "sign"),
@@ -75,7 +75,7 @@ const TransposeKernel<T>& transpose_kernel() {
             [](In<T> x, Out<T> y, u32 batch, u32 rows, u32 columns) {
                 require_threads(threads);
                 require_linear_grid();
-                Shared<T, tile, tile + 1> s;  // a column of it is in 32 banks
+                Shared<T, tile, tile + 1> s;  // the elements of a column are in 32 banks
                 const auto across = value((columns + (tile - 1)) / tile), down = value((rows + (tile - 1)) / tile);
                 const auto block = value(block_id().x);
                 const auto c0 = value(block % across * tile), r0 = value(block / across % down * tile);
@@ -131,7 +131,7 @@ IKAT_INSTANTIATE(kv_scatter_kernel)
 
 constexpr Recipe transpose_recipe{
     .call = "transpose(queue, x, y, batch, rows, columns)",
-    .kernels = {{"the transposes of matrices", IKAT_FLOATS(transpose_kernel<T>()),
+    .kernels = {{"transposes matrices", IKAT_FLOATS(transpose_kernel<T>()),
                  [](const Call& call) {  // blocks are numbered over batch, tiles of rows, tiles of columns
                      const auto tiles = [&](const char* extent) {
                          return (std::uint64_t(call[extent]) + tile - 1) / tile;
@@ -139,29 +139,25 @@ constexpr Recipe transpose_recipe{
                      return Grid{{std::uint32_t(call["batch"] * tiles("rows") * tiles("columns"))}, {threads}};
                  }}},
     .document =
-        "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after the other, "
-        "with\n"
-        "fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of 32 x 32.",
+        "y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, row-major, one after\n"
+        "the other, with fewer than 2^32 elements together. Any sizes. A block of 256 threads moves a tile of\n"
+        "32 x 32.",
     .shapes = "x: rows columns batch, y: rows columns batch",
     .reference = reference::transpose,
     .traffic = "2 E s",
     .note = "of each of `batch` matrices, through shared memory"};
 constexpr Recipe rope_recipe{
     .call = "rope(queue, form, x, positions, heads, head_dim, rotary, base, backward)",
-    .kernels = {{"rotary position embedding of neighbours", IKAT_FLOATS(rope_kernel<T>(Rope::Interleaved)),
+    .kernels = {{"rotary position embedding of neighbouring elements", IKAT_FLOATS(rope_kernel<T>(Rope::Interleaved)),
                  tokens_grid},
-                {"rotary position embedding of halves, as GPT-NeoX has it", IKAT_FLOATS(rope_kernel<T>(Rope::Neox)),
+                {"rotary position embedding of halves, as in GPT-NeoX", IKAT_FLOATS(rope_kernel<T>(Rope::Neox)),
                  tokens_grid}},
     .document =
-        "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each token. "
-        "Pair "
-        "i\n"
-        "of the first `rotary` elements of each head is turned by sign * position * base^(-2 i / rotary); sign is 1, "
-        "or "
-        "-1\n"
-        "for the backward pass. head_dim and rotary are even, rotary <= head_dim. The angle is within 2^-23 + 2^-47 "
-        "position,\n"
-        "sine and cosine within 1 ulp of its own. A block to a token.",
+        "In place. x is tokens x heads x head_dim, with fewer than 2^32 elements; positions has one for each\n"
+        "token. Pair i of the first `rotary` elements of each head is turned by sign * position * base^(-2 i\n"
+        "/ rotary); sign is 1, or -1 for the backward pass. head_dim and rotary are even, rotary <= head_dim.\n"
+        "The angle is within 2^-23 + 2^-47 position, sine and cosine within 1 ulp of its own. A block per\n"
+        "token.",
     .shapes = "x: tokens heads head_dim, positions: tokens",
     .check =
         [](const Call& call) {
@@ -173,11 +169,11 @@ constexpr Recipe rope_recipe{
     .note = "in place; of a part of the head; angles position · base^(-2i/rotary), within 2^-23 + 2^-47 position"};
 constexpr Recipe kv_scatter_recipe{
     .call = "kv_scatter(queue, x, slots, cache, width)",
-    .kernels = {{"rows to given places of a cache", IKAT_FLOATS(kv_scatter_kernel<T>()), tokens_grid}},
+    .kernels = {{"copies rows to given rows of a cache", IKAT_FLOATS(kv_scatter_kernel<T>()), tokens_grid}},
     .document =
-        "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Slots from cache_rows on are passed over. x "
-        "and\n"
-        "cache begin at multiples of 16 bytes. One slot twice is a race.",
+        "cache[slots[t]] = x[t], rows of `width` elements, for t < tokens. Tokens whose slot is not below\n"
+        "cache_rows are skipped. x and cache begin at multiples of 16 bytes. Two tokens with the same slot\n"
+        "are a race.",
     .shapes = "x: tokens width, slots: tokens, cache: cache_rows width",
     .reference = reference::kv_scatter,
     .traffic = "2 E s",

@@ -7,37 +7,37 @@
 namespace ikat::stdlib {
 
 /// y[b, column, row] = x[b, row, column] for `batch` matrices of rows x columns, all row-major, one after the other,
-/// with fewer than 2^32 elements together. x, y, batch, rows, columns.
+/// with fewer than 2^32 elements in all. The arguments are x, y, batch, rows, columns.
 template <class T>
 using TransposeKernel = Kernel<In<T>, Out<T>, u32, u32, u32>;
 template <class T>
 const TransposeKernel<T>& transpose_kernel();
 
-/// Which two elements of a head make a pair that is rotated.
+/// Which two elements of a head form a pair, which is rotated together.
 enum class Rope : std::uint8_t {
-    Interleaved,  // 2 i and 2 i + 1
-    Neox,         // i and i + rotary / 2
+    Interleaved,  // 2 i and 2 i + 1, as in GPT-J
+    Neox,         // i and i + rotary / 2, as in GPT-NeoX
 };
 /// Rotary position embedding in place: of each head of each token, pair i < rotary / 2 is turned by the angle
 /// sign * position * base^(-2 i / rotary); sign 1 is forward, -1 backward. Elements from `rotary` on stay. x is
-/// tokens x heads x head_dim with fewer than 2^32 elements; head_dim and rotary <= head_dim are even. Angles are found
-/// in f64, once for all heads of a token: they are within 2^-23 + 2^-47 position (for a base of up to 10^7), their sine
-/// and cosine within 1 ulp of what belongs to that. x, positions (an element for each token), tokens, heads, head_dim,
-/// rotary, base, sign.
+/// tokens x heads x head_dim with fewer than 2^32 elements; head_dim and rotary <= head_dim are even. Angles are
+/// computed in f64, once for all heads of a token: their error is at most 2^-23 + 2^-47 position (for a base of up to
+/// 10^7), and the sine and cosine are within 1 ulp of those of the computed angle. The arguments are x, positions (one
+/// per token), tokens, heads, head_dim, rotary, base, sign.
 template <class T>
 using RopeKernel = Kernel<InOut<T>, In<std::uint32_t>, u32, u32, u32, u32, f32, f32>;
 template <class T>
 const RopeKernel<T>& rope_kernel(Rope form);
 
-/// cache[slots[t], column] = x[t, column] for t < tokens, where slots[t] < cache_rows; other slots are passed over, so
-/// that padding has one. Rows have `width` elements. Two tokens with one slot are a race.
-/// x, slots, cache, tokens, width, cache_rows.
+/// cache[slots[t], column] = x[t, column] for t < tokens, where slots[t] < cache_rows. Tokens with other slots are
+/// skipped: give them to padding. Rows have `width` elements. Two tokens with the same slot are a race. The arguments
+/// are x, slots, cache, tokens, width, cache_rows.
 template <class T>
 using ScatterKernel = Kernel<In<T>, In<std::uint32_t>, Out<T>, u32, u32, u32>;
 template <class T>
 const ScatterKernel<T>& kv_scatter_kernel();
 
-// On buffers. Error where one is too small for the dimensions, or the dimensions do not fit together.
+// Functions on buffers. They throw Error where a buffer is too small for the dimensions, or these do not fit together.
 extern const Recipe transpose_recipe, rope_recipe, kv_scatter_recipe;
 template <Real T>
 void transpose(const Queue& queue, const Buffer<T>& x, Buffer<T>& y, std::uint32_t batch, std::uint32_t rows,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sine, cosine and tangent of math.hpp, for f32 and f64. An angle is first brought within pi/4 of a multiple of pi/2:
-// small ones by subtracting the multiple in three parts, large ones by multiplying with the bits of 2/pi that matter.
+// Sine, cosine and tangent of math.hpp, for f32 and f64. An angle is first reduced to within pi/4 of 0 by subtracting a
+// multiple of pi/2: small angles with pi/2 in three parts, large ones by multiplying with the bits of 2/pi that matter.
 #include <iterator>
 
 #include "dsl/threads/control.hpp"
@@ -13,7 +13,7 @@ namespace {
 using F = Leaf<float>;
 using D = Leaf<double>;
 
-/// half_pi[0] + half_pi[1] + half_pi[2] = pi/2, to be used below `near`. sin_tail(r^2) = (sin r - r) / r^3,
+/// half_pi[0] + half_pi[1] + half_pi[2] = pi/2, for angles below `near`. sin_tail(r^2) = (sin r - r) / r^3,
 /// cos_tail(r^2) = (cos r - 1 + r^2/2) / r^4 for |r| <= pi/4.
 template <class T>
 struct Circle;
@@ -48,7 +48,7 @@ struct Circle<double> {
     }
 };
 
-/// The bits of 2/pi, behind a word of zeros.
+/// The bits of 2/pi, after a word of zeros.
 constexpr std::uint64_t words[] = {0,
                                    0xa2f9836e4e441529,
                                    0xfc2757d1f534ddc0,
@@ -70,7 +70,7 @@ constexpr std::uint64_t words[] = {0,
                                    0x6bfb5fb11f8d5d08,
                                    0x56033046fc7b6bab};
 
-/// An angle as quadrant * pi/2 + r + low, |r| <= pi/4, low a fraction of r's last place.
+/// An angle as quadrant * pi/2 + r + low, where |r| <= pi/4 and low is a fraction of r's last place.
 template <class T>
 struct Angle {
     Leaf<T> r, low;
@@ -79,13 +79,13 @@ struct Angle {
 
 // ---- large angles
 //
-// |x| = m 2^e with m of 24 bits (f64: 53). x 2/pi / 4 = m 2^(e-2) (2/pi): of 2/pi, the bits that make whole numbers of
-// it are left out, and 96 bits (192) behind them taken; the rest is below 2^-70 (2^-138).
+// |x| = m 2^e with m of 24 bits (f64: 53). x 2/pi / 4 = m 2^(e-2) (2/pi): the bits of 2/pi that only
+// contribute whole turns are skipped, and the next 96 bits (192) are used; the rest is below 2^-70 (2^-138).
 
 using U32 = Leaf<std::uint32_t>;
 using U64 = Leaf<std::uint64_t>;
 
-/// The bits of 2/pi by 32, behind a word of 32 zeros.
+/// The bits of 2/pi in words of 32, after a word of zeros.
 constexpr std::uint32_t half_word(int i) {
     return i == 0 ? 0 : std::uint32_t(words[(i + 1) / 2] >> (i % 2 != 0 ? 32 : 0));
 }
@@ -109,7 +109,7 @@ void reduce_large(const F& x, f32& r, f32& low, i32& quadrant) {
     const auto bottom = times_window(w2, w3);
     const auto middle = value(times_window(w1, w2) + (bottom >> 32));
     const auto high = value(times_window(w0, w1) + (middle >> 32));
-    const auto turn = value(high << 32 | (middle & 0xffffffffu));  // 2^64 is a whole one
+    const auto turn = value(high << 32 | (middle & 0xffffffffu));  // 2^64 is a whole turn
     const auto quarter = value(cast<i32>((turn + (std::uint64_t{1} << 61)) >> 62));
     const D exact = value(cast<f64>(cast<i64>(turn << 2)) * (0x1.921fb54442d18p+0 * 0x1p-64));
     const F rest = value(cast<f32>(exact)), rest_low = value(cast<f32>(exact - cast<f64>(rest)));
@@ -175,7 +175,7 @@ Angle<T> reduce(const Leaf<T>& x) {
     return {value(r), value(low), value(quadrant)};
 }
 
-/// What r^3 tail + low add to r.
+/// r^3 tail + low, which is added to r.
 template <class T>
 Leaf<T> behind(const Angle<T>& angle, const Leaf<T>& square, const Leaf<T>& tail) {
     return value(fma(angle.r * square, tail, angle.low));
@@ -188,7 +188,7 @@ Leaf<T> cos_near(const Angle<T>& angle, const Leaf<T>& square) {
     return value(high + (fma(square, T(-0.5), T(1) - high) + tail));
 }
 
-/// The sine of an angle that is `more` quadrants farther.
+/// The sine of the angle plus `more` quadrants.
 template <class T>
 Leaf<T> sine(const Angle<T>& angle, int more) {
     const Leaf<T> square = value(angle.r * angle.r);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The f64 functions of math.hpp, except those of angles. They go the same ways as those of f32 in math.cpp, with more
-// terms.
+// The f64 functions of math.hpp, except those of angles. The methods are those of f32 in math.cpp, with more terms.
 #include "stdlib/math/math.hpp"
 #include "stdlib/math/parts.hpp"
 
@@ -46,7 +45,7 @@ D erf(const D& x) {
                               -0x1.f4d1e3183f7aep-17, 0x1.b9df224ca4b97p-20, -0x1.5f1ecb6f0764cp-23,
                               0x1.f7b4bf3b13964p-27, -0x1.389d4f2641625p-30, 0x1.05ffd737fb32ep-34}),
         x));
-    // Beyond 1, 1 - exp(the logarithm of the rest), which is a polynomial on each of three pieces.
+    // Beyond 1: 1 - exp(p), where p is a polynomial on each of three pieces.
     const D c = clamp(a, 0.0, 6.0);
     const D near =
         horner(c, {-0x1.bc4bcb9721435p-22, -0x1.20dd2a1691e3bp+0, -0x1.45f5f73fb8392p-1, -0x1.a4ac117bed785p-4,

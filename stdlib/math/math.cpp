@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The f32 functions of math.hpp, except those of angles. What is not exact is within the bounds that math.hpp states.
+// The f32 functions of math.hpp, except those of angles.
 #include "stdlib/math/math.hpp"
 
 #include "stdlib/math/parts.hpp"
@@ -12,7 +12,7 @@ using I = Leaf<std::int32_t>;
 using P = Leaf<bool>;
 using C = Constants<float>;
 
-/// A number as the sum of two, low a fraction of high's last place.
+/// A number as the sum of two floats; low is a fraction of high's last place.
 struct Pair {
     F high, low;
 };
@@ -26,7 +26,7 @@ Pair sum_of_any(const auto& a, const F& b) {
     const F high = value(a + b), of_b = value(high - a);
     return {high, value((a - (high - of_b)) + (b - of_b))};
 }
-/// a b, exact unless it is tiny.
+/// a b, exact unless the product is tiny.
 Pair product(const F& a, const auto& b) {
     const F high = value(a * b);
     return {high, value(fma(a, b, -high))};
@@ -37,7 +37,7 @@ Pair times(const Pair& a, const Pair& b) {
     const Pair high = product(a.high, b.high);
     return {high.high, value(fma(a.high, b.low, fma(a.low, b.high, high.low)))};
 }
-/// a / b likewise: what the first approximation leaves is divided again.
+/// a / b, to nearly 48 bits: the remainder of the first approximation is divided again.
 Pair quotient(const Pair& a, const Pair& b) {
     const F reciprocal = value(rcp(b.high));
     const F high = value(a.high * reciprocal);
@@ -46,16 +46,16 @@ Pair quotient(const Pair& a, const Pair& b) {
 }
 F constant(float number) { return F(ikat::detail::literal<float>(number)); }
 
-/// 2^r - 1 over r, |r| <= 1/2.
+/// (2^r - 1) / r for |r| <= 1/2.
 F exp2_polynomial(const F& r) {
     return horner(r, {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b08ep-5f, 0x1.3b2a1cp-7f, 0x1.5d879ep-10f, 0x1.444p-13f,
                       0x1.00a582p-16f});
 }
 
-// ---- what tends to 0 at -infinity, to 1 or x at infinity
+// ---- functions that tend to 0 at -infinity, and to 1 or x at infinity
 //
-// For x < 0 that is a tail t(-x), or x t(-x), with t(a) from 1/2 down to where a float ends; for x > 0 it is 1 - t(x),
-// or x - x t(x).
+// For x < 0 they are a tail t(-x), or x t(-x), where t falls from 1/2 to the smallest floats; for x > 0 they are
+// 1 - t(x), or x - x t(x).
 
 /// (high + low) 2^n.
 struct Tail {
@@ -71,7 +71,7 @@ F scale_down(const F& factor, const I& n) {
 
 /// e / (1 + e) for an exponential e <= 1.
 Tail logistic_tail(const Exponential<float>& e) {
-    const F power = power_of_two<float>(value(max(e.n, -64)));  // what is smaller is nothing beside 1
+    const F power = power_of_two<float>(value(max(e.n, -64)));  // smaller powers do not change 1 + power
     const Pair grown = sum(1.0f, e.rest), divisor = sum(1.0f, value(grown.high * power));
     return {quotient(grown, {divisor.high, value(fma(grown.low, power, divisor.low))}), e.n};
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions of device values: exp, sin, erf and their kind.
+// Elementary functions of device values: exp, sin, erf and others.
 //
 //     y[i] = stdlib::exp(x[i]);          // within 1 ulp
-//     y[i] = approx::exp(x[i]);          // two instructions, less exact
+//     y[i] = approx::exp(x[i]);          // two instructions, less accurate
 //
-// The functions of stdlib are made of correctly rounded operations only: they give the same bits on every device, on
-// the emulator, too. Subnormal numbers, infinities and NaNs are arguments like all others, and results. Their errors
-// are bounds, in units in the last place of the result; docs/math.md has what was measured over all arguments, and the
-// methods. Nothing in them is contracted, in no kernel. f16 is computed in f32: cast<f16>(exp(cast<f32>(x))).
+// The functions of stdlib use only correctly rounded operations: they give the same bits on every device, and on the
+// emulator. Subnormal numbers, infinities and NaNs are valid arguments and results. The errors stated here are bounds,
+// in units in the last place of the result (ulp); docs/math.md has the errors measured over all arguments, and the
+// methods. Nothing in them is contracted, in any kernel. Compute f16 in f32: cast<f16>(exp(cast<f32>(x))).
 #pragma once
 #include "dsl/lanes/algebra.hpp"
 
@@ -38,7 +38,7 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
 
 }  // namespace detail
 
-// Of a Vec, Regs or an expression of several lanes: of each lane.
+// On a Vec, Regs or an expression of several lanes they work lane by lane.
 #define IKAT_LANES(name)                                                                     \
     template <Lanewise V>                                                                    \
     auto name(V&& v) {                                                                       \
@@ -69,9 +69,9 @@ Leaf<float> pow(const Leaf<float>& x, const Leaf<float>& y);
 IKAT_BOTH(exp)
 /// 2 to the power of x. f32: 1 ulp.
 IKAT_SINGLE(exp2)
-/// exp(x) - 1, exact also where x is small. f32: 1.5 ulp.
+/// exp(x) - 1, accurate for small x, too. f32: 1.5 ulp.
 IKAT_SINGLE(expm1)
-/// The natural logarithm; of a negative number NaN. f32 and f64: 1 ulp.
+/// The natural logarithm; NaN for negative numbers. f32 and f64: 1 ulp.
 IKAT_BOTH(log)
 /// The logarithm to base 2. f32: 1 ulp.
 IKAT_SINGLE(log2)
@@ -86,11 +86,11 @@ IKAT_BOTH(tanh)
 IKAT_BOTH(erf)
 /// 1 / (1 + exp(-x)). f32: 1 ulp.
 IKAT_SINGLE(sigmoid)
-/// x / (1 + exp(-x)), which is also called swish; of -infinity -0. f32: 1.5 ulp.
+/// x / (1 + exp(-x)), which is also called swish; -0 for -infinity. f32: 1.5 ulp.
 IKAT_SINGLE(silu)
-/// x times the standard normal distribution at x, x/2 (1 + erf(x / sqrt 2)); of -infinity -0. f32: 2 ulp.
+/// x times the standard normal distribution function at x, x/2 (1 + erf(x / sqrt 2)); -0 for -infinity. f32: 2 ulp.
 IKAT_SINGLE(gelu)
-/// Its form with a hyperbolic tangent: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); of -infinity -0. f32: 1.5 ulp.
+/// gelu with a hyperbolic tangent: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); -0 for -infinity. f32: 1.5 ulp.
 IKAT_SINGLE(gelu_tanh)
 #undef IKAT_BOTH
 #undef IKAT_SINGLE
@@ -112,8 +112,8 @@ requires(Lanewise<X> || Lanewise<Y>) auto pow(X&& x, Y&& y) {
 
 }  // namespace ikat::stdlib
 
-// The fast forms stand beside those of the language, approx::sin, cos and tanh among them. Each is a few instructions
-// around approx::exp2 or approx::log2; results that would be subnormal may be 0.
+// Fast versions, beside those of the language (approx::sin, cos, tanh and others). Each is a few instructions around
+// approx::exp2 or approx::log2; results that would be subnormal may be 0.
 namespace ikat::approx {
 namespace detail {
 template <class V>
@@ -132,7 +132,7 @@ template <detail::Floats V>
 auto log(const V& x) {
     return approx::log2(x) * 0x1.62e430p-1f;
 }
-/// For x > 0. The relative error grows with y: 2^-21 (1 + |y| (1 + |log2 x|)), where that is below 1.
+/// For x > 0. The relative error grows with y: 2^-21 (1 + |y| (1 + |log2 x|)), as long as that is below 1.
 template <detail::Floats X, detail::FloatsOrNumber Y>
 auto pow(const X& x, const Y& y) {
     return approx::exp2(y * approx::log2(x));
@@ -142,7 +142,7 @@ template <detail::Floats V>
 auto sigmoid(const V& x) {
     return approx::rcp(1.0f + approx::exp(-x));
 }
-/// The form of gelu with a hyperbolic tangent, as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). Absolute error 2^-20 |x|.
+/// gelu_tanh as x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). Absolute error 2^-20 |x|.
 template <detail::Floats V>
 auto gelu_tanh(const V& x) {
     const auto v = value(x);

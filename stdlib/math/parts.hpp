@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that the f32 and f64 functions of math.hpp share: polynomials, reduction of the argument, and putting the
-// result together. What differs is Constants<T>. Where a step is exact the comment says so.
+// The steps that the f32 and f64 functions of math.hpp share: polynomials, reducing the argument, assembling the
+// result. They differ in Constants<T>. Steps that are exact are marked so.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -29,7 +29,7 @@ Leaf<T> horner(const Leaf<T>& x, std::initializer_list<Same<T>> coefficients) {
     return sum;
 }
 
-/// How a float lies in its bits, and the numbers of its width. ln2_high + ln2_low = ln 2;
+/// The layout of a float's bits, and the constants of its width. ln2_high + ln2_low = ln 2;
 /// exp_tail(r) = (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2.
 template <class T>
 struct Constants;
@@ -72,7 +72,7 @@ Leaf<T> clamp(const Leaf<T>& x, Same<T> low, Same<T> high) {
 
 // Rounding to an integer
 
-/// 1.5 * 2^23 for f32: adding it rounds |x| < 2^22 to an integer, which then stands in the low bits. f64 likewise.
+/// 1.5 * 2^23 for f32: adding it rounds |x| < 2^22 to an integer, which is then in the low bits. f64 likewise.
 template <class T>
 inline constexpr T shifter = T(3) * T(std::int64_t{1} << (Constants<T>::fraction - 1));
 
@@ -81,7 +81,7 @@ struct Rounded {
     Leaf<T> value;
     Leaf<IntOf<T>> integer;
 };
-/// x to nearest, given x + shifter.
+/// x rounded to nearest, from x + shifter.
 template <class T>
 Rounded<T> unshift(const Leaf<T>& shifted) {
     return {value(shifted - shifter<T>), value(bit_cast<IntOf<T>>(shifted) - std::bit_cast<IntOf<T>>(shifter<T>))};
@@ -95,8 +95,8 @@ Leaf<T> power_of_two(const Leaf<IntOf<T>>& n) {
     return value(bit_cast<T>((n + Constants<T>::bias) << Constants<T>::fraction));
 }
 
-/// p 2^n, p about 1, rounded once: the first product is exact. It may overflow, be subnormal or 0; n of f32 is from
-/// -252 to 254.
+/// p 2^n for p near 1, rounded once: the first product is exact. The result may overflow, be subnormal or 0. For f32, n
+/// is from -252 to 254.
 template <class T>
 Leaf<T> scale(const Leaf<T>& p, const Leaf<IntOf<T>>& n) {
     const Leaf<IntOf<T>> half = value(n >> 1);
@@ -122,7 +122,7 @@ Exponential<T> exponential(const Leaf<T>& x, const Leaf<T>* low = nullptr) {
 
 // Logarithms
 
-/// A number as m 2^e, m from 2/3 to 4/3; of those that are positive and finite.
+/// A positive finite number as m 2^e, m from 2/3 to 4/3.
 template <class T>
 struct Split {
     Leaf<T> m, e;
@@ -139,7 +139,7 @@ Split<T> split(const Leaf<T>& x) {
     return {m, value(cast<T>(exponent) - select(tiny, T(digits), T(0)))};
 }
 
-/// What a logarithm is where it is not that of a positive finite number.
+/// The logarithm of x: `regular` for positive finite numbers, else the special values.
 template <class T>
 Leaf<T> log_of(const Leaf<T>& x, const Leaf<T>& regular) {
     const Leaf<T> finite = value(select(x < infinity<T>, regular, x + infinity<T>));  // NaN and infinity stay

@@ -11,7 +11,7 @@ namespace {
 
 using Block = BlockGroup<256>;
 template <class T>
-constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept
+constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept in registers
 using F = Leaf<float>;
 
 F reciprocal_root(const auto& mean_of_squares, const auto& epsilon) {
@@ -26,13 +26,13 @@ F mean_of(const auto& row, const u32& columns, auto&& f) {
     return value(row.group.sum(sum) / cast<f32>(columns));
 }
 
-/// What a row is normed with: y = (x * scale - mean) * factor.
+/// What normalises a row: y = (x * scale - mean) * factor.
 struct Moments {
     f32 scale = 1, mean = 0, factor = 0;
 };
 
-/// 1 / sqrt(the variance + epsilon) and the mean, or, not centred, the same of the squares and no mean. Where squares
-/// or sums overflow, all is computed again for x * 2^-100. What underflows there is too small to count: the largest
+/// The mean and 1 / sqrt(variance + epsilon); if not centred, 0 and 1 / sqrt(mean of the squares + epsilon). If squares
+/// or sums overflow, all is computed again for x * 2^-100; what then underflows is negligible, since the largest
 /// element is at least 2^48.
 void find_moments(Moments& out, bool centred, const auto& row, const u32& columns, const f32& epsilon) {
     f32 variance;
@@ -103,7 +103,7 @@ const PlainNormKernel<T>& layernorm_plain() {
                    });
                })
             .require(aligned<16>("x"), aligned<16>("y"))
-            .launch_bounds(Block::block, 4);  // without the 4, ptxas makes room for a fifth and spills
+            .launch_bounds(Block::block, 4);  // without the 4, ptxas spills to fit a fifth block
     return made;
 }
 template <class T>
@@ -150,9 +150,9 @@ constexpr Recipe layernorm_recipe{
                 {"y = (x - mean) / sqrt(variance + epsilon), row by row", IKAT_FLOATS(layernorm_plain<T>()),
                  rows_to<Block>, ~0u, 2}},
     .document =
-        "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element for "
-        "each\n"
-        "column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and rounded once.",
+        "x and y are row-major, rows x columns, with fewer than 2^32 elements; gamma and beta have an element\n"
+        "for each column. All begin at multiples of 16 bytes. Any sizes. Computed in f32 over each row and\n"
+        "rounded once.",
     .shapes = "x: rows columns, residual: rows columns, gamma: columns, beta: columns, y: rows columns",
     .reference = reference::layernorm,
     .traffic = "2 E s",

@@ -14,26 +14,26 @@ namespace {
 /// Blocks are decoded in units of 32 weights.
 template <class Format>
 constexpr std::uint32_t units_of = Format::weights / 32;
-/// Bytes in front of unit number i, which begins a block.
+/// The bytes before unit i, which begins a block.
 template <class Format>
 auto bytes_before(const auto& i) {
     return value(i / units_of<Format> * Format::bytes);
 }
-/// Unit number i of what a stage holds, which begins with a block.
+/// Unit i of a stage, which begins with a block.
 template <class Format>
 blocks::Unit unit_of(const auto& stage, const auto& i) {
     return Format::unit(stage, stage.at(bytes_before<Format>(i)), value(i % units_of<Format>));
 }
 
-/// 32 units to a warp, one to a lane. What a lane decodes goes through shared memory, so that stores are of whole
-/// sectors, too.
+/// 32 units per warp, one per lane. The decoded weights go through shared memory, so that stores, too, are of whole
+/// sectors.
 template <class Format>
 DequantiseKernel make_dequantise(const char* name) {
     return kernel(name, params("w", "y", "n"),
                   [](In<std::uint8_t> w, Out<float> y, u32 n) {
                       require_linear_grid();
                       require_threads(WarpGroup::block);
-                      constexpr std::uint32_t line = 9;  // vectors of a unit, and one that keeps banks apart
+                      constexpr std::uint32_t line = 9;  // the vectors of a unit, and one against bank conflicts
                       Stage<WarpGroup, 32 / units_of<Format> * Format::bytes> weights;
                       const auto decoded = Shared<float, WarpGroup::rows_of_block * 32 * line * 4>().flat().slice(
                           WarpGroup::number() * (32 * line * 4));
@@ -57,7 +57,7 @@ DequantiseKernel make_dequantise(const char* name) {
         .launch_bounds(WarpGroup::block);
 }
 
-/// What a GEMV multiplies a unit of weights with.
+/// The activations that a GEMV multiplies a unit of weights by.
 struct SingleActivations {
     using Element = float;
     static constexpr std::uint32_t bytes = 128, line = 128;
@@ -84,7 +84,7 @@ struct PackedActivations {
     }
 };
 
-/// A warp per row. Of each row a piece at a time, and of x the same piece for all warps of a block.
+/// A warp per row. It reads its row piece by piece; all warps of a block share the same piece of x.
 template <class Format, class X>
 auto make_gemv(const char* name) {
     return kernel(name, params("w", "x", "y", "rows", "columns"),
@@ -125,7 +125,7 @@ auto rounded(const auto& x) {
     return value(whole + select(rest >= 0.5f, 1, select(rest <= -0.5f, -1, 0)));
 }
 
-/// Activations 4 i ... 4 i + 3 of a block of 32, of which each of eight lanes has four: their word, and d and s.
+/// Activations 4 i to 4 i + 3 of a block of 32; each of eight lanes has four. Gives their word, and d and s.
 struct Quantised8 {
     Leaf<std::uint32_t> word, head;
 };
@@ -159,7 +159,7 @@ const QuantisedGemvKernel& gemv_kernel(Quantised format) {
     return made[std::uint32_t(format)];
 }
 
-/// Eight blocks to a warp: 64 vectors are read, 72 words written, both side by side.
+/// Eight blocks per warp: it reads 64 vectors and writes 72 words, both contiguous.
 const QuantiseKernel& quantise_q8_1_kernel() {
     static const auto made =
         kernel("quantise_q8_1", params("x", "q", "n"),
@@ -212,7 +212,7 @@ void quantise_q8_1(const Queue& queue, const Buffer<float>& x, Buffer<std::uint3
     run<float>(queue, quantise_q8_1_recipe, {x, q, n / 32});
 }
 
-/// A row is whole blocks.
+/// Rows must be whole blocks.
 static void check_blocks(const Call& call) {
     const std::uint64_t columns = call["columns"], weights = call.multiple("columns");
     if (columns % weights != 0)
@@ -239,10 +239,9 @@ static void check_bytes(const Call& call) {
 constexpr Recipe dequantise_recipe{.call = "dequantise(queue, format, w, y)",
                                    .kernels = {IKAT_FORMATS(IKAT_ROW)},
                                    .document =
-                                       "w is n blocks of the format, y has as many f32 as they hold weights: the same "
-                                       "bits as GGML's own decoder gives. "
-                                       "Both\n"
-                                       "have fewer than 2^32 elements and begin at multiples of 16 bytes. "
+                                       "w is n blocks of the format, y has as many f32 as they hold weights: the\n"
+                                       "same bits as GGML's own decoder gives. Both have fewer than 2^32\n"
+                                       "elements and begin at multiples of 16 bytes.\n"
                                        "stdlib/quantised/quantised.hpp has the formats.",
                                    .reference = reference::dequantise,
                                    .traffic = "b s + 4 s",
@@ -257,12 +256,10 @@ constexpr Recipe quantised_gemv_recipe{
     .call = "gemv(queue, format, w, x, y, rows, columns)",
     .kernels = {IKAT_FORMATS(IKAT_ROW)},
     .document =
-        "w is rows x columns weights, a row of whole blocks after the other; x has `columns` elements, y has `rows`. "
-        "columns\n"
-        "is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer than 2^32 weights "
-        "and\n"
-        "bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp per row, sums in f32.\n"
-        "stdlib/quantised/quantised.hpp has the formats.",
+        "w is rows x columns weights, row after row of whole blocks; x has `columns` elements, y has `rows`.\n"
+        "columns is a multiple of a block's weights: 32 for q4_0 and q8_0, 256 for the others. w has fewer\n"
+        "than 2^32 weights and bytes; w and x begin at multiples of 16 bytes, columns < 2^30. A warp per row,\n"
+        "sums in f32. stdlib/quantised/quantised.hpp has the formats.",
     .check = check_bytes,
     .reference = reference::quantised_gemv,
     .traffic = "b s",
@@ -277,10 +274,10 @@ constexpr Recipe quantised_gemv_recipe{
 constexpr Recipe packed_gemv_recipe{.call = "gemv(queue, format, w, q, y, rows, columns)",
                                     .kernels = {IKAT_FORMATS(IKAT_ROW)},
                                     .document =
-                                        "As gemv_* of that format, but x is columns / 32 blocks of q8_1, 9 words each, "
-                                        "as quantise_q8_1 makes them. Four\n"
-                                        "weights are multiplied at once, exactly; the sums over blocks are in f32. w "
-                                        "and x begin at multiples of 16 bytes.",
+                                        "Like gemv_* of that format, but x is columns / 32 blocks of q8_1, 9\n"
+                                        "words each, made by quantise_q8_1. Four weights are multiplied at once,\n"
+                                        "exactly; the sums over blocks are in f32. w and x begin at multiples of\n"
+                                        "16 bytes.",
                                     .check = check_blocks,
                                     .reference = reference::packed_gemv,
                                     .traffic = "b s",
@@ -291,11 +288,9 @@ constexpr Recipe quantise_q8_1_recipe{
     .kernels = {{"activations to blocks of 8-bit integers", IKAT_KERNEL(quantise_q8_1_kernel()),
                  [](const Call& a) { return row_grid<WarpGroup>((std::uint64_t(a["n"]) + 7) / 8); }}},
     .document =
-        "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed bytes x / d, "
-        "rounded\n"
-        "to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a multiple of 16 bytes. A warp "
-        "to\n"
-        "eight blocks.",
+        "x has 32 n elements; q gets n blocks of 9 words: f16 max |x| / 127, f16 sum of x, and 32 signed\n"
+        "bytes x / d, rounded to nearest and half away from zero: GGML's block_q8_1. n < 2^27; x begins at a\n"
+        "multiple of 16 bytes. A warp to eight blocks.",
     .shapes = "x: n 32, q: n 9",
     .reference = reference::quantise_q8_1,
     .traffic = "5.125 s",

@@ -19,7 +19,7 @@ void store_sum(const Out<float>& partial, const u32& n, auto&& term) {
     if_(thread_id().x == 0, [&] { partial[block_id().x] = sum; });
 }
 
-/// A largest element so far and its index.
+/// The largest element so far, and its index.
 struct Best {
     f32 value = -std::numeric_limits<float>::infinity();
     u32 index = ~0u;
@@ -157,9 +157,9 @@ constexpr Recipe argmax_recipe{
     .call = "argmax(queue, x, value, index, workspace)",
     .kernels = {{"the largest element and its index", IKAT_FLOATS(argmax_kernel<T>()), one_block}},
     .document =
-        "value[b] and index[b] are the largest element that block b visits and where it is, of equal ones the first; "
-        "with\n"
-        "one block, which is the default, of all n. NaNs are passed over; without any number, -infinity and 2^32 - 1.",
+        "value[b] and index[b] are the largest element that block b visits and its index, the first of equal\n"
+        "ones; with one block, the default, those of all n. NaNs are ignored; without any number, -infinity\n"
+        "and 2^32 - 1.",
     .shapes = "x: n, value: 1, index: 1",
     .steps =
         [](Steps& steps) {

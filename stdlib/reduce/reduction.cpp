@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t threads = 256;
 
-/// The kernel of one element type and one way to combine.
+/// The kernel for an element type and an operation.
 template <class T>
 ReductionKernel<T> make_reduction(const char* name, float neutral, auto combine) {
     return kernel(name, params("x", "partial", "n"),
@@ -86,6 +86,6 @@ constexpr Recipe max_recipe{.call = "max(queue, x, total, workspace)",
                             .workspace = workspace_of_n,
                             .reference = reference::max,
                             .traffic = "E s",
-                            .note = "likewise; NaNs are passed over"};
+                            .note = "likewise; NaNs are ignored"};
 
 }  // namespace ikat::stdlib

@@ -26,10 +26,10 @@ std::vector<double> times(double factor, std::vector<double> x) {
 }
 
 /// The error of a sum over a row of at most `columns` terms, relative to the sum of their magnitudes: each thread adds
-/// its share, the tree above has 16 levels.
+/// its share, then come at most 16 levels of a tree.
 double of_sum(std::uint32_t columns) { return (columns / 32.0 + 16) * epsilon; }
 
-/// A C = A B whose sums have k terms: k rounded additions of products.
+/// For C = A B with sums of k terms: k rounded additions of products.
 void expect_product(Example& e, std::string_view C, const std::vector<float>& A, const std::vector<float>& B,
                     std::uint32_t m, std::uint32_t n, std::uint32_t k) {
     e.expect(C, gemm(A, B, m, n, k), 0, times((k + 1) * epsilon, gemm(magnitudes(A), magnitudes(B), m, n, k)));
@@ -37,7 +37,7 @@ void expect_product(Example& e, std::string_view C, const std::vector<float>& A,
 
 std::vector<double> doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
-/// The sum of products, in threads of a block.
+/// A sum of products, by the threads of a block.
 void expect_dot(Example& e, const std::vector<float>& x, const std::vector<float>& y) {
     double sum = 0, scale = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -47,21 +47,21 @@ void expect_dot(Example& e, const std::vector<float>& x, const std::vector<float
     e.expect("partial", {sum}, 0, {(double(x.size()) / 32 + 32) * epsilon * scale});
 }
 
-/// Of a sum of exp(x - m): the difference is off by half an ulp, exp by one.
+/// For a sum of exp(x - m): the error of the difference is half an ulp, that of exp one ulp.
 double of_exponentials(const Example& e) {
     double largest = 0;
     for (const float x : e["x"]) largest = std::max(largest, double(std::abs(x)));
     return of_sum(e.number("columns")) + (4 * largest + 4) * epsilon;
 }
 
-/// The format that a kernel's name says: "gemv_q4_k", "gemv_q4_k_q8_1".
+/// The format in a kernel's name: "gemv_q4_k", "gemv_q4_k_q8_1".
 Quantised format_of(const Example& e) {
     constexpr std::string_view names[] = {"_q4_0", "_q8_0", "_q4_k", "_q5_k", "_q6_k"};
     const auto is_in_name = [&](std::string_view name) { return e.name().find(name) != std::string_view::npos; };
     return Quantised(std::ranges::find_if(names, is_in_name) - names);
 }
 
-/// y = W x. Products are of magnitudes |w| |x|; there are `steps` roundings beside those of the sum in each lane.
+/// For y = W x: products have magnitude |w| |x|, and there are `steps` roundings beside those of each lane's sum.
 void expect_rows(Example& e, const std::vector<float>& w, const std::vector<float>& w_magnitudes,
                  const std::vector<float>& x, std::uint32_t steps) {
     const std::uint32_t rows = e.number("rows"), columns = e.number("columns");
@@ -69,7 +69,7 @@ void expect_rows(Example& e, const std::vector<float>& w, const std::vector<floa
              times((columns / 32 + steps) * epsilon, gemm(w_magnitudes, magnitudes(x), rows, 1, columns)));
 }
 
-/// 1 / sqrt(variance + epsilon) is largest where few columns are all but equal, and what it is applied to is below 4.
+/// 1 / sqrt(variance + epsilon) is largest where few columns are almost equal; what it multiplies is below 4.
 void expect_norm(Example& e, std::vector<double> wanted, double largest) {
     const double error = 4 * of_sum(e.number("columns"));
     e.expect("y", std::move(wanted), error, {error * largest});
@@ -211,8 +211,8 @@ void rope(Example& e) {
     const std::uint32_t heads = e.number("heads"), head_dim = e.number("head_dim"), rotary = e.number("rotary");
     std::vector<double> wanted = rope(e["x"], positions, heads, head_dim, rotary, double(e.real("base")),
                                       double(e.real("sign")), e.name().starts_with("rope_neox"));
-    // What the contract says of the angle, twice, an ulp of sine and cosine, and three roundings, of |x| <= 1; what is
-    // not turned stays as it is.
+    // Twice the error of the angle that the contract states, an ulp each of sine and cosine, and three roundings, for
+    // |x| <= 1. What is not rotated stays exactly as it is.
     std::vector<double> error(wanted.size());
     for (std::size_t i = 0; i < error.size(); ++i)
         if (i % head_dim < rotary)
@@ -242,7 +242,7 @@ void quantised_gemv(Example& e) {
 }
 
 void packed_gemv(Example& e) {
-    std::vector<float> w, w_magnitudes;  // product and minimum are multiplied separately, and cancel
+    std::vector<float> w, w_magnitudes;  // product and minimum are multiplied separately, and may cancel
     for (const auto& [product, minimum] : quantised_weights(format_of(e), e.bytes("w"))) {
         w.push_back(product - minimum);
         w_magnitudes.push_back(std::abs(product) + std::abs(minimum));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The references of recipes: what a kernel's outputs have to be for the arguments of one launch, by the plain loops of
-// reference.hpp, and how far off they may be. Where the arrays are random, elements are between -1 and 1.
+// The references of recipes: what a kernel's outputs must be for the arguments of one launch, by the plain loops of
+// reference.hpp, and how large their errors may be. The bounds are for elements between -1 and 1.
 #pragma once
 #include "stdlib/example.hpp"
 

@@ -55,7 +55,7 @@ QuantisedWeight weight(Quantised format, Block b, std::size_t e) {
     return {};
 }
 
-/// Of 32 elements, in the order of the kernel: eight threads add four elements each, then exchange their sums.
+/// The sum of 32 elements in the order of the kernel: eight threads add four elements each, then exchange their sums.
 float sum_of_block(std::span<const float> x) {
     std::array<float, 8> sums;
     for (std::size_t i = 0; i < 8; ++i) sums[i] = (x[4 * i] + x[4 * i + 1]) + (x[4 * i + 2] + x[4 * i + 3]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GGML's block formats on the host, written element by element from the description in stdlib/quantised/quantised.hpp,
-// independently of the kernels: every weight is decoded separately.
+// GGML's block formats on the host, written from the description in stdlib/quantised/quantised.hpp, independently of
+// the kernels: every weight is decoded by itself.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace ikat::stdlib::reference {
 
-/// A weight is product - minimum, and each of the three is rounded to f32. Formats without minima have 0.
+/// A weight is product - minimum; all three are rounded to f32. The minimum is 0 in formats without minima.
 struct QuantisedWeight {
     float product, minimum;
 };
@@ -18,8 +18,8 @@ struct QuantisedWeight {
 std::vector<QuantisedWeight> quantised_weights(Quantised format, std::span<const std::uint8_t> blocks);
 std::vector<float> dequantise(Quantised format, std::span<const std::uint8_t> blocks);
 
-/// Activations as words of Q8_1, 9 for each 32 elements. Their sum is in f32 and in the order of the kernel: four
-/// neighbours, then of these eight sums those that are 4, 2 and 1 apart.
+/// Activations as words of Q8_1, 9 for each 32 elements. The sum of the 32 is in f32 and in the order of the kernel: of
+/// four neighbours each, then of those of the eight sums that are 4, 2 and 1 apart.
 std::vector<std::uint32_t> quantise_q8_1(std::span<const float> x);
 /// The values that they represent.
 std::vector<float> dequantise_q8_1(std::span<const std::uint32_t> words);

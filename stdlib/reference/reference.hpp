@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of the library compute, on the host and in double: plain loops that one can check by eye. Tests and
-// users compare with them.
+// What the kernels of the library compute, on the host in double precision: plain loops that can be checked by reading.
+// Tests compare with them, and users can.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ double max(std::span<const bfloat16> x);
 std::vector<double> gemm(std::span<const float> A, std::span<const float> B, std::uint32_t m, std::uint32_t n,
                          std::uint32_t k);
 
-/// Of each row of a matrix; any columns.
+/// Of each row of a row-major matrix; any number of columns.
 std::vector<double> softmax(std::span<const float> x, std::uint32_t rows, std::uint32_t columns);
 std::vector<double> log_softmax(std::span<const float> x, std::uint32_t rows, std::uint32_t columns);
 /// gamma and beta may be empty: 1 and 0.

@@ -10,8 +10,8 @@ namespace {
 
 using Block = BlockGroup<256>;
 template <class T>
-constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept
-/// Leaves each thread 64 registers: left alone, ptxas would rather spill than have a block less on a multiprocessor.
+constexpr int vectors_per_thread = 32 / lanes_of<T>;  // of a row that is kept in registers
+/// Gives each thread 64 registers: without it ptxas spills to fit one more block on a multiprocessor.
 template <class Group>
 constexpr std::uint32_t min_blocks = 1024 / Group::block;
 
@@ -29,7 +29,7 @@ auto sum_of_exponentials(const auto& row) {
     return std::pair{value(most), row.group.sum(sum)};
 }
 
-/// The same in one pass: where a larger element comes, the sum so far is scaled down.
+/// The same in one pass: when a larger element comes, the sum so far is scaled down.
 auto sum_of_exponentials_online(const auto& row) {
     f32 most = -std::numeric_limits<float>::max(), sum = 0;
     row.each([&](const auto& v, const auto&) {
@@ -117,9 +117,9 @@ constexpr Recipe softmax_recipe{
                 {"softmax of each row, a block per row in two passes: for long rows", IKAT_FLOATS(softmax_online<T>()),
                  rows_to<Block>, ~0u, 1.5}},
     .document =
-        "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16 bytes. "
-        "Any\n"
-        "sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded once.",
+        "x and y are row-major, rows x columns, with fewer than 2^32 elements, and begin at multiples of 16\n"
+        "bytes. Any sizes. Each row by itself, computed in f32 from x minus the row's maximum and rounded\n"
+        "once.",
     .shapes = "x: rows columns, y: rows columns",
     .reference = reference::softmax,
     .magnitude = 20,
