@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dsl-errors NAME`: the errors of the kernel of that name in tests/golden/kernels_errors.cpp. Locations are shown as
+// `dsl-errors NAME`: the errors of the kernel of that name in tests/golden/kernels_errors_*.cpp. Locations are shown as
 // the text of the line, because lines move and compilers differ in columns.
 #include <filesystem>
 #include <fstream>
