@@ -2,29 +2,33 @@
 #include "codegen/report/mix.hpp"
 
 #include <algorithm>
+#include <ranges>
+
+#include "codegen/ptx/table/modifier.hpp"
 
 namespace ikat {
 namespace {
 
 using enum nvptx::OpcodeKind;
+using nvptx::Modifier;
 
-/// A row of the report: the opcodes of one kind and, if a modifier is given, only instructions that have it. The first
+/// A row of the report: the opcodes of one kind and, if a space is given, only instructions in that space. The first
 /// match counts.
 struct Row {
     std::string_view name;
     nvptx::OpcodeKind kind;
-    std::string_view modifier{};
+    Modifier space = Modifier::Unknown;
 };
 
 constexpr Row rows[] = {
-    {"global loads", Load, ".global"},
-    {"global stores", Store, ".global"},
-    {"shared loads", Load, ".shared"},
-    {"shared stores", Store, ".shared"},
-    {"local loads", Load, ".local"},
-    {"local stores", Store, ".local"},
-    {"parameter loads", Load, ".param"},
-    {"constant loads", Load, ".const"},
+    {"global loads", Load, Modifier::Global},
+    {"global stores", Store, Modifier::Global},
+    {"shared loads", Load, Modifier::Shared},
+    {"shared stores", Store, Modifier::Shared},
+    {"local loads", Load, Modifier::Local},
+    {"local stores", Store, Modifier::Local},
+    {"parameter loads", Load, Modifier::Param},
+    {"constant loads", Load, Modifier::Const},
     {"shared loads", SharedLoad},
     {"shared stores", SharedStore},
     {"other loads and stores", Load},
@@ -47,7 +51,11 @@ constexpr Row rows[] = {
 
 constexpr std::string_view floating = "floating point", integer = "integer arithmetic";
 
-bool is_floating(std::string_view modifier) { return modifier.starts_with(".f") || modifier.starts_with(".bf"); }
+bool is_floating(Modifier modifier) {
+    using enum Modifier;
+    constexpr Modifier types[] = {F16, F16x2, F32, F32x2, F64, Bf16, Bf16x2};
+    return std::ranges::find(types, modifier) != std::end(types);
+}
 
 }  // namespace
 
@@ -63,19 +71,15 @@ std::vector<std::string_view> instruction_kinds() {
 
 std::string_view kind_of(const nvptx::Module& module, const nvptx::Instruction& instruction) {
     const nvptx::OpcodeKind kind = nvptx::info(instruction.opcode).kind;
-    const auto modifiers = module.modifiers(instruction.modifiers);
-    const auto has = [&](std::string_view wanted) {
-        return std::ranges::any_of(modifiers, [&](nvptx::Name name) {
-            const std::string_view modifier = module.text(name);
-            return modifier == wanted ||
-                   (modifier.starts_with(wanted) && modifier.substr(wanted.size()).starts_with("::"));
-        });
+    const auto modifiers = module.modifiers(instruction.modifiers) | std::views::transform([&](nvptx::Name name) {
+                               return nvptx::spelled_modifier(module.text(name));
+                           });
+    const auto is_in = [&](Modifier space) {
+        return space == Modifier::Unknown || std::ranges::find(modifiers, space, nvptx::space_of) != modifiers.end();
     };
     for (const Row& row : rows)
-        if (row.kind == kind && (row.modifier.empty() || has(row.modifier))) return row.name;
-    const bool computes_floats =
-        std::ranges::any_of(modifiers, [&](nvptx::Name name) { return is_floating(module.text(name)); });
-    return computes_floats ? floating : integer;
+        if (row.kind == kind && is_in(row.space)) return row.name;
+    return std::ranges::any_of(modifiers, is_floating) ? floating : integer;
 }
 
 }  // namespace ikat

@@ -428,8 +428,8 @@ void Checker::direction(const Instruction& instruction) {
 
 bool Checker::has_short_addresses(const Instruction& instruction) const {
     return std::ranges::any_of(module_.modifiers(instruction.modifiers), [this](Name modifier) {
-        const std::string_view space = module_.text(modifier);
-        return space.starts_with(".shared") || space.starts_with(".param") || space == ".local" || space == ".const";
+        const Modifier space = space_of(spelled_modifier(module_.text(modifier)));
+        return space != Modifier::Unknown && space != Modifier::Global;
     });
 }
 

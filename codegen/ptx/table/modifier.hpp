@@ -43,6 +43,23 @@ constexpr Modifier find_modifier(std::string_view name) {
 /// The modifier that an instruction spells, dot included: ".rn".
 Modifier spelled_modifier(std::string_view spelling);
 
+/// The state space that a modifier names, without its part: Shared for Shared, SharedCta and SharedCluster. Unknown for
+/// modifiers that name no space.
+constexpr Modifier space_of(Modifier modifier) {
+    switch (modifier) {
+        case Modifier::Const:
+        case Modifier::Global:
+        case Modifier::Local: return modifier;
+        case Modifier::Param:
+        case Modifier::ParamEntry:
+        case Modifier::ParamFunc: return Modifier::Param;
+        case Modifier::Shared:
+        case Modifier::SharedCta:
+        case Modifier::SharedCluster: return Modifier::Shared;
+        default: return Modifier::Unknown;
+    }
+}
+
 namespace table {
 
 /// A modifier by its name, which must be in modifiers.def.
