@@ -67,8 +67,8 @@ private:
         if (symbol_bytes(fn_.symbols, Space::Const) > most_constant_bytes) at_function("too much constant memory");
         distinct(fn_.parameters, "parameter %");
         distinct(fn_.symbols, "symbol $");
-        if (fn_.gives != Type::Void && fn_.is_entry) at_function("a kernel gives no value");
-        if (fn_.gives != Type::Void && !contains(AnyNum | Packed, fn_.gives)) at_function("its result is no number");
+        if (fn_.gives != Type::Void && fn_.is_entry) at_function("a kernel has no result");
+        if (fn_.gives != Type::Void && !contains(AnyNum | Packed, fn_.gives)) at_function("its result is not a number");
     }
     void distinct(const auto& named, const std::string& kind) {
         std::vector<std::string_view> names;
@@ -76,7 +76,7 @@ private:
         std::ranges::sort(names);
         for (std::size_t i = 0; i < names.size(); ++i) {
             if (!is_identifier(names[i])) at_function(kind + std::string(names[i]) + " is not an identifier");
-            if (i && names[i] == names[i - 1]) at_function(kind + std::string(names[i]) + " is there twice");
+            if (i && names[i] == names[i - 1]) at_function(kind + std::string(names[i]) + " exists twice");
         }
     }
     void parameter(const Parameter& parameter) {
@@ -85,11 +85,11 @@ private:
             if (parameter.type == Type::Void || parameter.type == Type::Pred)
                 at_function(name + " cannot be passed as a " + std::string(info(parameter.type).name));
             if (parameter.bytes && (parameter.type != Type::U8 || !parameter.alignment || !fn_.is_entry))
-                at_function(name + ": raw bytes are u8, of a kernel, at an alignment");
+                at_function(name + ": raw bytes are a u8 parameter of a kernel, with an alignment");
             if (parameter.element != Type::Void || (parameter.alignment && !parameter.bytes))
-                at_function(name + " is a scalar with an element or an alignment");
+                at_function(name + " is a scalar, which has no element type and no alignment");
         } else if (parameter.type != Type::U64 || !contains(Storable, parameter.element) || parameter.bytes) {
-            at_function(name + " is a pointer that is not a u64 to numbers");
+            at_function(name + " is a pointer, which must be a u64 to numbers");
         }
         if (parameter.multiple == 0) at_function(name + " cannot be a multiple of 0");
         if (parameter.alignment & (parameter.alignment - 1)) at_function(name + ": its alignment is no power of two");
@@ -98,14 +98,14 @@ private:
         const std::string name = "symbol $" + symbol.name;
         if (!contains(Storable, symbol.element)) at_function(name + " does not hold numbers");
         if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param)
-            at_function(name + " is in no space that has symbols");
+            at_function(name + " is in a space that has no symbols");
         if (symbol.dynamic && (symbol.space != Space::Shared || symbol.count))
-            at_function(name + " is dynamic, so it is shared and its size unsaid");
+            at_function(name + " is dynamic: it must be in shared memory, without a size");
         if (!symbol.dynamic && !symbol.count) at_function(name + " has no elements");
         if (symbol.values.size() != (symbol.space == Space::Const ? symbol.count : 0))
             at_function(name + ": constant arrays have a value for each element, others have none");
         for (const Word value : symbol.values)
-            if (!fits(symbol.element, value)) at_function(name + ": a value with more bits than its type");
+            if (!fits(symbol.element, value)) at_function(name + ": a value has more bits than the element type");
         if (symbol.alignment & (symbol.alignment - 1)) at_function(name + ": its alignment is no power of two");
     }
 
@@ -121,7 +121,7 @@ private:
             for (std::uint32_t i = 0; Inst inst : fn_[block].instructions) {
                 inst_ = inst;
                 if (index(inst) >= fn_.inst_count()) return at_block("an instruction that does not exist");
-                if (place_[index(inst)] != none) return here("it stands in the function twice");
+                if (place_[index(inst)] != none) return here("it is in the function twice");
                 place_[index(inst)] = i++;
                 block_of_[index(inst)] = block;
                 for (std::uint32_t r = 0; Value value : fn_.results(inst))
@@ -147,7 +147,7 @@ private:
     void uses_defined(const std::vector<bool>& defined) {
         const auto use = [&](Value value) {
             if (index(value) >= defined.size() || !defined[index(value)])
-                here(print(fn_, value) + " is used and no block defines it");
+                here(print(fn_, value) + " is used, but no block defines it");
         };
         for (Block block : fn_.blocks()) {
             block_ = block;
@@ -159,10 +159,11 @@ private:
     void entry() {
         if (fn_.block_count() == 0) return;
         block_ = fn_.entry();
-        if (!fn_[block_].parameters.empty()) at_block("the entry has parameters; op `param` reads the kernel's");
+        if (!fn_[block_].parameters.empty())
+            at_block("the entry block has parameters; those of the kernel are read by op `param`");
         for (Block block : fn_.blocks())
             for (const Jump& jump : fn_[block].terminator.targets)
-                if (jump.to == fn_.entry()) return at_block("the entry has a predecessor");
+                if (jump.to == fn_.entry()) return at_block("the entry block has a predecessor");
     }
 
     void instruction(Inst inst) {
@@ -200,7 +201,7 @@ private:
         const std::uint32_t passed_through = inst.guard != no_value ? inst.tie.count : 0;
         if (!variadic && operands.size() != operand_count(inst) + passed_through)
             return here("it takes " + std::to_string(operand_count(inst)) + " operands" +
-                        (passed_through ? " and what its guard leaves" : "") + ", not " +
+                        (passed_through ? " and those for a false guard" : "") + ", not " +
                         std::to_string(operands.size()));
         for (std::uint32_t i = 0; i < operands.size(); ++i) expect("operand", operands[i], operand_type(inst, i));
     }
@@ -215,7 +216,7 @@ private:
             expect("result", results[i], i && extra ? Type::Pred : result_type(inst, i));
     }
     void carry_chain(const Instruction& inst) {
-        if (level_ == Level::Typed) return here("selection alone makes chains; write add_carry or sub_borrow");
+        if (level_ == Level::Typed) return here("only selection makes chains; write add_carry or sub_borrow");
         const auto operands = fn_.operands(inst_), results = fn_.results(inst_);
         const std::size_t steps = operands.size() / 2;
         if (steps == 0 || results.size() < steps || results.size() > steps + 1)
@@ -226,7 +227,7 @@ private:
     }
     void guard(const Instruction& inst) {
         if (inst.guard == no_value) {
-            if (inst.guard_negated) here("a negated guard that is not there");
+            if (inst.guard_negated) here("it negates a guard that it does not have");
             return;
         }
         expect("guard", inst.guard, Type::Pred);
@@ -288,8 +289,9 @@ private:
                                 : terminator.kind == Kind::Multiway ? count >= 1
                                                                     : count == 0;
         if (!count_fits) here("it cannot have " + std::to_string(count) + " targets");
-        if (decides != (terminator.condition != no_value)) here("a condition belongs to branch and multiway");
-        if (terminator.uniform && !decides) here("only branch and multiway are uniform or not");
+        if (decides != (terminator.condition != no_value))
+            here("branch and multiway need a condition, others have none");
+        if (terminator.uniform && !decides) here("only branch and multiway can be uniform");
         if (terminator.unroll && terminator.kind != Kind::Branch) here("only a branch back into a loop may unroll it");
         Function::each_use(terminator, [&](Value value) { use(value); });
         if (decides && terminator.condition != no_value)
@@ -298,12 +300,13 @@ private:
         if (terminator.kind == Kind::Return)
             given(terminator.given);
         else if (terminator.given != no_value)
-            here("only return gives something");
+            here("only return has a value");
     }
     void given(Value value) {
         if (value == no_value && fn_.gives == Type::Void) return;
         if (value == no_value || fn_.gives == Type::Void)
-            return here(value == no_value ? "return needs what the function gives" : "the function gives nothing");
+            return here(value == no_value ? "return needs a value: the function has a result"
+                                          : "return has a value, but the function has no result");
         expect("result", value, fn_.gives);
     }
     void jump(const Jump& jump) {

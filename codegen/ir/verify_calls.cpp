@@ -41,8 +41,8 @@ private:
         const auto found = named(name);
         if (found.empty()) return complain("there is no function @" + name);
         const Function& callee = found[0];
-        if (callee.is_entry) return complain("@" + name + " is a kernel, which nothing calls");
-        if (&callee > &fn) return complain("@" + name + " stands behind what calls it");
+        if (callee.is_entry) return complain("@" + name + " is a kernel, which cannot be called");
+        if (&callee > &fn) return complain("@" + name + " must stand before the functions that call it");
         const auto operands = fn.operands(inst);
         if (operands.size() != callee.parameters.size())
             return complain("@" + name + " takes " + std::to_string(callee.parameters.size()) + " operands, not " +
@@ -61,7 +61,7 @@ private:
         if (fn[inst].op == Op::PureCall && !is_pure(callee))
             complain("@" + name + " does more than compute from its operands: use call");
         if (!is_callable(callee))
-            complain("@" + name + " prints, checks, or has memory that is not local, as kernels do");
+            complain("@" + name + " prints, checks, or has memory that is not local: only kernels may");
     }
 
     static bool all_instructions(const Function& fn, auto&& test) {

@@ -31,12 +31,12 @@ private:
 
     void types() {
         const std::string op{ir::name(inst_.op)};
-        require(contains(row_.domain, inst_.type), op + " does not exist at " + name(inst_.type));
+        require(contains(row_.domain, inst_.type), op + " does not exist for " + name(inst_.type));
         if (!has_second_type(inst_.op)) return require(inst_.from == Type::Void, op + " has no second type");
         require(contains(row_.from, inst_.from), op + " does not take " + name(inst_.from) + " as its second type");
         if (inst_.op == Op::Convert)
             require(converts(inst_.type, inst_.from),
-                    "nothing converts from " + name(inst_.from) + " to " + name(inst_.type));
+                    "there is no conversion from " + name(inst_.from) + " to " + name(inst_.type));
         if (inst_.op == Op::Bitcast)
             require(bits(inst_.type) == bits(inst_.from), "a bitcast keeps the width, and " + name(inst_.from) +
                                                               " and " + name(inst_.type) + " differ in it");
@@ -56,23 +56,25 @@ private:
                                             (converts && contains(AnyInt | set(Type::F64), inst_.type)))),
                 "it has no .sat");
         require(!fp.approx || (allows(Approx) && floats), "it has no .approx");
-        require(!fp.contract || (allows(Rounds) && floats), "it has nothing to contract");
+        require(!fp.contract || (allows(Rounds) && floats), "it cannot be contracted");
     }
 
     void attribute() {
         const Word value = inst_.attribute;
         switch (row_.attribute) {
-            case Attribute::None: return require(value == 0, "its attribute means nothing");
-            case Attribute::Constant: return require(fits(inst_.type, value), "its bits are too many for its type");
+            case Attribute::None: return require(value == 0, "it has no attribute");
+            case Attribute::Constant:
+                return require(fits(inst_.type, value), "the constant has more bits than its type");
             case Attribute::Parameter: return parameter();
             case Attribute::Special: return special();
             case Attribute::Symbol: return symbol();
             case Attribute::Barrier: return barrier();
             case Attribute::Fence: return require(!attribute_text(inst_.op, value).empty(), "there is no such fence");
-            case Attribute::Shuffle: return require(value < std::size(shuffle_mode_names), "it has no shuffle mode");
+            case Attribute::Shuffle:
+                return require(value < std::size(shuffle_mode_names), "there is no such shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
-            case Attribute::Scale: return require(std::uint32_t(value) != 0, "its elements have no bytes");
+            case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:
             case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
         }
@@ -90,7 +92,7 @@ private:
                                offset <= parameter.bytes - width,
                            "parameter %" + parameter.name + " has no such bytes");
         }
-        require(offset == 0, "parameter %" + parameter.name + " is no raw bytes");
+        require(offset == 0, "parameter %" + parameter.name + " is not of raw bytes");
         require(inst_.type == parameter.type, "parameter %" + parameter.name + " is " + name(parameter.type));
     }
     void special() {
@@ -117,13 +119,13 @@ private:
     void memory() {
         const MemoryInfo& memory = inst_.memory;
         if (!has_address(inst_.op)) {
-            require(row_.shape.variadic || memory == MemoryInfo{}, "it does not touch memory");
+            require(row_.shape.variadic || memory == MemoryInfo{}, "it does not access memory");
             return require(memory.offset == 0 && memory.count == 1, "it has no address");
         }
-        require(memory.space != Space::None, "it does not say which space it touches");
+        require(memory.space != Space::None, "it does not say which space it accesses");
         const int count = memory.count;
         require(count == 1 || (row_.shape.vector && std::ranges::count(vector_counts, count)),
-                "it cannot touch " + std::to_string(count) + " elements");
+                "it cannot access " + std::to_string(count) + " elements");
         require(count * int(info(inst_.type).bytes) <= max_vector_bytes, "a vector has at most 32 bytes");
         require((memory.order == Order::Weak) == (memory.scope == Scope::None), "order and scope belong together");
         require(!memory.is_volatile || memory.order == Order::Weak, "a volatile access has no order");

@@ -133,6 +133,6 @@ TEST_CASE("texts are quoted so that they fit on a line") {
 TEST_CASE("a broken function still prints, and the verifier shows the line") {
     Function fn = scale();
     fn.operands(Inst(2))[0] = Value(99);
-    CHECK_THAT(complaint(fn), tests::contains("@scale, ^0, instruction 2: %?99 is used and no block defines it\n"
+    CHECK_THAT(complaint(fn), tests::contains("@scale, ^0, instruction 2: %?99 is used, but no block defines it\n"
                                               "    %2 = lt.u32 %?99, %1\n"));
 }
