@@ -152,37 +152,49 @@ private:
     Regs<Regs<f32, N>, K> values_;
 };
 
+namespace detail {
+
+/// Calls kept(row, active) if the group's row fits in registers, else streamed(row, active): the row's number, and
+/// whether there is such a row.
+template <class Group, class E, int K>
+void choose_row(const u32& rows, const u32& columns, auto&& kept, auto&& streamed) {
+    require_linear_grid();
+    require_threads(Group::block);
+    const auto row = Group::row();
+    const auto active = value(row < rows);
+    constexpr std::uint32_t N = lanes_of<E>;
+    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] { kept(row, active); }).else_([&] {
+        streamed(row, active);
+    });
+}
+
+}  // namespace detail
+
 /// Calls body(row) with the row of x that this thread's group works on, a KeptRow of K vectors per thread or a
 /// StreamedRow. x is row-major; groups beyond the last row get an empty one, so that all come through the same
 /// barriers. Blocks have Group::block threads.
 template <class Group, class E, int K>
 void with_row(const In<E>& x, const u32& rows, const u32& columns, auto&& body) {
-    require_linear_grid();
-    require_threads(Group::block);
-    const auto row = Group::row();
-    const auto active = value(row < rows);
-    constexpr std::uint32_t N = lanes_of<E>;
-    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] {
-        body(KeptRow<Group, E, K>(x, row, active, columns));
-    }).else_([&] { body(StreamedRow<Group, E>(x, row, active, columns)); });
+    const auto kept = [&](const auto& row, const auto& active) { body(KeptRow<Group, E, K>(x, row, active, columns)); };
+    const auto streamed = [&](const auto& row, const auto& active) {
+        body(StreamedRow<Group, E>(x, row, active, columns));
+    };
+    detail::choose_row<Group, E, K>(rows, columns, kept, streamed);
 }
 
 /// The same for the rows of total + x, which total becomes first.
 template <class Group, class E, int K>
 void with_sum_of_rows(const In<E>& x, const InOut<E>& total, const u32& rows, const u32& columns, auto&& body) {
-    require_linear_grid();
-    require_threads(Group::block);
-    const auto row = Group::row();
-    const auto active = value(row < rows);
-    constexpr std::uint32_t N = lanes_of<E>;
-    if_((columns % N == 0) & (columns <= KeptRow<Group, E, K>::capacity), [&] {
-        KeptRow<Group, E, K> kept(x, row, active, columns);
-        kept.add_to(total);
-        body(kept);
-    }).else_([&] {
+    const auto kept = [&](const auto& row, const auto& active) {
+        KeptRow<Group, E, K> sums(x, row, active, columns);
+        sums.add_to(total);
+        body(sums);
+    };
+    const auto streamed = [&](const auto& row, const auto& active) {
         StreamedRow<Group, E>(x, row, active, columns).add_to(total);
         body(StreamedRow<Group, E, InOut<E>>(total, row, active, columns));
-    });
+    };
+    detail::choose_row<Group, E, K>(rows, columns, kept, streamed);
 }
 
 /// The launch of a kernel that calls with_row<Group>.
