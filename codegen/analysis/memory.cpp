@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/analysis/memory.hpp"
 
-#include "codegen/ir/op/families.hpp"
-#include "codegen/ir/op/shape.hpp"
-
 namespace ikat::analysis {
 namespace {
 
@@ -34,13 +31,12 @@ void strip(const Function& fn, Value& value, std::int64_t& offset) {
     }
 }
 
-int bytes(const Instruction& inst) { return inst.memory.count * info(inst.type).bytes; }
-
 /// Two accesses with the same base: their distance is the difference of their offsets, modulo the address width.
-Alias at_offsets(const Instruction& a, const Instruction& b, std::int64_t distance, Type type) {
+Alias at_offsets(const Address& a, const Address& b, Type type) {
+    std::int64_t distance = b.offset - a.offset;
     if (bits(type) == 32) distance = std::int32_t(distance);
-    if (distance == 0 && bytes(a) == bytes(b)) return Alias::Must;
-    return distance >= bytes(a) || distance <= -bytes(b) ? Alias::No : Alias::May;
+    if (distance == 0 && a.bytes == b.bytes) return Alias::Must;
+    return distance >= std::int64_t(a.bytes) || distance <= -std::int64_t(b.bytes) ? Alias::No : Alias::May;
 }
 
 bool disjoint_spaces(Space a, Space b) {
@@ -66,10 +62,12 @@ bool disjoint_objects(const Function& fn, Object a, Object b) {
 
 }  // namespace
 
-Address address_of(const Function& fn, Inst inst) {
+Address address_of(const Function& fn, Inst inst) { return address_of(fn, inst, accesses(fn[inst])[0]); }
+
+Address address_of(const Function& fn, Inst inst, const MemoryAccess& access) {
     Address out;
-    out.base = fn.operands(inst)[0];
-    out.offset = fn[inst].memory.offset;
+    out.base = fn.operands(inst)[access.operand];
+    out.offset = access.offset, out.bytes = access.bytes, out.space = access.space;
     out.object = object_of(fn, out.base);
     strip(fn, out.base, out.offset);
     if (const Instruction* at = defined_by(fn, out.base); at && at->op == Op::At) {
@@ -82,14 +80,11 @@ Address address_of(const Function& fn, Inst inst) {
     return out;
 }
 
-Alias alias(const Function& fn, Inst a, Inst b) { return alias(fn, a, address_of(fn, a), b, address_of(fn, b)); }
-
-Alias alias(const Function& fn, Inst a, const Address& left, Inst b, const Address& right) {
-    const Instruction &first = fn[a], &second = fn[b];
-    if (disjoint_spaces(first.memory.space, second.memory.space)) return Alias::No;
-    if (disjoint_objects(fn, left.object, right.object)) return Alias::No;
-    if (!left.has_same_base(right) || first.memory.space != second.memory.space) return Alias::May;
-    return at_offsets(first, second, right.offset - left.offset, fn.type(left.base));
+Alias alias(const Function& fn, const Address& a, const Address& b) {
+    if (disjoint_spaces(a.space, b.space)) return Alias::No;
+    if (disjoint_objects(fn, a.object, b.object)) return Alias::No;
+    if (!a.has_same_base(b) || a.space != b.space) return Alias::May;
+    return at_offsets(a, b, fn.type(a.base));
 }
 
 bool reads_constant_memory(const Function& fn, Inst load) {

@@ -11,6 +11,7 @@
 // nothing, spaces other than generic are disjoint.
 #pragma once
 #include "codegen/ir/object.hpp"
+#include "codegen/ir/op/accesses.hpp"
 
 namespace ikat::analysis {
 
@@ -22,6 +23,8 @@ struct Address {
     ir::Value index = ir::no_value;  // … and what is added to it: so many times `scale` bytes, if not no_value
     std::uint32_t scale = 0;
     std::int64_t offset = 0;  // bytes
+    std::uint32_t bytes = 0;  // that are accessed there,
+    ir::Space space{};        // in this space
 
     /// Whether they are apart by their offsets.
     bool has_same_base(const Address& other) const {
@@ -29,7 +32,8 @@ struct Address {
     }
 };
 
-/// The address of an instruction with an address operand.
+/// The address of one of the instruction's accesses, and of its first.
+Address address_of(const ir::Function& fn, ir::Inst inst, const ir::MemoryAccess& access);
 Address address_of(const ir::Function& fn, ir::Inst inst);
 
 enum class Alias : std::uint8_t {
@@ -38,10 +42,8 @@ enum class Alias : std::uint8_t {
     Must,  // the same bytes
 };
 
-/// For two instructions with address operands, as executed by one thread with the same values of their operands.
-/// Callers with many queries should keep the addresses.
-Alias alias(const ir::Function& fn, ir::Inst a, ir::Inst b);
-Alias alias(const ir::Function& fn, ir::Inst a, const Address& of_a, ir::Inst b, const Address& of_b);
+/// For two accesses as executed by one thread with the same values of their instructions' operands.
+Alias alias(const ir::Function& fn, const Address& a, const Address& b);
 
 /// Whether nothing writes what this load reads while the kernel runs: `in` parameters, .nc, const and param space.
 bool reads_constant_memory(const ir::Function& fn, ir::Inst load);

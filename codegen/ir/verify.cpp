@@ -8,7 +8,7 @@
 
 #include "codegen/ir/cfg.hpp"
 #include "codegen/ir/object.hpp"
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify_calls.hpp"
@@ -233,7 +233,7 @@ private:
         expect("guard", inst.guard, Type::Pred);
         if (is_collective(inst.op)) here("a convergent operation cannot be guarded");
         if (inst.op == Op::At) here("an address cannot be guarded: guard the access");
-        if (info(inst.op).shape.variadic) here("it cannot be guarded: branch around it");
+        if (info(inst.op).shape.variadic || effects(inst).in_flight()) here("it cannot be guarded: branch around it");
         if (inst.tie.result != 0 || inst.tie.count != inst.results.count)
             here("a guard needs an operand tied to each result, for when it is false");
     }
@@ -249,34 +249,48 @@ private:
     void spaces() {
         for (Block block : fn_.blocks()) {
             block_ = block;
-            for (Inst inst : fn_[block].instructions)
-                if (has_address(fn_[inst].op)) space(inst);
+            for (Inst inst : fn_[block].instructions) {
+                inst_ = inst;
+                for (const MemoryAccess& access : accesses(fn_[inst])) space(access);
+                if (effects(fn_[inst]).starts) copy(fn_[inst]);
+            }
         }
     }
-    void space(Inst inst) {
-        inst_ = inst;
-        const Space accessed = fn_[inst].memory.space;
+    void space(const MemoryAccess& access) {
+        const Space accessed = access.space;
         const auto is_in = [&](const std::string& what, Space space) {
             here(what + " is in " + std::string(space_names[std::size_t(space)]) + " memory, and this accesses " +
                  std::string(space_names[std::size_t(accessed)]) + " memory");
         };
-        const Object object = object_of(fn_, fn_.operands(inst)[0]);
+        const Object object = object_of(fn_, fn_.operands(inst_)[access.operand]);
         if (object.kind == Object::Symbol) {
             const Symbol& symbol = fn_.symbols[object.number];
             if (symbol.space != accessed) is_in("$" + symbol.name, symbol.space);
         } else if (object.kind == Object::Parameter) {
             const Parameter& parameter = fn_.parameters[object.number];
-            if (parameter.bytes) return raw_bytes(parameter, fn_[inst]);
+            if (parameter.bytes) return raw_bytes(parameter, access);
             if (accessed != Space::Global && accessed != Space::Generic)
                 is_in("what %" + parameter.name + " points to", Space::Global);
         }
     }
+    /// What can be known of places and sizes: an array at a constant offset, a constant number of bytes.
+    void copy(const Instruction& inst) {
+        const MemoryAccess to = accesses(inst)[0];
+        const Inst base = fn_[fn_.operands(inst_)[to.operand]].instruction;
+        if (base != no_inst && fn_[base].op == Op::Symbol) {
+            const Symbol& symbol = fn_.symbols[fn_[base].attribute];
+            if (to.offset % std::int64_t(to.bytes) || symbol.alignment % to.bytes)
+                here("it copies to " + std::to_string(to.bytes) + " bytes that are not aligned to as many");
+        }
+        if (const auto read = constant(fn_, fn_.operands(inst_)[2]); read && *read > to.bytes)
+            here("it reads more bytes than it writes");
+    }
 
-    void raw_bytes(const Parameter& parameter, const Instruction& access) {
-        if (access.memory.space != Space::Generic)
+    void raw_bytes(const Parameter& parameter, const MemoryAccess& access) {
+        if (access.space != Space::Generic)
             here("the address of %" + parameter.name + " is generic, and this accesses " +
-                 std::string(space_names[std::size_t(access.memory.space)]) + " memory");
-        else if (effects(access).writes)
+                 std::string(space_names[std::size_t(access.space)]) + " memory");
+        else if (access.writes)
             here("%" + parameter.name + " is a parameter, which can only be read");
     }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/literal.hpp"
 
 namespace ikat::ir {
@@ -74,6 +74,8 @@ private:
                 return require(value < std::size(shuffle_mode_names), "there is no such shuffle mode");
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
+            case Attribute::Copy: return copy();
+            case Attribute::Groups: return require(value <= all_copies, "there are not so many groups");
             case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:
             case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
@@ -116,11 +118,21 @@ private:
         require(inst_.type == form.type(), "this barrier is of type " + name(form.type()));
     }
 
+    void copy() {
+        const auto form = unpack<CopyForm>(inst_.attribute);
+        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such copy");
+        require(form.bytes == 4 || form.bytes == 8 || form.bytes == 16, "a thread copies 4, 8 or 16 bytes");
+        require(form.cache != CopyForm::Cache::Cg || form.bytes == 16, "a copy past L1, .cg, is of 16 bytes");
+    }
+
     void memory() {
         const MemoryInfo& memory = inst_.memory;
-        if (!has_address(inst_.op)) {
-            require(row_.shape.variadic || memory == MemoryInfo{}, "it does not access memory");
-            return require(memory.offset == 0 && memory.count == 1, "it has no address");
+        if (!has_memory_info(inst_.op)) {
+            const bool has_address = is_address(inst_.op, 0);  // in the space that the row says
+            const MemoryInfo nothing{.offset = has_address ? memory.offset : 0};
+            require(row_.shape.variadic || memory == nothing,
+                    has_address ? "its op says how it accesses memory" : "it does not access memory");
+            return require((memory.offset == 0 || has_address) && memory.count == 1, "it has no address");
         }
         require(memory.space != Space::None, "it does not say which space it accesses");
         const int count = memory.count;

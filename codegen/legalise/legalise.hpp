@@ -12,6 +12,10 @@ namespace ikat::legalise {
 /// vector becomes atomics of its elements. `has` tells whether the target has the instruction as is.
 analysis::Changed expand_atomics(ir::Function& fn, const std::function<bool(const ir::Instruction&)>& has);
 
+/// copies.cpp. Copies that go on behind their instruction become loads and stores, which wait; zeros are stored for
+/// what is not read.
+analysis::Changed expand_copies(ir::Function& fn, analysis::Context& context);
+
 /// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks are
 /// removed, the rest is put in the order of emission.
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);

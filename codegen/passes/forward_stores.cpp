@@ -8,8 +8,9 @@
 //
 // Works within a block. Another thread may write in between only after a barrier, a fence, an atomic, an ordered or a
 // volatile access: without one that is a data race. So all of those, and other collective operations, invalidate what
-// is known; a store invalidates what it may overwrite. Only weak, unguarded accesses of the same type and width take
-// part. The stores themselves stay.
+// is known; a store invalidates what it may overwrite, and so does a copy that goes on behind its instruction: what it
+// writes is known again after the wait for it, which orders. Only weak, unguarded accesses of the same type and width
+// take part. The stores themselves stay.
 //
 // Needs: equal addresses to be one value (cse). Keeps: blocks and edges. Removes the loads.
 #include "codegen/analysis/memory.hpp"
@@ -51,8 +52,9 @@ private:
             known_.clear();
         else if (it.op == Op::Load)
             return load(inst);
-        else if (it.op == Op::Store)
-            store(inst);
+        else
+            for (const MemoryAccess& access : accesses(it))
+                if (access.writes) write(inst, analysis::address_of(fn_, inst, access));
         return false;
     }
 
@@ -61,7 +63,7 @@ private:
         const analysis::Address address = analysis::address_of(fn_, inst);
         for (const Known& known : known_) {
             if (!same_kind(known.access, inst)) continue;
-            if (analysis::alias(fn_, known.access, known.address, inst, address) != Alias::Must) continue;
+            if (analysis::alias(fn_, known.address, address) != Alias::Must) continue;
             const auto values = held(known.access), results = std::span<const Value>(fn_.results(inst));
             for (std::size_t i = 0; i < results.size(); ++i) replacement_.replace(results[i], replacement_(values[i]));
             return true;
@@ -69,12 +71,10 @@ private:
         remember(inst, address);
         return false;
     }
-    void store(Inst inst) {
-        const analysis::Address address = analysis::address_of(fn_, inst);
-        std::erase_if(known_, [&](const Known& known) {
-            return analysis::alias(fn_, known.access, known.address, inst, address) != Alias::No;
-        });
-        if (fn_[inst].guard == no_value) remember(inst, address);
+    void write(Inst inst, const analysis::Address& address) {
+        std::erase_if(known_,
+                      [&](const Known& known) { return analysis::alias(fn_, known.address, address) != Alias::No; });
+        if (fn_[inst].op == Op::Store && fn_[inst].guard == no_value) remember(inst, address);
     }
 
     void remember(Inst inst, const analysis::Address& address) {

@@ -19,7 +19,9 @@ using analysis::Changed;
 /// A function of the stage's file, called with the arguments it takes.
 template <auto f>
 Changed run_stage(ir::Function& fn, analysis::Context& context, const nvptx::Target& target) {
-    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
+    if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&, const nvptx::Target&>)
+        return f(fn, context, target);
+    else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, analysis::Context&>)
         return f(fn, context);
     else if constexpr (std::is_invocable_v<decltype(f), ir::Function&, const nvptx::Target&>)
         return f(fn, target);
@@ -44,6 +46,7 @@ constexpr Stage table[] = {
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
+    step<nvptx::expand_copies>("copies", typed),
     step<nvptx::expand_addresses>("indices", typed),
     step<nvptx::fold_addresses>("address", typed),
     step<nvptx::expand_atomics>("atomics", typed),
@@ -61,11 +64,11 @@ constexpr Stage table[] = {
     mark("select", selected),
 };
 
-constexpr std::string_view default_order[] = {
-    "unroll",  "cfg",     "fold",    "simplify", "ranges",  "cse",     "forward",    "licm",
-    "dce",     "cfg",     "uniform", "opt",      "indices", "address", "cse",        "licm",
-    "dce",     "atomics", "blocks",  "print",    "vectors", "bytes",   "legal",      "sweep",
-    "carries", "narrow",  "sweep",   "clamps",   "fuse",    "sweep",   "immediates", "select"};
+constexpr std::string_view default_order[] = {"unroll",  "cfg",   "fold",  "simplify",   "ranges",  "cse",    "forward",
+                                              "licm",    "dce",   "cfg",   "uniform",    "opt",     "copies", "indices",
+                                              "address", "cse",   "licm",  "dce",        "atomics", "blocks", "print",
+                                              "vectors", "bytes", "legal", "sweep",      "carries", "narrow", "sweep",
+                                              "clamps",  "fuse",  "sweep", "immediates", "select"};
 
 // The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
 struct Order {
@@ -86,6 +89,7 @@ constexpr Order order[] = {
     {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
+    {"copies", "address", "the loads that copies become may take the read-only path"},
     {"indices", "address", "what a sum of an address adds last is often a constant"},
     {"address", "cse", "sums without their constants are equal"},
     {"address", "dce", "the sums with their constants are used no more"},

@@ -54,7 +54,7 @@ std::optional<Seen> run(const ir::Function& fn, std::uint32_t seed) {
     thread.others = [&](const ir::Instruction& inst, std::span<const ir::Word> operands) {
         seen.meetings.push_back(ir::Word(inst.op));
         seen.meetings.insert(seen.meetings.end(), operands.begin(), operands.end());
-        if (ir::has_address(inst.op))
+        if (ir::has_memory_info(inst.op))
             seen.meetings[seen.meetings.size() - operands.size()] += ir::Word(inst.memory.offset);
         const ir::Word drawn = mixed(seed * 0x9e3779b97f4a7c15u + seen.meetings.size());
         for (std::uint32_t i = 0; i < test::RandomIr::slots * test::RandomIr::slot_bytes; ++i)

@@ -207,7 +207,8 @@ private:
     void effect() {
         const auto op = Op(pick(ir::op_count));
         const ir::OpInfo& row = ir::info(op);
-        if (row.shape.variadic || ir::effects(op).none() || one_in(4)) return ordered_access();
+        const ir::Effects does = ir::effects(op);
+        if (row.shape.variadic || does.none() || does.in_flight() || one_in(4)) return ordered_access();
         if (op == Op::Load || op == Op::Store) return ordered_access();
         ir::Instruction inst{.op = op, .type = type_in(row.domain)};
         if (row.domain == ir::set(Type::Void)) inst.type = Type::Void;
@@ -229,7 +230,7 @@ private:
             case ir::Attribute::Mode: inst.attribute = mode(op); break;
             default: break;
         }
-        if (ir::has_address(op)) {
+        if (ir::has_memory_info(op)) {
             constexpr ir::Order orders[] = {ir::Order::Relaxed, ir::Order::Acquire, ir::Order::Release,
                                             ir::Order::AcquireRelease};
             inst.memory = access(op, inst.type).memory;
@@ -239,7 +240,7 @@ private:
         }
         std::vector<Value> operands;
         for (std::uint32_t i = 0; i < ir::operand_count(inst); ++i)
-            operands.push_back(i == 0 && ir::has_address(op) ? address(slice_) : some(ir::operand_type(inst, i)));
+            operands.push_back(i == 0 && ir::has_memory_info(op) ? address(slice_) : some(ir::operand_type(inst, i)));
         if (const Value result = build_.make(inst, operands); result != ir::no_value) add(result);
     }
     void ordered_access() {

@@ -117,18 +117,22 @@ std::string ranges(const Function& fn) {
                           }});
 }
 
-/// Each pair of accesses, in text order.
+/// Each pair of accesses, in text order; one of an instruction with several is named by its space.
 std::string memory(const Function& fn) {
-    std::vector<Inst> accesses;
+    std::vector<std::pair<Address, std::string>> all;
     for (Block block : fn.blocks())
         for (Inst inst : fn[block].instructions)
-            if (has_address(fn[inst].op)) accesses.push_back(inst);
+            for (const MemoryAccess& access : accesses(fn[inst])) {
+                const std::string space{space_names[std::size_t(access.space)]};
+                all.emplace_back(address_of(fn, inst, access),
+                                 print(fn, inst) + (accesses(fn[inst]).size() > 1 ? " (" + space + ")" : ""));
+            }
     std::string out;
     constexpr std::string_view names[] = {"no", "may", "must"};
-    for (std::size_t a = 0; a < accesses.size(); ++a)
-        for (std::size_t b = a + 1; b < accesses.size(); ++b)
-            out += std::string(names[int(alias(fn, accesses[a], accesses[b]))]) + "\t" + print(fn, accesses[a]) + "\t" +
-                   print(fn, accesses[b]) + '\n';
+    for (std::size_t a = 0; a < all.size(); ++a)
+        for (std::size_t b = a + 1; b < all.size(); ++b)
+            out += std::string(names[int(alias(fn, all[a].first, all[b].first))]) + "\t" + all[a].second + "\t" +
+                   all[b].second + '\n';
     return out;
 }
 

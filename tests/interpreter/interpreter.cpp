@@ -90,7 +90,7 @@ private:
 
     void effect(Inst id, const Instruction& inst, std::span<const Word> arguments) {
         const Word given = others(inst, arguments);
-        if (has_address(inst.op)) return update(id, inst, arguments);
+        if (has_memory_info(inst.op)) return update(id, inst, arguments);
         for (Value result : fn_.results(id))
             values_[index(result)] = given & (~Word{0} >> (64 - bits(fn_.type(result))));
     }

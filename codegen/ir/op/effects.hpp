@@ -8,6 +8,8 @@
 //     atomic_add, fence           reads, writes, orders: stays, and no other access passes it
 //     shuffle                     convergent: stays where the same threads execute it
 //     barrier                     all of these
+//     copy_async                  reads and writes, and starts: until it is waited for, what it touches is in flight
+//     copy_commit, copy_wait      stay, in the order of the copies that they are about
 #pragma once
 #include "codegen/ir/op/memory.hpp"
 #include "codegen/ir/op/op.hpp"
@@ -19,11 +21,18 @@ struct Effects {
     bool writes = false;      // memory, or something visible to the host
     bool orders = false;      // other threads may act here: knowledge about memory from before is invalid after it
     bool convergent = false;  // communicates with other lanes or warps: no moves into or out of divergent control flow
+    // Work that goes on behind the instruction that starts it, in the order of the program for each thread:
+    bool starts = false;   // its reads and writes happen at some time up to a wait for them: until then nobody else may
+                           // touch what it writes or write what it reads, and no access of that memory passes it
+    bool commits = false;  // closes a group of what was started
+    bool awaits = false;   // what was started before, or all but the last groups of it, is done here
 
+    /// Is about work in flight: stays where it is among others like it, and among accesses of the memory in flight.
+    constexpr bool in_flight() const { return starts || commits || awaits; }
     /// Depends on operands and attribute alone and does nothing else.
-    constexpr bool none() const { return !reads && !writes && !orders && !convergent; }
+    constexpr bool none() const { return !reads && removable(); }
     /// May be removed if unused.
-    constexpr bool removable() const { return !writes && !orders && !convergent; }
+    constexpr bool removable() const { return !writes && !orders && !convergent && !in_flight(); }
     constexpr bool operator==(const Effects&) const = default;
 };
 
@@ -37,8 +46,13 @@ constexpr bool is_weak(const MemoryInfo& memory) {
 constexpr bool is_collective(Op op) { return has(op, Convergent) && op != Op::Opaque && op != Op::Call; }
 
 constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
-    Effects out{.reads = has(op, Reads), .writes = has(op, Writes), .convergent = has(op, Convergent)};
-    out.orders = op == Op::Load || op == Op::Store ? !is_weak(memory) : out.reads && out.writes;
+    Effects out{.reads = has(op, Reads),
+                .writes = has(op, Writes),
+                .convergent = has(op, Convergent),
+                .starts = has(op, Starts),
+                .commits = has(op, Commits),
+                .awaits = has(op, Awaits)};
+    out.orders = op == Op::Load || op == Op::Store ? !is_weak(memory) : out.reads && out.writes && !out.starts;
     return out;
 }
 }  // namespace ikat::ir

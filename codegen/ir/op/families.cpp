@@ -20,6 +20,14 @@ std::optional<Word> number(std::string_view text, Word highest) {
     return out;
 }
 
+/// What stands before the first dot, which goes with it.
+std::string_view take_word(std::string_view& text) {
+    const std::size_t dot = std::min(text.find('.'), text.size());
+    const std::string_view word = text.substr(0, dot);
+    text.remove_prefix(std::min(dot + 1, text.size()));
+    return word;
+}
+
 /// "acq_rel.gpu"
 std::string text(FenceForm form) {
     const std::string order = name_in(fence_order_names, std::size_t(form.order));
@@ -27,9 +35,8 @@ std::string text(FenceForm form) {
     return order.empty() || scope.empty() ? std::string() : order + '.' + scope;
 }
 std::optional<Word> fence_named(std::string_view text) {
-    const std::size_t dot = std::min(text.find('.'), text.size());
-    const auto order = find_name(fence_order_names, text.substr(0, dot));
-    const auto scope = find_name(scope_names, text.substr(std::min(dot + 1, text.size())));
+    const auto order = find_name(fence_order_names, take_word(text));
+    const auto scope = find_name(scope_names, text);
     if (!order || !scope) return {};
     return pack(FenceForm{FenceOrder(*order), Scope(*scope)});
 }
@@ -61,6 +68,28 @@ std::optional<Word> address_named(std::string_view text) {
     return pack(AddressForm{std::uint32_t(*scale), std::int32_t(is_negative ? -bytes : bytes)});
 }
 
+/// "16.cg", "16.cg.128B"; the offset stands at the address
+std::string text(CopyForm form) {
+    const std::string cache = name_in(copy_cache_names, std::size_t(form.cache));
+    const std::string prefetch = name_in(copy_prefetch_names, std::size_t(form.prefetch));
+    if (cache.empty() || std::size_t(form.prefetch) >= std::size(copy_prefetch_names) || form.unused) return {};
+    return std::to_string(form.bytes) + '.' + cache + (prefetch.empty() ? "" : '.' + prefetch);
+}
+std::optional<Word> copy_named(std::string_view text) {
+    const auto bytes = number(take_word(text), 255);
+    const auto cache = find_name(copy_cache_names, take_word(text));
+    const auto prefetch = text.empty() ? std::optional<std::size_t>(0) : find_name(copy_prefetch_names, text);
+    if (!bytes || !cache || !prefetch) return {};
+    return pack(CopyForm{
+        .bytes = std::uint8_t(*bytes), .cache = CopyForm::Cache(*cache), .prefetch = CopyForm::Prefetch(*prefetch)});
+}
+
+/// "2", "all"
+std::string groups_text(Word groups) { return groups == all_copies ? "all" : std::to_string(groups); }
+std::optional<Word> groups_named(std::string_view text) {
+    return text == "all" ? std::optional(all_copies) : number(text, all_copies - 1);
+}
+
 }  // namespace
 
 std::string attribute_text(Op op, Word attribute) {
@@ -72,6 +101,8 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Scale: return text(unpack<AddressForm>(attribute));
         case Attribute::Fence: return attribute >> 16 ? "" : text(unpack<FenceForm>(attribute));
         case Attribute::Barrier: return attribute >> 16 ? "" : text(unpack<BarrierForm>(attribute));
+        case Attribute::Copy: return text(unpack<CopyForm>(attribute));
+        case Attribute::Groups: return attribute > all_copies ? "" : groups_text(attribute);
         default: return {};
     }
 }
@@ -85,6 +116,8 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Scale: return address_named(text);
         case Attribute::Fence: return fence_named(text);
         case Attribute::Barrier: return barrier_named(text);
+        case Attribute::Copy: return copy_named(text);
+        case Attribute::Groups: return groups_named(text);
         default: return {};
     }
 }
@@ -104,11 +137,21 @@ AttributeChoice attribute_choice(Op op) {
             return {"fence",
                     "an order, " + list_names(fence_order_names) + ", and a scope, " + list_names(scope_names)};
         case Attribute::Barrier: return {"barrier", "a number from 0 to 15, or " + list_names(barrier_kind_names)};
+        case Attribute::Copy:
+            return {"copy", "bytes, " + list_names(copy_cache_names) + ", and what is prefetched, such as 16.cg.128B"};
+        case Attribute::Groups: return {"number of groups", "a number, or all"};
         default: return {};
     }
 }
 
 std::string attribute_suffix(Op op, Word attribute) {
+    if (info(op).attribute == Attribute::Groups) return attribute == all_copies ? ".wait_all" : ".wait_group";
+    if (info(op).attribute == Attribute::Copy) {
+        const auto form = unpack<CopyForm>(attribute);
+        const std::string prefetch(copy_prefetch_names[std::size_t(form.prefetch)]);
+        return '.' + std::string(copy_cache_names[std::size_t(form.cache)]) + ".shared.global" +
+               (prefetch.empty() ? "" : ".L2::" + prefetch);
+    }
     if (info(op).attribute != Attribute::Barrier) {
         const std::string text = attribute_text(op, attribute);
         return text == "plain" ? "" : '.' + text;

@@ -65,6 +65,22 @@ struct BarrierForm {
 inline constexpr std::string_view barrier_kind_names[] = {"", "sync", "arrive", "and", "or", "count"};
 inline constexpr int most_barriers = 16;  // of a block
 
+/// How a thread copies a few bytes while it goes on. Behind the addresses stands how many bytes are read; zeros fill
+/// the rest.
+struct CopyForm {
+    enum class Cache : std::uint8_t { Ca, Cg };                    // in all caches, or in L2 alone: 16 bytes
+    enum class Prefetch : std::uint8_t { None, B64, B128, B256 };  // what the L2 cache may fetch around them
+    std::uint8_t bytes = 4;                                        // 4, 8 or 16: those that are written
+    Cache cache = Cache::Ca;
+    Prefetch prefetch = Prefetch::None;
+    std::uint8_t unused = 0;
+    std::int32_t from_offset = 0;  // bytes added to the address that is read; MemoryInfo has that of the other
+};
+inline constexpr std::string_view copy_cache_names[] = {"ca", "cg"};
+inline constexpr std::string_view copy_prefetch_names[] = {"", "64B", "128B", "256B"};
+/// The attribute of a wait for all copies, committed or not.
+inline constexpr Word all_copies = 0xffff;
+
 /// How far op At goes, in bytes: for each element, and besides.
 struct AddressForm {
     std::uint32_t scale = 1;

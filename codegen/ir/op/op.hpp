@@ -27,6 +27,10 @@ enum Trait : std::uint16_t {
     AlwaysApprox = 128,   // PTX has no correctly rounded form
     Narrows = 256,        // if integer operands fit a narrow type, so does the result: it need not be wrapped
     Copies = 512,         // copies bits of its operands, so that a NaN need not be canonical
+    // Work in flight (effects.hpp):
+    Starts = 1024,   // what it reads and writes, it may do later, until an instruction that
+    Awaits = 2048,   // … waits for it, and
+    Commits = 4096,  // … for the groups that such instructions close
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(int(a) | int(b)); }
 
@@ -49,6 +53,8 @@ enum class Attribute : std::uint8_t {
     Mode,       // index into the row's modes
     Table,      // the truth table of three bits: 0 … 255
     Scale,      // an AddressForm
+    Copy,       // a CopyForm
+    Groups,     // how many groups of copies may be unfinished, or all_copies
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -122,8 +128,12 @@ enum class Slot : std::uint8_t {
     Lane,  // of a packed T, the type of one lane
     Pred,
     U32,
-    Address,  // u64 or u32, by the address space
+    Address,     // u64 or u32, by the address space that MemoryInfo names
+    ToShared,    // u32: the address of shared memory that is written
+    FromGlobal,  // u64: the address of global memory that is read
 };
+constexpr bool is_address(Slot slot) { return slot >= Slot::Address; }
+
 struct Shape {
     Slot result;
     std::array<Slot, 4> arguments{};
@@ -158,7 +168,8 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Combine{Slot::T, {Slot::T, Slot::U32}}, Indexed{Slot::T, {Slot::T, Slot::From}},
     MatchShape{Slot::U32, {Slot::T, Slot::U32}}, Agreement{Slot::Pred, {Slot::T, Slot::U32}},
     Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
-    BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Variadic{Slot::None, {}, false, true};
+    BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Copying{Slot::None, {Slot::ToShared, Slot::FromGlobal, Slot::U32}},
+    Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;
@@ -247,7 +258,9 @@ constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
         case Slot::Lane: return lane(type);
         case Slot::Pred: return Type::Pred;
         case Slot::Sum: return is_signed(type) || is_signed(from) ? Type::I32 : Type::U32;
-        case Slot::U32: return Type::U32;
+        case Slot::U32:
+        case Slot::ToShared: return Type::U32;
+        case Slot::FromGlobal: return Type::U64;
         default: return Type::Void;
     }
 }

@@ -20,7 +20,8 @@ constexpr Type address_type(Space space) {
 
 constexpr Shape shape_of(const Instruction& inst) { return shape_of(inst.op, inst.attribute); }
 
-constexpr bool has_address(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
+/// Whether its MemoryInfo says how it touches memory, at the address that is its first operand.
+constexpr bool has_memory_info(Op op) { return info(op).shape.arguments[0] == Slot::Address; }
 constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot::From; }
 /// Whether the op has a second type: what it converts from, or that of its second operand.
 constexpr bool has_second_type(Op op) { return info(op).from != 0; }

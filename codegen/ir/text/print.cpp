@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/ir/text/print.hpp"
 
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/literal.hpp"
 
 namespace ikat::ir {
@@ -180,11 +180,12 @@ private:
             attribute(inst);
             separator = ", ";
         }
+        const MemoryAccesses at = accesses(inst);  // their addresses come first
         for (std::size_t i = 0; i < operands.size(); ++i) {
             out_ += separator;
             separator = ", ";
-            if (i == 0 && has_address(inst.op))
-                address(operands[0], inst.memory.offset);
+            if (i < at.size())
+                address(operands[i], at[i].offset);
             else
                 value(operands[i]);
         }

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/text/syntax.hpp"
@@ -201,10 +201,10 @@ private:
         return inst;
     }
     void address(const Argument& argument, std::size_t position, Instruction& inst) const {
-        if (argument.address != (position == 0 && has_address(inst.op)))
+        if (argument.address != is_address(inst.op, position))
             fail(argument.what, argument.address ? "this operand is not an address" : "expected an address",
                  argument.address ? "" : "write [" + std::string(argument.what.text()) + "]");
-        if (argument.offset) inst.memory.offset = number<std::int32_t>(argument.offset);
+        if (argument.offset) set_offset(inst, std::uint32_t(position), number<std::int32_t>(argument.offset));
     }
 
     void mnemonic(Token token, Instruction& inst) const {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "codegen/ir/op/shape.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/nvptx/emit/inline.hpp"
 #include "codegen/nvptx/emit/mnemonic.hpp"
@@ -13,11 +12,20 @@ namespace {
 
 using ir::Inst, ir::Op, ir::Type, ir::Value, ir::Word;
 
-/// Whether the attribute is part of the spelling.
-bool is_spelled(Op op) {
-    using enum ir::Attribute;
-    const ir::Attribute attribute = info(op).attribute;
-    return attribute == Shuffle || attribute == Mode || attribute == Barrier || attribute == Fence;
+/// What of the attribute is part of the spelling.
+Word spelled(const ir::Instruction& inst) {
+    switch (info(inst.op).attribute) {
+        case ir::Attribute::Shuffle:
+        case ir::Attribute::Mode:
+        case ir::Attribute::Barrier:
+        case ir::Attribute::Fence: return inst.attribute;
+        case ir::Attribute::Groups: return inst.attribute == ir::all_copies;
+        case ir::Attribute::Copy: {
+            const auto form = ir::unpack<ir::CopyForm>(inst.attribute);
+            return Word(form.cache) << 8 | Word(form.prefetch);
+        }
+        default: return 0;
+    }
 }
 
 /// Everything the spelling depends on, in one word: different spellings must have different keys, so each field fits
@@ -33,7 +41,7 @@ std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
     add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(is_spelled(inst.op) ? inst.attribute : 0, 16);
+    add(memory.is_volatile, 1), add(read, 1), add(spelled(inst), 16);
     return key;
 }
 
@@ -87,7 +95,8 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::AllMatch:
         case Op::Elect: return emit_truth(inst);
         case Op::Barrier: return emit_barrier(inst);
-        default: return ir::has_address(fn_[inst].op) ? emit_memory(inst) : emit_plain(inst);
+        case Op::CopyAsync: return emit_copy(inst);
+        default: return ir::is_address(fn_[inst].op, 0) ? emit_memory(inst) : emit_plain(inst);
     }
 }
 
@@ -110,11 +119,22 @@ void InstructionEmitter::emit_memory(Inst inst) {
         scratch_.push_back(data(fn_.results(inst)));
     else if (gives && result_is_read(inst))
         scratch_.push_back(operand(fn_.result(inst)));
-    scratch_.push_back(writer_.address(operand(operands[0]), access.memory.offset));
+    scratch_.push_back(address(inst, ir::accesses(access)[0]));
     if (!gives)
         scratch_.push_back(data(operands.subspan(1)));
     else
         for (Value value : operands.subspan(1)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+/// `cp.async.ca.shared.global [to], [from], 16`, and how many bytes are read, if not all.
+void InstructionEmitter::emit_copy(Inst inst) {
+    const ir::MemoryAccesses at = ir::accesses(fn_[inst]);
+    scratch_.clear();
+    for (const ir::MemoryAccess& access : at) scratch_.push_back(address(inst, access));
+    scratch_.push_back(Writer::integer(at[0].bytes));
+    const Value read = fn_.operands(inst)[2];
+    if (ir::constant(fn_, read) != Word{at[0].bytes}) scratch_.push_back(operand(read));
     put(inst, scratch_);
 }
 
@@ -218,7 +238,7 @@ void InstructionEmitter::emit_truth(Inst inst) {
     put(inst, scratch_);
 }
 
-/// Results, then operands, then a table; operands tied for a false guard are not written.
+/// Results, then operands, then a table or a number; operands tied for a false guard are not written.
 void InstructionEmitter::emit_plain(Inst inst) {
     scratch_.clear();
     const auto results = fn_.results(inst);
@@ -226,6 +246,8 @@ void InstructionEmitter::emit_plain(Inst inst) {
     for (Value value : fn_.operands(inst).first(ir::operand_count(fn_[inst]))) scratch_.push_back(operand(value));
     if (info(fn_[inst].op).attribute == ir::Attribute::Table)
         scratch_.push_back(writer_.hexadecimal(fn_[inst].attribute));
+    if (info(fn_[inst].op).attribute == ir::Attribute::Groups && fn_[inst].attribute != ir::all_copies)
+        scratch_.push_back(Writer::integer(fn_[inst].attribute));
     put(inst, scratch_);
 }
 
@@ -258,6 +280,10 @@ Operand InstructionEmitter::data(std::span<const Value> values) {
     std::vector<Operand> elements;
     for (Value value : values) elements.push_back(operand(value));
     return writer_.group(Operand::Kind::Vector, elements);
+}
+
+Operand InstructionEmitter::address(Inst inst, const ir::MemoryAccess& access) {
+    return writer_.address(operand(fn_.operands(inst)[access.operand]), access.offset);
 }
 
 Operand InstructionEmitter::operand(Value value) {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen/ir/function.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/nvptx/emit/writer.hpp"
 
@@ -41,6 +41,7 @@ private:
     void emit_barrier(ir::Inst inst);
     void emit_call(ir::Inst inst);
     void emit_chain(ir::Inst inst);
+    void emit_copy(ir::Inst inst);
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
     Operand special_register(ir::Word which);
@@ -52,6 +53,7 @@ private:
     Spelling spelling(ir::Inst inst);
     Operand destination(std::span<const ir::Value> results);
     Operand data(std::span<const ir::Value> values);
+    Operand address(ir::Inst inst, const ir::MemoryAccess& access);
     bool result_is_read(ir::Inst inst) const;
 
     const ir::Module& module_;

@@ -18,7 +18,7 @@
 
 #include "codegen/analysis/memory.hpp"
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
 namespace ikat::nvptx {
@@ -43,7 +43,7 @@ public:
 
 private:
     void rewrite(Inst inst);
-    void rewrite_access(Inst inst);
+    void rewrite_accesses(Inst inst);
     std::optional<Sum> split(Inst inst);
     Sum sum(Value value) const;
     std::optional<std::int64_t> constant(Value value) const;
@@ -55,7 +55,7 @@ private:
 
 void AddressFolding::rewrite(Inst inst) {
     const Instruction& it = fn_[inst];
-    if (ir::has_address(it.op)) return rewrite_access(inst);
+    if (ir::is_address(it.op, 0)) return rewrite_accesses(inst);
     const bool is_integer_sum = it.guard == ir::no_value && contains(ir::Int, it.type) &&
                                 (it.op == Op::Add || it.op == Op::Sub || it.op == Op::Mul || it.op == Op::Shl ||
                                  it.op == Op::Fma || it.op == Op::MadWide || it.op == Op::MulWide);
@@ -131,13 +131,14 @@ std::optional<Sum> AddressFolding::split(Inst inst) {
     }
 }
 
-void AddressFolding::rewrite_access(Inst inst) {
-    const Value address = std::as_const(fn_).operands(inst)[0];
-    const Sum parts = sum(address);
-    const std::int64_t offset = fn_[inst].memory.offset + parts.constant;
-    if (parts.rest != address && offset == std::int32_t(offset)) {
-        walk_.edit(inst).memory.offset = std::int32_t(offset);
-        fn_.operands(inst)[0] = parts.rest;
+void AddressFolding::rewrite_accesses(Inst inst) {
+    for (const ir::MemoryAccess& access : ir::accesses(fn_[inst])) {
+        Value& address = fn_.operands(inst)[access.operand];
+        const Sum parts = sum(address);
+        const std::int64_t offset = access.offset + parts.constant;
+        if (parts.rest == address || offset != std::int32_t(offset)) continue;
+        ir::set_offset(walk_.edit(inst), access.operand, std::int32_t(offset));
+        address = parts.rest;
     }
     walk_.keep(inst);
 }

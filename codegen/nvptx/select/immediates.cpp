@@ -8,7 +8,7 @@
 // is also the result's. One mov, placed after the constant, serves all instructions that need it. An argument of a jump
 // gets a separate one at the end of the block, which usually writes the parameter's register directly.
 #include "codegen/ir/edit/rewriter.hpp"
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/nvptx/emit/allocation.hpp"
 #include "codegen/nvptx/select/steps.hpp"
 
@@ -19,7 +19,7 @@ using ir::Block, ir::Inst, ir::Instruction, ir::Op, ir::Type, ir::Value;
 
 /// Whether `inst` may be written with the constant or symbol `definition` as its operand `position`.
 bool takes_immediate(const Instruction& inst, std::uint32_t position, const Instruction& definition) {
-    const bool address = ir::has_address(inst.op) && position == 0;
+    const bool address = ir::is_address(inst.op, position);
     if (definition.op == Op::Symbol) return address || inst.op == Op::Bitcast;
     const bool converts = ir::is_conversion(inst.op) && inst.op != Op::Bitcast;
     if (address || definition.type == Type::Pred || converts) return false;

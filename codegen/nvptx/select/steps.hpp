@@ -28,6 +28,9 @@ using analysis::Changed;
 
 inline constexpr unsigned most_elements = 4;  // of a vector in memory
 
+/// copies.cpp. Copies that go on behind their instruction, if the target has none, become loads and stores.
+Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
+
 /// atomics.cpp. Atomics that the target does not have become loops.
 Changed expand_atomics(ir::Function& fn, const Target& target);
 

@@ -81,17 +81,19 @@ std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
 }
 
 std::string in_words(Slot slot) {
-    constexpr std::string_view names[] = {"nothing", "T", "from", "wide", "sum", "lane", "pred", "u32", "address"};
+    constexpr std::string_view names[] = {"nothing", "T",   "from",    "wide",           "sum",           "lane",
+                                          "pred",    "u32", "address", "shared address", "global address"};
     return std::string(names[int(slot)]);
 }
 
 /// "T, u32 → T"; attributes are in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {
-        "",     "constant", "parameter", "special register", "symbol", "barrier", "fence", "mode", "text", "function",
-        "mode", "table",    "scale"};
+    constexpr std::string_view attributes[] = {"",       "constant", "parameter", "special register",
+                                               "symbol", "barrier",  "fence",     "mode",
+                                               "text",   "function", "mode",      "table",
+                                               "scale",  "copy",     "groups"};
     const Shape& shape = row.shape;
-    if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence)
+    if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence || row.attribute == Attribute::Groups)
         return "[" + attribute_choice(Op(&row - op_table)).choices + "]";
     std::string out;
     if (!row.modes.empty())
@@ -119,6 +121,9 @@ std::string in_words(Trait traits) {
         {AlwaysApprox, "always approximate"},
         {Narrows, "narrows"},
         {Copies, "copies"},
+        {Starts, "starts"},
+        {Commits, "commits"},
+        {Awaits, "awaits"},
     };
     std::string out;
     for (const auto& [trait, name] : names)

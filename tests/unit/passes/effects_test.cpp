@@ -2,7 +2,7 @@
 // An instruction with an effect is kept, whether or not its result is used: every such row of the table, at every type
 // and in every mode, through each pass, through the pipeline and into the PTX.
 #include "codegen/ir/builder.hpp"
-#include "codegen/ir/op/shape.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/print.hpp"
 #include "codegen/ir/verify.hpp"
 #include "codegen/pipeline/compile.hpp"
@@ -27,11 +27,21 @@ std::vector<Word> barriers() {
         out.push_back(pack(BarrierForm{.kind = BarrierForm::Kind(kind)}));
     return out;
 }
+std::vector<Word> copies() {
+    std::vector<Word> out;
+    for (const std::uint8_t bytes : {4, 8, 16}) out.push_back(pack(CopyForm{.bytes = bytes}));
+    for (std::size_t prefetch = 0; prefetch < std::size(copy_prefetch_names); ++prefetch)
+        out.push_back(pack(CopyForm{
+            .bytes = 16, .cache = CopyForm::Cache::Cg, .prefetch = CopyForm::Prefetch(prefetch), .from_offset = 16}));
+    return out;
+}
 std::vector<Word> attributes(const OpInfo& row, Op op) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
     if (row.attribute == Attribute::Fence) return fences();
     if (row.attribute == Attribute::Barrier) return barriers();
+    if (row.attribute == Attribute::Copy) return copies();
+    if (row.attribute == Attribute::Groups) return {0, 3, all_copies};
     std::vector<Word> out{0};
     while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
     return out;
@@ -42,15 +52,16 @@ Function unused(Instruction inst) {
     Function fn;
     fn.name = "unused";
     fn.parameters = {{.name = "x", .access = Access::InOut, .element = Type::U32}};
+    fn.symbols = {{.name = "s", .count = 16, .alignment = 16}};
     Builder build(fn, fn.add_block());
-    const Value buffer = build.leaf(Op::Param, Type::U64, 0);
+    const Value buffer = build.leaf(Op::Param, Type::U64, 0), shared = build.leaf(Op::Symbol, Type::U32, 0);
     const auto operand = [&](Type type) {
         const bool is_pred = type == Type::Pred;
         const Value loaded = build.make(
             {.op = Op::Load, .type = is_pred ? Type::U32 : type, .memory = {.space = Space::Global}}, {&buffer, 1});
         return is_pred ? build.make(Op::Ne, Type::U32, {loaded, build.constant(Type::U32, 0)}) : loaded;
     };
-    if (has_address(inst.op)) {
+    if (has_memory_info(inst.op)) {
         inst.memory.space = Space::Global;
         if (info(inst.op).shape.vector && info(inst.op).traits & Reads) inst.memory.count = 2;
     }
@@ -61,7 +72,9 @@ Function unused(Instruction inst) {
     } else {
         std::vector<Value> operands;
         for (std::uint32_t i = 0; i < operand_count(inst); ++i)
-            operands.push_back(i == 0 && has_address(inst.op) ? buffer : operand(operand_type(inst, i)));
+            operands.push_back(!is_address(inst.op, i)              ? operand(operand_type(inst, i))
+                               : operand_type(inst, i) == Type::U32 ? shared
+                                                                    : buffer);
         build.make(inst, operands);
     }
     build.terminate(Terminator::Kind::Return);
@@ -88,7 +101,7 @@ std::vector<Instruction> lasting() {
             for (Word attribute : attributes(row, op)) {
                 if (op == Op::Barrier && type != unpack<BarrierForm>(attribute).type()) continue;
                 out.push_back({.op = op, .type = type, .attribute = attribute});
-                if (has_address(op) && has(op, Reads)) out.back().memory = relaxed;
+                if (has_memory_info(op) && has(op, Reads)) out.back().memory = relaxed;
             }
         }
     }
@@ -133,9 +146,9 @@ TEST_CASE("an effect with an unused result is in the PTX") {
         INFO(ptx);
         const std::string_view pattern = info(inst.op).ptx, word = pattern.substr(0, pattern.find_first_of("{ "));
         const auto has = [&](std::string_view text) { return ptx.find("    " + std::string(text)) != ptx.npos; };
-        const bool there = inst.op == Op::Opaque  ? has("fence.sc.gpu")
-                           : has_address(inst.op) ? has("atom.") || has("red.") || has(word)
-                                                  : has(word);
+        const bool there = inst.op == Op::Opaque      ? has("fence.sc.gpu")
+                           : has_memory_info(inst.op) ? has("atom.") || has("red.") || has(word)
+                                                      : has(word);
         CHECK(there);
         if (inst.op == Op::Sample) CHECK(ptx.find("%clock") != ptx.npos);
         if (inst.op == Op::AtomicExchange) CHECK(!has("red."));
