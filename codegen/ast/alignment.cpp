@@ -86,6 +86,7 @@ private:
         switch (node.kind) {
             case Kind::Load:
             case Kind::Store:
+            case Kind::Address:
             case Kind::Atomic: access(node, always && (node.guard == no_node || selects_threads(node.guard))); break;
             case Kind::If:
                 for (const Region arm : node.regions) walk(arm, always && selects_threads(node.arguments[0]));
@@ -100,7 +101,7 @@ private:
     }
     void access(const NodeInfo& node, bool always) {
         const bool is_here = node.place.base == Place::Base::Parameter && node.place.index == parameter_;
-        const std::uint32_t bytes = node.memory.count * std::uint32_t(info(node.type).bytes);
+        const std::uint32_t bytes = node.memory.count * std::uint32_t(info(element_type(node)).bytes);
         if (!is_here || !always || node.place.offset != no_node) return;
         if (!widest_ || bytes > widest_->bytes) widest_ = {bytes, node.where};
     }

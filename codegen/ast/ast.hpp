@@ -40,10 +40,11 @@ inline constexpr Region no_region = no_id<Region>;
 
 enum class Kind : std::uint8_t {
     // Values
-    Operation,  // op of the op table (no memory access) at type, from, fp, attribute on arguments
+    Operation,  // op of the op table (no load, store or atomic) at type, from, fp, attribute on arguments
     Read,       // the value of `variable` now
     Load,       // memory.count elements at place[memory.count * arguments[0]]
     Extract,    // result `attribute` of arguments[0], a load of several elements or an operation with several results
+    Address,    // of place[memory.count * arguments[0]], whose elements are of type operand_type: an argument of an op
     Atomic,     // op (atomic_*) on place[arguments[0]] with arguments[1...]; its value, if any, is the old element
     // Effects
     Declare,  // `variable` is declared, unassigned
@@ -84,13 +85,18 @@ struct NodeInfo {
     ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
     Place place{};
     Variable variable{};
-    Nodes arguments{};  // a Load's or Store's first argument is the index of the element, or of the vector, u32 or u64
+    Nodes arguments{};  // an access's first argument is the index of the element, or of the vector, u32 or u64
     // Load and Store under a condition (load_if): if it is false, nothing is accessed and a load gives `other`.
     Node guard = no_node;
     Nodes other{};
     std::array<Region, 2> regions{no_region, no_region};
     Location where{};
 };
+
+/// The type of the elements that an access is to.
+constexpr ir::Type element_type(const NodeInfo& access) {
+    return access.kind == Kind::Address ? access.operand_type : access.type;
+}
 
 struct VariableInfo {
     ir::Type type = ir::Type::Void;

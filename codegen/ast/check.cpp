@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a captured kernel as a whole, in two walks. Here: which variables are assigned and which code is reached, by
+// Checks a captured kernel as a whole, in three walks. Here: which variables are assigned and which code is reached, by
 // structured dataflow:
 //
 //     f32 s;                       {}
 //     if_(c, [&] { s = 1; });      {s} on one path, {} on the other
 //     y[i] = s;                    s is read with {}: a diagnostic
-// In uniformity.cpp: which operations need threads that may have diverged.
+// In uniformity.cpp: which operations need threads that may have diverged. In copies.cpp: copies that nobody waits for.
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/ast/copies.hpp"
 #include "codegen/ast/uniformity.hpp"
 
 namespace ikat::ast {
@@ -72,6 +73,7 @@ private:
             case Kind::Leave: meet(*leaving_, now_); return jump(node, "return_value()");
             case Kind::Operation:
             case Kind::Extract:
+            case Kind::Address:
             case Kind::Declare: return;
         }
     }
@@ -172,6 +174,7 @@ private:
 std::vector<Diagnostic> check(const KernelTree& kernel) {
     std::vector<Diagnostic> out = CheckWalk(kernel).run();
     for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
+    for (Diagnostic& diagnostic : unfinished_copies(kernel)) out.push_back(std::move(diagnostic));
     return out;
 }
 

@@ -116,6 +116,7 @@ private:
                 return fmt::format("load.{} {}{}", access(node), element(node),
                                    node.guard == no_node ? "" : guard(node) + " else " + list(node.other));
             case Kind::Extract: return fmt::format("extract {} of {}", node.attribute, value(node.arguments[0]));
+            case Kind::Address: return fmt::format("address.{} {}", access(node), element(node));
             case Kind::Atomic:
                 return fmt::format("{}.{} {}{}{}{}{} {}", std::string_view(ir::name(node.op)), name(node.type),
                                    attribute(node), attribute(node).empty() ? "" : ", ", element(node),
@@ -174,7 +175,7 @@ private:
 
     /// "f32.v4.nc"
     static std::string access(const NodeInfo& node) {
-        std::string out{name(node.type)};
+        std::string out{name(element_type(node))};
         if (node.memory.count > 1) out += ".v" + std::to_string(node.memory.count);
         if (node.memory.cache != ir::CacheOperator::None)
             (out += '.') += ir::cache_operator_names[int(node.memory.cache)];

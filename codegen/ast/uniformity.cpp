@@ -110,6 +110,7 @@ private:
             case Kind::Read: own = variables_[index(node.variable)].spread; break;
             case Kind::Load: own = load(node); break;
             case Kind::Extract: own = {extent(node.arguments[0])}; break;
+            case Kind::Address:
             case Kind::Atomic: own = {Extent::Thread}; break;
             case Kind::Declare: variables_[index(node.variable)] = {}; break;
             case Kind::Assign: variables_[index(node.variable)] = {spread(node.arguments[0]), index(id) + 1}; break;

@@ -86,7 +86,7 @@ private:
     /// index's type holds. Shared and local addresses are 32 bits.
     Address address(const ast::NodeInfo& node) {
         const bool global = node.place.base == ast::Place::Base::Parameter;
-        const std::uint32_t size = ir::info(node.type).bytes;
+        const std::uint32_t size = ir::info(ast::element_type(node)).bytes;
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
         if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset), size);
         return {further(base, value(node.arguments[0]), size * node.memory.count),
@@ -124,6 +124,7 @@ private:
             case Kind::Read: values_[index(id)] = paths_[node.variable]; break;
             case Kind::Load: values_[index(id)] = load(node); break;
             case Kind::Extract: values_[index(id)] = extract(node); break;
+            case Kind::Address: values_[index(id)] = address(node).value; break;
             case Kind::Atomic: values_[index(id)] = atomic(node); break;
             case Kind::Declare: paths_[node.variable] = ir::no_value; break;
             case Kind::Assign: paths_[node.variable] = value(node.arguments[0]); break;
@@ -262,6 +263,7 @@ private:
                        case Kind::Load: return ir::is_weak(node.memory);
                        case Kind::Read:
                        case Kind::Extract:
+                       case Kind::Address:
                        case Kind::Declare:
                        case Kind::Assign: return true;
                        default: return false;

@@ -19,8 +19,7 @@ namespace {
 
 /// An array as a place in the AST; commits the start of a slice.
 ast::Place place(Recorder& recorder, const Array& array) {
-    return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index,
-            array.sliced ? recorder.commit(array.first) : ast::no_node};
+    return Recorder::place_of(array, array.sliced ? recorder.commit(array.first) : ast::no_node);
 }
 
 ir::Space space(const Recorder& recorder, const Array& array) {

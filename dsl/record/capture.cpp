@@ -55,7 +55,8 @@ private:
             case Kind::Operation: return ir::effects(node.op).removable();
             case Kind::Load: return ir::effects(ir::Op::Load, node.memory).removable();
             case Kind::Read:
-            case Kind::Extract: return true;
+            case Kind::Extract:
+            case Kind::Address: return true;
             default: return false;
         }
     }

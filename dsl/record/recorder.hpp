@@ -167,6 +167,10 @@ public:
     ast::Variable add_variable(ast::VariableInfo variable);
     /// The number of a text among the kernel's texts; equal texts are shared.
     ir::Word add_text(std::string_view text);
+    /// An array as a place in the AST, with the committed start of a slice.
+    static ast::Place place_of(const Array& array, ast::Node first) {
+        return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index, first};
+    }
     /// Adds a symbol, named by its space and its number.
     std::uint32_t add_symbol(ir::Symbol symbol);
     /// The symbols declared so far; in the second round, in that round.

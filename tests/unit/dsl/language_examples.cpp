@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs compares the page with this file.
+#include <ikat/async.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 
@@ -293,6 +294,17 @@ const auto scale = kernel("scale", params("x", "n"), [](InOut<float> x, u32 n) {
                        .launch_bounds(256, 2)
                        .max_registers(64);
 
+const auto reversed_tiles = kernel("reversed_tiles", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
+    Shared<float, 128> tile;
+    u32 t = thread_id().x, i = block_id().x * 128 + t;
+    copy_async_if<4>(i < n, tile[t], x[i]);  // begins; a zero where there is nothing to read
+    copy_commit();                           // the copies of this thread since the last commit are a group
+    f32 scale = x[0];                        // anything else meanwhile
+    copy_wait<0>();                          // until none of its groups is unfinished
+    sync_block();                            // until those of the other threads are done, too
+    if_(i < n, [&] { y[i] = tile[127 - t] * scale; });
+});
+
 TEST_CASE("the layouts of docs/language.md are right") {
     const Layout tile({8, 8}, {8, 1});                         // (8,8):(8,1), by rows
     const auto swizzled = compose(Swizzle(3, 0, 3), tile);     // Sw<3,0,3> o (8,8):(8,1)
@@ -323,6 +335,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(slices.check());
     CHECK_NOTHROW(retyped.check());
     CHECK_NOTHROW(row_sums.check());
+    CHECK_NOTHROW(reversed_tiles.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());
     CHECK_NOTHROW(doubled.check());
