@@ -50,6 +50,8 @@ public:
         std::uint64_t address = 0, bytes = 0;
     };
     Range buffer_of(std::uint64_t address) const;
+    /// Whether the address is in the part of the address space that buffers have been given from.
+    bool is_device(std::uint64_t address) const;
 
     struct State;
     State& state() const { return *state_; }
@@ -120,6 +122,7 @@ public:
         std::uint32_t registers = 0;                    // of 32 bits that the emulator needs for each thread
         std::uint64_t max_threads = 0;                  // .maxntid or .reqntid, 0: neither is given
         std::array<std::uint32_t, 3> cluster{0, 0, 0};  // .reqnctapercluster, 0: not given
+        bool needs_cluster = false;                     // .explicitcluster without it: the launch gives one
     };
     Entry entry(std::string_view name) const;
 

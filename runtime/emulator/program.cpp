@@ -191,6 +191,7 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
             for (std::size_t i = 0; i < operands.size() && i < 3; ++i) sizes[i] = std::uint32_t(operands[i].value);
             if (module.text(directive.name) == ".maxntid")
                 kernel.max_threads = std::uint64_t(sizes[0]) * sizes[1] * sizes[2];
+            if (module.text(directive.name) == ".explicitcluster") kernel.needs_cluster = true;
             if (module.text(directive.name) == ".reqntid") kernel.required_block = sizes;
             if (module.text(directive.name) == ".reqnctapercluster") {
                 if (!is_cluster(sizes)) refuse_cluster(module, directive);
@@ -288,7 +289,8 @@ Program::Entry Program::entry(std::string_view name) const {
             .constant_bytes = state_->variables.constants.packed,
             .registers = std::uint32_t(kernel.register_bytes / (4 * warp_size)),
             .max_threads = required[0] ? std::uint64_t(required[0]) * required[1] * required[2] : kernel.max_threads,
-            .cluster = kernel.names_cluster ? kernel.cluster : std::array<std::uint32_t, 3>{}};
+            .cluster = kernel.names_cluster ? kernel.cluster : std::array<std::uint32_t, 3>{},
+            .needs_cluster = kernel.needs_cluster && !kernel.names_cluster};
 }
 
 const ModuleMemory::Variable& Program::State::variable(std::string_view name) const {

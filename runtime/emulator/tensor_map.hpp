@@ -23,7 +23,7 @@ struct TensorMap {
     std::array<std::uint64_t, 5> extents{};          // of the tensor, in elements
     std::array<std::uint64_t, 4> strides{};          // of dimensions 1 to rank - 1, in bytes
     std::array<std::uint32_t, 5> box{};              // what one copy moves, in elements before element strides
-    std::array<std::uint32_t, 5> element_strides{};  // every how many elements of a dimension are taken
+    std::array<std::uint32_t, 5> element_strides{};  // every how many elements are taken; the first counts as 1
     std::uint8_t interleave = 0;                     // 0: none
     MapSwizzle swizzle = MapSwizzle::None;
     std::uint8_t l2_promotion = 0;  // 0 to 3

@@ -96,19 +96,23 @@ enum CUdriverProcAddressQueryResult : unsigned {
     CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 };
 
-enum CUevent_flags : unsigned { CU_EVENT_DISABLE_TIMING = 2 };
+enum CUevent_flags : unsigned { CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_INTERPROCESS = 4 };
+
+/// Of cuMemHostAlloc and cuMemHostRegister.
+inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 2, all_host_flags = 15;
 
 enum CUlimit : unsigned {
     CU_LIMIT_STACK_SIZE = 0,
     CU_LIMIT_PRINTF_FIFO_SIZE = 1,
     CU_LIMIT_MALLOC_HEAP_SIZE = 2,
-    CU_LIMIT_MAX = 8,
+    CU_LIMIT_MAX = 10,
 };
 
 enum CUmemPool_attribute : unsigned {
     CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,  // the first three are an int, the others 64 bits
     CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
     CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,
+    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
     CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
 };
 
@@ -120,6 +124,11 @@ enum CUlaunchAttributeID : unsigned {
     CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
     CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION = 11,
+    CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
+    CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
 };
 
 struct CUlaunchAttribute {
@@ -131,6 +140,10 @@ struct CUlaunchAttribute {
             unsigned x, y, z;
         } clusterDim;
         int cooperative;
+        struct {
+            CUevent event;
+            int flags;
+        } event;  // programmaticEvent and launchCompletionEvent begin so
     } value;
 };
 

@@ -5,6 +5,8 @@
 namespace ikat::cuda_driver {
 namespace {
 
+constexpr std::size_t heap_bytes = 8 << 20;  // of a kernel's malloc
+
 /// Makes the context the current one of this thread, in place of that which is.
 void replace_current(CUcontext context) {
     if (!context_stack().empty()) context_stack().pop();
@@ -21,13 +23,14 @@ void start(Context& context, unsigned flags) {
     context.is_alive = true;
     context.flags = flags;
     context.limits = {
-        {CU_LIMIT_STACK_SIZE, 1024}, {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20}};
+        {CU_LIMIT_STACK_SIZE, 1024}, {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20}, {CU_LIMIT_MALLOC_HEAP_SIZE, heap_bytes}};
 }
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
     return initialised("cuCtxCreate", [&](Driver& its) {
         if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
-        start(its.give(out, its.contexts, Context{}), flags);
+        require(flags <= 0xff);
+        start(its.add_context(out, {}), flags);
         context_stack().push(*out);
     });
 }
@@ -121,15 +124,27 @@ API(cuCtxPopCurrent_v2, CUcontext* context) {
         context_stack().pop();
     });
 }
-API(cuCtxGetDevice, CUdevice* device) {
-    return initialised("cuCtxGetDevice", [&](Driver&) {
+API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
+    return initialised("cuCtxGetDevice", [&](Driver& its) {
         require(device);
-        if (!current_handle()) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        const CUcontext asked = context ? context : current_handle();
+        if (!asked) refuse(CUDA_ERROR_INVALID_CONTEXT);
+        check_alive(its, asked);
         *device = 0;
     });
 }
+API(cuCtxGetDevice, CUdevice* device) { return cuCtxGetDevice_v2(device, nullptr); }
 API(cuCtxSynchronize, void) {
+    if (const CUresult result = finish_callbacks("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
     return in_context("cuCtxSynchronize", [](Driver&, Context&) {});
+}
+API(cuCtxSynchronize_v2, CUcontext context) {
+    if (!context) return cuCtxSynchronize();
+    if (const CUresult result = finish_callbacks("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
+    return initialised("cuCtxSynchronize", [&](Driver& its) {
+        check_alive(its, context);
+        check_usable(its.contexts.at(context));
+    });
 }
 API(cuCtxGetFlags, unsigned* flags) {
     return in_context("cuCtxGetFlags", [&](Driver&, Context& context) {
@@ -165,6 +180,8 @@ API(cuCtxGetLimit, std::size_t* value, CUlimit limit) {
 API(cuCtxSetLimit, CUlimit limit, std::size_t value) {
     return in_context("cuCtxSetLimit", [&](Driver&, Context& context) {
         if (limit >= CU_LIMIT_MAX) refuse(CUDA_ERROR_UNSUPPORTED_LIMIT);
+        if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > heap_bytes)
+            refuse(CUDA_ERROR_INVALID_VALUE, "a heap of more than 8 MiB", "the emulator's malloc has 8 MiB");
         context.limits[limit] = value;
     });
 }

@@ -18,7 +18,7 @@ Place on_host(const void* memory) { return {static_cast<std::byte*>(const_cast<v
 Place on_device(CUdeviceptr address) { return {nullptr, address}; }
 /// With unified addressing an address tells by itself where it is.
 Place anywhere(Driver& its, CUdeviceptr address) {
-    return its.memory.buffer_of(address).bytes ? on_device(address) : on_host(reinterpret_cast<void*>(address));
+    return its.memory.is_device(address) ? on_device(address) : on_host(reinterpret_cast<void*>(address));
 }
 
 void check_range(Driver& its, CUdeviceptr address, std::size_t bytes) {
@@ -60,26 +60,43 @@ Place place(Driver& its, CUmemorytype type, const void* host, CUdeviceptr device
     refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
+/// One end of a copy of a box: where its rows lie.
+struct Box {
+    Place place;
+    std::size_t x, y, z, pitch, height;
+
+    Box(Place where, std::size_t bx, std::size_t by, std::size_t bz, std::size_t given_pitch, std::size_t given_height,
+        std::size_t width, std::size_t rows)
+        : place(where),
+          x(bx),
+          y(by),
+          z(bz),
+          pitch(given_pitch ? given_pitch : sum(bx, width)),
+          height(given_height ? given_height : sum(by, rows)) {
+        require(sum(x, width) <= pitch);
+    }
+    std::size_t offset(std::size_t row, std::size_t plane) const {
+        return sum(product(sum(product(sum(z, plane), height), sum(y, row)), pitch), x);
+    }
+};
+
 /// Copies boxes of rows. Without a pitch the rows follow each other.
 CUresult copy_3d(const char* function, CUstream stream, const CUDA_MEMCPY3D* asked) {
     return on_stream(function, stream, [&](Driver& its, Context&) {
         require(asked);
         const CUDA_MEMCPY3D& c = *asked;
-        const auto pitch = [&](std::size_t given) {
-            require(given == 0 || given >= c.WidthInBytes);
-            return given ? given : c.WidthInBytes;
-        };
-        const std::size_t from_pitch = pitch(c.srcPitch), to_pitch = pitch(c.dstPitch);
-        const std::size_t from_height = c.srcHeight ? c.srcHeight : c.Height,
-                          to_height = c.dstHeight ? c.dstHeight : c.Height;
-        require(c.srcXInBytes + c.WidthInBytes <= from_pitch || c.srcPitch == 0);
-        require(c.dstXInBytes + c.WidthInBytes <= to_pitch || c.dstPitch == 0);
-        const Place from = place(its, c.srcMemoryType, c.srcHost, c.srcDevice),
-                    to = place(its, c.dstMemoryType, c.dstHost, c.dstDevice);
-        for (std::size_t z = 0; z < c.Depth; ++z)
-            for (std::size_t y = 0; y < c.Height; ++y)
-                copy(its, to.at(((c.dstZ + z) * to_height + c.dstY + y) * to_pitch + c.dstXInBytes),
-                     from.at(((c.srcZ + z) * from_height + c.srcY + y) * from_pitch + c.srcXInBytes), c.WidthInBytes);
+        if (c.WidthInBytes == 0 || c.Height == 0 || c.Depth == 0) return;
+        const Box from(place(its, c.srcMemoryType, c.srcHost, c.srcDevice), c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch,
+                       c.srcHeight, c.WidthInBytes, c.Height);
+        const Box to(place(its, c.dstMemoryType, c.dstHost, c.dstDevice), c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch,
+                     c.dstHeight, c.WidthInBytes, c.Height);
+        for (const Box& box : {from, to}) {
+            const std::size_t first = box.offset(0, 0), last = box.offset(c.Height - 1, c.Depth - 1);
+            if (!box.place.host) check_range(its, box.place.device + first, sum(last - first, c.WidthInBytes));
+        }
+        for (std::size_t plane = 0; plane < c.Depth; ++plane)
+            for (std::size_t row = 0; row < c.Height; ++row)
+                copy(its, to.place.at(to.offset(row, plane)), from.place.at(from.offset(row, plane)), c.WidthInBytes);
     });
 }
 
@@ -101,12 +118,11 @@ CUresult fill(const char* function, CUstream stream, CUdeviceptr to, std::size_t
               std::size_t width, std::size_t height) {
     return on_stream(function, stream, [&](Driver& its, Context&) {
         if (width == 0 || height == 0) return;
-        require(to % sizeof value == 0 &&
-                (height == 1 || (pitch >= width * sizeof value && pitch % sizeof value == 0)));
-        for (std::size_t row = 0; row < height; ++row) {
-            check_range(its, to + row * pitch, width * sizeof value);
+        const std::size_t bytes = product(width, sizeof value);
+        require(to % sizeof value == 0 && (height == 1 || (pitch >= bytes && pitch % sizeof value == 0)));
+        check_range(its, to, sum(product(height - 1, pitch), bytes));
+        for (std::size_t row = 0; row < height; ++row)
             its.memory.fill(to + row * pitch, std::as_bytes(std::span(&value, 1)), width);
-        }
     });
 }
 

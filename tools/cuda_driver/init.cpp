@@ -126,7 +126,8 @@ API(cuDeviceGetPCIBusId, char* id, int length, CUdevice device) {
 API(cuDeviceGetByPCIBusId, CUdevice* device, const char* id) {
     return initialised("cuDeviceGetByPCIBusId", [&](Driver&) {
         require(device && id);
-        if (std::string_view(id) != "0000:00:00.0") refuse(CUDA_ERROR_INVALID_DEVICE);
+        const std::string_view given = id;
+        if (given != "0000:00:00.0" && given != "00:00.0") refuse(CUDA_ERROR_INVALID_DEVICE);
         *device = 0;
     });
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "codegen/report/occupancy.hpp"
@@ -29,6 +28,7 @@ CUresult result_of(const Error& finding) {
         case FaultCode::WrongSpace: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
         case FaultCode::FullStack: return CUDA_ERROR_HARDWARE_STACK_ERROR;
         case FaultCode::NoFunction: return CUDA_ERROR_INVALID_PC;
+        case FaultCode::AssertionFailed:
         case FaultCode::CheckFailed: return CUDA_ERROR_ASSERT;
         case FaultCode::Deadlock:
         case FaultCode::EndlessLoop:
@@ -43,6 +43,8 @@ struct Shape {
     unsigned shared = 0;
     std::array<unsigned, 3> cluster{};  // 0: as the function says
     bool is_cooperative = false;
+
+    bool names_cluster() const { return cluster != std::array<unsigned, 3>{}; }
 };
 
 /// The most threads of a block of this function.
@@ -53,11 +55,12 @@ unsigned most_threads_of(const Driver& its, const Function& function) {
 
 unsigned threads_of(const Shape& shape) { return shape.block[0] * shape.block[1] * shape.block[2]; }
 
-unsigned blocks_per_multiprocessor(const Driver& its, const Function& function, unsigned threads, std::size_t shared) {
-    // What registers the function will need on a device is not known here: they are left out.
-    return occupancy(its.target, {.threads = threads,
-                                  .registers = 0,
-                                  .shared_bytes = std::uint32_t(function.facts.shared_bytes + shared)})
+/// What registers the function will need on a device is not known here: they are left out.
+unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
+                                   std::size_t shared) {
+    if (shared > target.shared_opt_in) return 0;
+    return occupancy(target,
+                     {.threads = threads, .registers = 0, .shared_bytes = std::uint32_t(static_shared + shared)})
         .blocks;
 }
 
@@ -85,9 +88,12 @@ void check(const Driver& its, const Function& function, const Shape& shape) {
               fmt::format("the function may have {}; more must be asked for with cuFuncSetAttribute("
                           "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)",
                           function.dynamic_shared));
-    if (shape.cluster[0]) {
-        const unsigned blocks = shape.cluster[0] * shape.cluster[1] * shape.cluster[2];
+    if (function.facts.needs_cluster && !shape.names_cluster())
+        wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no cluster", "a function with .explicitcluster needs one");
+    if (shape.names_cluster()) {
         const unsigned most = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
+        std::uint64_t blocks = 1;
+        for (const unsigned extent : shape.cluster) blocks *= std::min(extent, most + 1);
         const bool is_own = function.facts.cluster[0] == 0 || function.facts.cluster == shape.cluster;
         if (blocks == 0 || blocks > most || !is_own)
             wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE,
@@ -98,7 +104,8 @@ void check(const Driver& its, const Function& function, const Shape& shape) {
     if (shape.is_cooperative) {
         const std::uint64_t blocks = std::uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
         const std::uint64_t most =
-            std::uint64_t(its.multiprocessors) * blocks_per_multiprocessor(its, function, threads, shape.shared);
+            std::uint64_t(its.multiprocessors) *
+            blocks_per_multiprocessor(its.target, function.facts.shared_bytes, threads, shape.shared);
         if (blocks > most)
             wrong(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, fmt::format("{} blocks in a cooperative launch", blocks),
                   fmt::format("the device holds {} at once", most));
@@ -123,10 +130,12 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
         for (; reinterpret_cast<std::uintptr_t>(*extra) != CU_LAUNCH_PARAM_END; extra += 2) {
             const auto key = reinterpret_cast<std::uintptr_t>(extra[0]);
             require(key == CU_LAUNCH_PARAM_BUFFER_POINTER || key == CU_LAUNCH_PARAM_BUFFER_SIZE);
+            require(extra[1]);
             if (key == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[1];
             if (key == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<std::size_t*>(extra[1]);
         }
-        if (size != bytes)
+        constexpr std::size_t most_padding = 15;  // a struct of the parameters may end with some
+        if (size < bytes || size > bytes + most_padding)
             refuse(CUDA_ERROR_INVALID_VALUE,
                    fmt::format("'{}' takes {} bytes of parameters, not {}", function.entry, bytes, size));
         require(buffer || bytes == 0);
@@ -160,13 +169,17 @@ void run(Driver& its, Context& context, const char* name, Function& function, co
     }
 }
 
-CUresult launch(const char* name, CUfunction handle, const Shape& shape, CUstream stream, void** parameters,
-                void** extra) {
+CUresult launch(const char* name, CUfunction handle, Shape shape, CUstream stream, void** parameters, void** extra,
+                std::span<const CUevent> events = {}) {
     return on_stream(name, stream, [&](Driver& its, Context& context) {
         Function& function = its.functions.at(handle);
         if (function.module->context && function.module->context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+        if (!shape.names_cluster()) shape.cluster = function.cluster;
         check(its, function, shape);
+        for (const CUevent event : events)
+            if (its.events.at(event).context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
         run(its, context, name, function, shape, pack(function, parameters, extra));
+        for (const CUevent event : events) its.events.at(event).time = std::chrono::steady_clock::now();
     });
 }
 
@@ -184,10 +197,13 @@ int attribute(const Driver& its, const Function& function, CUfunction_attribute 
         case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: return 0;
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return function.dynamic_shared;
         case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return function.carveout;
-        case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: return 0;
-        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: return int(facts.cluster[0]);
-        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: return int(facts.cluster[1]);
-        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: return int(facts.cluster[2]);
+        case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: return facts.needs_cluster;
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: {
+            const int axis = which - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+            return int(facts.cluster[0] ? facts.cluster[axis] : function.cluster[axis]);
+        }
         case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: return function.any_cluster_size;
         case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: return function.cluster_policy;
         case CU_FUNC_ATTRIBUTE_MAX: break;
@@ -223,6 +239,13 @@ CUresult set_attribute(const char* name, Handle handle, CUfunction_attribute whi
                 require(value >= -1 && value <= 100);
                 function.carveout = value;
                 return;
+            case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+            case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+            case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+                require(value >= 0);
+                if (function.facts.cluster[0]) refuse(CUDA_ERROR_NOT_PERMITTED);
+                function.cluster[which - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = unsigned(value);
+                return;
             case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: function.any_cluster_size = value != 0; return;
             case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: function.cluster_policy = value; return;
             default: refuse(CUDA_ERROR_INVALID_VALUE);
@@ -253,7 +276,8 @@ CUresult get_parameter(const char* function, Handle handle, std::size_t index, s
 CUresult count_blocks(int* blocks, CUfunction handle, int threads, std::size_t shared) {
     return in_context("cuOccupancyMaxActiveBlocksPerMultiprocessor", [&](Driver& its, Context&) {
         require(blocks && threads > 0);
-        *blocks = int(blocks_per_multiprocessor(its, its.functions.at(handle), unsigned(threads), shared));
+        const Function& function = its.functions.at(handle);
+        *blocks = int(blocks_per_multiprocessor(its.target, function.facts.shared_bytes, unsigned(threads), shared));
     });
 }
 
@@ -262,23 +286,28 @@ using SharedOfBlock = std::size_t (*)(int threads);
 /// The largest block of those that fill a multiprocessor best.
 CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBlock shared_of, std::size_t shared,
                     int limit) {
-    return in_context("cuOccupancyMaxPotentialBlockSize", [&](Driver& its, Context&) {
+    int most = 0;
+    std::uint64_t static_shared = 0;
+    const CUresult result = in_context("cuOccupancyMaxPotentialBlockSize", [&](Driver& its, Context&) {
         require(least_grid && threads && limit >= 0);
         const Function& function = its.functions.at(handle);
-        int most = int(most_threads_of(its, function));
+        static_shared = function.facts.shared_bytes;
+        most = int(most_threads_of(its, function));
         if (limit) most = std::min(most, limit);
-        unsigned best = 0;
-        for (int count = (most + 31) / 32 * 32; count > 0; count -= 32) {
-            const int block = std::min(count, most);
-            const unsigned blocks =
-                blocks_per_multiprocessor(its, function, unsigned(block), shared_of ? shared_of(block) : shared);
-            if (blocks * unsigned(block) <= best) continue;
-            best = blocks * unsigned(block);
-            *threads = block;
-            *least_grid = int(blocks * its.multiprocessors);
-        }
-        require(best > 0);
     });
+    if (result != CUDA_SUCCESS) return result;
+    const nvptx::Target& target = driver().target;
+    unsigned best = 0;
+    for (int count = (most + 31) / 32 * 32; count > 0; count -= 32) {
+        const int block = std::min(count, most);
+        const std::size_t dynamic = shared_of ? shared_of(block) : shared;  // not under the lock: the program's code
+        const unsigned blocks = blocks_per_multiprocessor(target, static_shared, unsigned(block), dynamic);
+        if (blocks * unsigned(block) <= best) continue;
+        best = blocks * unsigned(block);
+        *threads = block;
+        *least_grid = int(blocks * driver().multiprocessors);
+    }
+    return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -289,10 +318,12 @@ API(cuFuncGetAttribute, int* value, CUfunction_attribute which, CUfunction funct
 API(cuFuncSetAttribute, CUfunction function, CUfunction_attribute which, int value) {
     return set_attribute("cuFuncSetAttribute", function, which, value);
 }
-API(cuKernelGetAttribute, int* value, CUfunction_attribute which, CUkernel kernel, CUdevice) {
+API(cuKernelGetAttribute, int* value, CUfunction_attribute which, CUkernel kernel, CUdevice device) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     return get_attribute("cuKernelGetAttribute", value, which, kernel);
 }
-API(cuKernelSetAttribute, CUfunction_attribute which, int value, CUkernel kernel, CUdevice) {
+API(cuKernelSetAttribute, CUfunction_attribute which, int value, CUkernel kernel, CUdevice device) {
+    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
     return set_attribute("cuKernelSetAttribute", kernel, which, value);
 }
 API(cuFuncSetCacheConfig, CUfunction function, int) {
@@ -338,13 +369,23 @@ API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** 
     Shape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
                 {config->blockDimX, config->blockDimY, config->blockDimZ},
                 config->sharedMemBytes};
+    std::vector<CUevent> events;
     for (const CUlaunchAttribute& attribute : std::span(config->attrs, config->numAttrs)) {
         const auto& value = attribute.value;
-        if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) shape.is_cooperative = value.cooperative;
-        if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+        switch (attribute.id) {
+            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: shape.is_cooperative = value.cooperative; break;
+            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+                shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+                break;
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: events.push_back(value.event.event); break;
+            case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return CUDA_ERROR_NOT_SUPPORTED;
+            default:  // hints about caches, priorities, overlap
+                if (attribute.id > CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+                    return CUDA_ERROR_INVALID_VALUE;
+        }
     }
-    return launch("cuLaunchKernelEx", function, shape, config->hStream, parameters, extra);
+    return launch("cuLaunchKernelEx", function, shape, config->hStream, parameters, extra, events);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 

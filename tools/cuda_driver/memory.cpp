@@ -10,42 +10,31 @@
 namespace ikat::cuda_driver {
 namespace {
 
-CUdeviceptr allocate(Driver& its, Context& context, std::size_t bytes) {
-    require(bytes > 0);
-    try {
-        const CUdeviceptr address = its.memory.allocate(bytes);
-        context.memory.insert(address);
-        return address;
-    } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
-}
-
-void release(Driver& its, Context& context, CUdeviceptr address) {
-    if (address == 0) return;
-    require(context.memory.contains(address));
-    its.release(context, address);
-}
-
-std::uint64_t used_bytes(const Driver& its, const Context& context) {
-    std::uint64_t sum = 0;
-    for (const CUdeviceptr address : context.memory) sum += its.memory.buffer_of(address).bytes;
-    return sum;
-}
-
 CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
-    return in_context("cuMemHostAlloc", [&](Driver&, Context& context) {
-        require(out && bytes > 0);
+    return in_context("cuMemHostAlloc", [&](Driver& its, Context& context) {
+        require(out && bytes > 0 && flags <= all_host_flags);
+        if (flags & CU_MEMHOSTALLOC_DEVICEMAP)
+            refuse(CUDA_ERROR_NOT_SUPPORTED, "host memory that kernels access is not emulated", "copy it");
+        if (bytes > its.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));
         void* const memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
         if (!memory) refuse(CUDA_ERROR_OUT_OF_MEMORY);
-        context.host_memory[memory] = flags;
+        its.host_ranges[reinterpret_cast<std::uintptr_t>(memory)] = {&context, bytes, flags, false};
         *out = memory;
     });
+}
+
+/// The page-locked range that begins there, if it is registered or not as asked; else `otherwise`.
+auto range_at(Driver& its, void* memory, bool is_registered, CUresult otherwise) {
+    const auto found = its.host_ranges.find(reinterpret_cast<std::uintptr_t>(memory));
+    if (found == its.host_ranges.end() || found->second.is_registered != is_registered) refuse(otherwise);
+    return found;
 }
 
 CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
     return on_stream(function, stream, [&](Driver& its, Context& context) {
         require(address);
-        *address = allocate(its, context, bytes);
+        *address = its.allocate(context, bytes);
     });
 }
 
@@ -65,6 +54,7 @@ CUresult pool_attribute(const char* function, CUmemoryPool pool, CUmemPool_attri
     return initialised(function, [&](Driver& its) {
         require(value && attribute >= 1 && attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH);
         std::uint64_t& stored = its.pools.at(pool).attributes[attribute];
+        if (attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) stored = its.used_bytes;  // nothing sets these
         const std::size_t bytes = is_narrow(attribute) ? sizeof(int) : sizeof stored;
         if (write)
             std::memcpy(&stored, value, bytes);
@@ -78,27 +68,32 @@ void put(void* to, T value) {
     std::memcpy(to, &value, sizeof value);
 }
 
-/// What is known of an address. False if there is no such attribute of it.
+/// What is known of an address; 0, and false, where it has no such attribute.
 bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdeviceptr address) {
     const auto [begin, bytes] = its.memory.buffer_of(address);
-    const Context& context = current_context();
-    const bool is_host = context.host_memory.contains(reinterpret_cast<void*>(address));
-    if (!bytes && !is_host) return false;
+    const auto host = its.host_range(address);
+    const bool is_host = host != its.host_ranges.end();
+    const auto owner = its.allocations.find(begin);
+    const bool is_device = owner != its.allocations.end();
+    const auto give = [&](bool has, auto value) { return put(to, has ? value : decltype(value){}), has; };
     switch (which) {
-        case CU_POINTER_ATTRIBUTE_CONTEXT: return put(to, current_handle()), true;
+        case CU_POINTER_ATTRIBUTE_CONTEXT: {
+            const Context* const context = is_device ? owner->second : is_host ? host->second.context : nullptr;
+            return give(context, context ? context->handle : nullptr);
+        }
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-            return put(to, is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE), true;
-        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return !is_host && (put(to, address), true);
-        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return is_host && (put(to, address), true);
+            return give(is_device || is_host, is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: return give(is_device, address);
+        case CU_POINTER_ATTRIBUTE_HOST_POINTER: return give(is_host, address);
         case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return put(to, 0), true;
-        case CU_POINTER_ATTRIBUTE_BUFFER_ID: return put(to, is_host ? address : begin), true;
-        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return put(to, 0), true;
-        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return !is_host && (put(to, begin), true);
-        case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return !is_host && (put(to, std::size_t(bytes)), true);
-        case CU_POINTER_ATTRIBUTE_MAPPED: return put(to, !is_host), true;
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED: return give(is_device || is_host, 0);
+        case CU_POINTER_ATTRIBUTE_BUFFER_ID: return give(is_device || is_host, is_host ? host->first : begin);
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return give(is_device || is_host, 0);
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return give(is_device, begin);
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return give(is_device, bytes);
+        case CU_POINTER_ATTRIBUTE_MAPPED: return give(true, int(is_device));
     }
-    return false;
+    return give(false, 0);
 }
 
 }  // namespace
@@ -106,7 +101,7 @@ bool pointer_attribute(Driver& its, void* to, CUpointer_attribute which, CUdevic
 API(cuMemAlloc_v2, CUdeviceptr* address, std::size_t bytes) {
     return in_context("cuMemAlloc", [&](Driver& its, Context& context) {
         require(address);
-        *address = allocate(its, context, bytes);
+        *address = its.allocate(context, bytes);
     });
 }
 API(cuMemAllocPitch_v2, CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
@@ -114,18 +109,19 @@ API(cuMemAllocPitch_v2, CUdeviceptr* address, std::size_t* pitch, std::size_t wi
     return in_context("cuMemAllocPitch", [&](Driver& its, Context& context) {
         require(address && pitch && width > 0 && height > 0);
         require(element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
-        *pitch = (width + 511) / 512 * 512;
-        *address = allocate(its, context, *pitch * height);
+        const std::size_t aligned = sum(width, 511) / 512 * 512;
+        *address = its.allocate(context, product(aligned, height));
+        *pitch = aligned;
     });
 }
 API(cuMemFree_v2, CUdeviceptr address) {
-    return in_context("cuMemFree", [&](Driver& its, Context& context) { release(its, context, address); });
+    return in_context("cuMemFree", [&](Driver& its, Context&) { its.release(address); });
 }
 API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
-    return in_context("cuMemGetInfo", [&](Driver& its, Context& context) {
+    return in_context("cuMemGetInfo", [&](Driver& its, Context&) {
         require(free && total);
         *total = its.memory_bytes;
-        *free = its.memory_bytes - std::min(its.memory_bytes, used_bytes(its, context));
+        *free = its.memory_bytes - its.used_bytes;
     });
 }
 API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr address) {
@@ -140,27 +136,32 @@ API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr 
 API(cuMemHostAlloc, void** memory, std::size_t bytes, unsigned flags) { return allocate_host(memory, bytes, flags); }
 API(cuMemAllocHost_v2, void** memory, std::size_t bytes) { return allocate_host(memory, bytes, 0); }
 API(cuMemFreeHost, void* memory) {
-    return in_context("cuMemFreeHost", [&](Driver&, Context& context) {
-        require(context.host_memory.erase(memory) == 1);
+    return in_context("cuMemFreeHost", [&](Driver& its, Context&) {
+        its.host_ranges.erase(range_at(its, memory, false, CUDA_ERROR_INVALID_VALUE));
         std::free(memory);
     });
 }
 API(cuMemHostGetFlags, unsigned* flags, void* memory) {
-    return in_context("cuMemHostGetFlags", [&](Driver&, Context& context) {
-        const auto found = context.host_memory.find(memory);
-        require(flags && found != context.host_memory.end());
-        *flags = found->second;
+    return in_context("cuMemHostGetFlags", [&](Driver& its, Context&) {
+        const auto found = its.host_range(reinterpret_cast<std::uintptr_t>(memory));
+        require(flags && found != its.host_ranges.end() && !found->second.is_registered);
+        *flags = found->second.flags;
     });
 }
-API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned) {
-    return in_context("cuMemHostRegister", [&](Driver&, Context& context) {
-        require(memory && bytes > 0);
-        if (!context.registered.try_emplace(memory, bytes).second) refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+API(cuMemHostRegister_v2, void* memory, std::size_t bytes, unsigned flags) {
+    return in_context("cuMemHostRegister", [&](Driver& its, Context& context) {
+        require(memory && bytes > 0 && flags <= all_host_flags);
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+        const auto next = its.host_ranges.lower_bound(begin);
+        const bool overlaps = its.host_range(begin) != its.host_ranges.end() ||
+                              (next != its.host_ranges.end() && next->first < sum(begin, bytes));
+        if (overlaps) refuse(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        its.host_ranges[begin] = {&context, bytes, flags, true};
     });
 }
 API(cuMemHostUnregister, void* memory) {
-    return in_context("cuMemHostUnregister", [&](Driver&, Context& context) {
-        if (context.registered.erase(memory) == 0) refuse(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    return in_context("cuMemHostUnregister", [&](Driver& its, Context&) {
+        its.host_ranges.erase(range_at(its, memory, true, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED));
     });
 }
 
@@ -168,12 +169,13 @@ API(cuMemAllocAsync, CUdeviceptr* address, std::size_t bytes, CUstream stream) {
     return allocate_async("cuMemAllocAsync", address, bytes, stream);
 }
 ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
-API(cuMemAllocFromPoolAsync, CUdeviceptr* address, std::size_t bytes, CUmemoryPool, CUstream stream) {
-    return allocate_async("cuMemAllocFromPoolAsync", address, bytes, stream);
+API(cuMemAllocFromPoolAsync, CUdeviceptr* address, std::size_t bytes, CUmemoryPool pool, CUstream stream) {
+    const CUresult known = initialised("cuMemAllocFromPoolAsync", [&](Driver& its) { its.pools.at(pool); });
+    return known == CUDA_SUCCESS ? allocate_async("cuMemAllocFromPoolAsync", address, bytes, stream) : known;
 }
 ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 API(cuMemFreeAsync, CUdeviceptr address, CUstream stream) {
-    return on_stream("cuMemFreeAsync", stream, [&](Driver& its, Context& context) { release(its, context, address); });
+    return on_stream("cuMemFreeAsync", stream, [&](Driver& its, Context&) { its.release(address); });
 }
 ALIAS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
 API(cuDeviceGetDefaultMemPool, CUmemoryPool* pool, CUdevice device) {
@@ -199,8 +201,10 @@ API(cuPointerGetAttribute, void* value, CUpointer_attribute which, CUdeviceptr a
 API(cuPointerGetAttributes, unsigned count, CUpointer_attribute* which, void** values, CUdeviceptr address) {
     return in_context("cuPointerGetAttributes", [&](Driver& its, Context&) {
         require(which && values);
-        for (unsigned i = 0; i < count; ++i)
-            if (!pointer_attribute(its, values[i], which[i], address)) put(values[i], 0);
+        for (unsigned i = 0; i < count; ++i) {
+            require(values[i]);
+            pointer_attribute(its, values[i], which[i], address);
+        }
     });
 }
 

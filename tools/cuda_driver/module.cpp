@@ -2,7 +2,10 @@
 // Modules, libraries and what is in them. An image is PTX text: it is checked as a driver's compiler would.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -20,24 +23,36 @@ struct Log {
         for (unsigned i = 0; i < count; ++i) {
             if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer = static_cast<char*>(values[i]);
             if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) size = &values[i];
-            if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) values[i] = nullptr;  // nothing is said there
+            if (options[i] == CU_JIT_INFO_LOG_BUFFER) info = static_cast<char*>(values[i]);
+            if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) info_size = &values[i];
         }
     }
     /// Writes what fits and how much that is; to standard error if there is no buffer.
     void write(const std::string& text) const {
-        const auto room = size ? reinterpret_cast<std::uintptr_t>(*size) : 0;
+        const std::size_t room = room_of(size);
         if (!buffer || room == 0) return complain("the compiler of PTX", "\n" + text, {});
         const std::size_t count = std::min(text.size(), room - 1);
         std::memcpy(buffer, text.data(), count);
         buffer[count] = 0;
         *size = reinterpret_cast<void*>(count + 1);
     }
-    void write_nothing() const {
-        if (size) *size = nullptr;
+    /// Empty texts where nothing is said: always in the log of remarks.
+    void clear() const {
+        clear(buffer, size);
+        clear(info, info_size);
     }
 
-    char* buffer = nullptr;
-    void** size = nullptr;
+    char *buffer = nullptr, *info = nullptr;
+    void **size = nullptr, **info_size = nullptr;
+
+private:
+    static std::size_t room_of(void** bytes) {  // 32 bits of it are given
+        return bytes ? std::uint32_t(reinterpret_cast<std::uintptr_t>(*bytes)) : 0;
+    }
+    static void clear(char* text, void** bytes) {
+        if (text && room_of(bytes)) *text = 0;
+        if (bytes) *bytes = nullptr;
+    }
 };
 
 /// The findings in the words of the driver's compiler, which programs search for line numbers.
@@ -57,23 +72,29 @@ std::string log_of(const Error& error) {
 
 std::string_view text_of(const void* image) {
     require(image);
-    std::uint32_t magic = 0;
-    std::memcpy(&magic, image, sizeof magic);
-    if (magic == 0x464c457f) refuse_binary("a cubin");
-    if (magic == 0x466243b1 || magic == 0xba55ed50) refuse_binary("a fat binary");
-    return static_cast<const char*>(image);
+    const char* const text = static_cast<const char*>(image);
+    const auto begins_with = [&](const char(&magic)[5]) { return std::strncmp(text, magic, 4) == 0; };
+    if (begins_with("\x7f"
+                    "ELF"))
+        refuse_binary("a cubin");
+    if (begins_with("\xb1\x43\x62\x46") || begins_with("\x50\xed\x55\xba")) refuse_binary("a fat binary");
+    return text;
 }
 
 std::string read_file(const char* path) {
     require(path);
     std::ifstream file(path, std::ios::binary);
-    if (!file) refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
+    if (!file || !std::filesystem::is_regular_file(path))
+        refuse(CUDA_ERROR_FILE_NOT_FOUND, fmt::format("there is no file '{}'", path));
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether the device runs code for a target: older ones, and its own family's.
-bool runs(const nvptx::Target& device, const nvptx::Target& code) {
-    return code.number < device.number ? !code.specific : code.number == device.number;
+/// Whether the device runs code for a target, sm_90: older ones, and with a letter behind the number only its own.
+bool runs(const nvptx::Target& device, std::string_view target) {
+    unsigned number = 0;
+    const char* const end = target.data() + target.size();
+    const char* const letter = std::from_chars(std::min(target.data() + 3, end), end, number).ptr;
+    return number == device.number || (number < device.number && letter == end);
 }
 
 Module load(Driver& its, Context* context, std::string_view text, const Log& log) {
@@ -87,18 +108,21 @@ Module load(Driver& its, Context* context, std::string_view text, const Log& log
             refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
         }
         nvptx::check_or_throw(module, {.is_complete = true});
+        if (module.address_size != 64) {
+            log.write("ptxas application ptx input, line 3; fatal   : .address_size is not 64\n");
+            refuse(CUDA_ERROR_INVALID_PTX);
+        }
         const std::string_view named = module.target.empty() ? "" : module.text(module.target[0]);
         const nvptx::Target* const target = nvptx::find_target(named);
-        if (target && !runs(its.target, *target)) {
+        if (!runs(its.target, named)) {
             log.write(
                 fmt::format("ptxas application ptx input, line 1; fatal   : .target {} is not for this device, {}\n",
                             named, its.target.name));
             refuse(CUDA_ERROR_INVALID_PTX);
         }
         Module out{.context = context, .name = "ptx", .target = target};
-        out.ptx_version = 10 * module.version.major + module.version.minor;
         out.program = std::make_unique<emulator::Program>(std::move(module), its.memory);
-        log.write_nothing();
+        log.clear();
         return out;
     } catch (const Error& error) {
         log.write(log_of(error));
@@ -118,9 +142,11 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uint
     require(name);
     const auto entries = module.program->entries();
     if (std::ranges::find(entries, name) == entries.end()) refuse(CUDA_ERROR_NOT_FOUND);
-    std::uintptr_t& handle = module.functions[name];
-    if (handle) return handle;
-    Function function{.module = &module, .library = library, .entry = name, .facts = module.program->entry(name)};
+    if (const auto found = module.functions.find(name); found != module.functions.end()) return found->second;
+    Function function{.module = &module, .library = library, .entry = name};
+    try {
+        function.facts = module.program->entry(name);
+    } catch (const Error& error) { refuse(CUDA_ERROR_NOT_SUPPORTED, error.what()); }
     const std::uint64_t most = its.target.shared_static;
     if (function.facts.shared_bytes > most)
         refuse(CUDA_ERROR_INVALID_PTX,
@@ -128,9 +154,9 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uint
                            function.facts.shared_bytes, function.facts.shared_bytes - most),
                "use dynamic shared memory, which a launch gives");
     function.dynamic_shared = int(most - function.facts.shared_bytes);
-    handle = its.new_handle();
+    const std::uintptr_t handle = its.new_handle();
     its.functions.add(handle, std::move(function));
-    return handle;
+    return module.functions[name] = handle;
 }
 
 void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
@@ -152,12 +178,11 @@ void each_entry(Module& module, unsigned most, Each each) {
 }  // namespace
 
 CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name) {
-    CUdeviceptr& address = module.shadows[name];
-    if (address) return address;
+    if (const auto found = module.shadows.find(name); found != module.shadows.end()) return found->second;
     const std::vector<std::byte> contents = module.program->constant(name);
-    address = its.memory.allocate(contents.size(), name);
+    const CUdeviceptr address = its.memory.allocate(contents.size(), name);
     its.memory.write(address, contents);
-    return address;
+    return module.shadows[name] = address;
 }
 
 void use_shadows(Driver& its, Module& module) {

@@ -44,8 +44,8 @@ CUresult not_done(const char* name) {
 
 }  // namespace
 
-#define NOT_DONE(name, since) \
-    API(name, void) { return not_done(#name); }
+#define NOT_DONE(name, since, symbol) \
+    API(symbol, void) { return not_done(#name); }
 #include "tools/cuda_driver/not_done.def"
 #undef NOT_DONE
 

@@ -38,7 +38,7 @@ Driver::Driver() : target(device_target()) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     primary_handle = new_handle();
-    contexts.add(primary_handle, {.is_primary = true});
+    contexts.add(primary_handle, {.handle = reinterpret_cast<CUcontext>(primary_handle), .is_primary = true});
     default_pool = new_handle();
     pools.add(default_pool, {});
 }
@@ -48,9 +48,38 @@ Driver& driver() {
     return *its;
 }
 
-void Driver::release(Context& context, CUdeviceptr address) {
+Context& Driver::add_context(CUcontext* out, const Context& context) {
+    Context& added = give(out, contexts, context);
+    added.handle = *out;
+    return added;
+}
+
+CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
+    require(bytes > 0);
+    if (bytes > memory_bytes - used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
+    CUdeviceptr address = 0;
+    try {
+        address = memory.allocate(bytes);
+    } catch (const Error&) { refuse(CUDA_ERROR_OUT_OF_MEMORY); }
+    allocations.emplace(address, &context);
+    used_bytes += bytes;
+    return address;
+}
+
+void Driver::release(CUdeviceptr address) {
+    if (address == 0) return;
+    const auto found = allocations.find(address);
+    require(found != allocations.end());
+    used_bytes -= memory.buffer_of(address).bytes;
     memory.release(address);
-    context.memory.erase(address);
+    allocations.erase(found);
+}
+
+std::map<std::uintptr_t, HostRange>::iterator Driver::host_range(std::uintptr_t address) {
+    auto next = host_ranges.upper_bound(address);
+    if (next == host_ranges.begin()) return host_ranges.end();
+    --next;
+    return address - next->first < next->second.bytes ? next : host_ranges.end();
 }
 
 void Driver::forget(Module& module) {
@@ -63,9 +92,17 @@ void Driver::clear(Context& context) {
     modules.remove_if([&](Module& module) { return belongs(module) && (forget(module), true); });
     streams.remove_if(belongs);
     events.remove_if(belongs);
-    for (const CUdeviceptr address : context.memory) memory.release(address);
-    for (const auto& [address, flags] : context.host_memory) std::free(address);
-    context = {.is_primary = context.is_primary};
+    for (auto it = allocations.begin(); it != allocations.end();) {
+        const auto [address, owner] = *it++;
+        if (owner == &context) release(address);
+    }
+    std::erase_if(host_ranges, [&](const auto& each) {
+        const auto& [begin, range] = each;
+        if (range.context != &context) return false;
+        if (!range.is_registered) std::free(reinterpret_cast<void*>(begin));
+        return true;
+    });
+    context = {.handle = context.handle, .is_primary = context.is_primary};
 }
 
 ContextStack& context_stack() {
@@ -73,20 +110,29 @@ ContextStack& context_stack() {
     return stack;
 }
 
+void check_usable(const Context& context) {
+    if (!context.is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    if (context.failure != CUDA_SUCCESS) refuse(context.failure);
+}
+
 Context& current_context() {
     const CUcontext handle = current_handle();
     if (!handle) refuse(CUDA_ERROR_INVALID_CONTEXT);
-    Context* const context = driver().contexts.find(handle);
-    if (!context || !context->is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    if (context->failure != CUDA_SUCCESS) refuse(context->failure);
-    return *context;
+    Context& context = driver().contexts.at(handle);  // one that was destroyed stays known
+    check_usable(context);
+    return context;
 }
 
 Stream* stream_of(CUstream stream) {
-    if (reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream) return nullptr;
-    Stream& its = driver().streams.at(stream);
-    if (its.context != &current_context()) refuse(CUDA_ERROR_INVALID_CONTEXT);
-    return &its;
+    const bool always_exists = reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream;
+    return always_exists ? nullptr : &driver().streams.at(stream);
+}
+
+Context& context_of(CUstream stream) {
+    const Stream* const its = stream_of(stream);
+    if (!its) return current_context();
+    check_usable(*its->context);
+    return *its->context;
 }
 
 void complain(const char* function, const std::string& reason, const std::string& hint) {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -47,7 +46,6 @@ struct Module {
     Context* context = nullptr;  // nullptr: of a library, which belongs to no context
     std::string name{};          // for messages
     const nvptx::Target* target = nullptr;
-    unsigned ptx_version = 0;  // 80 is 8.0
     std::unique_ptr<emulator::Program> program{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
     /// Of .const variables whose address was asked for: device memory that is copied into them before each launch.
@@ -63,6 +61,7 @@ struct Function {
     int dynamic_shared = 0;  // the most that a launch may ask for
     int carveout = -1;
     bool any_cluster_size = false;
+    std::array<std::uint32_t, 3> cluster{};  // of launches that do not say it; 0: none was set
     int cluster_policy = 0;
 };
 
@@ -79,19 +78,25 @@ struct Event {
 };
 
 struct Pool {
-    std::uint64_t attributes[9] = {};
+    std::uint64_t attributes[9] = {0, 1, 1, 1};  // by CUmemPool_attribute
 };
 
 struct Context {
+    CUcontext handle = nullptr;
     bool is_primary = false;
     bool is_alive = false;
     unsigned flags = 0;
     CUresult failure = CUDA_SUCCESS;  // of a kernel: every later call returns it
-    std::set<CUdeviceptr> memory{};
-    std::map<void*, unsigned> host_memory{};    // page-locked by this API, with its flags
-    std::map<void*, std::size_t> registered{};  // ... or registered
     std::map<unsigned, std::size_t> limits{};
     int cache_config = 0;
+};
+
+/// Host memory that is page-locked: by cuMemHostAlloc, or registered by the program, which owns it.
+struct HostRange {
+    Context* context = nullptr;
+    std::size_t bytes = 0;
+    unsigned flags = 0;
+    bool is_registered = false;
 };
 
 /// Objects by handle.
@@ -138,9 +143,14 @@ struct Driver {
         *out = reinterpret_cast<Handle>(handle);
         return among.add(handle, std::move(object));
     }
+    Context& add_context(CUcontext* out, const Context& context);
     /// Frees what a context owns.
     void clear(Context& context);
-    void release(Context& context, CUdeviceptr address);
+    /// Device memory. CUDA_ERROR_OUT_OF_MEMORY if there is not so much left.
+    CUdeviceptr allocate(Context& context, std::size_t bytes);
+    void release(CUdeviceptr address);
+    /// The page-locked range that an address is in, or the end.
+    std::map<std::uintptr_t, HostRange>::iterator host_range(std::uintptr_t address);
     /// Removes a module or a library, and the functions in it.
     template <class Handle>
     void unload(Handles<Module>& among, Handle handle) {
@@ -164,6 +174,10 @@ struct Driver {
     unsigned primary_uses = 0;
     unsigned primary_flags = 0;
     std::uintptr_t default_pool = 0;
+
+    std::map<CUdeviceptr, Context*> allocations;  // and their owners
+    std::uint64_t used_bytes = 0;
+    std::map<std::uintptr_t, HostRange> host_ranges;  // by their beginning
 
     Handles<Context> contexts;
     Handles<Module> modules, libraries;
@@ -196,10 +210,19 @@ ContextStack& context_stack();
 /// The current context. CUDA_ERROR_INVALID_CONTEXT if there is none, CUDA_ERROR_CONTEXT_IS_DESTROYED if it was
 /// destroyed, and the result of a kernel that failed in it.
 Context& current_context();
+/// Ends with the result that calls in a context have, if that is not CUDA_SUCCESS.
+void check_usable(const Context& context);
 inline CUcontext current_handle() { return context_stack().current(); }
 
-/// The stream behind a handle, or nullptr for those that always exist. The stream must be of the current context.
+/// The stream behind a handle, or nullptr for those that always exist.
 Stream* stream_of(CUstream stream);
+/// The context of a stream; of those that always exist, the current one.
+Context& context_of(CUstream stream);
+
+/// Waits for the callbacks that a stream has been given. CUDA_ERROR_NOT_PERMITTED in a callback.
+CUresult finish_callbacks(const char* function, CUstream stream) noexcept;
+/// ... for all of them.
+CUresult finish_callbacks(const char* function) noexcept;
 
 /// The device memory that stands for a .const variable.
 CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name);
@@ -223,6 +246,9 @@ CUresult guarded(const char* function, Body body) noexcept {
         return refusal.result;
     } catch (const Error& error) { return report(function, error); } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
+    } catch (const std::exception& error) {
+        complain(function, error.what(), {});
+        return CUDA_ERROR_UNKNOWN;
     }
 }
 
@@ -241,13 +267,26 @@ CUresult in_context(const char* function, Body body) noexcept {
     return initialised(function, [&](Driver& its) { body(its, current_context()); });
 }
 
-/// The same for work on a stream.
+/// The same for work on a stream of the current context, behind the callbacks that it was given before.
 template <class Body>
 CUresult on_stream(const char* function, CUstream stream, Body body) noexcept {
+    if (const CUresult result = finish_callbacks(function, stream); result != CUDA_SUCCESS) return result;
     return in_context(function, [&](Driver& its, Context& context) {
-        stream_of(stream);
+        if (&context_of(stream) != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
         body(its, context);
     });
+}
+
+/// A product or sum of sizes. CUDA_ERROR_INVALID_VALUE if it is more than a size can be.
+inline std::size_t product(std::size_t a, std::size_t b) {
+    std::size_t out = 0;
+    require(!__builtin_mul_overflow(a, b, &out));
+    return out;
+}
+inline std::size_t sum(std::size_t a, std::size_t b) {
+    std::size_t out = 0;
+    require(!__builtin_add_overflow(a, b, &out));
+    return out;
 }
 
 }  // namespace ikat::cuda_driver

@@ -16,25 +16,41 @@ CUresult create(CUstream* out, unsigned flags, int priority) {
     });
 }
 
-/// The event, which must be of the current context.
-Event& event_of(Driver& its, CUevent handle, const Context& context) {
-    Event& event = its.events.at(handle);
-    if (event.context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
-    return event;
-}
-
 CUresult record(CUevent handle, CUstream stream) {
     return on_stream("cuEventRecord", stream, [&](Driver& its, Context& context) {
-        event_of(its, handle, context).time = std::chrono::steady_clock::now();
+        Event& event = its.events.at(handle);
+        if (event.context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
+        event.time = std::chrono::steady_clock::now();
     });
 }
 
-CUresult query_event(CUevent handle) {
-    return in_context("cuEventQuery", [&](Driver& its, Context& context) { event_of(its, handle, context); });
+/// An event of any context that can be used.
+Event& event_of(Driver& its, CUevent handle) {
+    Event& event = its.events.at(handle);
+    check_usable(*event.context);
+    return event;
 }
 
-CUresult check_stream(const char* function, CUstream stream) {
-    return on_stream(function, stream, [](Driver&, Context&) {});
+CUresult query_event(const char* function, CUevent handle) {
+    return initialised(function, [&](Driver& its) { event_of(its, handle); });
+}
+
+/// A call about a stream of any context: what it has been given is done.
+template <class Body>
+CUresult about(const char* function, CUstream stream, Body body) {
+    return initialised(function, [&](Driver&) { body(context_of(stream), stream_of(stream)); });
+}
+
+CUresult wait(const char* function, CUstream stream) {
+    if (const CUresult result = finish_callbacks(function, stream); result != CUDA_SUCCESS) return result;
+    return about(function, stream, [](Context&, const Stream*) {});
+}
+
+CUresult get_context(CUstream stream, CUcontext* out) {
+    return about("cuStreamGetCtx", stream, [&](Context& context, const Stream*) {
+        require(out);
+        *out = context.handle;
+    });
 }
 
 }  // namespace
@@ -49,46 +65,44 @@ API(cuStreamDestroy_v2, CUstream stream) {
         its.streams.remove(stream);
     });
 }
-API(cuStreamSynchronize, CUstream stream) { return check_stream("cuStreamSynchronize", stream); }
+API(cuStreamSynchronize, CUstream stream) { return wait("cuStreamSynchronize", stream); }
 ALIAS(cuStreamSynchronize_ptsz, cuStreamSynchronize);
-API(cuStreamQuery, CUstream stream) { return check_stream("cuStreamQuery", stream); }
+API(cuStreamQuery, CUstream stream) { return wait("cuStreamQuery", stream); }
 ALIAS(cuStreamQuery_ptsz, cuStreamQuery);
 API(cuStreamWaitEvent, CUstream stream, CUevent event, unsigned) {
     return on_stream("cuStreamWaitEvent", stream, [&](Driver& its, Context&) { its.events.at(event); });
 }
 ALIAS(cuStreamWaitEvent_ptsz, cuStreamWaitEvent);
 API(cuStreamGetFlags, CUstream stream, unsigned* flags) {
-    return in_context("cuStreamGetFlags", [&](Driver&, Context&) {
+    return about("cuStreamGetFlags", stream, [&](Context&, const Stream* its) {
         require(flags);
-        const Stream* const its = stream_of(stream);
         *flags = its ? its->flags : 0;
     });
 }
 ALIAS(cuStreamGetFlags_ptsz, cuStreamGetFlags);
 API(cuStreamGetPriority, CUstream stream, int* priority) {
-    return in_context("cuStreamGetPriority", [&](Driver&, Context&) {
+    return about("cuStreamGetPriority", stream, [&](Context&, const Stream* its) {
         require(priority);
-        const Stream* const its = stream_of(stream);
         *priority = its ? its->priority : 0;
     });
 }
 ALIAS(cuStreamGetPriority_ptsz, cuStreamGetPriority);
 API(cuStreamGetId, CUstream stream, unsigned long long* id) {
-    return on_stream("cuStreamGetId", stream, [&](Driver&, Context&) {
+    return about("cuStreamGetId", stream, [&](Context&, const Stream*) {
         require(id);
-        *id = reinterpret_cast<std::uintptr_t>(stream);
+        *id = std::max(reinterpret_cast<std::uintptr_t>(stream), legacy_stream);
     });
 }
 ALIAS(cuStreamGetId_ptsz, cuStreamGetId);
-API(cuStreamGetCtx, CUstream stream, CUcontext* context) {
-    return on_stream("cuStreamGetCtx", stream, [&](Driver&, Context&) {
-        require(context);
-        *context = current_handle();
-    });
-}
+API(cuStreamGetCtx, CUstream stream, CUcontext* context) { return get_context(stream, context); }
 ALIAS(cuStreamGetCtx_ptsz, cuStreamGetCtx);
+API(cuStreamGetCtx_v2, CUstream stream, CUcontext* context, void** green_context) {
+    if (green_context) *green_context = nullptr;  // there are none
+    return get_context(stream, context);
+}
+ALIAS(cuStreamGetCtx_v2_ptsz, cuStreamGetCtx_v2);
 API(cuStreamGetDevice, CUstream stream, CUdevice* device) {
-    return on_stream("cuStreamGetDevice", stream, [&](Driver&, Context&) {
+    return about("cuStreamGetDevice", stream, [&](Context&, const Stream*) {
         require(device);
         *device = 0;
     });
@@ -108,21 +122,6 @@ API(cuThreadExchangeStreamCaptureMode, int* mode) {
         std::swap(current, *mode);
     });
 }
-API(cuStreamAddCallback, CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
-    const CUresult result =
-        on_stream("cuStreamAddCallback", stream, [&](Driver&, Context&) { require(callback && flags == 0); });
-    if (result == CUDA_SUCCESS) callback(stream, result, data);
-    return result;
-}
-ALIAS(cuStreamAddCallback_ptsz, cuStreamAddCallback);
-API(cuLaunchHostFunc, CUstream stream, CUhostFn callback, void* data) {
-    const CUresult result =
-        on_stream("cuLaunchHostFunc", stream, [&](Driver&, Context&) { require(callback != nullptr); });
-    if (result == CUDA_SUCCESS) callback(data);
-    return result;
-}
-ALIAS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);
-
 API(cuEventCreate, CUevent* event, unsigned flags) {
     return in_context("cuEventCreate", [&](Driver& its, Context& context) {
         its.give(event, its.events, Event{&context, flags, {}});
@@ -138,12 +137,15 @@ API(cuEventRecord, CUevent event, CUstream stream) { return record(event, stream
 ALIAS(cuEventRecord_ptsz, cuEventRecord);
 API(cuEventRecordWithFlags, CUevent event, CUstream stream, unsigned) { return record(event, stream); }
 ALIAS(cuEventRecordWithFlags_ptsz, cuEventRecordWithFlags);
-API(cuEventQuery, CUevent event) { return query_event(event); }
-API(cuEventSynchronize, CUevent event) { return query_event(event); }
+API(cuEventQuery, CUevent event) { return query_event("cuEventQuery", event); }
+API(cuEventSynchronize, CUevent event) {
+    if (const CUresult result = finish_callbacks("cuEventSynchronize"); result != CUDA_SUCCESS) return result;
+    return query_event("cuEventSynchronize", event);
+}
 API(cuEventElapsedTime, float* milliseconds, CUevent start, CUevent end) {
-    return in_context("cuEventElapsedTime", [&](Driver& its, Context& context) {
+    return initialised("cuEventElapsedTime", [&](Driver& its) {
         require(milliseconds);
-        const Event &a = event_of(its, start, context), &b = event_of(its, end, context);
+        const Event &a = event_of(its, start), &b = event_of(its, end);
         if (!a.time || !b.time || (a.flags | b.flags) & CU_EVENT_DISABLE_TIMING) refuse(CUDA_ERROR_INVALID_HANDLE);
         *milliseconds = std::chrono::duration<float, std::milli>(*b.time - *a.time).count();
     });

@@ -3,7 +3,7 @@
 
 // Only their addresses are used here, so that no types are needed.
 #define FUNCTION(name, since, symbol) extern "C" void symbol();
-#define NOT_DONE(name, since) extern "C" void name();
+#define NOT_DONE(name, since, symbol) extern "C" void symbol();
 #include "tools/cuda_driver/functions.def"
 #include "tools/cuda_driver/not_done.def"
 #undef FUNCTION
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Entry rows[] = {
 #define FUNCTION(name, since, symbol) {#name, since, symbol},
-#define NOT_DONE(name, since) {#name, since, name},
+#define NOT_DONE(name, since, symbol) {#name, since, symbol},
 #include "tools/cuda_driver/functions.def"
 #include "tools/cuda_driver/not_done.def"
 #undef FUNCTION

@@ -35,6 +35,7 @@ API(cuTensorMapEncodeTiled, CUtensorMap* out, unsigned type, unsigned rank, void
         std::copy_n(extents, rank, map.extents.begin());
         std::copy_n(box, rank, map.box.begin());
         std::copy_n(element_strides, rank, map.element_strides.begin());
+        map.element_strides[0] = 1;  // without an interleave it has no meaning
         if (rank > 1) std::copy_n(strides, rank - 1, map.strides.begin());
         map.interleave = std::uint8_t(interleave);
         map.swizzle = emulator::MapSwizzle(swizzle);

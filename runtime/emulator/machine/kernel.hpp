@@ -89,6 +89,7 @@ struct DecodedKernel {
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
     std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster or the launch's: the blocks of each
+    bool needs_cluster = false;                     // .explicitcluster: it is not run without
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
     bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block

@@ -85,6 +85,12 @@ std::uint64_t Memory::State::most_bytes_like(std::uint64_t bytes) {
     return shift == window_bits ? window_bytes / 2 : std::uint64_t{1} << (shift - room);
 }
 
+bool Memory::State::is_device(std::uint64_t address) const {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t window = address >> window_bits;
+    return window > std::uint64_t(Space::Const) && window < next_window_;
+}
+
 std::uint64_t Memory::State::allocate(std::size_t bytes, std::string_view name) {
     if (bytes > window_bytes / 2) out_of_memory(bytes, name);
     const int shift = shift_for(bytes);
@@ -259,6 +265,7 @@ Memory::~Memory() = default;
 std::uint64_t Memory::allocate(std::size_t bytes, std::string_view name) { return state_->allocate(bytes, name); }
 void Memory::release(std::uint64_t address) { state_->release(address); }
 void Memory::name(std::uint64_t address, std::string_view name) { state_->rename(address, name); }
+bool Memory::is_device(std::uint64_t address) const { return state_->is_device(address); }
 Memory::Range Memory::buffer_of(std::uint64_t address) const {
     const View found = state_->find(address);
     return address - found.base <= found.bytes ? Range{found.base, found.bytes} : Range{};

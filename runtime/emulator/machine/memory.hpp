@@ -102,6 +102,7 @@ struct Memory::State {
     }
 
     std::uint64_t allocate(std::size_t bytes, std::string_view name);
+    bool is_device(std::uint64_t address) const;
     /// The maximum size of a later buffer that reuses the address of one with this many bytes.
     static std::uint64_t most_bytes_like(std::uint64_t bytes);
     void release(std::uint64_t address);

@@ -190,7 +190,7 @@ const MicroOp* print_formatted(const MicroOp* op, Warp* w, std::byte* frame, std
 
 const MicroOp* print_assertion(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     if (!print_text(op, w, frame, mask)) return nullptr;
-    IKAT_NEXT;
+    return fail(w, op, {.code = FaultCode::AssertionFailed, .lane = unsigned(std::countr_zero(mask))});
 }
 
 }  // namespace ikat::emulator

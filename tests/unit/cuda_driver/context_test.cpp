@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "tests/catch.hpp"
@@ -63,7 +66,11 @@ TEST_CASE("handles of destroyed objects are refused, and belong to their context
     CHECK(call("cuEventCreate", &event, 0u) == CUDA_SUCCESS);
     {
         const OwnContext other;
-        CHECK(call("cuStreamSynchronize", stream) == CUDA_ERROR_INVALID_CONTEXT);
+        CUcontext of = nullptr;
+        CHECK(call("cuStreamSynchronize", stream) == CUDA_SUCCESS);
+        CHECK(call("cuStreamGetCtx", stream, &of) == CUDA_SUCCESS);
+        CHECK(of == own.handle);
+        CHECK(launch(function(load("", "")), {}, nullptr, stream) == CUDA_ERROR_INVALID_HANDLE);
         CHECK(call("cuEventRecord", event, CUstream(nullptr)) == CUDA_ERROR_INVALID_HANDLE);
     }
     CHECK(call("cuStreamSynchronize", stream) == CUDA_SUCCESS);
@@ -90,16 +97,65 @@ TEST_CASE("events measure time once they are recorded") {
     CHECK(call("cuEventElapsedTime", &milliseconds, start, untimed) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("callbacks run in the order of the stream") {
+TEST_CASE("callbacks run in the order of the stream, on another thread") {
     const OwnContext own;
-    int called = 0;
-    const CUhostFn host = [](void* data) { ++*static_cast<int*>(data); };
+    std::atomic<int> called = 0;
+    const CUhostFn host = [](void* data) { ++*static_cast<std::atomic<int>*>(data); };
     const CUstreamCallback callback = [](CUstream, CUresult status, void* data) {
-        *static_cast<int*>(data) += status == CUDA_SUCCESS ? 10 : 100;
+        *static_cast<std::atomic<int>*>(data) += status == CUDA_SUCCESS ? 10 : 100;
     };
     CHECK(call("cuLaunchHostFunc", CUstream(nullptr), host, static_cast<void*>(&called)) == CUDA_SUCCESS);
     CHECK(call("cuStreamAddCallback", CUstream(nullptr), callback, static_cast<void*>(&called), 0u) == CUDA_SUCCESS);
+    CHECK(call("cuStreamSynchronize", CUstream(nullptr)) == CUDA_SUCCESS);
     CHECK(called == 11);
+    // The program may wait for a callback by its own means.
+    std::mutex mutex;
+    std::condition_variable done;
+    struct Shared {
+        std::mutex& mutex;
+        std::condition_variable& done;
+        bool is_done = false;
+        CUresult from_callback = CUDA_SUCCESS;
+    } shared{mutex, done};
+    const CUhostFn notify = [](void* data) {
+        Shared& its = *static_cast<Shared*>(data);
+        const std::lock_guard lock(its.mutex);
+        its.from_callback = call("cuStreamSynchronize", CUstream(nullptr));
+        its.is_done = true;
+        its.done.notify_all();
+    };
+    std::unique_lock lock(mutex);
+    CHECK(call("cuLaunchHostFunc", CUstream(nullptr), notify, static_cast<void*>(&shared)) == CUDA_SUCCESS);
+    done.wait(lock, [&] { return shared.is_done; });
+    CHECK(shared.from_callback == CUDA_ERROR_NOT_PERMITTED);
+}
+
+TEST_CASE("several threads use contexts of their own and a shared one") {
+    const OwnContext shared;
+    std::atomic<int> wrong = 0;
+    {
+        std::vector<std::jthread> threads;
+        for (int t = 0; t < 4; ++t)
+            threads.emplace_back([&, t] {
+                for (int round = 0; round < 20; ++round) {
+                    const OwnContext own;
+                    if (t % 2) call("cuCtxSetCurrent", shared.handle);
+                    CUdeviceptr out = 0;
+                    unsigned result = 0;
+                    const CUmodule module = load(".param .u64 p",
+                                                 ".reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p];\n"
+                                                 "mov.u32 %r, %ntid.x; st.global.u32 [%d], %r;");
+                    void* parameters[] = {&out};
+                    wrong += call("cuMemAlloc_v2", &out, std::size_t{4}) != CUDA_SUCCESS;
+                    wrong += launch(function(module), {.threads = unsigned(round + 1)}, parameters) != CUDA_SUCCESS;
+                    wrong += call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4}) != CUDA_SUCCESS;
+                    wrong += result != unsigned(round + 1);
+                    wrong += call("cuMemFree_v2", out) != CUDA_SUCCESS;
+                    wrong += call("cuModuleUnload", module) != CUDA_SUCCESS;
+                }
+            });
+    }
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("results have names and texts") {

@@ -30,7 +30,9 @@ TEST_CASE("a launch takes its parameters from pointers or from a buffer") {
     CHECK(launch_packed(8) == CUDA_SUCCESS);
     call("cuMemcpyDtoH_v2", static_cast<void*>(&result), out, std::size_t{4});
     CHECK(result == 32);
+    CHECK(launch_packed(16) == CUDA_SUCCESS);  // with padding
     CHECK(launch_packed(4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(launch_packed(24) == CUDA_ERROR_INVALID_VALUE);
     CHECK(launch(kernel) == CUDA_ERROR_INVALID_VALUE);  // no parameters at all
 }
 
@@ -93,6 +95,18 @@ TEST_CASE("failures have CUDA's numbers") {
     CHECK(result(".shared .b8 s[16]; .reg .b32 %r; ld.shared.u32 %r, [s+2];") == CUDA_ERROR_MISALIGNED_ADDRESS);
     CHECK(result(".shared .b8 s[16]; .reg .b32 %r; ld.shared.u32 %r, [s+16];") == CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(result("l: bra l;") == CUDA_ERROR_LAUNCH_TIMEOUT);
+    const OwnContext own;
+    const CUfunction asserts = function(
+        load("",
+             ".reg .b64 %t; mov.u64 %t, text; cvta.global.u64 %t, %t;\n"
+             "{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 [a], %t;\n"
+             "st.param.b64 [b], %t; st.param.b32 [c], 7; st.param.b64 [d], %t; st.param.b64 [e], 1;\n"
+             "call.uni __assertfail, (a, b, c, d, e); }",
+             "",
+             ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n"
+             ".global .b8 text[4] = {120, 62, 48, 0};"));
+    CHECK(launch(asserts) == CUDA_SUCCESS);
+    CHECK(call("cuCtxSynchronize") == CUDA_ERROR_ASSERT);
 }
 
 TEST_CASE("a cooperative launch must fit on the device at once") {
@@ -133,6 +147,14 @@ TEST_CASE("a launch chooses its clusters") {
     CHECK(launch_in(16, 16) == CUDA_SUCCESS);
     CHECK(launch_in(17, 17) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
     CHECK(launch_in(3, 8) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 8) == CUDA_SUCCESS);
+    CHECK(call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1) == CUDA_SUCCESS);
+    CHECK(call("cuFuncSetAttribute", kernel, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1) == CUDA_SUCCESS);
+    CHECK(launch(kernel, {.blocks = 8}, parameters) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&blocks), out, std::size_t{4}) == CUDA_SUCCESS);
+    CHECK(blocks == 8);
+    const CUfunction named = function(load("", "", ".explicitcluster"));
+    CHECK(launch(named) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
 }
 
 TEST_CASE("occupancy follows threads and shared memory") {
@@ -149,6 +171,16 @@ TEST_CASE("occupancy follows threads and shared memory") {
     CHECK(call("cuOccupancyMaxPotentialBlockSize", &grid, &threads, kernel, static_cast<std::size_t (*)(int)>(nullptr),
                std::size_t{0}, 0) == CUDA_SUCCESS);
     CHECK(threads == 1024);
+    CHECK(count(64, std::size_t{1} << 32) == CUDA_SUCCESS);
+    CHECK(blocks == 0);
+    // The program's function may call the driver.
+    const auto shared_of = [](int) -> std::size_t {
+        CUcontext current = nullptr;
+        return call("cuCtxGetCurrent", &current) == CUDA_SUCCESS ? 0 : 1 << 30;
+    };
+    CHECK(call("cuOccupancyMaxPotentialBlockSize", &grid, &threads, kernel,
+               static_cast<std::size_t (*)(int)>(shared_of), std::size_t{0}, 256) == CUDA_SUCCESS);
+    CHECK(threads == 256);
 }
 
 }  // namespace

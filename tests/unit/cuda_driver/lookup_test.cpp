@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/unit/cuda_driver/stand_in.hpp"
@@ -90,6 +91,45 @@ TEST_CASE("undocumented tables are refused with what to do about it") {
     CHECK(result == CUDA_ERROR_NOT_FOUND);
     CHECK(table == nullptr);
     CHECK_THAT(text, Catch::Matchers::Contains("--cudart shared"));
+}
+
+#ifdef CUDA_STUB
+/// The functions that a library exports: names in its table of symbols.
+std::set<std::string> exported(const std::string& library) {
+    const std::string command = "nm -D --defined-only '" + library + "'";
+    FILE* const pipe = popen(command.c_str(), "r");
+    std::set<std::string> out;
+    for (char line[512]; std::fgets(line, sizeof line, pipe);) {
+        std::string text(line);
+        if (const auto at = text.find(" cu"); at != std::string::npos)
+            out.insert(text.substr(at + 1, text.size() - at - 2));
+    }
+    pclose(pipe);
+    return out;
+}
+
+TEST_CASE("whatever links with NVIDIA's stub finds its symbols") {
+    const std::set<std::string> ours = exported(STAND_IN);
+    int missing = 0;
+    for (const std::string& symbol : exported(CUDA_STUB)) {
+        const bool graphics = symbol.find("GL") != symbol.npos || symbol.find("VDPAU") != symbol.npos;
+        if (graphics || ours.contains(symbol)) continue;
+        ++missing;
+        UNSCOPED_INFO(symbol);
+    }
+    CHECK(missing == 0);
+    CHECK(ours.size() > 500);
+}
+#endif
+
+TEST_CASE("newer forms of a function are found") {
+    CHECK(look_up("cuCtxSynchronize", 12000).code == stand_in_symbol("cuCtxSynchronize"));
+    CHECK(look_up("cuCtxSynchronize", 13000).code == stand_in_symbol("cuCtxSynchronize_v2"));
+    void* green = &green;
+    CUcontext context = nullptr;
+    const OwnContext own;
+    CHECK(call("cuStreamGetCtx_v2", CUstream(nullptr), &context, &green) == CUDA_SUCCESS);
+    CHECK((context == own.handle && green == nullptr));
 }
 
 TEST_CASE("programs with a default stream for each thread find their symbols") {

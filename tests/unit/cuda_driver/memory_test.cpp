@@ -95,10 +95,76 @@ TEST_CASE("pointers tell what they point into") {
     CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                CUdeviceptr(reinterpret_cast<std::uintptr_t>(host))) == CUDA_SUCCESS);
     CHECK(type == CU_MEMORYTYPE_HOST);
+    const auto inside = CUdeviceptr(reinterpret_cast<std::uintptr_t>(host)) + 4;
+    std::uint64_t begin_of = ~0ull;
+    CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
+    void* answers[] = {&type, &begin_of};
+    CHECK(call("cuPointerGetAttributes", 2u, &asked[0], &answers[0], inside) == CUDA_SUCCESS);
+    CHECK((type == CU_MEMORYTYPE_HOST && begin_of == 0));
     CHECK(call("cuMemFreeHost", host) == CUDA_SUCCESS);
     CHECK(call("cuMemFreeHost", host) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuPointerGetAttribute", static_cast<void*>(&type), CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                CUdeviceptr(reinterpret_cast<std::uintptr_t>(&type))) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("sizes that are too large are refused and not cut") {
+    const OwnContext own;
+    CUdeviceptr a = allocate(4096), b = 0;
+    std::size_t pitch = 0, free = 0, total = 0;
+    void* host = nullptr;
+    constexpr std::size_t huge = ~std::size_t{0};
+    CHECK(call("cuMemHostAlloc", &host, huge - 100, 0u) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(call("cuMemAllocPitch_v2", &b, &pitch, std::size_t{512}, (std::size_t{1} << 55) + 1, 4u) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemsetD32_v2", a, 7u, (std::size_t{1} << 62) + 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemGetInfo_v2", &free, &total) == CUDA_SUCCESS);
+    CHECK(call("cuMemAlloc_v2", &b, free + 1) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(total - free >= 4096);
+    std::array<int, 4> back{};
+    CUDA_MEMCPY2D part{};
+    part.srcMemoryType = CU_MEMORYTYPE_DEVICE, part.srcDevice = a, part.srcXInBytes = huge - 7;
+    part.dstMemoryType = CU_MEMORYTYPE_HOST, part.dstHost = back.data();
+    part.WidthInBytes = 16, part.Height = 1;
+    CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&part)) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("an address of freed memory is no host address") {
+    const OwnContext own;
+    const CUdeviceptr a = allocate(64);
+    std::array<int, 16> host{};
+    const auto to = CUdeviceptr(reinterpret_cast<std::uintptr_t>(host.data()));
+    CHECK(call("cuMemcpy", to, a + (1 << 20), sizeof host) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemFree_v2", a) == CUDA_SUCCESS);
+    CHECK(call("cuMemcpy", to, a, sizeof host) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("rows of a box that would lie in another buffer are refused before anything is copied") {
+    const OwnContext own;
+    const CUdeviceptr a = allocate(64), b = allocate(64);
+    const auto host = numbers();
+    CHECK(call("cuMemsetD32_v2", a, 7u, std::size_t{16}) == CUDA_SUCCESS);
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = host.data();
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = a, copy.dstPitch = b - a;
+    copy.WidthInBytes = 16, copy.Height = 2;
+    CHECK(call("cuMemcpy2D_v2", static_cast<const CUDA_MEMCPY2D*>(&copy)) == CUDA_ERROR_INVALID_VALUE);
+    int first = 0;
+    CHECK(call("cuMemcpyDtoH_v2", static_cast<void*>(&first), a, sizeof first) == CUDA_SUCCESS);
+    CHECK(first == 7);
+}
+
+TEST_CASE("host memory is registered once") {
+    const OwnContext own;
+    std::array<char, 4096> memory{};
+    CHECK(call("cuMemHostRegister_v2", static_cast<void*>(memory.data()), memory.size(), 0u) == CUDA_SUCCESS);
+    CHECK(call("cuMemHostRegister_v2", static_cast<void*>(memory.data() + 100), std::size_t{10}, 0u) ==
+          CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    CHECK(call("cuMemFreeHost", static_cast<void*>(memory.data())) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(call("cuMemHostUnregister", static_cast<void*>(memory.data())) == CUDA_SUCCESS);
+    CHECK(call("cuMemHostUnregister", static_cast<void*>(memory.data())) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    void* host = nullptr;
+    CHECK(call("cuMemHostAlloc", &host, std::size_t{16}, CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(call("cuMemHostAlloc", &host, std::size_t{16}, 0xff00u) == CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_CASE("pools give memory in stream order") {

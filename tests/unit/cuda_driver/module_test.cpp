@@ -10,7 +10,8 @@ namespace {
 
 CUresult load_text(const std::string& text, std::string* log = nullptr) {
     CUmodule module = nullptr;
-    std::array<char, 500> buffer{};
+    std::array<char, 500> buffer;
+    buffer.fill('x');
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {buffer.data(), reinterpret_cast<void*>(buffer.size())};
     const CUresult result =
@@ -31,6 +32,13 @@ TEST_CASE("PTX that does not compile is refused with a log that names its line")
     CHECK_THAT(log, Catch::Matchers::Contains("Unsupported .version 99.0"));
     CHECK(load_text(".version 8.7\n.target sm_120\n.address_size 64\n", &log) == CUDA_ERROR_INVALID_PTX);
     CHECK_THAT(log, Catch::Matchers::Contains("sm_120"));
+    for (const char* target : {"sm_103", "sm_110a", "sm_121", "sm_89a"})
+        CHECK(load_text(std::string(".version 9.0\n.target ") + target + "\n.address_size 64\n") ==
+              CUDA_ERROR_INVALID_PTX);
+    CHECK(load_text(".version 8.0\n.target sm_90a\n.address_size 64\n") == CUDA_SUCCESS);
+    CHECK(load_text(".version 8.0\n.target sm_80\n.address_size 64\n", &log) == CUDA_SUCCESS);
+    CHECK(log == "");
+    CHECK(load_text(".version 8.0\n.target sm_80\n.address_size 32\n") == CUDA_ERROR_INVALID_PTX);
 }
 
 TEST_CASE("images that are no PTX are named") {
@@ -40,6 +48,7 @@ TEST_CASE("images that are no PTX are named") {
     CUmodule module = nullptr;
     CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(nullptr)) == CUDA_ERROR_INVALID_VALUE);
     CHECK(call("cuModuleLoad", &module, "/nowhere.ptx") == CUDA_ERROR_FILE_NOT_FOUND);
+    CHECK(call("cuModuleLoad", &module, "/tmp") == CUDA_ERROR_FILE_NOT_FOUND);
 }
 
 TEST_CASE("entries are found by name, and go with their module") {

@@ -59,9 +59,9 @@ inline CUfunction function(CUmodule module) {
 struct LaunchOf {
     unsigned blocks = 1, threads = 1, shared = 0;
 };
-inline CUresult launch(CUfunction kernel, LaunchOf shape = {}, void** parameters = nullptr) {
-    return call("cuLaunchKernel", kernel, shape.blocks, 1u, 1u, shape.threads, 1u, 1u, shape.shared, CUstream(nullptr),
-                parameters, static_cast<void**>(nullptr));
+inline CUresult launch(CUfunction kernel, LaunchOf shape = {}, void** parameters = nullptr, CUstream stream = nullptr) {
+    return call("cuLaunchKernel", kernel, shape.blocks, 1u, 1u, shape.threads, 1u, 1u, shape.shared, stream, parameters,
+                static_cast<void**>(nullptr));
 }
 
 }  // namespace ikat::tests

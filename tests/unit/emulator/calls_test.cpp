@@ -256,6 +256,6 @@ TEST_CASE("a failed assertion says so and stops the launch") {
         R"(.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
 .global .align 1 .b8 words[6] = {120, 0, 102, 0, 103, 0};
 )");
-    CHECK_THAT(machine.failure(text, {.block = {1, 1, 1}}, 0ull, 0ull, 0ull, 0u), contains("trapped"));
+    CHECK_THAT(machine.failure(text, {.block = {1, 1, 1}}, 0ull, 0ull, 0ull, 0u), contains("an assertion failed"));
     CHECK(machine.printed == "f:12: g: block: [0,0,0], thread: [0,0,0] Assertion `x` failed.\n");
 }

@@ -34,7 +34,6 @@ void call_assert_failure(Lowering& code, Operands arguments) {
     else
         line = code.source(arguments[2], Type::U32);
     code.emit(print_assertion, 0, A | B | C | X, {0, text, file, function, index(line)});
-    code.emit(trap, 0, 0, {});
 }
 
 void call_malloc(Lowering& code, Operands results, Operands arguments) {
