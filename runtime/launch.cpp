@@ -9,7 +9,6 @@
 #include <limits>
 #include <optional>
 
-#include "codegen/ast/alignment.hpp"
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/typed_launch.hpp"
@@ -124,28 +123,21 @@ void Check::contract(std::size_t i) {
                "the kernel requires it; pad the data or use a kernel without this contract");
 }
 
-/// To what the contract says, to an element, and to the accesses of several elements.
+/// To what the contract says, and to an element.
 void Check::alignment(std::size_t i) {
     const ir::Parameter& parameter = kernel.parameters[i];
     const Argument& argument = arguments[i];
     if (!argument.is_buffer()) return;
-    const auto is_broken = [&](std::uint64_t bytes, const std::string& hint) {
-        if (argument.address() % bytes == 0) return false;
-        report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, bytes), hint);
-        return true;
-    };
-    if (is_broken(std::max(parameter.alignment, 1u), "the kernel requires it")) return;
     const std::uint64_t element = info(parameter.element).bytes;
-    constexpr std::uint64_t widest = 16;  // of all accesses
-    if (argument.bytes() == 0 || argument.address() % std::max(widest, element) == 0) return;
-    if (is_broken(element,
-                  fmt::format("its elements are {}: start at a multiple of their size", info(parameter.element).name)))
-        return;
-    const auto access = ast::widest_access(kernel, std::uint32_t(i));
-    if (access && is_broken(access->bytes, fmt::format("the kernel accesses {0} bytes at once: start at a multiple of "
-                                                       "{0} bytes, or copy the elements to a buffer of their own",
-                                                       access->bytes)))
-        findings.back().notes.push_back({access->where, "the access is here"});
+    const bool has_elements = argument.bytes() > 0;
+    const auto report_unaligned = [&](std::uint64_t bytes, const std::string& hint) {
+        report(fmt::format("buffer '{}' is not aligned to {} bytes", parameter.name, bytes), hint);
+    };
+    if (parameter.alignment > 1 && argument.address() % parameter.alignment != 0)
+        report_unaligned(parameter.alignment, "the kernel requires it");
+    else if (has_elements && argument.address() % element != 0)
+        report_unaligned(element, fmt::format("its elements are {}: start at a multiple of their size",
+                                              info(parameter.element).name));
 }
 
 /// Only an `in` parameter promises that its memory is not written; each pair is reported once, from its side.

@@ -17,7 +17,10 @@ struct Object {
 };
 
 /// The object that an address computation starts from. Adding an integer stays in the object: PTX programs that leave
-/// it are wrong on the device and caught by the emulator.
+/// it are wrong on the device and caught by the emulator. The distance from one object to another is no such integer:
+///
+///     %d = sub.u32 %row, %t3                 %row in $t3: an integer
+///     %e = sub.u32 %t1, %t3                  leads from $t3 to $t1, and what it is added to is of no known object
 Object object_of(const Function& fn, Value address);
 
 }  // namespace ikat::ir

@@ -33,7 +33,20 @@ public:
             inst_ = no_inst;
             terminator(fn_[block].terminator);
         }
-        if (findings_.empty()) spaces();
+        return std::move(findings_);
+    }
+
+    /// Accesses to another space than that of what their address is made from, and wrong copies; run() has found
+    /// nothing.
+    std::vector<Diagnostic> wrong_accesses() {
+        for (Block block : fn_.blocks()) {
+            block_ = block;
+            for (Inst inst : fn_[block].instructions) {
+                inst_ = inst;
+                for (const MemoryAccess& access : accesses(fn_[inst])) space(access);
+                if (effects(fn_[inst]).starts) copy(fn_[inst]);
+            }
+        }
         return std::move(findings_);
     }
 
@@ -245,17 +258,6 @@ private:
             expect("tied operand", fn_.operands(inst_)[tie.operand + i], fn_.type(fn_.results(inst_)[tie.result + i]));
     }
 
-    /// An access is to the space of what its address is made from.
-    void spaces() {
-        for (Block block : fn_.blocks()) {
-            block_ = block;
-            for (Inst inst : fn_[block].instructions) {
-                inst_ = inst;
-                for (const MemoryAccess& access : accesses(fn_[inst])) space(access);
-                if (effects(fn_[inst]).starts) copy(fn_[inst]);
-            }
-        }
-    }
     void space(const MemoryAccess& access) {
         const Space accessed = access.space;
         const auto is_in = [&](const std::string& what, Space space) {
@@ -370,11 +372,17 @@ std::vector<Diagnostic> problems(std::span<const Function> functions, Level leve
 }
 
 void verify(const Function& fn, Level level) {
-    if (auto found = problems(fn, level); !found.empty()) throw Error(std::move(found));
+    auto found = problems(fn, level);
+    if (found.empty()) found = Verifier(fn, level).wrong_accesses();
+    if (!found.empty()) throw Error(std::move(found));
 }
 
 void verify(const Module& module, Level level) {
-    if (auto found = problems(module.functions, level); !found.empty()) throw Error(std::move(found));
+    auto found = problems(module.functions, level);
+    if (found.empty())
+        for (const Function& fn : module.functions)
+            std::ranges::move(Verifier(fn, level).wrong_accesses(), std::back_inserter(found));
+    if (!found.empty()) throw Error(std::move(found));
 }
 
 namespace {

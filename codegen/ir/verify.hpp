@@ -28,7 +28,10 @@ std::vector<Diagnostic> problems(const Function& fn, Level level = Level::Typed)
 /// The findings for a module's functions and the calls between them.
 std::vector<Diagnostic> problems(std::span<const Function> functions, Level level = Level::Typed);
 
-/// Throws the findings as one Error. For IR read from text; the compiler's own stages assert instead.
+/// Throws the findings as one Error. For IR as it is written; the compiler's own stages assert that there are no
+/// problems(). Of IR as it is written, each access is to the space of what its address is made from; after a stage that
+/// need not hold in code that never runs: one address may be of one object in one arm and of another in the other, and
+/// as one arm turns out not to be taken, the address there becomes that of the wrong object.
 void verify(const Function& fn, Level level = Level::Typed);
 void verify(const Module& module, Level level = Level::Typed);
 

@@ -14,7 +14,8 @@ std::string optimised(const golden::Case& test) {
     ir::Module module = ir::parse(test.input, test.file);
     ir::verify(module);
     pipeline::run_passes(module.functions, {.passes = test.args, .after = [](const auto&, const ir::Function& after) {
-                                                ir::verify(after);
+                                                if (auto found = ir::problems(after); !found.empty())
+                                                    throw Error(std::move(found));
                                             }});
     return print(module);
 }

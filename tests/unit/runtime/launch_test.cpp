@@ -20,7 +20,6 @@ ast::KernelTree kernel() {
     out.name = "scale";
     out.where = {"scale.cpp", 3};
     out.bounds.max_threads = 256;
-    out.regions.emplace_back();  // an empty body
     out.parameters = {{.name = "n", .type = ir::Type::U32, .multiple = 4},
                       {.name = "x", .access = ir::Access::In, .element = ir::Type::F32, .alignment = 16},
                       {.name = "y", .access = ir::Access::Out, .element = ir::Type::F32}};
