@@ -2,6 +2,7 @@
 #include "codegen/analysis/post_dominators.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace ikat::analysis {
 namespace {
@@ -46,39 +47,51 @@ private:
             if (fn_[block].terminator.kind == kind && best_[index(block)] == Unknown) add(index(block), end);
     }
 
-    /// The outermost loops that are left for a trap at most. Their ends are the jumps to the block that begins them.
+    /// The outermost loops that are left for a trap at most: strongly connected blocks that lead to no other loop.
+    /// Their ends are the jumps to the block that begins them, the first of them in reverse postorder.
     void by_loops() {
+        find_components();
         for (Block block : order_) {
             const std::uint32_t begin = index(block);
-            if (best_[begin] != Unknown || !is_endless(begin)) continue;
+            if (best_[begin] != Unknown || !component(begin).is_loop || component(begin).leads_to_loop) continue;
             for (std::uint32_t from : predecessors_.successors(begin))
                 if (goes_back(from, begin)) add(from, Endless);
         }
     }
     bool goes_back(std::uint32_t from, std::uint32_t to) const { return position_[to] <= position_[from]; }
 
-    /// Whether a loop begins there, and whatever does not lead back to it is in no loop.
-    bool is_endless(std::uint32_t begin) const {
-        const auto returns = reached(predecessors_, begin), leads_to = reached(forward_, begin);
-        const auto jumps_back = [&](std::uint32_t from) { return leads_to[from] && goes_back(from, begin); };
-        if (std::ranges::none_of(predecessors_.successors(begin), jumps_back)) return false;
-        return std::ranges::none_of(order_, [&](Block block) {
-            const std::uint32_t from = index(block);
-            return leads_to[from] && !returns[from] &&
-                   std::ranges::any_of(forward_.successors(from), [&](auto to) { return goes_back(from, to); });
-        });
-    }
-    static std::vector<bool> reached(const Graph& graph, std::uint32_t start) {
-        std::vector<bool> seen(graph.size());
-        std::vector<std::uint32_t> work{start};
-        while (!work.empty()) {
-            const std::uint32_t node = work.back();
-            work.pop_back();
-            if (seen[node]) continue;
-            seen[node] = true;
-            for (std::uint32_t next : graph.successors(node)) work.push_back(next);
+    struct Component {
+        bool is_loop = false, leads_to_loop = false;
+    };
+    Component& component(std::uint32_t block) { return components_[component_of_[block]]; }
+
+    /// Kosaraju's way: from each block in reverse postorder, what leads to it and is in no component yet. Components
+    /// are found before those that they lead to.
+    void find_components() {
+        std::vector<std::uint32_t> found, work;
+        std::vector<bool> waits(fn_.block_count());
+        for (Block block : order_) waits[index(block)] = true;
+        component_of_.resize(fn_.block_count());
+        for (Block block : order_) {
+            if (!waits[index(block)]) continue;
+            components_.emplace_back();
+            work.push_back(index(block));
+            while (!work.empty()) {
+                const std::uint32_t member = work.back();
+                work.pop_back();
+                if (!waits[member]) continue;
+                waits[member] = false;
+                component_of_[member] = std::uint32_t(components_.size() - 1);
+                found.push_back(member);
+                for (std::uint32_t from : predecessors_.successors(member)) work.push_back(from);
+            }
         }
-        return seen;
+        for (std::uint32_t from : found | std::views::reverse)
+            for (std::uint32_t to : forward_.successors(from))
+                if (component_of_[from] != component_of_[to])
+                    component(from).leads_to_loop |= component(to).is_loop || component(to).leads_to_loop;
+                else
+                    component(from).is_loop = true;
     }
 
     /// An end, and all blocks that lead to it and to none better.
@@ -100,6 +113,8 @@ private:
     std::vector<std::uint32_t> position_;  // by block, in reverse postorder
     std::vector<End> best_;                // by block: that can be reached
     std::vector<bool> is_end_;             // by block
+    std::vector<Component> components_;    // of blocks that lead to each other
+    std::vector<std::uint32_t> component_of_;
 };
 
 }  // namespace

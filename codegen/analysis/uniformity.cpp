@@ -8,6 +8,7 @@
 
 #include "codegen/analysis/memory.hpp"
 #include "codegen/analysis/post_dominators.hpp"
+#include "codegen/ir/op/accesses.hpp"
 #include "codegen/ir/text/print.hpp"
 
 namespace ikat::analysis {
@@ -34,42 +35,37 @@ public:
           predecessors_(dominators.predecessors()),
           post_(post_dominators(fn, dominators)),
           position_(fn.block_count()),
-          parts_(fn.block_count(), Extent::Cluster),
-          meets_(fn.block_count(), Extent::Cluster) {
-        const auto is_local = [](const Symbol& symbol) { return symbol.space == Space::Local; };
-        if (doubt == Doubt::Agrees && std::ranges::any_of(fn.symbols, is_local))
-            stored_.resize(fn.block_count(), Arrays(fn.symbols.size(), anything_yet));
+          arrays_(fn.symbols) {
+        for (std::size_t i = 0; Block block : dominators_.reverse_postorder()) position_[index(block)] = i++;
     }
 
     void run() {
-        const auto order = dominators_.reverse_postorder();
-        for (std::size_t i = 0; Block block : order) position_[index(block)] = i++;
-        for (changed_ = true; changed_;) {
-            changed_ = false;
-            for (Block block : order) visit(block);
-        }
+        const bool called_by_some = !fn_.is_entry && doubt_ == Doubt::Differs;
+        do {
+            values_.assign(fn_.value_count(), anything_yet);
+            blocks_.assign(fn_.block_count(), {called_by_some ? Extent::Thread : Extent::Cluster, no_block});
+            parts_.assign(fn_.block_count(), Extent::Cluster);
+            meets_.assign(fn_.block_count(), Extent::Cluster);
+            for (changed_ = true; changed_;) {
+                changed_ = false;
+                for (Block block : dominators_.reverse_postorder()) visit(block);
+            }
+        } while (doubt_ == Doubt::Agrees && arrays_hold_less());
     }
 
 private:
-    using Arrays = std::vector<Spread>;  // by symbol: what is stored in a thread's own array
-
     Extent extent(Value value) const { return values_[index(value)].extent; }
 
     /// What is known only ever becomes less.
     void meet(Value value, const Spread& with, Extent parted = Extent::Cluster) {
-        meet(values_[index(value)], with, parted);
-    }
-    void meet(Spread& known, const Spread& with, Extent parted = Extent::Cluster) {
+        Spread& known = values_[index(value)];
         const Spread now = either(known, with, parted);
         changed_ |= now != known;
         known = now;
     }
 
     void visit(Block block) {
-        if (!stored_.empty()) here_ = stored_[index(block)];
         for (Inst inst : fn_[block].instructions) {
-            if (!stored_.empty() && fn_[inst].op == Op::Store && fn_[inst].memory.space == Space::Local)
-                store(inst, block);
             const auto results = fn_.results(inst);
             if (results.empty() || values_[index(results[0])] == Spread{Extent::Thread}) continue;
             const Spread made = result(inst, block);
@@ -79,9 +75,6 @@ private:
         for (const Jump& jump : terminator.targets)
             for (std::size_t i = 0; i < jump.arguments.size(); ++i)
                 meet(fn_[jump.to].parameters[i], values_[index(jump.arguments[i])]);
-        if (!stored_.empty())
-            for (const Jump& jump : terminator.targets)
-                for (std::size_t i = 0; i < here_.size(); ++i) meet(stored_[index(jump.to)][i], here_[i]);
         if (terminator.condition != no_value && extent(terminator.condition) > parts_[index(block)])
             part(block, extent(terminator.condition));
     }
@@ -94,9 +87,9 @@ private:
             [&](std::size_t i) { return constant(fn_, operands[i]); },
             [&](std::size_t i) { return is_whole_warps(operands[i]); }, doubt_);
         Spread out;
-        if (it.op == Op::Load && doubt_ == Doubt::Agrees && it.memory.space == Space::Local) {
-            const Spread* const array = own_array(inst);
-            out = array ? loaded_from_own(*array, operation.common(operands.size())) : Spread{Extent::Thread};
+        const auto array = it.op == Op::Load && doubt_ == Doubt::Agrees ? own_array(inst) : std::nullopt;
+        if (array) {
+            out = arrays_.load(*array, operation.common(operands.size()));
         } else if (it.op == Op::Load) {
             const bool constant_memory = doubt_ == Doubt::Differs && reads_constant_memory(fn_, inst);
             out = loaded(it.memory, constant_memory, operation.common(operands.size()), blocks_[index(block)].extent,
@@ -112,22 +105,35 @@ private:
         return it.guard == no_value ? out : either(out, out, extent(it.guard));
     }
 
-    /// What is stored in the array that an access goes to; null if it is not known to which.
-    const Spread* own_array(Inst inst) const {
+    /// The symbol of the array that an access surely goes to.
+    std::optional<std::size_t> own_array(Inst inst) const {
+        const Space space = fn_[inst].memory.space;
+        if (space != Space::Local && space != Space::Generic) return std::nullopt;
         const Object object = address_of(fn_, inst).object;
-        return object.kind == Object::Symbol && !here_.empty() ? &here_[object.number] : nullptr;
+        const bool is = object.kind == Object::Symbol && fn_.symbols[object.number].space == Space::Local;
+        return is ? std::optional<std::size_t>(object.number) : std::nullopt;
     }
-    void store(Inst inst, Block block) {
+    /// Whether to begin again, when all values are known.
+    bool arrays_hold_less() {
+        for (Block block : fn_.blocks())
+            if (dominators_.reachable(block))
+                for (Inst inst : fn_[block].instructions)
+                    if (may_write_local(fn_[inst])) store(inst);
+        return arrays_.settle();
+    }
+    static bool may_write_local(const Instruction& it) {
+        if (it.op == Op::Call || it.op == Op::Opaque) return true;
+        return std::ranges::any_of(accesses(it), [](const MemoryAccess& access) {
+            return access.writes && (access.space == Space::Local || access.space == Space::Generic);
+        });
+    }
+    void store(Inst inst) {
         const Instruction& it = fn_[inst];
-        const auto operands = fn_.operands(inst);
-        const Extent agree = std::max(extent(operands[0]), it.guard == no_value ? Extent::Cluster : extent(it.guard));
-        const Object object = address_of(fn_, inst).object;
-        for (std::size_t i = 0; i < here_.size(); ++i) {
-            const bool surely = object.kind == Object::Symbol;
-            if (surely && object.number != i) continue;
-            for (Value value : operands.subspan(1, it.memory.count))
-                here_[i] = with_store(here_[i], values_[index(value)], surely ? agree : Extent::Thread,
-                                      blocks_[index(block)].extent);
+        if (it.op != Op::Store) return arrays_.store_in_any({});
+        const auto array = own_array(inst);
+        for (Value value : fn_.operands(inst).subspan(1, it.memory.count)) {
+            const Spread& stored = values_[index(value)];
+            array ? arrays_.store(*array, stored) : arrays_.store_in_any(stored);
         }
     }
 
@@ -202,15 +208,11 @@ private:
     const DominatorTree post_;
     std::vector<std::size_t> position_;  // by block, in reverse postorder
     std::vector<Extent> parts_, meets_;  // by block: done for this extent
-    std::vector<Arrays> stored_;         // by block: before its first instruction; if there are such arrays
-    Arrays here_;                        // where the walk is
+    OwnArrays arrays_;
     bool changed_ = false;
 };
 
-Uniformity::Uniformity(const Function& fn, const Dominators& dominators, Doubt doubt)
-    : values_(fn.value_count(), anything_yet), blocks_(fn.block_count()) {
-    const bool called_by_some = !fn.is_entry && doubt == Doubt::Differs;
-    if (called_by_some) std::ranges::fill(blocks_, Control{Extent::Thread, no_block});
+Uniformity::Uniformity(const Function& fn, const Dominators& dominators, Doubt doubt) {
     Propagation(fn, dominators, doubt, *this).run();
 }
 

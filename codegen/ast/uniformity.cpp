@@ -42,13 +42,16 @@ using Variables = std::vector<Known>;
 
 class UniformityWalk {
 public:
-    explicit UniformityWalk(const KernelTree& kernel) : kernel_(kernel), spreads_(kernel.nodes.size()) {
-        variables_.resize(kernel.variables.size());
-        variables_.resize(variables_.size() + kernel.symbols.size(), {ir::anything_yet});
-    }
+    explicit UniformityWalk(const KernelTree& kernel)
+        : kernel_(kernel), spreads_(kernel.nodes.size()), arrays_(kernel.symbols) {}
 
     std::vector<Diagnostic> run() {
-        walk(kernel_.body(), {});
+        do {
+            variables_.assign(kernel_.variables.size(), {});
+            returned_ = left_ = {};
+            diagnostics_.clear();
+            walk(kernel_.body(), {});
+        } while (arrays_hold_less());
         return std::move(diagnostics_);
     }
 
@@ -114,7 +117,7 @@ private:
             case Kind::Atomic: own = {Extent::Thread}; break;
             case Kind::Declare: variables_[index(node.variable)] = {}; break;
             case Kind::Assign: variables_[index(node.variable)] = {spread(node.arguments[0]), index(id) + 1}; break;
-            case Kind::Store: store(id, node); break;
+            case Kind::Store: break;
             case Kind::If: visit_if(id, node, control); break;
             case Kind::For: visit_for(id, node, control); break;
             case Kind::While: visit_while(id, node, control); break;
@@ -139,25 +142,21 @@ private:
         Extent agree = std::max(common(node, node.arguments), common(node, node.other));
         for (Node other : {node.guard, node.place.offset})
             if (other != no_node) agree = std::max(agree, extent(other));
-        if (const Known* array = own_array(node)) return ir::loaded_from_own(array->spread, agree);
+        if (is_own_array(node.place)) return arrays_.load(node.place.index, agree);
         return ir::loaded(node.memory, false, agree, Extent::Block, Doubt::Agrees);
     }
 
-    /// An array in local memory is a variable of each thread, of which a store changes a part.
-    Known* own_array(const NodeInfo& node) {
-        const bool is_local =
-            node.place.base == Place::Base::Symbol && kernel_.symbols[node.place.index].space == ir::Space::Local;
-        return is_local ? &variables_[kernel_.variables.size() + node.place.index] : nullptr;
+    bool is_own_array(const Place& place) const {
+        return place.base == Place::Base::Symbol && kernel_.symbols[place.index].space == ir::Space::Local;
     }
-    void store(Node id, const NodeInfo& node) {
-        Known* const array = own_array(node);
-        if (!array) return;
-        Extent agree = extent(node.arguments[0]);
-        for (Node other : {node.guard, node.place.offset})
-            if (other != no_node) agree = std::max(agree, extent(other));
-        for (std::size_t i = 1; i < node.arguments.size(); ++i)
-            array->spread = ir::with_store(array->spread, spread(node.arguments[i]), agree, Extent::Cluster);
-        array->definition = index(id) + 1;
+    /// Whether to walk again.
+    bool arrays_hold_less() {
+        for (const NodeInfo& node : kernel_.nodes)
+            if (node.kind == Kind::Store && is_own_array(node.place))
+                for (Node value : std::span(node.arguments).subspan(1)) arrays_.store(node.place.index, spread(value));
+        for (const NodeInfo& node : kernel_.nodes)
+            if (node.kind == Kind::Address && is_own_array(node.place)) arrays_.store(node.place.index, {});
+        return arrays_.settle();
     }
 
     /// Ways meet that `parted` threads; `id` is where.
@@ -286,7 +285,8 @@ private:
 
     const KernelTree& kernel_;
     std::vector<Spread> spreads_;               // by node
-    Variables variables_;                       // behind them, by symbol, what each thread's array holds
+    ir::OwnArrays arrays_;                      // by symbol
+    Variables variables_;                       // where the walk is
     Control returned_, left_;                   // threads that have returned, or have left the innermost Scope
     std::vector<Variables>* leaves_ = nullptr;  // at that Scope's Leaves
     Loop* loop_ = nullptr;

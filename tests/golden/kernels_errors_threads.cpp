@@ -60,24 +60,20 @@ const auto barrier_in_loops = kernel("barrier_in_loops", params("x", "n"), [](In
     while_([&] { auto other = shuffle_down(v, 1); return other > 3; }, [&] { v -= 1; });
 });
 
-/// What a thread has stored in an array of its own differs as its variables do.
+/// What a thread loads from an array of its own differs if all that it stores there does.
 const auto barrier_behind_own_array = kernel("barrier_behind_own_array", params("n"), [](u32 n) {
-    Local<std::uint32_t, 4> own, alike, places, some;
-    alike[0] = n;
-    own[0] = n;
-    places[thread_id().x % 4] = n;
-    some[0] = n;
-    if_(own[0] > 1, [&] { sync_block(); });
-    if_(thread_id().x < n, [&] { some[0] = 5; });
-    own[1] = thread_id().x;
+    Local<std::uint32_t, 4> own, twice;
+    own[0] = thread_id().x;
+    own[n % 4] = thread_id().x * 2;
     if_(own[0] > 2, [&] { sync_block(); });
-    if_(alike[0] > 3, [&] { sync_block(); });
-    if_(places[0] > 4, [&] { sync_block(); });
-    if_(some[0] > 5, [&] { sync_block(); });
-    for (auto k : range(n)) {
-        if_(alike[0] > k, [&] { sync_block(); });
-        alike[1] = thread_id().x;
-    }
+    twice[1] = own[1];
+    for (auto k : range(n)) twice[k % 4] = twice[1] + k;
+    if_(twice[0] > 3, [&] { sync_block(); });
+    Local<std::uint32_t, 4> never;
+    if_(never[0] + thread_id().x > 4, [&] { sync_block(); });
+    Local<std::uint32_t, 4> alike;
+    alike[0] = n;
+    if_(alike[thread_id().x % 4] > 5, [&] { sync_block(); });
 });
 
 const auto divergent_warp = kernel("divergent_warp", params("x", "n"), [](InOut<float> x, u32 n) {
@@ -121,6 +117,17 @@ const auto uniform_enough = kernel("uniform_enough", params("x", "y", "n"), [](I
     Local<std::uint32_t, 4> own;
     for (auto k : range(n)) own[k % 4] = n;
     if_(own[n % 4] > 3, [&] { sync_block(); });  // the same in each thread's array
+    Local<std::uint32_t, 2> elements;
+    elements[0] = t;
+    elements[1] = n;
+    if_(elements[1] > 3, [&] { sync_block(); });  // this element
+    Local<std::uint32_t, 1> overwritten;
+    for (auto k : range(n)) {
+        overwritten[0] = k;
+        if_(overwritten[0] > 3, [&] { sync_block(); });
+        overwritten[0] = t;
+        y[overwritten[0]] = v;
+    }
     for (auto k : range(n)) {
         s[t % 32] = v;
         sync_block();

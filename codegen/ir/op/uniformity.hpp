@@ -11,6 +11,8 @@
 #pragma once
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "codegen/ir/op/effects.hpp"
 #include "codegen/ir/op/families.hpp"
@@ -185,13 +187,46 @@ struct Operation {
 template <class S, class C, class W>
 Operation(Op, Type, Word, std::size_t, S, C, W, Doubt) -> Operation<S, C, W>;
 
-/// What a load gives from an array in local memory, of which each thread has its own: all that was `stored` there, as
-/// it was added up by `with_store`, at indices that threads `agree` on.
-constexpr Spread loaded_from_own(const Spread& stored, Extent agree) { return either(stored, stored, agree); }
-/// What is stored, if it begins with `anything_yet`, and in a place that is reached by the threads `here`.
-constexpr Spread with_store(const Spread& stored, const Spread& value, Extent agree, Extent here) {
-    return either(stored, value, std::max(agree, here));
-}
+/// What threads' own arrays in local memory hold, by symbol, with Doubt::Agrees: a place in an array surely differs
+/// only if everything that is ever stored in the array does, as any of it may be there. So a walk begins with arrays of
+/// which all differs, tells at its end what each store has stored, and is repeated as long as that differs less.
+class OwnArrays {
+public:
+    explicit OwnArrays(const auto& symbols) : stored_(symbols.size()) {
+        for (const auto& symbol : symbols)
+            held_.push_back({symbol.space == Space::Local ? Extent::Thread : Extent::Cluster});
+    }
+
+    /// What a load gives, at indices that threads `agree` on.
+    Spread load(std::size_t symbol, Extent agree) const { return either(held_[symbol], held_[symbol], agree); }
+
+    void store(std::size_t symbol, const Spread& value) {
+        auto& stored = stored_[symbol];
+        stored = stored ? least(*stored, value) : value;
+    }
+    void store_in_any(const Spread& value) {
+        for (std::size_t i = 0; i < stored_.size(); ++i) store(i, value);
+    }
+    /// Whether an array differs less than was assumed: then the next walk assumes that.
+    bool settle() {
+        bool changed = false;
+        for (std::size_t i = 0; i < held_.size(); ++i) {
+            const auto stored = std::exchange(stored_[i], std::nullopt);
+            if (held_[i].extent == Extent::Cluster) continue;               // not less than that
+            const Spread now = least(held_[i], stored.value_or(Spread{}));  // nothing stored: nothing differs
+            changed |= now != held_[i];
+            held_[i] = now;
+        }
+        return changed;
+    }
+
+private:
+    static constexpr Spread least(const Spread& a, const Spread& b) {
+        return {std::min(a.extent, b.extent), a.linear || b.linear, a.combined || b.combined};
+    }
+    std::vector<Spread> held_;
+    std::vector<std::optional<Spread>> stored_;
+};
 
 /// What a load gives if nothing is known of what is stored: at addresses that threads `agree` on, in a place that is
 /// reached by the threads `here`.

@@ -37,12 +37,50 @@ std::size_t wrong_behind(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("what a thread loads of its own differs as what it has stored") {
-    CHECK(wrong_behind("  store.u32 local [%own], %n") == 0);
+TEST_CASE("what a thread loads of its own differs if all that is stored there does") {
     CHECK(wrong_behind("  store.u32 local [%own], %tid") == 1);
-    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %n\n  store.u32 local [%place], %n") == 0);
-    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %tid\n  store.u32 local [%place], %n") == 1);
-    CHECK(wrong_behind("  store.u32 local [%own], %n guard %p") == 1);
+    CHECK(wrong_behind("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %tid") == 1);
+    CHECK(wrong_behind("  store.u32 local [%own], %tid guard %p") == 1);
+    CHECK(wrong_behind("  store.u32 local [%own], %n") == 0);
+    CHECK(wrong_behind("  store.u32 local [%own+4], %tid\n  store.u32 local [%own], %n") == 0);  // another element
+    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  store.u32 local [%own], %n") == 0);    // the later one
+    CHECK(wrong_behind("  %place = at.u32.u32 4, %own, %tid\n  store.u32 local [%place], %n") == 0);
+    CHECK(wrong_behind("  store.u32 local [%own], %n guard %p") == 0);
+    // What was stored and loaded again.
+    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") ==
+          1);
+    CHECK(wrong_behind("  store.u32 local [%own], %n\n  %a = load.u32 local [%own]\n  store.u32 local [%own], %a") ==
+          0);
+    // Nothing stored, and through a pointer to any array.
+    CHECK(wrong_behind("") == 0);
+    CHECK(wrong_behind("  store.u32 local [%own], %tid\n  store.u32 local [%n], %n") == 0);
+    CHECK(wrong_behind("  store.u32 local [%n], %tid") == 1);
+}
+
+TEST_CASE("an array in which nothing is stored hides no wrong barrier") {
+    CHECK(wrong_barriers(R"(  %x = load.u32 local [%own]
+  %y = add.u32 %x, %tid
+  %q = lt.u32 %y, %n
+  branch %q, ^1, ^2
+^1:
+  barrier 0
+  jump ^2
+^2:
+  return
+)") == 1);
+}
+
+TEST_CASE("of a place in no known array nothing is known") {
+    CHECK(wrong_barriers(R"(  store.u32 local [%own], %tid
+  %x = load.u32 local [%n]
+  %q = lt.u32 %x, %n
+  branch %q, ^1, ^2
+^1:
+  barrier 0
+  jump ^2
+^2:
+  return
+)") == 0);
 }
 
 TEST_CASE("threads meet before the next iteration of an endless loop, and before a trap") {
