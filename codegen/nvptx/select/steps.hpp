@@ -5,8 +5,8 @@
 //
 //     - Registers have widths, not types: a conversion that changes no bit is gone, 8- and 16-bit integers are i32 or
 //       u32, extended according to their type (see allocation.hpp).
-// - A Const or a Symbol is not emitted but written in the instructions that use it; where a register is needed, a
-// Bitcast (mov) makes one.
+//     - A Const or a Symbol is not emitted but written in the instructions that use it; where a register is needed, a
+//       Bitcast (mov) makes one.
 //     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mul.wide and add.
 //     - A check is a branch to a block that prints and traps; the text of a print is vprintf's format.
 //     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
