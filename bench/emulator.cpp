@@ -19,6 +19,7 @@ namespace {
 struct Case {
     std::string name, scope, setup, body;  // the body runs in a loop
     unsigned threads = 1;
+    double products = 0;  // multiply-accumulates by a warp in the body
 };
 
 std::string repeat(unsigned count, auto&& text) {
@@ -135,6 +136,24 @@ std::vector<Case> cases() {
 inner:
     add.u32 %r5, %r5, %r4; add.u32 %r4, %r4, 1; setp.le.u32 %p2, %r4, %r3; @%p2 bra inner;
 )"});
+    const auto product = [&](const std::string& form, unsigned a, unsigned b, const char* c, double count) {
+        const auto list = [](const char* prefix, unsigned first, unsigned n) {
+            std::string text = "{";
+            for (unsigned i = 0; i < n; ++i) text += (i ? ", " : "") + (prefix + number(first + i));
+            return text + "}";
+        };
+        const std::string body = repeat(16, [&](unsigned i) {
+            const std::string sums = list(c, 4 * (i % 4), 4);
+            return "    mma.sync.aligned." + form + " " + sums + ", " + list("%r", 40, a) + ", " + list("%r", 50, b) +
+                   ", " + sums + ";\n";
+        });
+        all.push_back({"mma." + form, "", "", body, 1, 16 * count});
+    };
+    product("m16n8k16.row.col.f32.f16.f16.f32", 4, 2, "%f", 2048);
+    product("m16n8k16.row.col.f32.bf16.bf16.f32", 4, 2, "%f", 2048);
+    product("m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, "%f", 1024);
+    product("m16n8k32.row.col.f32.e4m3.e4m3.f32", 4, 2, "%f", 4096);
+    product("m16n8k32.row.col.s32.s8.s8.s32", 4, 2, "%r", 4096);
     all.push_back(tiled_gemm());
     all.push_back(tiled_gemm());
     all.back().name += ", 2 threads";
@@ -165,7 +184,7 @@ void measure(const Case& c) {
                                   .grid = {8, 1, 1},
                                   .block = {256, 1, 1},
                                   .parameters = std::as_bytes(std::span(&parameters, 1)).first(12)};
-    double best = 0, ns = 0;
+    double best = 0, ns = 0, products = 0;
     for (int round = 0; round < 4; ++round) {
         const double begin = seconds(c.threads);
         const emulator::Statistics statistics = kernel.run(launch, options);
@@ -176,8 +195,11 @@ void measure(const Case& c) {
         }
         best = std::max(best, double(statistics.lane_instructions) / time);
         ns = time / double(statistics.warp_instructions) * 1e9;
+        products = std::max(products, c.products * 64 * parameters.n / time);  // by 64 warps
     }
-    std::printf("%-40s %7.2f G lane instructions/s  %7.2f ns per warp instruction\n", c.name.c_str(), best / 1e9, ns);
+    std::printf("%-40s %7.2f G lane instructions/s  %7.2f ns per warp instruction", c.name.c_str(), best / 1e9, ns);
+    if (c.products > 0) std::printf("  %6.2f G multiply-accumulates/s", products / 1e9);
+    std::printf("\n");
     std::fflush(stdout);
 }
 

@@ -249,7 +249,9 @@ void Lowering::instruction(const nvptx::Instruction& instruction) {
 void Lowering::instruction_body(const nvptx::Instruction& instruction) {
     Modifiers modifiers(known_modifiers_, module.modifiers(instruction.modifiers));
     const Rule rule = rules_->find(instruction);
-    if (!rule) unsupported(fmt::format("opcode '{}'", module.text(instruction.spelling)));
+    if (!rule)
+        unsupported(fmt::format("{}opcode '{}'", rules_->runs(instruction.opcode) ? "this form of " : "",
+                                module.text(instruction.spelling)));
     // An inlined call lowers other instructions in between.
     const std::vector<const nvptx::Operand*> outer = std::exchange(unused_offsets_, {});
     note_offsets(module.operands(instruction.operands));

@@ -59,6 +59,15 @@ Modifier Modifiers::take_any(std::initializer_list<Modifier> modifiers) {
     return Modifier::Unknown;
 }
 
+Modifier Modifiers::take_next(std::initializer_list<Modifier> modifiers) {
+    for (std::size_t i = 0; i < count_; ++i)
+        if (const Modifier modifier = rest_[i].modifier; std::ranges::find(modifiers, modifier) != modifiers.end()) {
+            erase(i);
+            return modifier;
+        }
+    return Modifier::Unknown;
+}
+
 std::optional<Type> Modifiers::take_type() {
     for (std::size_t i = 0; i < count_; ++i)
         if (const auto type = type_of(rest_[i].modifier)) {

@@ -40,6 +40,8 @@ public:
     bool has(Modifier modifier) const;
     /// Removes and returns the first of these that is present, or Unknown.
     Modifier take_any(std::initializer_list<Modifier> modifiers);
+    /// The same of the first of the instruction's, where their order matters.
+    Modifier take_next(std::initializer_list<Modifier> modifiers);
     /// The value of the first modifier of a list that is present.
     template <class T, std::size_t N>
     std::optional<T> take_named(const std::pair<Modifier, T> (&list)[N]) {

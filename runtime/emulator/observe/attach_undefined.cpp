@@ -2,6 +2,7 @@
 // The checked code: the definedness rule of each op, and its replacement handler, if any. See undefined.hpp.
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/ops/matrix.hpp"
 #include "runtime/emulator/ops/scalar.hpp"
 
 namespace ikat::emulator {
@@ -132,6 +133,9 @@ void add_warp_wide(Table& table) {
              .reads = B | C | X,
              .instead = select_checked_shuffle(mode)});
     add(table, select_known_shuffle(), {.kind = Row::Kind::Nothing, .instead = count_run});
+    for (unsigned i = 0; i <= unsigned(ProductKind::Quads); ++i)
+        add(table, select_matrix_product(ProductKind(i)),
+            {.kind = Row::Kind::Nothing, .instead = select_checked_matrix_product(ProductKind(i))});
 }
 
 Table make_rows() {

@@ -303,6 +303,9 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
         case FaultCode::NotOwnMember:
         case FaultCode::MasksDisagree:
         case FaultCode::ExitedMember: diagnostic.message += fmt::format(" ({}), by {}", masks(fault), by); break;
+        case FaultCode::PartialWarp:
+            diagnostic.message += fmt::format(" (without {}), by {}", lane_list(fault.lanes), by);
+            break;
         case FaultCode::ClusterRank:
             diagnostic.message +=
                 fmt::format(" (rank {} of {}), by {}", fault.address, plural(warp.cluster_blocks, "block"), by);

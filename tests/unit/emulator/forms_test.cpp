@@ -6,6 +6,7 @@
 
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/table/forms.hpp"
+#include "codegen/ptx/table/fragments.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
 using namespace ikat;
@@ -22,7 +23,9 @@ constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "cp.",
                                         "ldmatrix.",
                                         "mbarrier.",
-                                        "mma.",
+                                        "mma.sp",
+                                        "mma.sync.aligned.row.col.m16n8k32.kind::",
+                                        "mma.sync.aligned.row.col.m16n8k64.kind::",
                                         "movmatrix.",
                                         "multimem.",
                                         "setmaxnreg.",
@@ -82,7 +85,10 @@ private:
             case 'p':
             case 'q': return reg(nvptx::find_type("pred"));
             case 'v':
-            case 'V': return vector(type, rule.parts ? rule.parts : match_.vector);
+            case 'V':
+                if (const auto matrix = nvptx::fragment(match_, rule.type))
+                    return vector(matrix->type, matrix->registers);
+                return vector(type, rule.parts ? rule.parts : match_.vector);
             case 'D':
             case 'S': return match_.vector > 1 ? vector(type, match_.vector) : reg(type);
             default: return reg(type);

@@ -54,7 +54,7 @@ Rules::Rules(const nvptx::Module& module) : module_(module) {
     for (const Family* family : all_families)
         for (const RuleRow& row : family->rows) {
             Alone& known = alone_[std::size_t(row.opcode)];
-            known = {row.rule, known.rule != nullptr || !row.modifiers().empty()};
+            known = {row.rule, known.has_row || !row.modifiers().empty(), known.runs || row.rule != not_run, true};
         }
 }
 

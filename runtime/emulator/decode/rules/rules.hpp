@@ -5,6 +5,7 @@
 //     {"add", simple<Operation::Add>},           all forms of an opcode,
 //     {"add", "f32x2", pair_of_singles<...>},    except those that allow all of these modifiers: the row with the most
 //                                                modifiers is used
+//     {"mma", "sp", not_run},                    ... which are not supported
 //
 // A new family is a line in families.def.
 #pragma once
@@ -15,6 +16,9 @@
 #include "runtime/emulator/decode/lowering.hpp"
 
 namespace ikat::emulator {
+
+/// In place of a rule.
+inline constexpr Rule not_run = nullptr;
 
 struct RuleRow {
     nvptx::Opcode opcode;
@@ -46,7 +50,7 @@ struct Family {
 #undef FAMILY
 std::span<const Family* const> families();
 
-/// The row of a form; nullptr if it is not supported.
+/// The row of a form; nullptr if its opcode has none for it.
 const RuleRow* row_of(const nvptx::Form& form);
 
 /// Finds the rules of a module's instructions: by opcode if it has only one row, else by the matching form, cached for
@@ -56,11 +60,15 @@ public:
     explicit Rules(const nvptx::Module& module);
     /// nullptr for an unsupported instruction.
     Rule find(const nvptx::Instruction& instruction);
+    /// Whether some forms of an opcode are supported.
+    bool runs(nvptx::Opcode opcode) const { return alone_[std::size_t(opcode)].runs; }
 
 private:
     struct Alone {
         Rule rule = nullptr;
         bool has_others = false;  // rows for other forms of the opcode
+        bool runs = false;        // a row with a rule
+        bool has_row = false;
     };
     const nvptx::Module& module_;
     std::array<Alone, nvptx::opcode_count> alone_{};

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices that are distributed over the threads of a warp (ops/matrix.hpp).
+#include <fmt/format.h>
+
+#include "codegen/ptx/table/fragments.hpp"
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "runtime/emulator/ops/matrix.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+using Element = MatrixProduct::Element;
+using Sum = MatrixProduct::Sum;
+
+std::optional<Element> element_named(std::string_view name) {
+    static constexpr std::pair<std::string_view, Element> names[] = {
+        {"f16", Element::F16},   {"bf16", Element::BF16}, {"tf32", Element::TF32}, {"f64", Element::F64},
+        {"e4m3", Element::E4M3}, {"e5m2", Element::E5M2}, {"s8", Element::S8},     {"u8", Element::U8},
+        {"s4", Element::S4},     {"u4", Element::U4},     {"b1", Element::Bit}};
+    for (const auto& [known, element] : names)
+        if (known == name) return element;
+    return {};
+}
+
+std::optional<Sum> sum_named(std::string_view name) {
+    static constexpr std::pair<std::string_view, Sum> names[] = {
+        {"f16", Sum::F16}, {"f32", Sum::F32}, {"f64", Sum::F64}, {"s32", Sum::S32}};
+    for (const auto& [known, sum] : names)
+        if (known == name) return sum;
+    return {};
+}
+
+/// The type of a register that holds elements of c or d.
+Type register_of(Sum sum) {
+    return sum == Sum::F64 ? Type::F64 : sum == Sum::F32 ? Type::F32 : sum == Sum::S32 ? Type::I32 : Type::U32;
+}
+
+Operands parts_of(Lowering& code, const nvptx::Operand& operand, std::size_t count) {
+    const bool is_vector = operand.kind == nvptx::Operand::Kind::Vector;
+    const Operands parts =
+        is_vector ? Operands(code.module.operands(operand.children)) : Operands(std::span(&operand, 1));
+    if (parts.size() != count) code.unsupported("the vector's length is not that of the instruction");
+    return parts;
+}
+
+std::vector<Result> results_of(Lowering& code, const nvptx::Operand& operand, std::size_t count, Type type) {
+    std::vector<Result> results;
+    for (const nvptx::Operand& each : parts_of(code, operand, count)) results.push_back(code.result(each, type));
+    return results;
+}
+
+void add_sources(Lowering& code, std::vector<VReg>& all, const nvptx::Operand& operand, std::size_t count, Type type) {
+    for (const nvptx::Operand& each : parts_of(code, operand, count)) all.push_back(code.source(each, type));
+}
+
+/// Emits an op of the whole warp: d is a list, x the members, for which it waits.
+Micro& emit_together(Lowering& code, Handler handler, std::span<const Result> results, std::span<const VReg> sources,
+                     Micro micro = {}) {
+    std::vector<VReg> to;
+    for (const Result& each : results) to.push_back(each.at);
+    code.count_here();
+    micro.run = handler;
+    micro.fields[4] = index(code.constant(all_lanes, 4));
+    micro.reads |= X;
+    micro.list = code.list(to, sources);
+    return code.emit(micro);
+}
+
+void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const nvptx::Match match = nvptx::match(code.module, *code.current);
+    const auto a = element_named(match.elements[1].type), b = element_named(match.elements[2].type);
+    const auto d = sum_named(match.elements[0].type), c = sum_named(match.elements[3].type);
+    if (!a || !b || !c || !d || match.problems || match.shape.k == 0)
+        code.unsupported("its shape or its types are not supported");
+    const bool quads = *a == Element::F16 && match.shape.k == 4;
+    using enum Modifier;
+    const bool a_columns = modifiers.take_next({Row, Col}) == Col, b_rows = modifiers.take_next({Row, Col}) == Row;
+    const unsigned held = *a == Element::F64 ? 4 : 128 / element_bits(*a);  // elements of a row, in a register
+    const MatrixProduct product{.a = *a,
+                                .b = *b,
+                                .c = *c,
+                                .d = *d,
+                                .row_blocks = std::uint8_t(match.shape.m / 8),
+                                .k_blocks = std::uint8_t(quads ? 1 : match.shape.k / held),
+                                .saturates = modifiers.has(Satfinite),
+                                .is_and = modifiers.has(And),
+                                .of_quads = quads,
+                                .a_columns = a_columns,
+                                .b_rows = b_rows};
+    modifiers.take_all();  // they match the form
+    const Type of_factors = *a == Element::F64 ? Type::F64 : *a == Element::TF32 ? Type::F32 : Type::U32;
+    const std::vector<Result> results = results_of(code, operands[0], product.registers_of(*d), register_of(*d));
+    std::vector<VReg> sources;
+    add_sources(code, sources, operands[1], product.a_registers(), of_factors);
+    add_sources(code, sources, operands[2], product.b_registers(), of_factors);
+    add_sources(code, sources, operands[3], product.registers_of(*c), register_of(*c));
+    emit_together(code, select_matrix_product(kind_of(product)), results, sources).fields[5] = product.bits();
+    for (const Result& each : results) code.finish(each);
+}
+
+constexpr RuleRow matrix_rows[] = {
+    {"mma", mma},
+    {"mma", "sp", not_run},
+    {"mma", "kind::f8f6f4", not_run},
+    {"mma", "block_scale", not_run},
+};
+
+}  // namespace
+
+constinit const Family matrix_family{matrix_rows};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definedness of matrices that are distributed over a warp (undefined.hpp).
+#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/ops/matrix.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+using u32 = std::uint32_t;
+using Sum = MatrixProduct::Sum;
+
+/// The lanes in which any of `count` bytes of a listed register is undefined, from byte `first` on.
+u32 lanes_undefined(const Warp* w, const ListedOperands& of, unsigned i, unsigned first, unsigned count) {
+    const u32* const masks = undefined_at(w, of.offset(i));
+    u32 lanes = 0;
+    for (unsigned k = first; k < first + count; ++k) lanes |= masks[k];
+    return lanes;
+}
+
+/// The quads with any of these lanes.
+u32 quads_of(u32 lanes) {
+    u32 quads = 0;
+    for (unsigned quad = 0; quad < 8; ++quad)
+        if (lanes >> 4 * quad & 15) quads |= 1u << quad;
+    return quads;
+}
+
+/// The lanes of a block of 8 x 8 whose element j is in one of these rows or columns.
+u32 lanes_in(u32 rows, u32 columns, unsigned j) {
+    u32 lanes = 0;
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+        if (rows >> lane / 4 & 1 || columns >> (lane % 4 * 2 + j) & 1) lanes |= 1u << lane;
+    return lanes;
+}
+
+void set_bytes(const Warp* w, const ListedOperands& of, unsigned i, unsigned first, unsigned count, u32 lanes) {
+    u32* const masks = undefined_at(w, of.offset(i));
+    for (unsigned k = first; k < first + count; ++k) masks[k] = lanes;
+}
+
+/// m8n8k4 of f16: all of a product, which is that of eight threads, if anything of it is undefined.
+void quads_definedness(const Warp* w, const MatrixProduct& product, const ListedOperands& of) {
+    const unsigned results = product.registers_of(product.d);
+    u32 sources = 0;
+    for (unsigned i = results; i < of.list[0]; ++i) sources |= lanes_undefined(w, of, i, 0, 4);
+    u32 lanes = 0;
+    for (unsigned quad = 0; quad < 4; ++quad) {
+        const u32 threads = 0x000f000fu << 4 * quad;
+        if (sources & threads) lanes |= threads;
+    }
+    for (unsigned i = 0; i < results; ++i) set_bytes(w, of, i, 0, 4, lanes);
+}
+
+}  // namespace
+
+void matrix_definedness(const MicroOp* op, Warp* w) {
+    const MatrixProduct product = MatrixProduct::of(op->y);
+    const ListedOperands of{w->lists + op->d};
+    if (product.of_quads) return quads_definedness(w, product, of);
+    const unsigned bytes = product.a == MatrixProduct::Element::F64 ? 8 : 4;
+    const unsigned a = product.registers_of(product.d), b = a + product.a_registers(), c = b + product.b_registers();
+    u32 rows[2] = {}, columns = 0;
+    for (unsigned r = 0; r < product.a_registers(); ++r)
+        rows[r % product.row_blocks] |= quads_of(lanes_undefined(w, of, a + r, 0, bytes));
+    for (unsigned r = 0; r < product.b_registers(); ++r) columns |= quads_of(lanes_undefined(w, of, b + r, 0, bytes));
+    u32 undefined[2][2];  // before d, which may be c, changes
+    for (unsigned i = 0; i < product.row_blocks; ++i)
+        for (unsigned j = 0; j < 2; ++j)
+            undefined[i][j] = lanes_in(rows[i], columns, j) |
+                              (product.c == Sum::F16 ? lanes_undefined(w, of, c + i, 2 * j, 2)
+                                                     : lanes_undefined(w, of, c + 2 * i + j, 0, bytes));
+    for (unsigned i = 0; i < product.row_blocks; ++i)
+        for (unsigned j = 0; j < 2; ++j)
+            if (product.d == Sum::F16)
+                set_bytes(w, of, i, 2 * j, 2, undefined[i][j]);
+            else
+                set_bytes(w, of, 2 * i + j, 0, bytes, undefined[i][j]);
+}
+
+}  // namespace ikat::emulator

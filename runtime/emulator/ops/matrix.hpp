@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices that are distributed over the threads of a warp (mma).
+//
+// The rows of a and the columns of b belong to the quads of a warp: lane l holds row l / 4 of a (in a second register
+// row l / 4 + 8), column l / 4 of b, and of each the elements that fill 32 bits (an f64: 64), from l % 4 times as many
+// on. So the 32 lanes of a register are a block of 8 rows of a, 8 columns of b, one after the other. In c and d a lane
+// holds two adjacent elements of a row: elements 2 l and 2 l + 1 of a block of 8 x 8.
+// m8n8k4 of f16 is different: it is four products, each of eight threads (matrix.cpp).
+#pragma once
+#include <bit>
+
+#include "runtime/emulator/ops/handlers.hpp"
+
+namespace ikat::emulator {
+
+/// What is multiplied, and in how many blocks. The list d of the op has the registers of d, a, b and c; y is bits(), x
+/// a register with all lanes as its members.
+struct MatrixProduct {
+    enum class Element : std::uint8_t { F16, BF16, TF32, F64, E4M3, E5M2, S8, U8, S4, U4, Bit };
+    enum class Sum : std::uint8_t { F16, F32, F64, S32 };
+    Element a = Element::F16, b = Element::F16;
+    Sum c = Sum::F32, d = Sum::F32;
+    std::uint8_t row_blocks = 1;  // of 8 rows
+    std::uint8_t k_blocks = 1;    // of as many columns as the registers of a quad hold
+    bool saturates = false;
+    bool is_and = false;     // of bits: and, not xor
+    bool of_quads = false;   // m8n8k4 of f16 ...
+    bool a_columns = false;  // ... with columns of a in a thread
+    bool b_rows = false;     // ... with rows of b
+
+    constexpr std::uint32_t bits() const {
+        const bool flags[] = {saturates, is_and, of_quads, a_columns, b_rows};
+        std::uint32_t all = 0;
+        for (unsigned i = 0; i < 5; ++i) all |= std::uint32_t(flags[i]) << i;
+        return all | std::uint32_t(a) << 5 | std::uint32_t(b) << 9 | std::uint32_t(c) << 13 | std::uint32_t(d) << 15 |
+               std::uint32_t(row_blocks) << 17 | std::uint32_t(k_blocks) << 20;
+    }
+    static constexpr MatrixProduct of(std::uint32_t bits) {
+        const auto flag = [&](int i) { return (bits >> i & 1) != 0; };
+        return {.a = Element(bits >> 5 & 15),
+                .b = Element(bits >> 9 & 15),
+                .c = Sum(bits >> 13 & 3),
+                .d = Sum(bits >> 15 & 3),
+                .row_blocks = std::uint8_t(bits >> 17 & 7),
+                .k_blocks = std::uint8_t(bits >> 20 & 7),
+                .saturates = flag(0),
+                .is_and = flag(1),
+                .of_quads = flag(2),
+                .a_columns = flag(3),
+                .b_rows = flag(4)};
+    }
+
+    // Registers of a thread.
+    unsigned a_registers() const { return of_quads ? 2 : row_blocks * k_blocks; }
+    unsigned b_registers() const { return of_quads ? 2 : k_blocks; }
+    unsigned registers_of(Sum sum) const { return (sum == Sum::F16 ? 1u : 2u) * (of_quads ? 4u : row_blocks); }
+};
+constexpr unsigned element_bits(MatrixProduct::Element element) {
+    using enum MatrixProduct::Element;
+    switch (element) {
+        case F64: return 64;
+        case TF32: return 32;
+        case F16:
+        case BF16: return 16;
+        case S4:
+        case U4: return 4;
+        case Bit: return 1;
+        default: return 8;
+    }
+}
+
+/// The operands of an op with a list.
+struct ListedOperands {
+    const std::uint32_t* list;
+    std::uint32_t offset(unsigned i) const { return list[1 + 2 * i]; }
+    std::uint32_t bytes(unsigned i) const { return list[2 + 2 * i]; }
+};
+
+/// The handlers of the products: by kind, because of how they are computed. The checked one also computes what is
+/// undefined.
+enum class ProductKind : std::uint8_t { Floats, Doubles, Integers, Bits, Quads };
+constexpr ProductKind kind_of(const MatrixProduct& product) {
+    using enum MatrixProduct::Element;
+    if (product.of_quads) return ProductKind::Quads;
+    if (product.a == F64) return ProductKind::Doubles;
+    if (product.a == Bit) return ProductKind::Bits;
+    return product.d == MatrixProduct::Sum::S32 ? ProductKind::Integers : ProductKind::Floats;
+}
+Handler select_matrix_product(ProductKind kind);
+Handler select_checked_matrix_product(ProductKind kind);
+/// An element of d is undefined if one of its row of a, of its column of b, or its own of c is. To be called before d
+/// is written.
+void matrix_definedness(const MicroOp* op, Warp* w);
+
+/// Whether all 32 lanes execute the op. If not, the warp leaves: to wait for the others, or with a finding if there are
+/// none to wait for.
+inline bool whole_warp(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    if (mask == all_lanes) [[likely]]
+        return true;
+    if (!(w->live & ~mask)) {
+        fail(w, op, {.code = FaultCode::PartialWarp, .lane = unsigned(std::countr_zero(mask)), .lanes = ~w->live});
+        return false;
+    }
+    w->leave = Leave::Rendezvous;
+    w->pc = w->index_of(op);
+    w->mask = mask;
+    return false;
+}
+
+}  // namespace ikat::emulator
