@@ -37,6 +37,8 @@ std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Modul
     const bool own = is_in({Local, Param, ParamEntry, ParamFunc});
     if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
     switch (nvptx::info(instruction.opcode).kind) {
+        case nvptx::OpcodeKind::SharedStore: return Changes;
+        case nvptx::OpcodeKind::SharedLoad: return ReadsBlock;
         case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
         case nvptx::OpcodeKind::Load:
         case nvptx::OpcodeKind::Atomic:

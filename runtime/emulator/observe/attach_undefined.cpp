@@ -136,6 +136,8 @@ void add_warp_wide(Table& table) {
     for (unsigned i = 0; i <= unsigned(ProductKind::Quads); ++i)
         add(table, select_matrix_product(ProductKind(i)),
             {.kind = Row::Kind::Nothing, .instead = select_checked_matrix_product(ProductKind(i))});
+    for (const auto select : {select_load_matrices, select_store_matrices, select_transpose_matrix})
+        add(table, select(false), {.kind = Row::Kind::Nothing, .instead = select(true)});
 }
 
 Table make_rows() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices that are distributed over the threads of a warp (mma).
+// Matrices that are distributed over the threads of a warp: their products (mma), and how they get there (ldmatrix).
 //
 // The rows of a and the columns of b belong to the quads of a warp: lane l holds row l / 4 of a (in a second register
 // row l / 4 + 8), column l / 4 of b, and of each the elements that fill 32 bits (an f64: 64), from l % 4 times as many
@@ -91,6 +91,26 @@ Handler select_checked_matrix_product(ProductKind kind);
 /// An element of d is undefined if one of its row of a, of its column of b, or its own of c is. To be called before d
 /// is written.
 void matrix_definedness(const MicroOp* op, Warp* w);
+
+/// ldmatrix and stmatrix: the registers are the list d; rows are at the addresses a + b, in shared memory; y is bits(),
+/// x the members.
+struct MatrixAccess {
+    std::uint8_t matrices = 1;
+    bool transposes = false;
+    bool is_wide = false;     // addresses have 8 bytes
+    bool is_generic = false;  // and are generic
+
+    constexpr std::uint32_t bits() const {
+        return matrices | std::uint32_t(transposes) << 4 | std::uint32_t(is_wide) << 5 | std::uint32_t(is_generic) << 6;
+    }
+    static constexpr MatrixAccess of(std::uint32_t bits) {
+        return {std::uint8_t(bits & 15), (bits >> 4 & 1) != 0, (bits >> 5 & 1) != 0, (bits >> 6 & 1) != 0};
+    }
+};
+Handler select_load_matrices(bool checked);
+Handler select_store_matrices(bool checked);
+/// movmatrix: d = a, its rows as columns; x the members.
+Handler select_transpose_matrix(bool checked);
 
 /// Whether all 32 lanes execute the op. If not, the warp leaves: to wait for the others, or with a finding if there are
 /// none to wait for.

@@ -99,7 +99,58 @@ void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     for (const Result& each : results) code.finish(each);
 }
 
+/// How many matrices: .x1, .x2 or .x4.
+unsigned take_count(Modifiers& modifiers) {
+    using enum Modifier;
+    if (modifiers.take(X4)) return 4;
+    return modifiers.take(X2) ? 2 : (modifiers.take(X1), 1);
+}
+
+/// The op of ldmatrix and stmatrix, without its registers.
+Micro matrix_access(Lowering& code, Modifiers& modifiers, const nvptx::Operand& address) {
+    for (const Modifier each : {Modifier::Sync, Modifier::Aligned, Modifier::M8n8, Modifier::B16}) modifiers.take(each);
+    MatrixAccess access{.matrices = std::uint8_t(take_count(modifiers)), .transposes = modifiers.take(Modifier::Trans)};
+    const Space space = modifiers.take_space();
+    if (space != Space::Shared && space != Space::Generic) code.unsupported("matrices are in shared memory");
+    const AddressOperand at = code.address(address, space);
+    access.is_generic = space == Space::Generic;
+    access.is_wide = code.values[index(at.base)].slot == 8;
+    return {.fields = {0, index(at.base), std::uint32_t(at.offset), 0, 0, access.bits()}, .reads = A};
+}
+
+void ldmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Micro micro = matrix_access(code, modifiers, operands[1]);
+    const std::vector<Result> results =
+        results_of(code, operands[0], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
+    emit_together(code, select_load_matrices(false), results, {}, micro);
+    for (const Result& each : results) code.finish(each);
+}
+
+void stmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const Micro micro = matrix_access(code, modifiers, operands[0]);
+    std::vector<VReg> sources;
+    add_sources(code, sources, operands[1], MatrixAccess::of(micro.fields[5]).matrices, Type::U32);
+    emit_together(code, select_store_matrices(false), {}, sources, micro);
+}
+
+void movmatrix(Lowering& code, Modifiers& modifiers, Operands operands) {
+    for (const Modifier each : {Modifier::Sync, Modifier::Aligned, Modifier::M8n8, Modifier::Trans, Modifier::B16})
+        modifiers.take(each);
+    const Result d = code.result(operands[0], Type::U32);
+    const VReg a = code.source(operands[1], Type::U32);
+    code.count_here();
+    code.emit(select_transpose_matrix(false), D, A | X,
+              {index(d.at), index(a), 0, 0, index(code.constant(all_lanes, 4))});
+    code.finish(d);
+}
+
 constexpr RuleRow matrix_rows[] = {
+    {"ldmatrix", ldmatrix},
+    {"ldmatrix", "m16n16", not_run},
+    {"ldmatrix", "m8n16", not_run},
+    {"stmatrix", stmatrix},
+    {"stmatrix", "m16n8", not_run},
+    {"movmatrix", movmatrix},
     {"mma", mma},
     {"mma", "sp", not_run},
     {"mma", "kind::f8f6f4", not_run},
