@@ -126,14 +126,12 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
     if (std::ranges::find(entries, launch.entry) == entries.end())
         throw Error(fmt::format("{} has no entry '{}'", loaded.name, launch.entry),
                     fmt::format("it has: {}", fmt::join(entries, ", ")));
-    std::size_t bytes = 0;
-    for (const auto& parameter : loaded.program.parameters(launch.entry))
-        bytes = std::max(bytes, parameter.offset + parameter.bytes);
-    if (launch.parameters.size() != bytes)
-        throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, bytes,
+    const emulator::Program::Entry entry = loaded.program.entry(launch.entry);
+    if (launch.parameters.size() != entry.parameter_bytes)
+        throw Error(fmt::format("entry '{}' takes {} bytes of parameters, not {}", launch.entry, entry.parameter_bytes,
                                 launch.parameters.size()),
                     {});
-    const std::uint64_t fixed = loaded.program.shared_bytes(launch.entry);
+    const std::uint64_t fixed = entry.shared_bytes;
     if (fixed > properties_.shared_bytes)
         throw Error(fmt::format("kernel '{}' has {} bytes of static shared memory", launch.entry, fixed),
                     fmt::format("a block has at most {}; dynamic shared memory, which the launch gives, may be more",

@@ -113,12 +113,11 @@ public:
     };
     std::vector<Parameter> parameters(std::string_view entry) const;
     std::vector<std::string> entries() const;
-    /// Static shared memory of the entry in bytes.
-    std::uint32_t shared_bytes(std::string_view entry) const;
 
     /// What is known of an entry before a launch. Memory is static, in bytes; local memory is each thread's.
     struct Entry {
         std::uint64_t shared_bytes = 0, local_bytes = 0, constant_bytes = 0;
+        std::size_t parameter_bytes = 0;                // of all parameters, each at its offset
         std::uint32_t registers = 0;                    // of 32 bits that the emulator needs for each thread
         std::uint64_t max_threads = 0;                  // .maxntid or .reqntid, 0: neither is given
         std::array<std::uint32_t, 3> cluster{0, 0, 0};  // .reqnctapercluster, 0: not given

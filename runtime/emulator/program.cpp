@@ -272,7 +272,6 @@ Program::Program(Program&&) noexcept = default;
 std::vector<Program::Parameter> Program::parameters(std::string_view entry) const {
     return state_->kernel(entry).parameters;
 }
-std::uint32_t Program::shared_bytes(std::string_view entry) const { return state_->kernel(entry).shared_bytes; }
 
 std::vector<std::string> Program::entries() const {
     std::vector<std::string> names;
@@ -287,6 +286,7 @@ Program::Entry Program::entry(std::string_view name) const {
     return {.shared_bytes = kernel.shared_bytes,
             .local_bytes = kernel.local.packed,
             .constant_bytes = state_->variables.constants.packed,
+            .parameter_bytes = kernel.parameter_bytes,
             .registers = std::uint32_t(kernel.register_bytes / (4 * warp_size)),
             .max_threads = required[0] ? std::uint64_t(required[0]) * required[1] * required[2] : kernel.max_threads,
             .cluster = kernel.names_cluster ? kernel.cluster : std::array<std::uint32_t, 3>{},

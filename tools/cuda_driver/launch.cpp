@@ -114,15 +114,14 @@ void check(const Driver& its, const Function& function, const Shape& shape) {
 
 /// The bytes of all parameters, at their offsets.
 std::vector<std::byte> pack(const Function& function, void** parameters, void** extra) {
-    const auto declared = function.module->program->parameters(function.entry);
-    std::size_t bytes = 0;
-    for (const auto& parameter : declared) bytes = std::max(bytes, parameter.offset + parameter.bytes);
+    const std::size_t bytes = function.facts.parameter_bytes;
     std::vector<std::byte> out(bytes);
     if (parameters) {
         require(!extra);
-        for (std::size_t i = 0; i < declared.size(); ++i) {
-            require(parameters[i]);
-            std::memcpy(out.data() + declared[i].offset, parameters[i], declared[i].bytes);
+        for (const auto& declared : function.module->program->parameters(function.entry)) {
+            const void* const given = *parameters++;
+            require(given);
+            std::memcpy(out.data() + declared.offset, given, declared.bytes);
         }
     } else if (extra) {
         const void* buffer = nullptr;
