@@ -12,7 +12,6 @@
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"
-#include "runtime/emulator_options.hpp"
 
 namespace ikat::runtime {
 
@@ -26,8 +25,7 @@ namespace {
 
 Reference<Backend> make_emulator(const OpenOptions& options) {
     const std::string_view target = options.target;
-    auto [its, by_number] = emulator_options(options);
-    return open_emulator(std::move(its), target.empty() ? CompileOptions{}.target : std::string(target), by_number);
+    return open_emulator(emulator_options(options), target.empty() ? CompileOptions{}.target : std::string(target));
 }
 
 /// The driver if it exists and sees a device; else nothing.
@@ -159,7 +157,7 @@ std::vector<DeviceReport> list_devices() {
     } catch (const Error& error) { out.push_back({"cuda", {}, error.diagnostics().front().message}); }
     for (int i = 0; i < count; ++i)
         report(fmt::format("cuda:{}", i), [&] { return cuda::device_properties(*driver, i); });
-    report("emulator", [] { return emulator_properties(emulator_options({}).options, CompileOptions{}.target); });
+    report("emulator", [] { return emulator_properties(emulator_options({}), CompileOptions{}.target); });
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <random>
 #include <thread>
@@ -56,16 +57,33 @@ bool set_schedule(emulator::Options& options, std::string_view asked) {
 }  // namespace
 
 EmulatorOptions emulator_options(const OpenOptions& options) {
-    EmulatorOptions result;
-    emulator::Options& out = result.options;
+    EmulatorOptions out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
     out.check_registers = checks_registers(options.check);
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };
-    result.by_number = !set_schedule(out, options.schedule);
-    return result;
+    out.by_number = !set_schedule(out, options.schedule);
+    return out;
+}
+
+void run(emulator::Program& program, const emulator::Launch& launch, const EmulatorOptions& asked) {
+    static std::atomic<std::uint32_t> launches = 0;
+    emulator::Options options = asked;
+    if (asked.by_number) {
+        options.seed = ++launches;
+        options.lanes = false;
+    }
+    try {
+        program.run(launch, options);
+    } catch (const Error& finding) {
+        std::vector<Diagnostic> diagnostics = finding.diagnostics();
+        diagnostics.front().notes.push_back({{},
+                                             fmt::format("IKAT_SCHEDULE={}{} repeats this order of warps", options.seed,
+                                                         options.seed && options.lanes ? ",lanes" : "")});
+        throw KernelError(std::move(diagnostics));
+    }
 }
 
 }  // namespace ikat::runtime

@@ -38,17 +38,10 @@ void tell_terminal(const emulator::Progress& at) {
                      at.time.count(), at.blocks_done, at.blocks, double(at.warp_instructions)));
 }
 
-std::string repeat_with(const emulator::Options& options) {
-    return fmt::format("IKAT_SCHEDULE={}{} repeats this order of warps", options.seed,
-                       options.seed && options.lanes ? ",lanes" : "");
-}
-
 class Device final : public Backend {
 public:
-    Device(emulator::Options options, std::string target, bool by_number)
-        : by_number_(by_number),
-          properties_(emulator_properties(options, std::move(target))),
-          options_(std::move(options)) {
+    Device(EmulatorOptions options, std::string target)
+        : properties_(emulator_properties(options, std::move(target))), options_(std::move(options)) {
         if (isatty(STDERR_FILENO)) options_.progress = tell_terminal;
     }
 
@@ -109,12 +102,10 @@ private:
         return *modules_.at(module);
     }
     void check(const Loaded& loaded, const RawLaunch& launch) const;
-    void order_next_launch();
 
-    const bool by_number_;
     emulator::Memory memory_;  // outlives the programs
     DeviceProperties properties_;
-    emulator::Options options_;
+    EmulatorOptions options_;
     std::map<ModuleHandle, std::unique_ptr<Loaded>> modules_;
     std::mutex modules_mutex_, run_mutex_;
     std::atomic<std::uint64_t> streams_ = 0;
@@ -147,12 +138,6 @@ void Device::check(const Loaded& loaded, const RawLaunch& launch) const {
                           : fmt::format("this device gives a block at most {}", most));
 }
 
-void Device::order_next_launch() {
-    static std::atomic<std::uint32_t> launches = 0;
-    options_.seed = ++launches;
-    options_.lanes = false;
-}
-
 void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) {
     const std::lock_guard running(run_mutex_);
     Loaded& loaded = find(module);
@@ -164,14 +149,7 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle) 
                                 .dynamic_shared_bytes = shared,
                                 .parameters = launch.parameters};
     loaded.program.check(work);  // before errors become KernelErrors: nothing has run yet
-    if (by_number_) order_next_launch();
-    try {
-        loaded.program.run(work, options_);
-    } catch (const Error& finding) {
-        std::vector<Diagnostic> diagnostics = finding.diagnostics();
-        diagnostics.front().notes.push_back({{}, repeat_with(options_)});
-        throw KernelError(std::move(diagnostics));
-    }
+    run(loaded.program, work, options_);
 }
 
 std::uint64_t host_memory_bytes() {
@@ -200,8 +178,8 @@ DeviceProperties emulator_properties(const emulator::Options& options, std::stri
     };
 }
 
-Reference<Backend> open_emulator(emulator::Options options, std::string target, bool by_number) {
-    return make_reference<Device>(std::move(options), std::move(target), by_number);
+Reference<Backend> open_emulator(EmulatorOptions options, std::string target) {
+    return make_reference<Device>(std::move(options), std::move(target));
 }
 
 }  // namespace ikat::runtime

@@ -4,14 +4,13 @@
 #include <string>
 
 #include "runtime/backend.hpp"
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator_options.hpp"
 
 namespace ikat::runtime {
 
 /// A device that compiles for `target` and runs PTX on the CPU. Streams execute immediately: a launch has finished when
-/// it returns, and throws its errors. The order of warps is given by the options, or with by_number by the launch's
-/// number in the process.
-Reference<Backend> open_emulator(emulator::Options options, std::string target, bool by_number);
+/// it returns, and throws its errors.
+Reference<Backend> open_emulator(EmulatorOptions options, std::string target);
 
 /// The properties of such a device.
 DeviceProperties emulator_properties(const emulator::Options& options, std::string target);

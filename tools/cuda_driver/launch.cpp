@@ -155,12 +155,8 @@ void run(Driver& its, Context& context, const char* name, Function& function, co
                                   .parameters = parameters};
     function.module->program->check(launch);
     use_shadows(its, *function.module);
-    if (its.orders_by_number) {
-        ++its.options.seed;
-        its.options.lanes = false;
-    }
     try {
-        function.module->program->run(launch, its.options);
+        runtime::run(*function.module->program, launch, its.options);
     } catch (const Error& finding) {
         report(name, finding);
         context.failure = result_of(finding);

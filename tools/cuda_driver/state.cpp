@@ -9,7 +9,6 @@
 #include "codegen/support/notes.hpp"
 #include "runtime/device.hpp"
 #include "runtime/emulator/device.hpp"
-#include "runtime/emulator_options.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -28,9 +27,7 @@ void refuse(CUresult result, std::string reason, std::string hint) {
 }
 
 Driver::Driver() : target(device_target()) {
-    auto [its, by_number] = runtime::emulator_options(runtime::OpenOptions{});
-    options = std::move(its);
-    orders_by_number = by_number;
+    options = runtime::emulator_options(runtime::OpenOptions{});
     const runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
     multiprocessors = properties.multiprocessors;
     memory_bytes = properties.memory_bytes;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "codegen/ptx/table/target.hpp"
-#include "runtime/emulator/emulator.hpp"
+#include "runtime/emulator_options.hpp"
 #include "tools/cuda_driver/abi.hpp"
 
 namespace ikat::cuda_driver {
@@ -165,8 +165,7 @@ struct Driver {
     unsigned multiprocessors = 0;
     std::uint64_t memory_bytes = 0;
     std::string name;
-    emulator::Options options;
-    bool orders_by_number = true;  // no schedule was asked for: each launch has its own
+    runtime::EmulatorOptions options;
     bool blocking_launches = false;
     emulator::Memory memory;
     std::uintptr_t last_handle = 0x10000;
