@@ -32,7 +32,7 @@ void check_device(CUdevice device) {
 }
 
 int attribute(const Driver& its, CUdevice_attribute which) {
-    const auto& [target, multiprocessors] = std::tie(its.target, its.multiprocessors);
+    const auto& [target, properties] = std::tie(its.target, its.properties);
     switch (which) {
 #define DEVICE_ATTRIBUTE(value, name, number) \
     case name:                                \
@@ -84,14 +84,14 @@ API(cuDeviceGet, CUdevice* device, int ordinal) {
 API(cuDeviceGetName, char* name, int length, CUdevice device) {
     return initialised("cuDeviceGetName", [&](Driver& its) {
         check_device(device);
-        write_text(its.name, name, length);
+        write_text(its.properties.name, name, length);
     });
 }
 API(cuDeviceTotalMem_v2, std::size_t* bytes, CUdevice device) {
     return initialised("cuDeviceTotalMem", [&](Driver& its) {
         check_device(device);
         require(bytes);
-        *bytes = its.memory_bytes;
+        *bytes = its.properties.memory_bytes;
     });
 }
 API(cuDeviceGetAttribute, int* value, CUdevice_attribute which, CUdevice device) {

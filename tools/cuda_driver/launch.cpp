@@ -38,22 +38,13 @@ CUresult result_of(const Error& finding) {
     }
 }
 
-struct Shape {
-    std::array<unsigned, 3> grid{}, block{};
-    unsigned shared = 0;
-    std::array<unsigned, 3> cluster{};  // 0: as the function says
-    bool is_cooperative = false;
-
-    bool names_cluster() const { return cluster != std::array<unsigned, 3>{}; }
-};
+bool names_cluster(const emulator::Launch& launch) { return launch.cluster != std::array<std::uint32_t, 3>{}; }
 
 /// The most threads of a block of this function.
 unsigned most_threads_of(const Driver& its, const Function& function) {
     const std::uint64_t own = function.facts.max_threads;
     return unsigned(own ? std::min<std::uint64_t>(own, its.target.threads_per_block) : its.target.threads_per_block);
 }
-
-unsigned threads_of(const Shape& shape) { return shape.block[0] * shape.block[1] * shape.block[2]; }
 
 /// What registers the function will need on a device is not known here: they are left out.
 unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
@@ -64,52 +55,48 @@ unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t st
         .blocks;
 }
 
-void check(const Driver& its, const Function& function, const Shape& shape) {
-    const auto wrong = [&](CUresult result, std::string what, std::string hint) {
-        refuse(result, fmt::format("'{}': {}", function.entry, what), std::move(hint));
+[[noreturn]] void refuse_launch(CUresult result, const Function& function, const std::string& what, std::string hint) {
+    refuse(result, fmt::format("'{}': {}", function.entry, what), std::move(hint));
+}
+
+void check_cluster(const Driver& its, const Function& function, const emulator::Launch& launch) {
+    if (!names_cluster(launch)) {
+        if (function.facts.needs_cluster)
+            refuse_launch(CUDA_ERROR_INVALID_CLUSTER_SIZE, function, "no cluster",
+                          "a function with .explicitcluster needs one");
+        return;
+    }
+    const unsigned most = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
+    std::uint64_t blocks = 1;
+    for (const unsigned extent : launch.cluster) blocks *= std::min(extent, most + 1);
+    const bool is_own = function.facts.cluster[0] == 0 || function.facts.cluster == launch.cluster;
+    if (blocks == 0 || blocks > most || !is_own)
+        refuse_launch(CUDA_ERROR_INVALID_CLUSTER_SIZE, function,
+                      fmt::format("a cluster of {} blocks", fmt::join(launch.cluster, "x")),
+                      is_own ? fmt::format("this function's clusters have 1 to {}", most)
+                             : "the function was compiled for another one");
+}
+
+/// What the function may use of the device's memory and multiprocessors.
+void check_resources(const Driver& its, const Function& function, const emulator::Launch& launch, bool is_cooperative) {
+    const std::size_t shared = launch.dynamic_shared_bytes;
+    if (shared > unsigned(function.dynamic_shared))
+        refuse_launch(CUDA_ERROR_INVALID_VALUE, function, fmt::format("{} bytes of dynamic shared memory", shared),
+                      fmt::format("the function may have {}; more must be asked for with cuFuncSetAttribute("
+                                  "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)",
+                                  function.dynamic_shared));
+    if (!is_cooperative) return;
+    const auto product_of = [](const std::array<std::uint32_t, 3>& extents) {
+        return std::uint64_t(extents[0]) * extents[1] * extents[2];
     };
-    for (int axis = 0; axis < 3; ++axis) {
-        if (shape.grid[axis] == 0 || shape.grid[axis] > most_blocks[axis])
-            wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} blocks along {}", shape.grid[axis], "xyz"[axis]),
-                  fmt::format("a grid has 1 to {}", most_blocks[axis]));
-        if (shape.block[axis] == 0 || shape.block[axis] > most_threads[axis])
-            wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads along {}", shape.block[axis], "xyz"[axis]),
-                  fmt::format("a block has 1 to {}", most_threads[axis]));
-    }
-    const unsigned threads = threads_of(shape);
-    if (threads > its.target.threads_per_block)
-        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads in a block", threads),
-              fmt::format("a block has at most {}", its.target.threads_per_block));
-    if (threads > most_threads_of(its, function))
-        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} threads in a block", threads),
-              fmt::format("the function's launch bounds are {}", most_threads_of(its, function)));
-    if (shape.shared > unsigned(function.dynamic_shared))
-        wrong(CUDA_ERROR_INVALID_VALUE, fmt::format("{} bytes of dynamic shared memory", shape.shared),
-              fmt::format("the function may have {}; more must be asked for with cuFuncSetAttribute("
-                          "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)",
-                          function.dynamic_shared));
-    if (function.facts.needs_cluster && !shape.names_cluster())
-        wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no cluster", "a function with .explicitcluster needs one");
-    if (shape.names_cluster()) {
-        const unsigned most = its.target.number < 90 ? 1 : function.any_cluster_size ? 16 : 8;
-        std::uint64_t blocks = 1;
-        for (const unsigned extent : shape.cluster) blocks *= std::min(extent, most + 1);
-        const bool is_own = function.facts.cluster[0] == 0 || function.facts.cluster == shape.cluster;
-        if (blocks == 0 || blocks > most || !is_own)
-            wrong(CUDA_ERROR_INVALID_CLUSTER_SIZE,
-                  fmt::format("a cluster of {}x{}x{} blocks", shape.cluster[0], shape.cluster[1], shape.cluster[2]),
-                  is_own ? fmt::format("this function's clusters have 1 to {}", most)
-                         : "the function was compiled for another one");
-    }
-    if (shape.is_cooperative) {
-        const std::uint64_t blocks = std::uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
-        const std::uint64_t most =
-            std::uint64_t(its.multiprocessors) *
-            blocks_per_multiprocessor(its.target, function.facts.shared_bytes, threads, shape.shared);
-        if (blocks > most)
-            wrong(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, fmt::format("{} blocks in a cooperative launch", blocks),
-                  fmt::format("the device holds {} at once", most));
-    }
+    const std::uint64_t blocks = product_of(launch.grid);
+    const std::uint64_t most =
+        std::uint64_t(its.properties.multiprocessors) *
+        blocks_per_multiprocessor(its.target, function.facts.shared_bytes, unsigned(product_of(launch.block)), shared);
+    if (blocks > most)
+        refuse_launch(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, function,
+                      fmt::format("{} blocks in a cooperative launch", blocks),
+                      fmt::format("the device holds {} at once", most));
 }
 
 /// The bytes of all parameters, at their offsets.
@@ -145,18 +132,10 @@ std::vector<std::byte> pack(const Function& function, void** parameters, void** 
     return out;
 }
 
-void run(Driver& its, Context& context, const char* name, Function& function, const Shape& shape,
-         std::span<const std::byte> parameters) {
-    const emulator::Launch launch{.entry = function.entry,
-                                  .grid = shape.grid,
-                                  .block = shape.block,
-                                  .dynamic_shared_bytes = shape.shared,
-                                  .cluster = shape.cluster,
-                                  .parameters = parameters};
-    function.module->program->check(launch);
-    use_shadows(its, *function.module);
+void run(Driver& its, Context& context, const char* name, Module& module, const emulator::Launch& launch) {
+    use_shadows(its, module);
     try {
-        runtime::run(*function.module->program, launch, its.options);
+        runtime::run(*module.program, launch, its.options);
     } catch (const Error& finding) {
         report(name, finding);
         context.failure = result_of(finding);
@@ -164,17 +143,28 @@ void run(Driver& its, Context& context, const char* name, Function& function, co
     }
 }
 
-CUresult launch(const char* name, CUfunction handle, Shape shape, CUstream stream, void** parameters, void** extra,
-                std::span<const CUevent> events = {}) {
+/// What else a program can ask of a launch.
+struct Extras {
+    bool is_cooperative = false;
+    std::vector<CUevent> events{};
+};
+
+CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUstream stream, void** parameters,
+                void** extra, const Extras& extras = {}) {
     return on_stream(name, stream, [&](Driver& its, Context& context) {
         Function& function = its.functions.at(handle);
         if (function.module->context && function.module->context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
-        if (!shape.names_cluster()) shape.cluster = function.cluster;
-        check(its, function, shape);
-        for (const CUevent event : events)
+        for (const CUevent event : extras.events)
             if (its.events.at(event).context != &context) refuse(CUDA_ERROR_INVALID_HANDLE);
-        run(its, context, name, function, shape, pack(function, parameters, extra));
-        for (const CUevent event : events) its.events.at(event).time = std::chrono::steady_clock::now();
+        const std::vector<std::byte> packed = pack(function, parameters, extra);
+        asked.entry = function.entry;
+        asked.parameters = packed;
+        if (!names_cluster(asked)) asked.cluster = function.cluster;
+        check_cluster(its, function, asked);
+        function.module->program->check(asked);
+        check_resources(its, function, asked, extras.is_cooperative);
+        run(its, context, name, *function.module, asked);
+        for (const CUevent event : extras.events) its.events.at(event).time = std::chrono::steady_clock::now();
     });
 }
 
@@ -300,7 +290,7 @@ CUresult best_block(int* least_grid, int* threads, CUfunction handle, SharedOfBl
         if (blocks * unsigned(block) <= best) continue;
         best = blocks * unsigned(block);
         *threads = block;
-        *least_grid = int(blocks * driver().multiprocessors);
+        *least_grid = int(blocks * driver().properties.multiprocessors);
     }
     return best ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -348,39 +338,42 @@ API(cuFuncLoad, CUfunction function) {
 
 API(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
     unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters, void** extra) {
-    return launch("cuLaunchKernel", function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream,
-                  parameters, extra);
+    return launch(
+        "cuLaunchKernel", function,
+        {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .dynamic_shared_bytes = shared},
+        stream, parameters, extra);
 }
 ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
 API(cuLaunchCooperativeKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
     unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** parameters) {
-    Shape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
-    shape.is_cooperative = true;
-    return launch("cuLaunchCooperativeKernel", function, shape, stream, parameters, nullptr);
+    return launch(
+        "cuLaunchCooperativeKernel", function,
+        {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .dynamic_shared_bytes = shared},
+        stream, parameters, nullptr, {.is_cooperative = true});
 }
 ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
 API(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
     if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
-    Shape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
-                {config->blockDimX, config->blockDimY, config->blockDimZ},
-                config->sharedMemBytes};
-    std::vector<CUevent> events;
+    emulator::Launch asked{.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                           .dynamic_shared_bytes = config->sharedMemBytes};
+    Extras extras;
     for (const CUlaunchAttribute& attribute : std::span(config->attrs, config->numAttrs)) {
         const auto& value = attribute.value;
         switch (attribute.id) {
-            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: shape.is_cooperative = value.cooperative; break;
+            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: extras.is_cooperative = value.cooperative; break;
             case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-                shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+                asked.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
                 break;
             case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: events.push_back(value.event.event); break;
+            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: extras.events.push_back(value.event.event); break;
             case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return CUDA_ERROR_NOT_SUPPORTED;
             default:  // hints about caches, priorities, overlap
                 if (attribute.id > CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
                     return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    return launch("cuLaunchKernelEx", function, shape, config->hStream, parameters, extra, events);
+    return launch("cuLaunchKernelEx", function, asked, config->hStream, parameters, extra, extras);
 }
 ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
 

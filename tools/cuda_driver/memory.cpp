@@ -15,7 +15,7 @@ CUresult allocate_host(void** out, std::size_t bytes, unsigned flags) {
         require(out && bytes > 0 && flags <= all_host_flags);
         if (flags & CU_MEMHOSTALLOC_DEVICEMAP)
             refuse(CUDA_ERROR_NOT_SUPPORTED, "host memory that kernels access is not emulated", "copy it");
-        if (bytes > its.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
+        if (bytes > its.properties.memory_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
         const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));
         void* const memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
         if (!memory) refuse(CUDA_ERROR_OUT_OF_MEMORY);
@@ -120,8 +120,8 @@ API(cuMemFree_v2, CUdeviceptr address) {
 API(cuMemGetInfo_v2, std::size_t* free, std::size_t* total) {
     return in_context("cuMemGetInfo", [&](Driver& its, Context&) {
         require(free && total);
-        *total = its.memory_bytes;
-        *free = its.memory_bytes - its.used_bytes;
+        *total = its.properties.memory_bytes;
+        *free = its.properties.memory_bytes - its.used_bytes;
     });
 }
 API(cuMemGetAddressRange_v2, CUdeviceptr* begin, std::size_t* size, CUdeviceptr address) {

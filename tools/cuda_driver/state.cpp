@@ -8,7 +8,6 @@
 #include "codegen/support/environment.hpp"
 #include "codegen/support/notes.hpp"
 #include "runtime/device.hpp"
-#include "runtime/emulator/device.hpp"
 
 namespace ikat::cuda_driver {
 namespace {
@@ -26,12 +25,10 @@ void refuse(CUresult result, std::string reason, std::string hint) {
     throw Refusal{result, std::move(reason), std::move(hint)};
 }
 
-Driver::Driver() : target(device_target()) {
-    options = runtime::emulator_options(runtime::OpenOptions{});
-    const runtime::DeviceProperties properties = runtime::emulator_properties(options, std::string(target.name));
-    multiprocessors = properties.multiprocessors;
-    memory_bytes = properties.memory_bytes;
-    name = properties.name;
+Driver::Driver()
+    : target(device_target()),
+      options(runtime::emulator_options(runtime::OpenOptions{})),
+      properties(runtime::emulator_properties(options, std::string(target.name))) {
     const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
     blocking_launches = blocking && std::string_view(blocking) == "1";
     primary_handle = new_handle();
@@ -53,7 +50,7 @@ Context& Driver::add_context(CUcontext* out, const Context& context) {
 
 CUdeviceptr Driver::allocate(Context& context, std::size_t bytes) {
     require(bytes > 0);
-    if (bytes > memory_bytes - used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
+    if (bytes > properties.memory_bytes - used_bytes) refuse(CUDA_ERROR_OUT_OF_MEMORY);
     CUdeviceptr address = 0;
     try {
         address = memory.allocate(bytes);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "codegen/ptx/table/target.hpp"
-#include "runtime/emulator_options.hpp"
+#include "runtime/emulator/device.hpp"
 #include "tools/cuda_driver/abi.hpp"
 
 namespace ikat::cuda_driver {
@@ -38,9 +38,6 @@ struct Context;
 
 /// CUDA 13.0.
 inline constexpr int driver_version = 13000;
-
-/// The limits of the device besides those of its target.
-inline constexpr unsigned most_blocks[] = {0x7fffffff, 65535, 65535}, most_threads[] = {1024, 1024, 64};
 
 struct Module {
     Context* context = nullptr;  // nullptr: of a library, which belongs to no context
@@ -162,10 +159,8 @@ struct Driver {
     std::mutex mutex;
     bool initialised = false;
     const nvptx::Target& target;
-    unsigned multiprocessors = 0;
-    std::uint64_t memory_bytes = 0;
-    std::string name;
-    runtime::EmulatorOptions options;
+    const runtime::EmulatorOptions options;
+    const runtime::DeviceProperties properties;
     bool blocking_launches = false;
     emulator::Memory memory;
     std::uintptr_t last_handle = 0x10000;
