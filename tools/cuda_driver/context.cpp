@@ -28,7 +28,7 @@ void start(Context& context, unsigned flags) {
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device) {
     return initialised("cuCtxCreate", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         require(flags <= 0xff);
         start(its.add_context(out, {}), flags);
         context_stack().push(*out);
@@ -44,7 +44,7 @@ void end_primary(Driver& its) {
 
 API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRetain", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         require(context);
         if (Context& primary = its.contexts.at(its.primary_handle); !primary.is_alive)
             start(primary, its.primary_flags);
@@ -54,27 +54,27 @@ API(cuDevicePrimaryCtxRetain, CUcontext* context, CUdevice device) {
 }
 API(cuDevicePrimaryCtxRelease_v2, CUdevice device) {
     return initialised("cuDevicePrimaryCtxRelease", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         if (its.primary_uses == 0) refuse(CUDA_ERROR_INVALID_CONTEXT);
         if (--its.primary_uses == 0) end_primary(its);
     });
 }
 API(cuDevicePrimaryCtxReset_v2, CUdevice device) {
     return initialised("cuDevicePrimaryCtxReset", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         end_primary(its);
     });
 }
 API(cuDevicePrimaryCtxSetFlags_v2, CUdevice device, unsigned flags) {
     return initialised("cuDevicePrimaryCtxSetFlags", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         its.primary_flags = flags;
         its.contexts.at(its.primary_handle).flags = flags;
     });
 }
 API(cuDevicePrimaryCtxGetState, CUdevice device, unsigned* flags, int* active) {
     return initialised("cuDevicePrimaryCtxGetState", [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         require(flags && active);
         *flags = its.primary_flags;
         *active = its.contexts.at(its.primary_handle).is_alive;

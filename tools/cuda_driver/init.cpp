@@ -27,10 +27,6 @@ CUresult describe(CUresult result, const char** out, const char* ResultRow::*tex
     return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void check_device(CUdevice device) {
-    if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
-}
-
 int attribute(const Driver& its, CUdevice_attribute which) {
     const auto& [target, properties] = std::tie(its.target, its.properties);
     switch (which) {

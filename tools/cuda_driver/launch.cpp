@@ -197,16 +197,18 @@ int attribute(const Driver& its, const Function& function, CUfunction_attribute 
 }
 
 template <class Handle>
-CUresult get_attribute(const char* name, int* value, CUfunction_attribute which, Handle handle) {
+CUresult get_attribute(const char* name, int* value, CUfunction_attribute which, Handle handle, CUdevice device = 0) {
     return initialised(name, [&](Driver& its) {
+        check_device(device);
         require(value);
         *value = attribute(its, its.functions.at(handle), which);
     });
 }
 
 template <class Handle>
-CUresult set_attribute(const char* name, Handle handle, CUfunction_attribute which, int value) {
+CUresult set_attribute(const char* name, Handle handle, CUfunction_attribute which, int value, CUdevice device = 0) {
     return initialised(name, [&](Driver& its) {
+        check_device(device);
         Function& function = its.functions.at(handle);
         switch (which) {
             case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
@@ -304,18 +306,19 @@ API(cuFuncSetAttribute, CUfunction function, CUfunction_attribute which, int val
     return set_attribute("cuFuncSetAttribute", function, which, value);
 }
 API(cuKernelGetAttribute, int* value, CUfunction_attribute which, CUkernel kernel, CUdevice device) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return get_attribute("cuKernelGetAttribute", value, which, kernel);
+    return get_attribute("cuKernelGetAttribute", value, which, kernel, device);
 }
 API(cuKernelSetAttribute, CUfunction_attribute which, int value, CUkernel kernel, CUdevice device) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    return set_attribute("cuKernelSetAttribute", kernel, which, value);
+    return set_attribute("cuKernelSetAttribute", kernel, which, value, device);
 }
 API(cuFuncSetCacheConfig, CUfunction function, int) {
     return initialised("cuFuncSetCacheConfig", [&](Driver& its) { its.functions.at(function); });
 }
-API(cuKernelSetCacheConfig, CUkernel kernel, int, CUdevice) {
-    return initialised("cuKernelSetCacheConfig", [&](Driver& its) { its.functions.at(kernel); });
+API(cuKernelSetCacheConfig, CUkernel kernel, int, CUdevice device) {
+    return initialised("cuKernelSetCacheConfig", [&](Driver& its) {
+        check_device(device);
+        its.functions.at(kernel);
+    });
 }
 API(cuFuncGetName, const char** name, CUfunction function) { return get_name("cuFuncGetName", name, function); }
 API(cuKernelGetName, const char** name, CUkernel kernel) { return get_name("cuKernelGetName", name, kernel); }

@@ -40,7 +40,7 @@ CUresult allocate_async(const char* function, CUdeviceptr* address, std::size_t 
 
 CUresult default_pool(const char* function, CUmemoryPool* pool, CUdevice device) {
     return initialised(function, [&](Driver& its) {
-        if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+        check_device(device);
         require(pool);
         *pool = reinterpret_cast<CUmemoryPool>(its.default_pool);
     });

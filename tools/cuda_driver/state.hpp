@@ -34,6 +34,11 @@ inline void require(bool condition) {
     if (!condition) refuse(CUDA_ERROR_INVALID_VALUE);
 }
 
+/// CUDA_ERROR_INVALID_DEVICE unless it is the only device.
+inline void check_device(CUdevice device) {
+    if (device != 0) refuse(CUDA_ERROR_INVALID_DEVICE);
+}
+
 struct Context;
 
 /// CUDA 13.0.
