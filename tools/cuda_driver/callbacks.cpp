@@ -63,25 +63,16 @@ Callbacks& callbacks() {
 }
 
 /// One name for all streams that always exist.
-CUstream named(CUstream stream) {
-    const bool always_exists = reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream;
-    return always_exists ? nullptr : stream;
-}
-
-CUresult finish(const char* function, std::optional<CUstream> stream) noexcept {
-    try {
-        callbacks().finish(stream);
-        return CUDA_SUCCESS;
-    } catch (const Refusal& refusal) {
-        complain(function, refusal.reason, refusal.hint);
-        return refusal.result;
-    }
-}
+CUstream named(CUstream stream) { return always_exists(stream) ? nullptr : stream; }
 
 }  // namespace
 
-CUresult finish_callbacks(const char* function, CUstream stream) noexcept { return finish(function, named(stream)); }
-CUresult finish_callbacks(const char* function) noexcept { return finish(function, {}); }
+CUresult finish_callbacks(const char* function, CUstream stream) noexcept {
+    return translated(function, [&] { callbacks().finish(named(stream)); });
+}
+CUresult finish_callbacks(const char* function) noexcept {
+    return translated(function, [] { callbacks().finish({}); });
+}
 
 API(cuStreamAddCallback, CUstream stream, CUstreamCallback callback, void* data, unsigned flags) {
     return on_stream("cuStreamAddCallback", stream, [&](Driver&, Context&) {

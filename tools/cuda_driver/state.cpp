@@ -117,10 +117,7 @@ Context& current_context() {
     return context;
 }
 
-Stream* stream_of(CUstream stream) {
-    const bool always_exists = reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream;
-    return always_exists ? nullptr : &driver().streams.at(stream);
-}
+Stream* stream_of(CUstream stream) { return always_exists(stream) ? nullptr : &driver().streams.at(stream); }
 
 Context& context_of(CUstream stream) {
     const Stream* const its = stream_of(stream);

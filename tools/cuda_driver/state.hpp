@@ -213,6 +213,7 @@ Context& current_context();
 void check_usable(const Context& context);
 inline CUcontext current_handle() { return context_stack().current(); }
 
+inline bool always_exists(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= per_thread_stream; }
 /// The stream behind a handle, or nullptr for those that always exist.
 Stream* stream_of(CUstream stream);
 /// The context of a stream; of those that always exist, the current one.
@@ -233,11 +234,10 @@ void complain(const char* function, const std::string& reason, const std::string
 /// The same for an Error of ikat, in all its lines.
 CUresult report(const char* function, const Error& error);
 
-/// Runs an API call: under the lock, with every exception turned into a result.
+/// Runs an API call, or a part of one, with every exception turned into a result.
 template <class Body>
-CUresult guarded(const char* function, Body body) noexcept {
+CUresult translated(const char* function, Body body) noexcept {
     try {
-        const std::lock_guard lock(driver().mutex);
         body();
         return CUDA_SUCCESS;
     } catch (const Refusal& refusal) {
@@ -249,6 +249,15 @@ CUresult guarded(const char* function, Body body) noexcept {
         complain(function, error.what(), {});
         return CUDA_ERROR_UNKNOWN;
     }
+}
+
+/// The same under the lock.
+template <class Body>
+CUresult guarded(const char* function, Body body) noexcept {
+    return translated(function, [&] {
+        const std::lock_guard lock(driver().mutex);
+        body();
+    });
 }
 
 /// The same after cuInit.
