@@ -128,18 +128,18 @@ CUresult fill(const char* function, CUstream stream, CUdeviceptr to, std::size_t
 
 }  // namespace
 
-#define COPY(symbol, name, to_type, to_place, from_type, from_place)                        \
-    API(symbol##_v2, to_type to, from_type from, std::size_t bytes) {                       \
-        return copy_on(#name, nullptr, to_place(to), from_place(from), bytes);              \
-    }                                                                                       \
-    ALIAS(symbol##_v2_ptds, symbol##_v2);                                                   \
-    API(symbol##Async_v2, to_type to, from_type from, std::size_t bytes, CUstream stream) { \
-        return copy_on(#name "Async", stream, to_place(to), from_place(from), bytes);       \
-    }                                                                                       \
-    ALIAS(symbol##Async_v2_ptsz, symbol##Async_v2);
-COPY(cuMemcpyHtoD, cuMemcpyHtoD, CUdeviceptr, on_device, const void*, on_host)
-COPY(cuMemcpyDtoH, cuMemcpyDtoH, void*, on_host, CUdeviceptr, on_device)
-COPY(cuMemcpyDtoD, cuMemcpyDtoD, CUdeviceptr, on_device, CUdeviceptr, on_device)
+#define COPY(name, to_type, to_place, from_type, from_place)                              \
+    API(name##_v2, to_type to, from_type from, std::size_t bytes) {                       \
+        return copy_on(#name, nullptr, to_place(to), from_place(from), bytes);            \
+    }                                                                                     \
+    ALIAS(name##_v2_ptds, name##_v2);                                                     \
+    API(name##Async_v2, to_type to, from_type from, std::size_t bytes, CUstream stream) { \
+        return copy_on(#name "Async", stream, to_place(to), from_place(from), bytes);     \
+    }                                                                                     \
+    ALIAS(name##Async_v2_ptsz, name##Async_v2);
+COPY(cuMemcpyHtoD, CUdeviceptr, on_device, const void*, on_host)
+COPY(cuMemcpyDtoH, void*, on_host, CUdeviceptr, on_device)
+COPY(cuMemcpyDtoD, CUdeviceptr, on_device, CUdeviceptr, on_device)
 #undef COPY
 
 API(cuMemcpy, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {

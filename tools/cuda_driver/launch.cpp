@@ -170,7 +170,6 @@ CUresult launch(const char* name, CUfunction handle, emulator::Launch asked, CUs
 
 int attribute(const Driver& its, const Function& function, CUfunction_attribute which) {
     const auto& facts = function.facts;
-    const unsigned version = its.target.number;
     switch (which) {
         case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return int(most_threads_of(its, function));
         case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: return int(facts.shared_bytes);
@@ -178,7 +177,7 @@ int attribute(const Driver& its, const Function& function, CUfunction_attribute 
         case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return int(facts.local_bytes);
         case CU_FUNC_ATTRIBUTE_NUM_REGS: return int(std::min(facts.registers, its.target.registers_per_thread));
         case CU_FUNC_ATTRIBUTE_PTX_VERSION: return int(function.module->target ? function.module->target->number : 0);
-        case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return int(version);
+        case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return int(its.target.number);
         case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: return 0;
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return function.dynamic_shared;
         case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return function.carveout;

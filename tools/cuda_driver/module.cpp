@@ -120,7 +120,7 @@ Module load(Driver& its, Context* context, std::string_view text, const Log& log
                             named, its.target.name));
             refuse(CUDA_ERROR_INVALID_PTX);
         }
-        Module out{.context = context, .name = "ptx", .target = target};
+        Module out{.context = context, .target = target};
         out.program = std::make_unique<emulator::Program>(std::move(module), its.memory);
         log.clear();
         return out;
@@ -140,9 +140,9 @@ CUresult load_module(const char* function, CUmodule* out, const void* image, uns
 /// The handle of an entry, the same for each call.
 std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uintptr_t library) {
     require(name);
+    if (const auto found = module.functions.find(name); found != module.functions.end()) return found->second;
     const auto entries = module.program->entries();
     if (std::ranges::find(entries, name) == entries.end()) refuse(CUDA_ERROR_NOT_FOUND);
-    if (const auto found = module.functions.find(name); found != module.functions.end()) return found->second;
     Function function{.module = &module, .library = library, .entry = name};
     try {
         function.facts = module.program->entry(name);

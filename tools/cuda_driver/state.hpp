@@ -46,7 +46,6 @@ inline constexpr int driver_version = 13000;
 
 struct Module {
     Context* context = nullptr;  // nullptr: of a library, which belongs to no context
-    std::string name{};          // for messages
     const nvptx::Target* target = nullptr;
     std::unique_ptr<emulator::Program> program{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
