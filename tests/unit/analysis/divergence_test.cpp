@@ -21,10 +21,9 @@ std::size_t wrong_barriers(const std::string& body) {
     return analysis::divergent_operations(fn, analysis::Dominators(fn)).size();
 }
 
-/// A barrier behind what is loaded after the line.
-std::size_t wrong_behind(const std::string& line) {
-    return wrong_barriers(line + R"(
-  %x = load.u32 local [%own]
+/// The same of a barrier where %x < %n, which the lines give.
+std::size_t wrong_where_less(const std::string& lines) {
+    return wrong_barriers(lines + R"(
   %q = lt.u32 %x, %n
   branch %q, ^1, ^2
 ^1:
@@ -34,6 +33,9 @@ std::size_t wrong_behind(const std::string& line) {
   return
 )");
 }
+
+/// ... where %x is what is loaded after the line.
+std::size_t wrong_behind(const std::string& line) { return wrong_where_less(line + "\n  %x = load.u32 local [%own]"); }
 
 }  // namespace
 
@@ -58,29 +60,11 @@ TEST_CASE("what a thread loads of its own differs if all that is stored there do
 }
 
 TEST_CASE("an array in which nothing is stored hides no wrong barrier") {
-    CHECK(wrong_barriers(R"(  %x = load.u32 local [%own]
-  %y = add.u32 %x, %tid
-  %q = lt.u32 %y, %n
-  branch %q, ^1, ^2
-^1:
-  barrier 0
-  jump ^2
-^2:
-  return
-)") == 1);
+    CHECK(wrong_where_less("  %y = load.u32 local [%own]\n  %x = add.u32 %y, %tid") == 1);
 }
 
 TEST_CASE("of a place in no known array nothing is known") {
-    CHECK(wrong_barriers(R"(  store.u32 local [%own], %tid
-  %x = load.u32 local [%n]
-  %q = lt.u32 %x, %n
-  branch %q, ^1, ^2
-^1:
-  barrier 0
-  jump ^2
-^2:
-  return
-)") == 0);
+    CHECK(wrong_where_less("  store.u32 local [%own], %tid\n  %x = load.u32 local [%n]") == 0);
 }
 
 TEST_CASE("threads meet before the next iteration of an endless loop, and before a trap") {
