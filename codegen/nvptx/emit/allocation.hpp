@@ -19,8 +19,8 @@ inline constexpr Pool pools[] = {
     {"pred", ".pred", "%p"}, {"b16", ".b16", "%h"}, {"b32", ".b32", "%r"}, {"b64", ".b64", "%d"}};
 
 /// The pool (an index into `pools`) of a value. PTX has no 8-bit arithmetic: 8-bit values live in 32-bit registers,
-/// integers extended according to their type (select/legal.cpp). ld, st and cvt accept registers wider than the type in
-/// their name, and no other instruction has such a type.
+/// integers extended according to their type (legalise/bytes.cpp). ld, st and cvt accept registers wider than the type
+/// in their name, and no other instruction has such a type.
 constexpr regalloc::Class pool_of(ir::Type type) {
     switch (type) {
         case ir::Type::Pred: return 0;

@@ -3,8 +3,8 @@
 //
 // The result is the same data structure, printed and verified alike (ir::Level::Selected), with these differences:
 //
-//     - Registers have widths, not types: a conversion that changes no bit is gone, 8- and 16-bit integers are i32 or
-//       u32, extended according to their type (see allocation.hpp).
+//     - Registers have widths, not types: a conversion that changes no bit is gone, 8-bit integers are i32 or u32,
+//       extended according to their type (see legalise/bytes.cpp).
 //     - A Const or a Symbol is not emitted but written in the instructions that use it; where a register is needed, a
 //       Bitcast (mov) makes one.
 //     - Addresses are register + constant: MemoryInfo::offset. Index arithmetic is mul.wide and add.
@@ -12,8 +12,8 @@
 //     - No unreachable blocks, blocks in the order in which they are emitted, loops contiguous; an edge with arguments
 //       leaves a block with one successor or enters one with one predecessor.
 //
-// These are its steps, one per file, in pipeline order. Those of legalise/legalise.hpp run before and between them.
-// Each returns what it has changed.
+// These are its steps, one per file, in the order of the table in pipeline/stages.cpp, which has those of
+// legalise/legalise.hpp between them. Each returns what it has changed.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -31,9 +31,6 @@ inline constexpr unsigned most_elements = 4;  // of a vector in memory
 /// copies.cpp. Copies that go on behind their instruction, if the target has none, become loads and stores.
 Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
 
-/// atomics.cpp. Atomics that the target does not have become loops.
-Changed expand_atomics(ir::Function& fn, const Target& target);
-
 /// indices.cpp. Addresses become sums and products.
 Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 
@@ -41,17 +38,23 @@ Changed expand_addresses(ir::Function& fn, analysis::Context& context);
 /// reads take the read-only path.
 Changed fold_addresses(ir::Function& fn, analysis::Context& context);
 
+/// atomics.cpp. Atomics that the target does not have become loops.
+Changed expand_atomics(ir::Function& fn, const Target& target);
+
 /// print.cpp. Prepares prints for vprintf: format and promoted values.
 Changed expand_prints(ir::Function& fn);
 
 /// legal.cpp. Rewrites single instructions that PTX, or this target, does not have in this form.
 Changed legalise(ir::Function& fn, const Target& target);
 
-/// narrow.cpp. Loads and stores of 8- and 16-bit integers that are only used in 32 bits, or come from 32 bits.
-Changed widen_accesses(ir::Function& fn);
+/// sweep.cpp. Drops unused pure instructions.
+Changed sweep(ir::Function& fn);
 
 /// carries.cpp. Groups the steps of multi-word arithmetic in chains.
 Changed chain_carries(ir::Function& fn);
+
+/// narrow.cpp. Loads and stores of 8- and 16-bit integers that are only used in 32 bits, or come from 32 bits.
+Changed widen_accesses(ir::Function& fn);
 
 /// clamps.cpp. Clamps of f32 that propagate NaN, if the target has an instruction for them.
 Changed fuse_clamps(ir::Function& fn, const Target& target);
@@ -61,9 +64,6 @@ Changed fuse(ir::Function& fn);
 
 /// immediates.cpp. Puts constants in registers where PTX requires it.
 Changed materialise_constants(ir::Function& fn);
-
-/// sweep.cpp. Drops unused pure instructions.
-Changed sweep(ir::Function& fn);
 
 using ir::count_uses;
 
