@@ -61,16 +61,18 @@ constexpr auto numbers_of(TypeList<F...>) {
     return std::index_sequence_for<F...>{};
 }
 
-/// How many numbers a struct holds, and whether it holds only numbers and bools, as variables and memory require.
+/// How many numbers a struct holds, what alignment they need, and whether they are only numbers and bools, as variables
+/// and memory require.
 template <class F>
 struct Numbers {
-    static constexpr std::size_t count = 1;
+    static constexpr std::size_t count = 1, alignment = alignof(F);
     static constexpr bool only =
         ir::contains(ir::AnyNum | ir::Packed | ir::set(ir::Type::Pred), ir::type_of<DeviceTypeOf<F>>);
 };
 template <class... F>
 struct Numbers<TypeList<F...>> {
-    static constexpr std::size_t count = (Numbers<F>::count + ... + 0);
+    struct alignas(Numbers<F>::alignment...) Strictest {};
+    static constexpr std::size_t count = (Numbers<F>::count + ... + 0), alignment = alignof(Strictest);
     static constexpr bool only = (Numbers<F>::only && ...);
 };
 template <HostStruct S>

@@ -333,6 +333,9 @@ template <class S, trace::Direction direction>
 StructPlace<S, direction> struct_at(const trace::Array& array, const trace::Position& index) {
     static_assert(Numbers<S>::only,
                   "a struct in a variable or in memory has fields that are numbers, bool, or structs of these");
+    static_assert(alignof(S) >= Numbers<S>::alignment,
+                  "a struct in memory is not packed: each of its fields is read and stored at a multiple of its width; "
+                  "leave out #pragma pack, or take the bytes as In<std::uint8_t>");
     constexpr std::size_t count = Numbers<S>::count;
     static const auto fields = [] {
         static const S probe{};

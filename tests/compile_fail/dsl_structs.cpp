@@ -7,12 +7,13 @@
 // expect: this name refers to a struct that was read from memory: declare it as Var<Body> to change it, or write bodies[i] = ... to store
 // expect: a struct is assigned from a struct of the same type: a variable, an element, a parameter, or a host struct
 // expect: a struct in a variable or in memory has fields that are numbers, bool, or structs of these
+// expect: a struct in memory is not packed: each of its fields is read and stored at a multiple of its width; leave out #pragma pack, or take the bytes as In<std::uint8_t>
 // expect: In<T> and Constant<T> are read-only: declare the parameter as InOut<T> or Out<T> to store
 // expect: Out<T> is write-only: declare the parameter as InOut<T>
 // expect: launch: the buffer's element type differs from that of the kernel's In, Out or InOut parameter
 // expect: u32 and f32 do not mix
 // expect: launch: the kernel's parameter is a Struct: pass an object of that struct
-// errors: 16
+// errors: 17
 #include <ikat/ikat.hpp>
 using namespace ikat;
 
@@ -25,6 +26,11 @@ struct Pointers {
 struct Plain {
     float scale;
 };
+#pragma pack(push, 1)
+struct Packed {
+    BOOST_HANA_DEFINE_STRUCT(Packed, (std::uint8_t, kind), (float, value));
+};
+#pragma pack(pop)
 struct Handles {
     BOOST_HANA_DEFINE_STRUCT(Handles, (BufferSlice<float>, x));
 };
@@ -42,6 +48,7 @@ void misuse(Struct<Params> p, Out<float> y, const Device& device, Buffer<float>&
 }
 
 const auto elements = kernel("elements", [](InOut<Params> e) { e[0] = e[1]; });
+const auto packed = kernel("packed", [](In<Packed> p, Out<float> y) { y[0] = p[0][&Packed::value]; });
 const auto of_variable = kernel("of_variable", [](Var<Params> p, Out<float> y) { y[0] = p[&Params::scale]; });
 
 void misuse_of_elements(InOut<Params> e, In<Params> in, Out<Params> out, InOut<float> y, const Device& device,
