@@ -52,7 +52,9 @@ public:
                         : shown + std::to_string(symbol->type.bits) + " bits, not " + std::to_string(8 * wanted->bytes);
         }
         if (symbol->kind != Declared::Kind::Variable || module_.text(symbol->variable->space) != ".param") return {};
-        if (symbol->place != Place::Body) return print(module_, given) + " is a parameter, which cannot be passed on";
+        if (symbol->place != Place::Body)
+            return print(module_, given) +
+                   " is a parameter of the caller, which must be copied to a .param variable first";
         if (symbol->bytes != wanted->bytes)
             return shown + std::to_string(symbol->bytes) + " bytes, not " + std::to_string(wanted->bytes);
         const Variable::Declarator& own = symbol->variable->declarators.front();

@@ -115,7 +115,7 @@ void Checker::head() {
               "it needs .version " + to_text(target_->version));
     }
     if (module_.address_size != 32 && module_.address_size != 64)
-        error({}, ".address_size is " + std::to_string(module_.address_size), "it is 32 or 64");
+        error({}, ".address_size is " + std::to_string(module_.address_size), "it must be 32 or 64");
 }
 
 void Checker::add(Name name, const Declared& symbol) {
@@ -125,9 +125,9 @@ void Checker::add(Name name, const Declared& symbol) {
 }
 
 void Checker::declared_twice(Name name, const Declared& symbol, const Declared& earlier) {
-    error(symbol.where, text(name) + " is declared twice in one scope");
-    findings_.back().notes.push_back(
-        {.where = {module_.file, earlier.where.line, earlier.where.column}, .message = "it was declared here"});
+    error(symbol.where, text(name) + " is declared twice in one scope", "give one of them another name");
+    findings_.back().notes.push_back({.where = {module_.file, earlier.where.line, earlier.where.column},
+                                      .message = "the first declaration is here"});
 }
 
 /// A prototype and its function, or an .extern variable and its definition; they must agree.
@@ -139,12 +139,15 @@ bool Checker::is_again(Name name, const Declared& symbol, const Declared& earlie
     if (earlier.function && symbol.function && !earlier.function->has_body)
         other = difference(module_, *earlier.function, *symbol.function);
     else if (is_extern_variable(earlier) || is_extern_variable(symbol))
-        other = earlier.type == symbol.type && earlier.variable->space == symbol.variable->space ? "" : "they differ";
+        other = earlier.type == symbol.type && earlier.variable->space == symbol.variable->space
+                    ? ""
+                    : "type or state space differ";
     else
         return false;
     if (!other.empty()) {
         declared_twice(name, symbol, earlier);
         findings_.back().message = text(name) + " is declared in two ways: " + other;
+        findings_.back().hint = "make them agree";
     }
     return true;
 }
@@ -186,7 +189,8 @@ void Checker::declare(const Variable& variable, Place place) {
     check_attribute(module_, variable.attribute, variable.where, module_.text(variable.space), target_, report_error_);
     if (!symbol.type)
         error(variable.where,
-              variable.type == no_name ? "a declaration without a type" : text(variable.type) + " is not a type");
+              variable.type == no_name ? "a declaration without a type" : text(variable.type) + " is not a type",
+              "types are .b32, .u32, .s32, .f32 and the like");
     for (const Variable::Declarator& each : variable.declarators) {
         initialiser(variable, each);
         if (each.has_range) {
@@ -325,7 +329,7 @@ void Checker::body_of(Position where, Name name) {
         return;
     const Function* const function = module_.find_function(module_.text(name));
     if (function && !function->has_body)
-        error(where, text(name) + " is declared and has no body",
+        error(where, text(name) + " is declared but has no body",
               "link the file that has it: `ikat run --link FILE`, `ikat ptx FILE FILE`");
 }
 
@@ -396,7 +400,7 @@ bool Checker::width(const Instruction& instruction, const Match& match) {
     if ((kind != OpcodeKind::Load && kind != OpcodeKind::Store) || match.vector == 1) return true;
     if (bits <= 256 && match.t.bits < 128) return true;
     error(instruction.where, mnemonic(instruction) + " moves " + std::to_string(bits) + " bits at once",
-          "vectors have at most 256 bits, and elements of at most 64");
+          "a vector has at most 256 bits, and each element at most 64");
     findings_.back().excerpt = excerpt_of_opcode(module_, instruction);
     return false;
 }

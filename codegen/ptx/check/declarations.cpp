@@ -72,11 +72,11 @@ void Declaration::space() {
     if (place_ == Place::Module && (is_in(".param") || (has_abi && (is_in(".reg") || is_in(".local")))))
         error("a variable in " + space + " outside of functions", "declare it in the function that uses it");
     if (place_ == Place::EntryParameter && !is_in(".param"))
-        error("a parameter of an entry in " + space, "those of entries are in .param");
+        error("a parameter of an entry in " + space, "parameters of entries are in .param");
     if (is_in(".sreg")) error("a variable in .sreg", "special registers have names of their own, such as %tid.x");
     if (is_in(".tex")) error("a variable in .tex", "textures are .global .texref outside of functions");
     if (space.starts_with(".const[") && last_banks < module_.version)
-        error("constant memory has no numbered banks since .version 2.2", "write .const");
+        error("constant memory has had no numbered banks since .version 2.2", "write .const");
 }
 
 void Declaration::linkage() {
@@ -97,7 +97,7 @@ void Declaration::type() {
     const bool is_vector = variable_.vector != no_name;
     const std::uint64_t lanes = is_vector ? text(variable_.vector)[2] - '0' : 1;
     if (type_.kind == Type::Kind::Predicate && (!is_in(".reg") || is_vector))
-        error("a variable of " + name + " that is no single register", "predicates live in .reg, one by one");
+        error("a variable of " + name + " that is not a single register", "predicates are in .reg, and not in vectors");
     if (type_.kind == Type::Kind::Packed && name != ".f16x2")
         error("a variable of " + name + ", a type that only instructions use",
               "declare .b" + std::to_string(type_.bits) + ", which holds its bits");
@@ -106,7 +106,7 @@ void Declaration::type() {
         error("a variable of " + name + " in " + std::string(text(variable_.space)),
               "those are in .global outside of functions, or parameters of entries");
     if (is_vector && lanes != 2 && lanes != 4)
-        error("a variable of " + std::string(text(variable_.vector)), "variables are .v2 or .v4");
+        error("a variable of " + std::string(text(variable_.vector)), "vector variables are .v2 or .v4");
     else if (lanes * type_.bits > most_vector_bits)
         error("a vector of " + std::to_string(lanes * type_.bits) + " bits",
               "one has at most " + std::to_string(most_vector_bits));
@@ -138,7 +138,7 @@ void Declaration::initialiser(const Variable::Declarator& declarator) {
     if (declarator.initialiser.count == 0 || type_.kind == Type::Kind::Opaque) return;
     if ((!is_in(".global") && !text(variable_.space).starts_with(".const")) || is_parameter())
         return error(name(declarator) + " in " + std::string(text(variable_.space)) + " has an initial value",
-                     "variables in .global and .const may have one");
+                     "only variables in .global and .const may have one");
     if (is_extern())
         return error(name(declarator) + " is .extern and has an initial value", "give it where it is defined");
     if (text(variable_.type) == ".f16")
@@ -176,7 +176,8 @@ std::string Declaration::misfit_of_element(const Operand& value) const {
         return "has the floating-point number " + shown + " for an integer";
     if (is_float_type && (is_integer || !is_number(value))) return "has " + shown + " for a floating-point number";
     const bool is_address = value.kind == Operand::Kind::Symbol || value.kind == Operand::Kind::Generic;
-    if (is_address && type_.bits < 32) return "has an address for " + std::to_string(type_.bits) + " bits";
+    if (is_address && type_.bits < 32)
+        return "has an address, which does not fit in " + std::to_string(type_.bits) + " bits";
     return {};
 }
 

@@ -64,7 +64,7 @@ void check(const Module& module, const Directive& directive, unsigned place, con
                       "it belongs " + std::string(name_of(rule->places)));
     const unsigned given = directive.operands.count;
     if (given < rule->fewest || given > rule->most)
-        report(directive.where, name + " with " + std::to_string(given) + " numbers",
+        report(directive.where, name + " with " + std::to_string(given) + (given == 1 ? " number" : " numbers"),
                rule->most == rule->fewest
                    ? "it takes " + std::to_string(rule->most)
                    : "it takes " + std::to_string(rule->fewest) + " to " + std::to_string(rule->most));
@@ -73,7 +73,7 @@ void check(const Module& module, const Directive& directive, unsigned place, con
                "it needs .version " + to_text(rule->since));
     if (rule->last < module.version)
         report(directive.where, ".version " + to_text(module.version) + " no longer supports " + name,
-               "the last with it is " + to_text(rule->last));
+               "the last version with it is " + to_text(rule->last));
     if (target && target->number < rule->target)
         report(directive.where, std::string(target->name) + " does not have " + name,
                "it needs .target sm_" + std::to_string(rule->target) + " or higher");
@@ -87,7 +87,7 @@ void check_counts(const Module& module, const Directive& directive, const Report
     if (std::ranges::find(counted, name) == std::end(counted)) return;
     for (const Operand& each : module.operands(directive.operands))
         if (each.kind == Operand::Kind::Integer && std::int64_t(each.value) <= 0)
-            report(directive.where, name + " " + print(module, each), "it is a number from 1");
+            report(directive.where, name + " " + print(module, each), "it must be at least 1");
 }
 
 }  // namespace
@@ -114,12 +114,12 @@ void check_head(const Module& module, const Function& function, const Target* ta
     const auto has = [&](std::string_view directive) { return count(module, function, directive) > 0; };
     if (has(".maxntid") && has(".reqntid"))
         report(function.where, name + " has both .maxntid and .reqntid",
-               ".reqntid says the block exactly: leave .maxntid out");
+               ".reqntid gives the exact size of blocks: leave .maxntid out");
     if (has(".reqnctapercluster") && has(".maxclusterrank"))
         report(function.where, name + " has both .reqnctapercluster and .maxclusterrank",
-               ".reqnctapercluster says the cluster exactly: leave .maxclusterrank out");
+               ".reqnctapercluster gives the exact size of clusters: leave .maxclusterrank out");
     if (has(".blocksareclusters") && !(has(".reqntid") && has(".reqnctapercluster")))
-        report(function.where, name + " has .blocksareclusters alone", "it goes with .reqntid and .reqnctapercluster");
+        report(function.where, name + " has .blocksareclusters alone", "it needs .reqntid and .reqnctapercluster");
     if (function.is_entry && !function.has_body && !function.directives.empty())
         report(function.where, "a prototype of an entry with " + std::string(module.text(function.directives[0].name)),
                "directives belong where the entry has its body");
@@ -159,7 +159,7 @@ void check_body_directive(const Module& module, const Directive& directive, bool
     check(module, directive, InBody, nullptr, report);
     const auto rule = std::ranges::find(rules, name, &Rule::name);
     if (rule != std::end(rules) && rule->places & BehindLabel && !has_label)
-        report(directive.where, name + " without a label", "a label before it is its name");
+        report(directive.where, name + " without a label", "write a label before it, which names it");
 }
 
 }  // namespace ikat::nvptx

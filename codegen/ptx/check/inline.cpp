@@ -4,6 +4,7 @@
 #include "codegen/ptx/check/inline.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "codegen/ptx/check/check.hpp"
@@ -51,8 +52,22 @@ Body body_of(std::string_view text, std::span<const std::string_view> types, std
     return out;
 }
 
-/// Converts a finding to a location in the user's text, with the user's line.
-Diagnostic in_text(Diagnostic finding, std::string_view text, std::uint32_t first_line) {
+/// A message with {k} for the name of each operand again.
+std::string as_written(std::string message, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::string name = numbered(k);
+        for (std::size_t at = 0; (at = message.find(name, at)) != message.npos; ++at) {
+            const std::size_t end = at + name.size();
+            const bool is_whole = end == message.size() || !std::isalnum(static_cast<unsigned char>(message[end]));
+            if (is_whole) message.replace(at, name.size(), "{" + std::to_string(k) + "}");
+        }
+    }
+    return message;
+}
+
+/// Converts a finding to a location in the user's text, with the user's line and names of operands.
+Diagnostic in_text(Diagnostic finding, std::string_view text, std::uint32_t first_line, std::size_t count) {
+    finding.message = as_written(std::move(finding.message), count);
     const auto lines = std::uint32_t(std::ranges::count(text, '\n')) + 1;
     std::uint32_t line = finding.where.line < first_line ? 1 : finding.where.line - first_line + 1;
     if (line > lines) {  // the end of the body, where more was expected
@@ -78,7 +93,7 @@ std::vector<Diagnostic> findings_for(std::string_view text, std::span<const std:
         out = error.diagnostics();
     }
     std::erase_if(out, [](const Diagnostic& each) { return each.severity != Severity::Error; });
-    for (Diagnostic& each : out) each = in_text(std::move(each), text, body.first_line);
+    for (Diagnostic& each : out) each = in_text(std::move(each), text, body.first_line, types.size());
     return out;
 }
 
@@ -98,7 +113,8 @@ std::vector<Diagnostic> wrong_operands(std::string_view text, std::size_t count)
             const Location where{.line = std::uint32_t(std::ranges::count(before, '\n')) + 1,
                                  .column = std::uint32_t(at - line_start) + 1};
             out.push_back({.where = where,
-                           .message = "the text names operand {" + std::to_string(k) + "} of " + std::to_string(count),
+                           .message = "the text names operand {" + std::to_string(k) + "}, but only " +
+                                      std::to_string(count) + (count == 1 ? " is given" : " are given"),
                            .hint = "operands are numbered from 0 in the order of out(), inout() and in()",
                            .excerpt = excerpt(text, where)});
         },

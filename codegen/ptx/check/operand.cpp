@@ -31,6 +31,21 @@ Allowed allowed(char letter) {
     }
 }
 
+/// "a 32-bit integer"
+std::string describe(Type type) {
+    const std::string width = std::to_string(type.bits) + "-bit ", an = type.bits == 8 ? "an " : "a ";
+    switch (type.kind) {
+        case Type::Kind::None: return "an operand without a type";
+        case Type::Kind::Integer: return an + width + "integer";
+        case Type::Kind::Float: return an + width + "float";
+        case Type::Kind::Bits:
+        case Type::Kind::Packed: return "an untyped " + width + "register";
+        case Type::Kind::Predicate: return "a predicate";
+        case Type::Kind::Opaque: return "a texture, surface or sampler";
+    }
+    return {};
+}
+
 class Judge {
 public:
     Judge(const OperandContext& context, const OperandRule& rule) : context_(context), rule_(rule) {}
@@ -92,7 +107,7 @@ private:
         const Declared* base = first.kind == Kind::Symbol ? context_.scopes.find(first.name) : nullptr;
         if (!base || base->kind != Declared::Kind::Register) return {};
         if (base->type.kind != Type::Kind::Integer && base->type.kind != Type::Kind::Bits)
-            return "has a base that is a " + describe(base->type);
+            return "has a base that is " + describe(base->type);
         const bool suits =
             bits ? base->type.bits == bits : base->type.bits == 32 || base->type.bits == context_.module.address_size;
         return suits ? ""
@@ -166,7 +181,7 @@ private:
     }
 
     std::string value(const Operand& operand, const Allowed& may, Type type) const {
-        const std::string want = type ? ", not a " + describe(type) : "";
+        const std::string want = type ? ", not " + describe(type) : "";
         switch (operand.kind) {
             case Kind::Sink: return may.sink ? "" : "may not be discarded with _";
             case Kind::Symbol: return symbol(operand, may, type);
@@ -187,26 +202,30 @@ private:
         if (text == "WARP_SZ") return may.literal ? "" : "is a constant where a register belongs";
         const Declared* found = context_.scopes.find(operand.name);
         if (!found) return special(operand, may, type);
-        if (found->kind == Declared::Kind::Variable || found->kind == Declared::Kind::Function)
-            return may.address ? "" : "is a name in memory where a register belongs";
+        const bool is_function = found->kind == Declared::Kind::Function;
+        if (is_function || found->kind == Declared::Kind::Variable)
+            return may.address   ? ""
+                   : is_function ? "is a function where a register belongs"
+                                 : "is a variable where a register belongs";
         if (found->kind != Declared::Kind::Register) return "is a label where a register belongs";
         const bool is_modified = (operand.has_offset && !may.address) || (operand.minus && !may.minus) ||
                                  (operand.negated && type.kind != Type::Kind::Predicate);
-        if (is_modified) return "is more than the name of a register";
+        if (is_modified) return "is not a plain register";
         if (may.lanes && context_.match.vector != found->lanes && operand.suffix == no_name)
-            return "has " + std::to_string(found->lanes) + " elements, not " + std::to_string(context_.match.vector);
-        if (found->lanes > 1 && operand.suffix == no_name && !may.lanes && !may.parts) return "is a vector";
+            return "has " + counted(found->lanes, "element") + ", not " + std::to_string(context_.match.vector);
+        if (found->lanes > 1 && operand.suffix == no_name && !may.lanes && !may.parts)
+            return "is a vector where a single operand belongs";
         const bool suits = !type || operand.suffix != no_name || found->lanes > 1 || fits(found->type, type, may.wider);
-        return suits ? "" : "is a " + describe(found->type) + ", not a " + describe(type);
+        return suits ? "" : "is " + describe(found->type) + ", not " + describe(type);
     }
 
     std::string special(const Operand& operand, const Allowed& may, Type type) const {
         const SpecialRegister* found = find_special_register(context_.module.text(operand.name));
         if (!found) return {};
-        if (!may.special) return "is a special register, which mov has to read first";
+        if (!may.special) return "is a special register: read it with mov first";
         if (found->is_vector && operand.suffix == no_name) return "needs .x, .y or .z";
         const bool suits = !type || fits(found->type, type, may.wider);
-        return suits ? "" : "is a " + describe(found->type) + ", not a " + describe(type);
+        return suits ? "" : "is " + describe(found->type) + ", not " + describe(type);
     }
 
     std::string vector(const Operand& operand, const Allowed& may, Type type) const {
@@ -253,20 +272,6 @@ private:
 };
 
 }  // namespace
-
-std::string describe(Type type) {
-    const std::string width = std::to_string(type.bits) + "-bit ";
-    switch (type.kind) {
-        case Type::Kind::None: return "operand without a type";
-        case Type::Kind::Bits: return width + "register of bits";
-        case Type::Kind::Integer: return width + "integer";
-        case Type::Kind::Float: return width + "float";
-        case Type::Kind::Packed: return width + "register of bits";
-        case Type::Kind::Predicate: return "predicate";
-        case Type::Kind::Opaque: return "texture, surface or sampler";
-    }
-    return {};
-}
 
 std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule) {
     return Judge(context, rule)(operand);

@@ -20,7 +20,4 @@ struct OperandContext {
 /// not a 32-bit integer". Empty if it matches. Names must have been declared.
 std::string misfit(const OperandContext& context, const Operand& operand, const OperandRule& rule);
 
-/// "32-bit integer"
-std::string describe(Type type);
-
 }  // namespace ikat::nvptx

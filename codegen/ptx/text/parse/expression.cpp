@@ -87,20 +87,21 @@ const Operator* Scanner::find_operator() const {
 }
 
 Constant Scanner::need(std::optional<Constant> value) {
-    if (!value) build_.source.fail_expected(place_, "a constant", "constant expressions are of literals and WARP_SZ");
+    if (!value)
+        build_.source.fail_expected(place_, "a constant", "a constant expression consists of literals and WARP_SZ");
     return *value;
 }
 
 std::optional<Constant> Scanner::conditional() {
     if (++depth_ > deepest)
-        build_.source.fail(place_, "an expression is nested too deeply", "32 levels are understood");
+        build_.source.fail(place_, "an expression is nested too deeply", "at most 32 levels are supported");
     std::optional<Constant> value = binary(1);
     if (value && at('?')) {
         has_operator_ = true;
         take(1);
         spelling_ += " ? ";
         const Constant yes = need(conditional());
-        if (!at(':')) build_.source.fail_expected(place_, "':' of the condition", "");
+        if (!at(':')) build_.source.fail_expected(place_, "':' after the value for a true condition", "");
         take(1);
         spelling_ += " : ";
         const Constant no = need(conditional());
@@ -132,7 +133,7 @@ std::optional<Constant> Scanner::unary() {
     if (sign == '-')
         if (std::optional<Constant> number = literal()) return number;
     if (++depth_ > deepest)
-        build_.source.fail(place_, "an expression is nested too deeply", "32 levels are understood");
+        build_.source.fail(place_, "an expression is nested too deeply", "at most 32 levels are supported");
     take(1);
     spelling_ += sign;
     std::optional<Constant> value = unary();
@@ -200,7 +201,8 @@ std::optional<Constant> Scanner::parenthesised() {
         has_operator_ = true;
         spelling_ += '(' + std::string(text) + ')';
         Constant value = need(unary());
-        if (value.is_float()) build_.source.fail(place_, "a floating-point constant cannot be cast here", "");
+        if (value.is_float())
+            build_.source.fail(place_, "a floating-point constant cannot be cast", "only integers can");
         value.kind = kind;
         return value;
     }
@@ -234,7 +236,7 @@ Constant Scanner::apply_floats(std::string_view op, double a, double b, const ch
     if (op == "<=") return truth(a <= b);
     if (op == ">") return truth(a > b);
     if (op == ">=") return truth(a >= b);
-    build_.source.fail(where, "this operator does not take floating-point constants", "");
+    build_.source.fail(where, "this operator does not take floating-point constants", "+ - * / and comparisons do");
 }
 
 Constant Scanner::apply(std::string_view op, const Constant& a, const Constant& b, const char* where) {

@@ -40,10 +40,11 @@ constexpr Do join([](Build& build, const char*) { build.join(Kind); });
 constexpr Do mark([](Build& build, const char* place) { build.statement_at(place); });
 constexpr Do in_scope([](Build& build, const char*) { return build.in_scope(); });
 constexpr Do open([](Build& build, const char* place) {
-    if (!build.open()) build.source.fail(place, "brackets are nested too deeply", "32 levels are understood");
+    if (!build.open()) build.source.fail(place, "brackets are nested too deeply", "at most 32 levels are supported");
 });
 constexpr Do scope_begin([](Build& build, const char* place) {
-    if (!build.scope_begin()) build.source.fail(place, "scopes are nested too deeply", "256 levels are understood");
+    if (!build.scope_begin())
+        build.source.fail(place, "scopes are nested too deeply", "at most 256 levels are supported");
 });
 
 // Tokens.

@@ -281,7 +281,7 @@ struct Attribute : Token<Attribute, Name> {
             depth += (rest[length] == '(') - (rest[length] == ')');
             ++length;
         }
-        if (depth > 0) build.source.fail(first, "this .attribute(...) does not end on its line", {});
+        if (depth > 0) build.source.fail(first, "this .attribute(...) does not end on its line", "close it with )");
         name = build.module.intern(rest.substr(0, length));
         first = build.source.finish(first + length);
         return true;
@@ -314,7 +314,7 @@ struct Braced : Token<Braced, std::string_view> {
         if (!build.source.at(first, '{')) return false;
         const std::string_view rest(first, build.source.end());
         const std::size_t stop = rest.find('}');
-        if (stop == rest.npos) build.source.fail(first, "this brace is never closed", {});
+        if (stop == rest.npos) build.source.fail(first, "this brace is never closed", "each '{' needs its '}'");
         text = rest.substr(1, stop - 1);
         first = build.source.finish(first + stop + 1);
         return true;
