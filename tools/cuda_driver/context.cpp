@@ -13,11 +13,15 @@ void replace_current(CUcontext context) {
     if (context) context_stack().push(context);
 }
 
-void check_alive(Driver& its, CUcontext handle) {
+Context& alive(Driver& its, CUcontext handle) {
     Context* const context = its.contexts.find(handle);
     if (!context) refuse(CUDA_ERROR_INVALID_CONTEXT);
     if (!context->is_alive) refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    return *context;
 }
+
+/// The same for a call that takes nullptr for the current context.
+Context& alive_or_current(Driver& its, CUcontext handle) { return alive(its, handle ? handle : current_handle()); }
 
 void start(Context& context, unsigned flags) {
     context.is_alive = true;
@@ -90,8 +94,7 @@ API(cuCtxCreate_v4, CUcontext* context, void*, unsigned flags, CUdevice device) 
 }
 API(cuCtxDestroy_v2, CUcontext context) {
     return initialised("cuCtxDestroy", [&](Driver& its) {
-        check_alive(its, context);
-        Context& gone = its.contexts.at(context);
+        Context& gone = alive(its, context);
         if (gone.is_primary)
             refuse(CUDA_ERROR_INVALID_CONTEXT, "the primary context cannot be destroyed",
                    "release it with cuDevicePrimaryCtxRelease");
@@ -101,7 +104,7 @@ API(cuCtxDestroy_v2, CUcontext context) {
 }
 API(cuCtxSetCurrent, CUcontext context) {
     return initialised("cuCtxSetCurrent", [&](Driver& its) {
-        if (context) check_alive(its, context);
+        if (context) alive(its, context);
         replace_current(context);
     });
 }
@@ -113,7 +116,7 @@ API(cuCtxGetCurrent, CUcontext* context) {
 }
 API(cuCtxPushCurrent_v2, CUcontext context) {
     return initialised("cuCtxPushCurrent", [&](Driver& its) {
-        check_alive(its, context);
+        alive(its, context);
         context_stack().push(context);
     });
 }
@@ -127,9 +130,7 @@ API(cuCtxPopCurrent_v2, CUcontext* context) {
 API(cuCtxGetDevice_v2, CUdevice* device, CUcontext context) {
     return initialised("cuCtxGetDevice", [&](Driver& its) {
         require(device);
-        const CUcontext asked = context ? context : current_handle();
-        if (!asked) refuse(CUDA_ERROR_INVALID_CONTEXT);
-        check_alive(its, asked);
+        alive_or_current(its, context);
         *device = 0;
     });
 }
@@ -141,10 +142,7 @@ API(cuCtxSynchronize, void) {
 API(cuCtxSynchronize_v2, CUcontext context) {
     if (!context) return cuCtxSynchronize();
     if (const CUresult result = finish_callbacks("cuCtxSynchronize"); result != CUDA_SUCCESS) return result;
-    return initialised("cuCtxSynchronize", [&](Driver& its) {
-        check_alive(its, context);
-        check_usable(its.contexts.at(context));
-    });
+    return initialised("cuCtxSynchronize", [&](Driver& its) { check_usable(alive(its, context)); });
 }
 API(cuCtxGetFlags, unsigned* flags) {
     return in_context("cuCtxGetFlags", [&](Driver&, Context& context) {
@@ -158,15 +156,13 @@ API(cuCtxSetFlags, unsigned flags) {
 API(cuCtxGetId, CUcontext context, unsigned long long* id) {
     return initialised("cuCtxGetId", [&](Driver& its) {
         require(id);
-        const CUcontext asked = context ? context : current_handle();
-        check_alive(its, asked);
-        *id = reinterpret_cast<std::uintptr_t>(asked);
+        *id = reinterpret_cast<std::uintptr_t>(alive_or_current(its, context).handle);
     });
 }
 API(cuCtxGetApiVersion, CUcontext context, unsigned* version) {
     return initialised("cuCtxGetApiVersion", [&](Driver& its) {
         require(version);
-        check_alive(its, context ? context : current_handle());
+        alive_or_current(its, context);
         *version = 3020;
     });
 }
