@@ -36,6 +36,10 @@ struct Log {
         buffer[count] = 0;
         *size = reinterpret_cast<void*>(count + 1);
     }
+    /// Writes one line in the words of the driver's compiler.
+    void write_fatal(unsigned line, const std::string& message) const {
+        write(fmt::format("ptxas application ptx input, line {}; fatal   : {}\n", line, message));
+    }
     /// Empty texts where nothing is said: always in the log of remarks.
     void clear() const {
         clear(buffer, size);
@@ -89,35 +93,32 @@ std::string read_file(const char* path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether the device runs code for a target, sm_90: older ones, and with a letter behind the number only its own.
-bool runs(const nvptx::Target& device, std::string_view target) {
+/// The number of a target that the device runs code for, sm_90, else 0: of older ones, and with a letter behind the
+/// number only of its own.
+unsigned accepted_number(const nvptx::Target& device, std::string_view target) {
     unsigned number = 0;
     const char* const end = target.data() + target.size();
     const char* const letter = std::from_chars(std::min(target.data() + 3, end), end, number).ptr;
-    return number == device.number || (number < device.number && letter == end);
+    return number == device.number || (number < device.number && letter == end) ? number : 0;
 }
 
 Module load(Driver& its, Context* context, std::string_view text, const Log& log) {
     try {
         nvptx::Module module = nvptx::parse(text, "ptx");
         if (nvptx::newest_version < module.version) {
-            log.write(
-                fmt::format("ptxas application ptx input, line 1; fatal   : Unsupported .version {}; current "
-                            "version is '{}'\n",
-                            to_text(module.version), to_text(nvptx::newest_version)));
+            log.write_fatal(1, fmt::format("Unsupported .version {}; current version is '{}'", to_text(module.version),
+                                           to_text(nvptx::newest_version)));
             refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
         }
         nvptx::check_or_throw(module, {.is_complete = true});
         if (module.address_size != 64) {
-            log.write("ptxas application ptx input, line 3; fatal   : .address_size is not 64\n");
+            log.write_fatal(3, ".address_size is not 64");
             refuse(CUDA_ERROR_INVALID_PTX);
         }
         const std::string_view named = module.target.empty() ? "" : module.text(module.target[0]);
-        const nvptx::Target* const target = nvptx::find_target(named);
-        if (!runs(its.target, named)) {
-            log.write(
-                fmt::format("ptxas application ptx input, line 1; fatal   : .target {} is not for this device, {}\n",
-                            named, its.target.name));
+        const unsigned target = accepted_number(its.target, named);
+        if (target == 0) {
+            log.write_fatal(1, fmt::format(".target {} is not for this device, {}", named, its.target.name));
             refuse(CUDA_ERROR_INVALID_PTX);
         }
         Module out{.context = context, .target = target};
@@ -137,13 +138,18 @@ CUresult load_module(const char* function, CUmodule* out, const void* image, uns
     });
 }
 
+void load_library(Driver& its, CUlibrary* out, const void* image, const Log& log) {
+    Module& library = its.give(out, its.libraries, load(its, nullptr, text_of(image), log));
+    library.library = *out;
+}
+
 /// The handle of an entry, the same for each call.
-std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uintptr_t library) {
+std::uintptr_t entry_of(Driver& its, Module& module, const char* name) {
     require(name);
     if (const auto found = module.functions.find(name); found != module.functions.end()) return found->second;
     const auto entries = module.program->entries();
     if (std::ranges::find(entries, name) == entries.end()) refuse(CUDA_ERROR_NOT_FOUND);
-    Function function{.module = &module, .library = library, .entry = name};
+    Function function{.module = &module, .entry = name};
     try {
         function.facts = module.program->entry(name);
     } catch (const Error& error) { refuse(CUDA_ERROR_NOT_SUPPORTED, error.what()); }
@@ -159,6 +165,27 @@ std::uintptr_t entry_of(Driver& its, Module& module, const char* name, std::uint
     return module.functions[name] = handle;
 }
 
+/// Writes the handle of the entry of this name.
+template <class Handle>
+void find_entry(Driver& its, Module& module, const char* name, Handle* out) {
+    require(out);
+    *out = reinterpret_cast<Handle>(entry_of(its, module, name));
+}
+
+/// ... of at most so many entries.
+template <class Handle>
+void list_entries(Driver& its, Module& module, unsigned most, Handle* out) {
+    require(out);
+    const auto entries = module.program->entries();
+    for (unsigned i = 0; i < std::min<std::size_t>(most, entries.size()); ++i)
+        find_entry(its, module, entries[i].c_str(), &out[i]);
+}
+
+void count_entries(Module& module, unsigned* out) {
+    require(out);
+    *out = unsigned(module.program->entries().size());
+}
+
 void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
     require(name);
     emulator::Program::Variable found;
@@ -167,12 +194,6 @@ void find_variable(Driver& its, Module& module, const char* name, CUdeviceptr* a
     } catch (const Error&) { refuse(CUDA_ERROR_NOT_FOUND); }
     if (address) *address = found.address ? found.address : shadow_of(its, module, name);
     if (bytes) *bytes = found.bytes;
-}
-
-template <class Each>
-void each_entry(Module& module, unsigned most, Each each) {
-    const auto entries = module.program->entries();
-    for (unsigned i = 0; i < std::min<std::size_t>(most, entries.size()); ++i) each(i, entries[i].c_str());
 }
 
 }  // namespace
@@ -212,25 +233,16 @@ API(cuModuleUnload, CUmodule module) {
     return in_context("cuModuleUnload", [&](Driver& its, Context&) { its.unload(its.modules, module); });
 }
 API(cuModuleGetFunction, CUfunction* function, CUmodule module, const char* name) {
-    return in_context("cuModuleGetFunction", [&](Driver& its, Context&) {
-        require(function);
-        *function = reinterpret_cast<CUfunction>(entry_of(its, its.modules.at(module), name, 0));
-    });
+    return in_context("cuModuleGetFunction",
+                      [&](Driver& its, Context&) { find_entry(its, its.modules.at(module), name, function); });
 }
 API(cuModuleGetFunctionCount, unsigned* count, CUmodule module) {
-    return in_context("cuModuleGetFunctionCount", [&](Driver& its, Context&) {
-        require(count);
-        *count = unsigned(its.modules.at(module).program->entries().size());
-    });
+    return in_context("cuModuleGetFunctionCount",
+                      [&](Driver& its, Context&) { count_entries(its.modules.at(module), count); });
 }
 API(cuModuleEnumerateFunctions, CUfunction* functions, unsigned most, CUmodule module) {
-    return in_context("cuModuleEnumerateFunctions", [&](Driver& its, Context&) {
-        require(functions);
-        Module& of = its.modules.at(module);
-        each_entry(of, most, [&](unsigned i, const char* name) {
-            functions[i] = reinterpret_cast<CUfunction>(entry_of(its, of, name, 0));
-        });
-    });
+    return in_context("cuModuleEnumerateFunctions",
+                      [&](Driver& its, Context&) { list_entries(its, its.modules.at(module), most, functions); });
 }
 API(cuModuleGetGlobal_v2, CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
     return in_context("cuModuleGetGlobal",
@@ -245,41 +257,30 @@ API(cuModuleGetLoadingMode, int* mode) {
 
 API(cuLibraryLoadData, CUlibrary* library, const void* image, CUjit_option* options, void** values, unsigned count,
     void*, void**, unsigned) {
-    return initialised("cuLibraryLoadData", [&](Driver& its) {
-        its.give(library, its.libraries, load(its, nullptr, text_of(image), Log(count, options, values)));
-    });
+    return initialised("cuLibraryLoadData",
+                       [&](Driver& its) { load_library(its, library, image, Log(count, options, values)); });
 }
 API(cuLibraryLoadFromFile, CUlibrary* library, const char* path, CUjit_option* options, void** values, unsigned count,
     void*, void**, unsigned) {
     return initialised("cuLibraryLoadFromFile", [&](Driver& its) {
         const std::string image = read_file(path);
-        its.give(library, its.libraries, load(its, nullptr, text_of(image.c_str()), Log(count, options, values)));
+        load_library(its, library, image.c_str(), Log(count, options, values));
     });
 }
 API(cuLibraryUnload, CUlibrary library) {
     return initialised("cuLibraryUnload", [&](Driver& its) { its.unload(its.libraries, library); });
 }
 API(cuLibraryGetKernel, CUkernel* kernel, CUlibrary library, const char* name) {
-    return initialised("cuLibraryGetKernel", [&](Driver& its) {
-        require(kernel);
-        *kernel = reinterpret_cast<CUkernel>(
-            entry_of(its, its.libraries.at(library), name, reinterpret_cast<std::uintptr_t>(library)));
-    });
+    return initialised("cuLibraryGetKernel",
+                       [&](Driver& its) { find_entry(its, its.libraries.at(library), name, kernel); });
 }
 API(cuLibraryGetKernelCount, unsigned* count, CUlibrary library) {
-    return initialised("cuLibraryGetKernelCount", [&](Driver& its) {
-        require(count);
-        *count = unsigned(its.libraries.at(library).program->entries().size());
-    });
+    return initialised("cuLibraryGetKernelCount",
+                       [&](Driver& its) { count_entries(its.libraries.at(library), count); });
 }
 API(cuLibraryEnumerateKernels, CUkernel* kernels, unsigned most, CUlibrary library) {
-    return initialised("cuLibraryEnumerateKernels", [&](Driver& its) {
-        require(kernels);
-        Module& of = its.libraries.at(library);
-        each_entry(of, most, [&](unsigned i, const char* name) {
-            kernels[i] = reinterpret_cast<CUkernel>(entry_of(its, of, name, reinterpret_cast<std::uintptr_t>(library)));
-        });
-    });
+    return initialised("cuLibraryEnumerateKernels",
+                       [&](Driver& its) { list_entries(its, its.libraries.at(library), most, kernels); });
 }
 API(cuLibraryGetGlobal, CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
     return in_context("cuLibraryGetGlobal", [&](Driver& its, Context&) {
@@ -290,15 +291,15 @@ API(cuKernelGetFunction, CUfunction* function, CUkernel kernel) {
     return in_context("cuKernelGetFunction", [&](Driver& its, Context&) {
         require(function);
         its.functions.at(kernel);
-        *function = reinterpret_cast<CUfunction>(kernel);
+        *function = function_of(kernel);
     });
 }
 API(cuKernelGetLibrary, CUlibrary* library, CUkernel kernel) {
     return initialised("cuKernelGetLibrary", [&](Driver& its) {
         require(library);
-        const std::uintptr_t handle = its.functions.at(kernel).library;
-        if (!handle) refuse(CUDA_ERROR_INVALID_HANDLE);
-        *library = reinterpret_cast<CUlibrary>(handle);
+        const CUlibrary its_own = its.functions.at(kernel).module->library;
+        if (!its_own) refuse(CUDA_ERROR_INVALID_HANDLE);
+        *library = its_own;
     });
 }
 

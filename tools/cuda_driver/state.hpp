@@ -45,8 +45,9 @@ struct Context;
 inline constexpr int driver_version = 13000;
 
 struct Module {
-    Context* context = nullptr;  // nullptr: of a library, which belongs to no context
-    const nvptx::Target* target = nullptr;
+    Context* context = nullptr;   // nullptr: it is a library, which belongs to no context
+    CUlibrary library = nullptr;  // its handle, if it is one
+    unsigned target = 0;          // 90 of sm_90a
     std::unique_ptr<emulator::Program> program{};
     std::map<std::string, std::uintptr_t> functions{};  // handles given out, by entry
     /// Of .const variables whose address was asked for: device memory that is copied into them before each launch.
@@ -56,7 +57,6 @@ struct Module {
 /// An entry of a module, behind a CUfunction or a CUkernel.
 struct Function {
     Module* module = nullptr;
-    std::uintptr_t library = 0;  // the handle of its library, if it is a kernel of one
     std::string entry{};
     emulator::Program::Entry facts{};
     int dynamic_shared = 0;  // the most that a launch may ask for
@@ -222,6 +222,12 @@ Context& context_of(CUstream stream);
 CUresult finish_callbacks(const char* function, CUstream stream) noexcept;
 /// ... for all of them.
 CUresult finish_callbacks(const char* function) noexcept;
+
+/// A kernel of a library is a function with this handle.
+inline CUfunction function_of(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
+/// How many blocks of a function fit. What registers it needs on a device is not known here: they are left out.
+unsigned blocks_per_multiprocessor(const nvptx::Target& target, std::uint64_t static_shared, unsigned threads,
+                                   std::size_t dynamic_shared);
 
 /// The device memory that stands for a .const variable.
 CUdeviceptr shadow_of(Driver& its, Module& module, const std::string& name);

@@ -95,6 +95,19 @@ TEST_CASE("variables have addresses, constant ones too") {
     CHECK(result == 130);
 }
 
+TEST_CASE("a function says which target its PTX is for, also an old one") {
+    const OwnContext own;
+    for (const int number : {52, 90}) {
+        const std::string text =
+            ".version 8.0\n.target sm_" + std::to_string(number) + "\n.address_size 64\n.visible .entry k() { ret; }\n";
+        CUmodule module = nullptr;
+        int version = 0;
+        CHECK(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str())) == CUDA_SUCCESS);
+        CHECK(call("cuFuncGetAttribute", &version, CU_FUNC_ATTRIBUTE_PTX_VERSION, function(module)) == CUDA_SUCCESS);
+        CHECK(version == number);
+    }
+}
+
 TEST_CASE("a library's kernels are launched in any context") {
     const OwnContext own;
     const std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
@@ -111,6 +124,18 @@ TEST_CASE("a library's kernels are launched in any context") {
         const OwnContext other;
         CHECK(launch(reinterpret_cast<CUfunction>(kernel)) == CUDA_SUCCESS);
     }
+    unsigned count = 0;
+    CUkernel listed[2] = {};
+    CUlibrary its_library = nullptr;
+    CHECK(call("cuLibraryGetKernelCount", &count, library) == CUDA_SUCCESS);
+    CHECK(count == 1);
+    CHECK(call("cuLibraryEnumerateKernels", &listed[0], 2u, library) == CUDA_SUCCESS);
+    CHECK(listed[0] == kernel);
+    CHECK(listed[1] == nullptr);
+    CHECK(call("cuKernelGetLibrary", &its_library, kernel) == CUDA_SUCCESS);
+    CHECK(its_library == library);
+    CHECK(call("cuKernelGetLibrary", &its_library, reinterpret_cast<CUkernel>(function(load("", "")))) ==
+          CUDA_ERROR_INVALID_HANDLE);
     CHECK(call("cuLibraryUnload", library) == CUDA_SUCCESS);
     CHECK(launch(as_function) == CUDA_ERROR_INVALID_HANDLE);
 }
