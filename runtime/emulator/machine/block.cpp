@@ -202,6 +202,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
+    copies.clear(shared_written_, state_.options.seed ? mixed(state_.options.seed, ~std::uint32_t(index_)) | 1 : 0);
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
@@ -82,6 +83,7 @@ public:
     /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
+    AsyncCopies copies;   // in flight to its shared memory
     std::string output;   // the kernel's output
     std::string finding;  // text of a finding under construction
     Statistics statistics() const;

@@ -38,6 +38,7 @@ std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Modul
     if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
     switch (nvptx::info(instruction.opcode).kind) {
         case nvptx::OpcodeKind::SharedStore: return Changes;
+        case nvptx::OpcodeKind::AsyncCopy: return is_in({WaitGroup, WaitAll, CommitGroup}) ? NoEffect : Changes;
         case nvptx::OpcodeKind::SharedLoad: return ReadsBlock;
         case nvptx::OpcodeKind::Store: return own ? NoEffect : Changes;
         case nvptx::OpcodeKind::Load:

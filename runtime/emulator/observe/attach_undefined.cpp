@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checked code: the definedness rule of each op, and its replacement handler, if any. See undefined.hpp.
+#include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
 #include "runtime/emulator/ops/matrix.hpp"
@@ -109,7 +110,7 @@ void add_control(Table& table) {
     add(table, return_lanes, {.kind = Row::Kind::Nothing, .instead = return_lanes_checked});
     for (const Handler handler : {print_formatted, print_assertion}) add(table, handler, DefinedUse::Print);
     add(table, barrier, DefinedUse::Barrier);
-    for (const Handler handler : {check_alignment, map_shared, rank_of_shared})
+    for (const Handler handler : {check_alignment, map_shared, rank_of_shared, start_copies})
         add(table, handler, DefinedUse::Address);
     add(table, predicate_and, Propagation::And);
     add(table, predicate_or, Propagation::Or);

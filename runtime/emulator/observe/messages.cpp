@@ -3,21 +3,16 @@
 #include "runtime/emulator/observe/messages.hpp"
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <bit>
 
+#include "runtime/emulator/observe/wording.hpp"
 #include "runtime/emulator/ops/control.hpp"
 
 namespace ikat::emulator {
 
 namespace {
-
-std::string plural(std::uint64_t n, std::string_view unit) {
-    return fmt::format("{} {}{}", n, unit, n == 1 ? "" : "s");
-}
-
-std::string tuple(const std::array<std::uint32_t, 3>& v) { return fmt::format("({},{},{})", v[0], v[1], v[2]); }
 
 std::string_view space_name(Space space) {
     constexpr std::string_view names[] = {"global", "shared", "local", "param", "const", "generic", "shared::cluster"};
@@ -248,6 +243,33 @@ void note_origin(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& w
     diagnostic.notes.push_back({instruction ? location(module, instruction->where) : Location{}, text});
 }
 
+Warp::Unwritten place_of(const Fault& fault) {
+    return {.space = fault.space, .address = fault.address, .bytes = fault.bytes};
+}
+
+/// A copy in flight, and the block that it belongs to.
+struct CopyOf {
+    const ThreadBlock& block;
+    const AsyncCopies::Copy* copy = nullptr;
+};
+/// The one to the bytes that a finding is about, or that it is about itself.
+CopyOf copy_of(const Fault& fault, const ThreadBlock& block) {
+    const bool is_window =
+        fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
+    if (fault.space != Space::Shared && !is_window) return {block, block.copies.found};
+    const auto [owner, address] = block.shared_place(fault.address & (window_bytes - 1));
+    return {owner, owner.copies.over(address, fault.bytes)};
+}
+
+void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
+    const auto [owner, copy] = copy_of(fault, block);
+    if (!copy) return;
+    const auto& module = block.launch_state().module;
+    diagnostic.notes.push_back({location(module, copy->instruction->where),
+                                fmt::format("the copy, by {}: {}", who(owner, owner.warps()[copy->warp], copy->lane),
+                                            nvptx::print(module, *copy->instruction))});
+}
+
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
 std::string_view failed_check(std::string_view output) {
     constexpr std::string_view begin = "check failed: ";
@@ -269,7 +291,8 @@ Diagnostic diagnostic_of(FaultCode code) {
 }
 
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
-    const Fault& fault = warp.fault;
+    Fault fault = warp.fault;
+    if (fault.code == FaultCode::Unwritten && copy_of(fault, block).copy) fault.code = FaultCode::CopyNotAwaited;
     Diagnostic diagnostic = diagnostic_of(fault.code);
     place(diagnostic, block, warp, warp.pc);
     const std::string by = who(block, warp, fault.lane);
@@ -291,6 +314,29 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
                 "{} of {} {}, which nothing has written, by {}", fault.store ? "an atomic" : "a print",
                 plural(fault.bytes, "byte"),
                 bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block), by);
+            break;
+        case FaultCode::CopyNotAwaited:
+            diagnostic.message =
+                fmt::format("{} of {} {}, to which a copy is in flight, by {}", fault.store ? "an atomic" : "a load",
+                            plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
+            note_copy(diagnostic, fault, block);
+            break;
+        case FaultCode::CopyOverwritten:
+            diagnostic.message = fmt::format("{} {} have been written while a copy to them was in flight, by {}",
+                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
+            note_copy(diagnostic, fault, block);
+            break;
+        case FaultCode::CopySourceChanged:
+            diagnostic.message = fmt::format("{} {} have changed while they were being copied by {}",
+                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
+            note_copy(diagnostic, fault, block);
+            break;
+        case FaultCode::CopySize:
+            diagnostic.message += fmt::format(" ({} of {}), by {}", fault.address, fault.bytes, by);
+            break;
+        case FaultCode::UnwrittenSource:
+            diagnostic.message = fmt::format("a copy of {} {}, which nothing has written, by {}",
+                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
             break;
         case FaultCode::Trap:
             if (const std::string_view said = failed_check(block.output); !said.empty()) {
@@ -402,58 +448,6 @@ Error waiting_error(const ThreadBlock& block) {
     diagnostic.message = fmt::format("block {} waits for memory to change, and no thread is left that could change it",
                                      tuple(block.coordinates()));
     return Error(std::move(diagnostic));
-}
-
-void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, const Launch& launch) {
-    const auto reject = [&](std::string message, std::string hint) {
-        Diagnostic diagnostic = diagnostic_of(FaultCode::LaunchRefused);
-        diagnostic.where = location(module, kernel.where);
-        diagnostic.message = fmt::format("kernel '{}' cannot be launched: {}", kernel.name, message);
-        diagnostic.hint = std::move(hint);
-        throw Error(std::move(diagnostic));
-    };
-    const auto& [bx, by, bz] = launch.block;
-    const auto& [gx, gy, gz] = launch.grid;
-    const std::uint64_t threads = std::uint64_t(bx) * by * bz;
-    if (bx > 1024 || by > 1024 || bz > 64 || threads > 1024 || threads == 0)
-        reject(fmt::format("a block of {} threads", tuple(launch.block)),
-               "a block has 1 to 1024 threads, at most 1024 x 1024 x 64 by axis");
-    if (gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || gy > 65535 || gz > 65535)
-        reject(fmt::format("a grid of {} blocks", tuple(launch.grid)),
-               "a grid has at least one block, and at most 2147483647 x 65535 x 65535 by axis");
-    if (kernel.max_threads && threads > kernel.max_threads)
-        reject(fmt::format("a block of {} threads where .maxntid allows {}", threads, kernel.max_threads),
-               "use a smaller block, or declare the kernel for a larger one");
-    if (kernel.required_block[0] && kernel.required_block != launch.block)
-        reject(
-            fmt::format("a block of {} where .reqntid demands {}", tuple(launch.block), tuple(kernel.required_block)),
-            "launch with the block the kernel was compiled for");
-    if (launch.cluster[0] && !is_cluster(launch.cluster))
-        reject(fmt::format("clusters of {} blocks", tuple(launch.cluster)),
-               fmt::format("a cluster has 1 to {} blocks", most_blocks_in_cluster));
-    if (launch.cluster[0] && launch.cluster != kernel.cluster)
-        reject(fmt::format("clusters of {} blocks where .reqnctapercluster demands {}", tuple(launch.cluster),
-                           tuple(kernel.cluster)),
-               "launch with the cluster the kernel was compiled for");
-    for (int axis = 0; axis < 3; ++axis)
-        if (launch.grid[axis] % kernel.cluster[axis])
-            reject(fmt::format("a grid of {} blocks in clusters of {}", tuple(launch.grid), tuple(kernel.cluster)),
-                   "launch a multiple of the cluster's blocks along each axis");
-    if (launch.parameters.size() != kernel.parameter_bytes)
-        reject(fmt::format("{} of parameters where the kernel has {}", plural(launch.parameters.size(), "byte"),
-                           kernel.parameter_bytes),
-               "lay parameters out as the .param list, each at its natural alignment");
-    constexpr std::uint64_t most_cells = std::uint64_t{1} << (32 - Cells::bits), added_cells = 16;  // at the launch
-    const std::uint64_t cells = std::bit_ceil(kernel.shared.cells + added_cells) * (kernel.blocks_in_cluster() + 1);
-    if (kernel.maps_shared && kernel.blocks_in_cluster() > 1 && cells > most_cells)
-        reject(fmt::format("{} variables in shared memory in a cluster of {}", kernel.shared.ranges.size(),
-                           plural(kernel.blocks_in_cluster(), "block")),
-               "the emulator has no room for so many, join them into arrays");
-    constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
-    const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
-    if (shared > most_shared)
-        reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),
-               fmt::format("a block has at most {} bytes; use smaller tiles", most_shared));
 }
 
 }  // namespace ikat::emulator

@@ -150,14 +150,16 @@ public:
         const auto note = [&](unsigned lane, const Place& at) {
             const u8* const bits = at.view.written ? at.bits(lane) : nullptr;
             u64 from = at.offset;
+            bool some = false;
             each_element([&](u32 place, unsigned) {
                 u64 u = 0;
                 for (u32 k = 0; bits && k < bytes_; ++k, ++from)
                     if (!(bits[from / 8] >> from % 8 & 1)) u |= u64{0xff} << 8 * k;
                 write(w_, place, cell(), lane, u);
                 if (u) w_->unwritten = {w_->index_of(op_), space_, at.address, total_};
+                some |= u != 0;
             });
-            return true;
+            return !some || !is_shared(at.address) || !reads_copy(op_, w_, space_, lane, at.address, total_);
         };
         const auto move = [&](unsigned lane, const std::byte* from) {
             each_element([&](u32 place, unsigned i) {
@@ -295,6 +297,13 @@ void shuffle_definedness(const MicroOp* op, Warp* w, u32 mask, const u32* source
         if (absent) w->unwritten = {w->index_of(op), Space::Generic, sources[lane], 0};
     }
     set_undefined(w, op->y, 0, mask, false);
+}
+
+bool reads_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, u64 address, u32 bytes) {
+    const auto [owner, place] = w->block->shared_place(address & (window_bytes - 1));
+    if (!owner.copies.over(place, bytes)) return false;
+    fail_access(w, op, FaultCode::CopyNotAwaited, space, lane, address, bytes, false);
+    return true;
 }
 
 Handler select_definedness() { return definedness; }

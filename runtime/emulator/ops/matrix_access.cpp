@@ -106,7 +106,9 @@ bool note_loaded(const MicroOp* op, Warp* w, const MatrixRows& rows, bool transp
             const u64 offset = rows.offset[row] + at % row_bytes;
             const bool is = rows.written[row] && !(rows.written[row][offset / 8] >> offset % 8 & 1);
             undefined[at] = std::byte(is ? 0xff : 0);
-            if (is) w->unwritten = {w->index_of(op), Space::Shared, rows.address[row], row_bytes};
+            if (!is) continue;
+            w->unwritten = {w->index_of(op), Space::Shared, rows.address[row], row_bytes};
+            if (reads_copy(op, w, Space::Shared, row, rows.address[row], row_bytes)) return false;
         }
         if (transposes) transpose(undefined, turned);
         set_undefined_bytes(w, registers_of(op, w).offset(i), transposes ? turned : undefined);

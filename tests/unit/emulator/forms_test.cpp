@@ -3,6 +3,7 @@
 // is decoded, or is listed here as not run.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/table/forms.hpp"
@@ -20,7 +21,9 @@ constexpr std::size_t most_choices = 80;  // per form
 
 /// Opcodes and forms that the emulator does not support: the text before "..." begins the instruction.
 constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
-                                        "cp.",
+                                        "cp.async.bulk",
+                                        "cp.async.mbarrier",
+                                        "cp.reduce",
                                         "ldmatrix.sync.aligned.m16n16",
                                         "ldmatrix.sync.aligned.m8n16",
                                         "mbarrier.",
@@ -78,10 +81,13 @@ private:
     std::string operand(const OperandRule& rule) {
         const nvptx::Type type = type_of(rule);
         switch (rule.letter) {
-            case 'm': return short_ ? "[%r8]" : "[%d8]";
+            case 'm': {
+                const bool second = std::exchange(has_address_, true);  // of a copy: in global memory
+                return short_ && !(second && is_copy()) ? "[%r8]" : "[%d8]";
+            }
             case 'l': return "L";
             case 'L': return "targets";
-            case 'i': return "3";
+            case 'i': return is_copy() ? "16" : "3";
             case 'p':
             case 'q': return reg(nvptx::find_type("pred"));
             case 'v':
@@ -121,8 +127,10 @@ private:
         return name + std::to_string(next_);
     }
 
+    bool is_copy() const { return match_.form->opcode == nvptx::Opcode::Cp; }
+
     const nvptx::Match& match_;
-    bool short_;
+    bool short_, has_address_ = false;
     int next_ = 0;
 };
 

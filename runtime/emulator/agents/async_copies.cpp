@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/agents/async_copies.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/machine/block.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// Whether any of these bits, at most 16, is set. Two bytes behind them may be read.
+bool any_of_bits(const std::uint8_t* bits, std::uint64_t at, std::uint32_t count) {
+    std::uint32_t word = bits[at / 8] | std::uint32_t(bits[at / 8 + 1]) << 8;
+    if (at % 8 + count > 16) word |= std::uint32_t(bits[at / 8 + 2]) << 16;
+    return word >> at % 8 & ((1u << count) - 1);
+}
+
+void arrive(AsyncCopies::Copy& copy) {
+    if (copy.taken) std::memcpy(copy.at, copy.from, copy.taken);
+    std::memset(copy.at + copy.taken, 0, copy.bytes - copy.taken);
+    copy.arrival = AsyncCopies::Copy::Arrival::Over;
+}
+
+}  // namespace
+
+void AsyncCopies::clear(std::vector<std::uint8_t>& written, std::uint32_t seed) {
+    written_ = &written;
+    state_ = seed;
+    found = nullptr;
+    if (warps_.empty()) return;
+    warps_.clear();
+    std::ranges::fill(flags_, std::uint8_t{0});
+}
+
+AsyncCopies::OfWarp& AsyncCopies::of(const Warp* w) {
+    if (w->index >= warps_.size()) {
+        warps_.resize(w->index + 1);
+        flags_.resize(written_->size() + 2);
+    }
+    return warps_[w->index];
+}
+
+std::uint8_t* AsyncCopies::flags_of(const std::uint8_t* bits) { return flags_.data() + (bits - written_->data()); }
+
+/// xorshift
+unsigned AsyncCopies::draw(unsigned choices) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 17;
+    state_ ^= state_ << 5;
+    return state_ % choices;
+}
+
+void AsyncCopies::arrive_by_chance(OfWarp& of) {
+    if (!state_ || draw(4) != 0) return;
+    for (Copy& copy : of.flying)
+        if (copy.arrival == Copy::Arrival::Later) arrive(copy);
+}
+
+bool AsyncCopies::start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    arrive_by_chance(of(w));
+    const auto arrival = state_ ? Copy::Arrival(draw(3)) : Copy::Arrival::AtWait;
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1)
+        if (!start_lane(op, w, frame, unsigned(std::countr_zero(rest)), arrival)) return false;
+    return true;
+}
+
+bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival) {
+    const CopyForm form = CopyForm::of(op->d);
+    const auto word = [&](std::uint32_t offset) {
+        return reinterpret_cast<const std::uint32_t*>(frame + offset)[lane];
+    };
+    const auto wide = [&](std::uint32_t offset) {
+        return reinterpret_cast<const std::uint64_t*>(frame + offset)[lane];
+    };
+    Copy copy{.warp = w->index, .lane = lane, .bytes = form.bytes, .taken = form.bytes, .arrival = arrival};
+    if (form.source == CopyForm::Source::Bytes) copy.taken = word(op->c);
+    if (form.source == CopyForm::Source::Ignored && *reinterpret_cast<const std::uint32_t*>(frame + op->c) >> lane & 1)
+        copy.taken = 0;
+    if (copy.taken > copy.bytes) {
+        fail(w, op, {.code = FaultCode::CopySize, .lane = lane, .bytes = copy.bytes, .address = copy.taken});
+        return false;
+    }
+    View view;
+    copy.to = with_offset(op, Space::Shared, form.is_wide ? wide(op->a) : word(op->a));
+    copy.at = lane_bytes(w, op, Space::Shared, lane, copy.to, copy.bytes, true, &view);
+    if (!copy.at) return false;
+    copy.bits = view.bits;
+    copy.offset = copy.to - view.base;
+
+    copy.source = wide(op->b) + std::uint64_t(std::int64_t(std::int32_t(op->y)));
+    if (copy.taken) {
+        const View from = view_of(*w, Space::Global, copy.source);
+        const std::uint64_t offset = copy.source - from.base;
+        const bool is_aligned = copy.source % copy.bytes == 0;
+        if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken)
+            return fail_access(w, op, FaultCode::OutOfBounds, Space::Global, lane, copy.source,
+                               is_aligned ? copy.taken : copy.bytes, false) != nullptr;
+        if (from.written && !written::all(from.written, offset, copy.taken))
+            return fail_access(w, op, FaultCode::UnwrittenSource, Space::Global, lane, copy.source, copy.taken,
+                               false) != nullptr;
+        copy.from = from.host + offset;
+        std::memcpy(copy.before.data(), copy.from, copy.taken);
+        w->bytes_read += copy.taken;
+    }
+
+    std::uint8_t* const flags = flags_of(copy.bits);
+    if (any_of_bits(flags, copy.offset, copy.bytes))
+        return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
+               nullptr;
+    if (!view.written) w->block->reopen(copy.to);
+    written::set(copy.bits, copy.offset, copy.bytes, false, false);
+    written::set(flags, copy.offset, copy.bytes, false);
+    OfWarp& mine = of(w);
+    copy.group = mine.groups[lane];
+    copy.instruction = w->kernel->instructions[w->index_of(op)];
+    if (arrival == Copy::Arrival::Over) arrive(copy);
+    mine.flying.push_back(copy);
+    return true;
+}
+
+void AsyncCopies::commit(const Warp* w, std::uint32_t mask) {
+    OfWarp& mine = of(w);
+    arrive_by_chance(mine);
+    for (unsigned lane = 0; lane < warp_size; ++lane) mine.groups[lane] += mask >> lane & 1;
+}
+
+/// The copy is waited for. False on a finding.
+bool AsyncCopies::end(const MicroOp* op, Warp* w, Copy& copy) {
+    const auto wrong = [&](FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes) {
+        found = &copy;
+        return fail_access(w, op, code, space, copy.lane, address, bytes, true) != nullptr;
+    };
+    if (any_of_bits(copy.bits, copy.offset, copy.bytes))
+        return wrong(FaultCode::CopyOverwritten, Space::Shared, copy.to, copy.bytes);
+    if (copy.taken && std::memcmp(copy.from, copy.before.data(), copy.taken) != 0)
+        return wrong(FaultCode::CopySourceChanged, Space::Global, copy.source, copy.taken);
+    if (copy.arrival != Copy::Arrival::Over) arrive(copy);
+    written::set(copy.bits, copy.offset, copy.bytes, false);
+    written::set(flags_of(copy.bits), copy.offset, copy.bytes, false, false);
+    return true;
+}
+
+bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    if (w->index >= warps_.size()) return true;
+    OfWarp& mine = warps_[w->index];
+    const auto is_covered = [&](const Copy& copy) {
+        return (mask >> copy.lane & 1) && (op->y || copy.group + std::uint64_t(op->x) < mine.groups[copy.lane]);
+    };
+    for (Copy& copy : mine.flying)
+        if (is_covered(copy) && !end(op, w, copy)) return false;
+    std::erase_if(mine.flying, is_covered);
+    return true;
+}
+
+const AsyncCopies::Copy* AsyncCopies::over(std::uint64_t address, std::uint64_t bytes) const {
+    for (const OfWarp& each : warps_)
+        for (const Copy& copy : each.flying)
+            if (copy.to < address + bytes && address < copy.to + copy.bytes) return &copy;
+    return nullptr;
+}
+
+namespace {
+
+// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
+[[gnu::noinline]] bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    return w->block->copies.start(op, w, frame, mask);
+}
+[[gnu::noinline]] bool await(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    return w->block->copies.await(op, w, mask);
+}
+
+}  // namespace
+
+const MicroOp* start_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    if (!start(op, w, frame, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+const MicroOp* commit_copies(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    w->block->copies.commit(w, mask);
+    IKAT_NEXT;
+}
+
+const MicroOp* await_copies(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!await(op, w, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies from global to shared memory that go on behind their instruction (cp.async).
+//
+// The data of a copy may arrive at any time from its start to the wait that covers it. It arrives at once, at a later
+// copy or at the wait, as the seed of the launch has it; with seed 0, at the wait. Until the wait, the bytes that it
+// writes count as unwritten. So a load that reads them comes to the checked code, as with any uninitialised memory, and
+// is a finding there (undefined.hpp); code without copies in flight is not slowed down. What else is wrong in the
+// meantime is found at the wait: that something has written these bytes, or changed those that are read.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/emulator/machine/machine.hpp"
+
+namespace ikat::nvptx {
+struct Instruction;
+}
+
+namespace ikat::emulator {
+
+/// Before the others, lane by lane: a copy of `bytes` from b + y in global memory to a + x in shared memory. c is how
+/// many of the bytes are read, or a predicate of the lanes that read none; the rest of the bytes are zeros. d is
+/// bits().
+struct CopyForm {
+    enum class Source : std::uint8_t { Whole, Bytes, Ignored };
+    std::uint8_t bytes = 16;
+    Source source = Source::Whole;
+    bool is_wide = false;  // a has 8 bytes
+
+    constexpr std::uint32_t bits() const { return bytes | std::uint32_t(source) << 8 | std::uint32_t(is_wide) << 10; }
+    static constexpr CopyForm of(std::uint32_t bits) {
+        return {std::uint8_t(bits & 255), Source(bits >> 8 & 3), (bits >> 10 & 1) != 0};
+    }
+};
+const MicroOp* start_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// The copies that a thread has started since the last such op are a group.
+const MicroOp* commit_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// Waits until only the last x groups of a thread are in flight, or with y nothing.
+const MicroOp* await_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+
+/// Those of a block.
+class AsyncCopies {
+public:
+    struct Copy {
+        const nvptx::Instruction* instruction = nullptr;
+        std::uint32_t warp = 0, lane = 0, group = 0;
+        std::uint64_t to = 0;                // in shared memory
+        std::byte* at = nullptr;             // ... on the host
+        std::uint8_t* bits = nullptr;        // of its variable: which bytes have been written
+        std::uint64_t offset = 0;            // ... in it
+        std::uint64_t source = 0;            // in global memory
+        const std::byte* from = nullptr;     // ... on the host
+        std::uint32_t bytes = 0, taken = 0;  // that are written, and read
+        enum class Arrival : std::uint8_t { Over, Later, AtWait } arrival = Arrival::AtWait;
+        std::array<std::byte, 16> before{};  // what the source was at the start
+    };
+
+    /// A new block begins, of which these bits tell the written bytes of shared memory.
+    void clear(std::vector<std::uint8_t>& written, std::uint32_t seed);
+    bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+    void commit(const Warp* w, std::uint32_t mask);
+    bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
+    /// A copy in flight to any of these bytes, or nullptr.
+    const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
+
+    const Copy* found = nullptr;  // that a finding is about
+
+private:
+    struct OfWarp {
+        std::vector<Copy> flying;  // in the order of their starts
+        std::array<std::uint32_t, warp_size> groups{};
+    };
+    bool start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival);
+    bool end(const MicroOp* op, Warp* w, Copy& copy);
+    void arrive_by_chance(OfWarp& of);
+    OfWarp& of(const Warp* w);
+    std::uint8_t* flags_of(const std::uint8_t* bits);
+    unsigned draw(unsigned choices);
+
+    std::vector<OfWarp> warps_;  // empty until something is copied
+    std::vector<std::uint8_t>* written_ = nullptr;
+    std::vector<std::uint8_t> flags_;  // laid out like the bits of written bytes: those in flight
+    std::uint32_t state_ = 0;          // of the random order; 0: there is none
+};
+
+}  // namespace ikat::emulator
