@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices and copies in flight that nvcc compiles, on the emulator, compared with plain loops.
+#include <cstdio>
+
+#include "codegen/ir/type.hpp"
+#include "tests/foreign/compilers.hpp"
+#include "tests/foreign/values.hpp"
+#include "tests/unit/emulator/machine.hpp"
+
+using namespace ikat;
+using tests::made;
+
+namespace {
+
+/// A matrix of small numbers, which every type has.
+std::vector<float> numbers(int count, int seed) {
+    return made<float>(std::size_t(count), [&](int i) { return float((i * 37 + seed * 11 + i / 7) % 13 - 6); });
+}
+
+template <class T>
+std::vector<T> as(const std::vector<float>& values) {
+    std::vector<T> out;
+    for (const float value : values) {
+        if constexpr (std::is_same_v<T, std::uint16_t>)
+            out.push_back(half(value).bits);
+        else
+            out.push_back(T(value));
+    }
+    return out;
+}
+std::vector<std::uint16_t> as_brains(const std::vector<float>& values) {
+    std::vector<std::uint16_t> out;
+    for (const float value : values) out.push_back(bfloat16(value).bits);
+    return out;
+}
+
+/// c[m][n] += a[m][k] b[k][n]
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float> c, int m, int n,
+                           int k, bool a_by_columns = false) {
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j)
+            for (int l = 0; l < k; ++l)
+                c[std::size_t(n * i + j)] +=
+                    a[std::size_t(a_by_columns ? m * l + i : k * i + l)] * b[std::size_t(n * l + j)];
+    return c;
+}
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, int m, int n, int k) {
+    return product(a, b, std::vector<float>(std::size_t(m * n)), m, n, k);
+}
+
+std::optional<std::string> text() {
+    static const auto made = tests::nvcc_ptx(tests::foreign_source("matrices.cu"), "-arch=sm_80 -std=c++17");
+    if (!made) std::puts("skipped: no nvcc");
+    return made;
+}
+
+}  // namespace
+
+TEST_CASE("inline mma with the fragments of the ISA's formulas") {
+    const auto ptx = text();
+    if (!ptx) return;
+    tests::Machine machine;
+    const auto check = [&]<class T, class Sum>(const char* entry, int m, int k, T, Sum) {
+        INFO(entry);
+        const auto a = numbers(m * k, 1), b = numbers(8 * k, 2);
+        const auto at_a = machine.buffer("a", as<T>(a)), at_b = machine.buffer("b", as<T>(b));
+        const auto c = machine.empty<Sum>("c", std::size_t(8 * m));
+        machine.run(*ptx, {.entry = entry, .block = {32, 1, 1}}, at_a, at_b, c);
+        CHECK(machine.get<Sum>(c, std::size_t(8 * m)) == as<Sum>(product(a, b, m, 8, k)));
+    };
+    check("m16n8k16", 16, 16, std::uint16_t{}, float{});
+    check("m16n8k32", 16, 32, std::int8_t{}, int{});
+    check("m16n8k8_tf32", 16, 8, float{}, float{});
+    check("m8n8k4_f64", 8, 4, double{}, double{});
+
+    const auto a = numbers(4 * 32, 3), b = numbers(4 * 32, 4), c = numbers(4 * 64, 5);
+    const auto at_a = machine.buffer("a", as<std::uint16_t>(a)), at_b = machine.buffer("b", as<std::uint16_t>(b));
+    const auto at_c = machine.buffer("c", c);
+    machine.run(*ptx, {.entry = "m8n8k4", .block = {32, 1, 1}}, at_a, at_b, at_c);
+    std::vector<float> expected;
+    for (int i = 0; i < 4; ++i) {
+        const auto part = [&](const std::vector<float>& of, int size) {
+            return std::vector<float>(of.begin() + size * i, of.begin() + size * (i + 1));
+        };
+        const auto one = product(part(a, 32), part(b, 32), part(c, 64), 8, 8, 4, true);
+        expected.insert(expected.end(), one.begin(), one.end());
+    }
+    CHECK(machine.get<float>(at_c, 256) == expected);
+}
+
+TEST_CASE("a product whose tiles come by cp.async and ldmatrix") {
+    const auto ptx = text();
+    if (!ptx) return;
+    for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u}) {
+        tests::Machine machine;
+        machine.options.seed = seed;
+        constexpr int k = 80;
+        const auto a = numbers(16 * k, 1), b = numbers(16 * k, 2);
+        const auto at_a = machine.buffer("a", as_brains(a)), at_b = machine.buffer("b", as_brains(b));
+        const auto c = machine.empty<float>("c", 256);
+        machine.run(*ptx, {.entry = "tiled", .block = {32, 1, 1}}, at_a, at_b, c, k);
+        CHECK(machine.get<float>(c, 256) == product(a, b, 16, 16, k));
+    }
+}
+
+TEST_CASE("a pipeline of libcu++, which copies by cp.async") {
+    const auto ptx = text();
+    if (!ptx) return;
+    CHECK(ptx->find("cp.async.cg.shared.global") != ptx->npos);
+    for (const std::uint32_t seed : {0u, 1u, 2u, 3u}) {
+        tests::Machine machine;
+        machine.options.seed = seed;
+        constexpr int tiles = 5;
+        const auto value = [](int i) { return float(i); };
+        const auto x = machine.buffer("x", made<float>(256 * tiles, value)), y = machine.empty<float>("y", 256 * tiles);
+        machine.run(*ptx, {.entry = "reversed", .block = {64, 1, 1}}, x, y, tiles);
+        CHECK(machine.get<float>(y, 256 * tiles) ==
+              made<float>(256 * tiles, [](int i) { return float(i / 256 * 256 + (63 - i % 256 / 4) * 4 + i % 4); }));
+    }
+}
