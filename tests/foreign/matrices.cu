@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
+#include <mma.h>
 
 namespace {
 
@@ -167,4 +168,52 @@ extern "C" __global__ void reversed(const float4* x, float4* y, int tiles) {
         __syncthreads();
         pipe.consumer_release();
     }
+}
+
+namespace wmma = nvcuda::wmma;
+
+/// c = a b + c by CUDA's own wmma; each lays out its matrices as its types say.
+template <int M, int N, int K, class T, class Sum, class LayoutA, class LayoutB, class Stored = T, class StoredSum = Sum>
+__device__ void multiply(const Stored* a, const Stored* b, StoredSum* c, unsigned pitch_a, unsigned pitch_b,
+                         wmma::layout_t layout_c = wmma::mem_row_major) {
+    wmma::fragment<wmma::matrix_a, M, N, K, T, LayoutA> left;
+    wmma::fragment<wmma::matrix_b, M, N, K, T, LayoutB> right;
+    wmma::fragment<wmma::accumulator, M, N, K, Sum> sum;
+    const unsigned pitch_c = layout_c == wmma::mem_row_major ? N : M;
+    wmma::load_matrix_sync(left, a, pitch_a);
+    wmma::load_matrix_sync(right, b, pitch_b);
+    wmma::load_matrix_sync(sum, c, pitch_c, layout_c);
+    wmma::mma_sync(sum, left, right, sum);
+    for (int i = 0; i < sum.num_elements; ++i) sum.x[i] = sum.x[i] + sum.x[i];
+    wmma::store_matrix_sync(c, sum, pitch_c, layout_c);
+}
+
+/// a is [M][K] by rows and b is [K][N] by rows, each product doubled.
+extern "C" __global__ void wmma_half(const __half* a, const __half* b, float* c) {
+    multiply<16, 16, 16, __half, float, wmma::row_major, wmma::row_major>(a, b, c, 16, 16);
+}
+extern "C" __global__ void wmma_half_wide(const __half* a, const __half* b, float* c) {
+    multiply<8, 32, 16, __half, float, wmma::row_major, wmma::row_major>(a, b, c, 16, 32);
+}
+extern "C" __global__ void wmma_half_tall(const __half* a, const __half* b, float* c) {
+    multiply<32, 8, 16, __half, float, wmma::row_major, wmma::row_major>(a, b, c, 16, 8);
+}
+extern "C" __global__ void wmma_brain(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c) {
+    multiply<16, 16, 16, __nv_bfloat16, float, wmma::row_major, wmma::row_major>(a, b, c, 16, 16);
+}
+extern "C" __global__ void wmma_tf32(const float* a, const float* b, float* c) {
+    multiply<16, 16, 8, wmma::precision::tf32, float, wmma::row_major, wmma::row_major>(a, b, c, 8, 16);
+}
+extern "C" __global__ void wmma_double(const double* a, const double* b, double* c) {
+    multiply<8, 8, 4, double, double, wmma::row_major, wmma::row_major>(a, b, c, 4, 8);
+}
+extern "C" __global__ void wmma_bytes(const signed char* a, const signed char* b, int* c) {
+    multiply<32, 8, 16, signed char, int, wmma::row_major, wmma::row_major>(a, b, c, 16, 8);
+}
+/// a is [K][M] and b is [N][K]: by columns, from shared memory; the sums are halves.
+extern "C" __global__ void wmma_by_columns(const __half* a, const __half* b, __half* c) {
+    __shared__ __align__(32) __half left[256], right[256];
+    for (int i = threadIdx.x; i < 256; i += 32) left[i] = a[i], right[i] = b[i];
+    __syncwarp();
+    multiply<16, 16, 16, __half, __half, wmma::col_major, wmma::col_major>(left, right, c, 16, 16);
 }

@@ -88,6 +88,40 @@ TEST_CASE("inline mma with the fragments of the ISA's formulas") {
     CHECK(machine.get<float>(at_c, 256) == expected);
 }
 
+TEST_CASE("products by wmma of CUDA's headers") {
+    const auto ptx = text();
+    if (!ptx) return;
+    tests::Machine machine;
+    const auto check = [&]<class T, class Sum>(const char* entry, int m, int n, const std::vector<T>& a,
+                                               const std::vector<T>& b, const std::vector<float>& expected, Sum) {
+        INFO(entry);
+        const auto at_a = machine.buffer("a", a), at_b = machine.buffer("b", b);
+        const auto c = numbers(m * n, 7);
+        const auto at_c = machine.buffer("c", as<Sum>(c));
+        machine.run(*ptx, {.entry = entry, .block = {32, 1, 1}}, at_a, at_b, at_c);
+        std::vector<float> doubled;
+        for (int i = 0; i < m * n; ++i) doubled.push_back(2 * (expected[std::size_t(i)] + c[std::size_t(i)]));
+        CHECK(machine.get<Sum>(at_c, std::size_t(m * n)) == as<Sum>(doubled));
+    };
+    const auto of = [&]<class T, class Sum>(const char* entry, int m, int n, int k, T, Sum sum) {
+        const auto a = numbers(m * k, 1), b = numbers(k * n, 2);
+        check(entry, m, n, as<T>(a), as<T>(b), product(a, b, m, n, k), sum);
+    };
+    of("wmma_half", 16, 16, 16, std::uint16_t{}, float{});
+    of("wmma_half_wide", 8, 32, 16, std::uint16_t{}, float{});
+    of("wmma_half_tall", 32, 8, 16, std::uint16_t{}, float{});
+    of("wmma_tf32", 16, 16, 8, float{}, float{});
+    of("wmma_double", 8, 8, 4, double{}, double{});
+    of("wmma_bytes", 32, 8, 16, std::int8_t{}, int{});
+    const auto a = numbers(256, 1), b = numbers(256, 2);
+    check("wmma_brain", 16, 16, as_brains(a), as_brains(b), product(a, b, 16, 16, 16), float{});
+    const auto turned = [](const std::vector<float>& x) {
+        return made<float>(256, [&](int i) { return x[std::size_t(i % 16 * 16 + i / 16)]; });
+    };
+    check("wmma_by_columns", 16, 16, as<std::uint16_t>(turned(a)), as<std::uint16_t>(turned(b)),
+          product(a, b, 16, 16, 16), std::uint16_t{});
+}
+
 TEST_CASE("a product whose tiles come by cp.async and ldmatrix") {
     const auto ptx = text();
     if (!ptx) return;

@@ -137,7 +137,8 @@ void add_warp_wide(Table& table) {
     for (unsigned i = 0; i <= unsigned(ProductKind::Quads); ++i)
         add(table, select_matrix_product(ProductKind(i)),
             {.kind = Row::Kind::Nothing, .instead = select_checked_matrix_product(ProductKind(i))});
-    for (const auto select : {select_load_matrices, select_store_matrices, select_transpose_matrix})
+    for (const auto select :
+         {select_load_matrices, select_store_matrices, select_transpose_matrix, select_fragment_product})
         add(table, select(false), {.kind = Row::Kind::Nothing, .instead = select(true)});
 }
 

@@ -92,6 +92,50 @@ Handler select_checked_matrix_product(ProductKind kind);
 /// is written.
 void matrix_definedness(const MicroOp* op, Warp* w);
 
+/// wmma: the products that it has.
+struct FragmentShape {
+    std::uint8_t m, n, k;
+};
+inline constexpr FragmentShape fragment_shapes[] = {{16, 16, 16}, {8, 32, 16}, {32, 8, 16}, {16, 16, 8},
+                                                    {8, 8, 4},    {8, 8, 32},  {8, 8, 128}};
+/// d = a * b + c of fragments (matrix_fragments.cpp). The list d of the op has their registers, d first; y is bits(), x
+/// the members.
+struct FragmentProduct {
+    MatrixProduct::Element a = MatrixProduct::Element::F16, b = MatrixProduct::Element::F16;
+    MatrixProduct::Sum c = MatrixProduct::Sum::F32, d = MatrixProduct::Sum::F32;
+    std::uint8_t shape_number = 0;
+    bool saturates = false, is_and = false;
+
+    constexpr std::uint32_t bits() const {
+        return std::uint32_t(a) | std::uint32_t(b) << 4 | std::uint32_t(c) << 8 | std::uint32_t(d) << 10 |
+               std::uint32_t(shape_number) << 12 | std::uint32_t(saturates) << 16 | std::uint32_t(is_and) << 17;
+    }
+    static constexpr FragmentProduct of(std::uint32_t bits) {
+        return {.a = MatrixProduct::Element(bits & 15),
+                .b = MatrixProduct::Element(bits >> 4 & 15),
+                .c = MatrixProduct::Sum(bits >> 8 & 3),
+                .d = MatrixProduct::Sum(bits >> 10 & 3),
+                .shape_number = std::uint8_t(bits >> 12 & 15),
+                .saturates = (bits >> 16 & 1) != 0,
+                .is_and = (bits >> 17 & 1) != 0};
+    }
+    FragmentShape shape() const { return fragment_shapes[shape_number]; }
+    unsigned a_registers() const { return registers_for(a, shape().m * shape().k); }
+    unsigned b_registers() const { return registers_for(b, shape().n * shape().k); }
+    unsigned registers_of(MatrixProduct::Sum sum) const {
+        return shape().m * shape().n / (sum == MatrixProduct::Sum::F16 ? 64u : 32u);
+    }
+
+private:
+    static unsigned registers_for(MatrixProduct::Element element, unsigned count) {
+        if (element == MatrixProduct::Element::F16) return 8;  // some hold an element more than once
+        return count * element_bits(element) / (element == MatrixProduct::Element::F64 ? 2048 : 1024);
+    }
+};
+Handler select_fragment_product(bool checked);
+/// Waits for the whole warp.
+Handler select_meet_warp();
+
 /// ldmatrix and stmatrix: the registers are the list d; rows are at the addresses a + b, in shared memory; y is bits(),
 /// x the members.
 struct MatrixAccess {

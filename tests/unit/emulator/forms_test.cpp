@@ -43,7 +43,6 @@ constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "tld4.",
                                         "txq.",
                                         "wgmma.",
-                                        "wmma.",
                                         "st.async",
                                         "st.bulk",
                                         "red.async",
@@ -182,6 +181,7 @@ TEST_CASE("every form of the table is run, or is known not to be") {
     std::size_t decoded = 0;
     for (std::size_t i = 1; i < nvptx::opcode_count; ++i) {
         if (nvptx::Opcode(i) == nvptx::Opcode::Call) continue;  // its operands are those of a function
+        if (nvptx::Opcode(i) == nvptx::Opcode::Wmma) continue;  // the table does not know its registers
         for (const Form& form : nvptx::forms_of(nvptx::Opcode(i))) {
             const std::uint64_t all = choices(form), step = std::max<std::uint64_t>(1, all / most_choices) | 1;
             for (std::uint64_t k = 0; k < all; k += step) {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of the fragments of wmma, whose layout the ISA leaves open: part i of a lane's registers, counted from the
+// lowest bits of the first register, is element 32 i + lane of the matrix, row after row (of b, column after column). A
+// fragment with more parts than that holds the matrix more than once.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "codegen/ir/op/semantics.hpp"
+#include "runtime/emulator/observe/undefined.hpp"
+#include "runtime/emulator/ops/matrix.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using Element = MatrixProduct::Element;
+using Sum = MatrixProduct::Sum;
+namespace sem = ir::sem;
+
+constexpr unsigned most_elements = 32 * 16;  // of a matrix
+
+u32 word(const std::byte* frame, u32 offset, unsigned lane) {
+    return reinterpret_cast<const u32*>(frame + offset)[lane];
+}
+
+double number_of(Element element, u32 bits) {
+    switch (element) {
+        case Element::F16: return double(float(half::from_bits(std::uint16_t(bits))));
+        case Element::BF16: return double(std::bit_cast<float>(bits << 16));
+        case Element::TF32: {
+            const auto x = std::bit_cast<float>(bits);
+            return x != x ? double(x) : double(std::bit_cast<float>(bits & 0xffffe000));
+        }
+        case Element::S8: return std::int8_t(bits);
+        case Element::U8: return std::uint8_t(bits);
+        case Element::S4: return std::int32_t(bits << 28) >> 28;
+        default: return bits & 15;
+    }
+}
+
+/// A matrix of `count` elements in the registers from `first` on.
+void gather(Element element, const ListedOperands& of, unsigned first, unsigned count, const std::byte* frame,
+            double* to) {
+    if (element == Element::F64) {
+        std::memcpy(to, frame + of.offset(first), count * sizeof(double));
+        return;
+    }
+    const unsigned bits = element_bits(element), parts = 32 / bits;
+    // Elements of 4 bits are in words: eight adjacent ones.
+    const bool in_words = bits == 4;
+    for (unsigned i = 0; i < count; ++i) {
+        const unsigned unit = in_words ? i / parts : i, part = in_words ? 0 : unit / warp_size % parts;
+        const unsigned place = in_words ? unit / warp_size : unit / warp_size / parts;
+        const u32 cell = word(frame, of.offset(first + place), unit % warp_size);
+        to[i] = number_of(element, cell >> (in_words ? i % parts * bits : part * bits));
+    }
+}
+
+u32 half_bits(double x) { return sem::convert<half>(x, Rounding::Nearest).bits; }
+
+struct Matrices {
+    double a[most_elements], b[most_elements], c[most_elements];
+};
+
+[[gnu::noinline]] void multiply_fragments(const MicroOp* op, Warp* w, std::byte* frame) {
+    const FragmentProduct product = FragmentProduct::of(op->y);
+    const auto [m, n, k] = product.shape();
+    const ListedOperands of{w->lists + op->d};
+    const unsigned a = product.registers_of(product.d), b = a + product.a_registers(), c = b + product.b_registers();
+    if (product.a == Element::Bit) {
+        u32 sums[64];
+        for (u32 i = 0; i < 64; ++i) {
+            u32 sum = 0;
+            for (unsigned j = 0; j < 4; ++j) {  // a row of a, a column of b: four words
+                const u32 x = word(frame, of.offset(a), i / 8 * 4 + j), y = word(frame, of.offset(b), i % 8 * 4 + j);
+                sum += u32(std::popcount(product.is_and ? x & y : x ^ y));
+            }
+            sums[i] = sum + word(frame, of.offset(c + i / 32), i % 32);
+        }
+        for (unsigned r = 0; r < 2; ++r) std::memcpy(frame + of.offset(r), sums + 32 * r, 128);
+        return;
+    }
+    Matrices matrices;
+    gather(product.a, of, a, m * k, frame, matrices.a);
+    gather(product.b, of, b, k * n, frame, matrices.b);
+    for (unsigned i = 0; i < m * n; ++i) {
+        double& sum = matrices.c[i];
+        const unsigned lane = i % warp_size, part = i / warp_size;
+        if (product.c == Sum::F64)
+            sum = reinterpret_cast<const double*>(frame + of.offset(c + part))[lane];
+        else if (product.c == Sum::F16)
+            sum = double(
+                float(half::from_bits(std::uint16_t(word(frame, of.offset(c + part / 2), lane) >> 16 * (part % 2)))));
+        else if (product.c == Sum::F32)
+            sum = double(std::bit_cast<float>(word(frame, of.offset(c + part), lane)));
+        else
+            sum = std::int32_t(word(frame, of.offset(c + part), lane));
+    }
+    for (unsigned i = 0; i < m; ++i)
+        for (unsigned j = 0; j < n; ++j) {
+            double& sum = matrices.c[n * i + j];
+            for (unsigned l = 0; l < k; ++l) {
+                const double x = matrices.a[k * i + l], y = matrices.b[k * j + l];
+                sum = product.a == Element::F64 ? std::fma(x, y, sum) : sum + x * y;
+            }
+        }
+    for (unsigned i = 0; i < m * n; ++i) {
+        const double sum = matrices.c[i];
+        const bool is_nan = sum != sum;
+        const unsigned lane = i % warp_size, part = i / warp_size;
+        if (product.d == Sum::F64) {
+            reinterpret_cast<double*>(frame + of.offset(part))[lane] = is_nan ? sem::canonical_nan<double>() : sum;
+            continue;
+        }
+        u32& cell = reinterpret_cast<u32*>(frame + of.offset(product.d == Sum::F16 ? part / 2 : part))[lane];
+        if (product.d == Sum::F16)
+            cell = part % 2 ? (cell & 0xffff) | half_bits(sum) << 16 : (cell & 0xffff0000) | half_bits(sum);
+        else if (product.d == Sum::F32)
+            cell = std::bit_cast<u32>(is_nan ? sem::canonical_nan<float>() : float(sum));
+        else if (product.saturates)
+            cell = u32(std::int32_t(std::clamp(sum, -0x1p31, 0x1p31 - 1)));
+        else
+            cell = u32(u64(std::int64_t(sum)));
+    }
+}
+
+/// All of d is undefined if anything of a, b or c is.
+[[gnu::noinline]] void fragments_definedness(const MicroOp* op, Warp* w) {
+    const ListedOperands of{w->lists + op->d};
+    const FragmentProduct product = FragmentProduct::of(op->y);
+    const unsigned results = product.registers_of(product.d);
+    u32 some = 0;
+    for (unsigned i = results; i < of.list[0]; ++i)
+        for (unsigned k = 0; k < of.bytes(i); ++k) some |= undefined_at(w, of.offset(i))[k];
+    for (unsigned i = 0; i < results; ++i)
+        std::fill_n(undefined_at(w, of.offset(i)), of.bytes(i), some ? all_lanes : 0);
+}
+
+template <bool Checked>
+const MicroOp* fragment_product(const MicroOp* op, Warp* w, std::byte* frame, u32 mask) {
+    if (!whole_warp(op, w, mask)) return nullptr;
+    if constexpr (Checked) fragments_definedness(op, w);
+    multiply_fragments(op, w, frame);
+    IKAT_NEXT;
+}
+
+const MicroOp* meet_warp(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, u32 mask) {
+    if (!whole_warp(op, w, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+}  // namespace
+
+Handler select_fragment_product(bool checked) { return checked ? fragment_product<true> : fragment_product<false>; }
+Handler select_meet_warp() { return meet_warp; }
+
+}  // namespace ikat::emulator
