@@ -7,7 +7,10 @@
 
 namespace ikat::nvptx {
 
-/// "f takes 2 arguments, not 1"; nothing if all fit, and for calls through registers.
-std::string misfit_of_call(const Module& module, const Scopes& scopes, const Instruction& call);
+struct CallMisfit {
+    std::string what{};  // "f takes 2 arguments, not 1"; empty if all fit, and for calls through registers
+    std::string hint = "see its declaration";
+};
+CallMisfit misfit_of_call(const Module& module, const Scopes& scopes, const Instruction& call);
 
 }  // namespace ikat::nvptx

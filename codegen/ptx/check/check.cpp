@@ -406,8 +406,8 @@ bool Checker::width(const Instruction& instruction, const Match& match) {
 }
 
 void Checker::call(const Instruction& instruction) {
-    if (const std::string wrong = misfit_of_call(module_, scopes_, instruction); !wrong.empty())
-        error(instruction.where, wrong, "see its declaration");
+    if (const CallMisfit wrong = misfit_of_call(module_, scopes_, instruction); !wrong.what.empty())
+        error(instruction.where, wrong.what, wrong.hint);
 }
 
 /// Parameters can only be read, results only written.
