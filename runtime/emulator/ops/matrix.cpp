@@ -14,6 +14,14 @@
 #include "runtime/emulator/ops/lanes.inl"
 #include "runtime/emulator/ops/matrix.hpp"
 
+#ifndef IKAT_UNROLLED  // clang does it unasked
+#if defined(__clang__)
+#define IKAT_UNROLLED
+#else
+#define IKAT_UNROLLED _Pragma("GCC unroll 8")
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace ikat::emulator {
 namespace HWY_NAMESPACE {
@@ -40,7 +48,7 @@ HWY_INLINE void widen(const std::uint16_t* from, unsigned count, float* to) {
     const hn::ScalableTag<float> v;
     const hn::Rebind<std::uint16_t, decltype(v)> shorts;
     const hn::Rebind<hwy::float16_t, decltype(v)> halves;
-    for (unsigned i = 0; i < count; i += unsigned(hn::Lanes(v)))
+    IKAT_UNROLLED for (unsigned i = 0; i < count; i += unsigned(hn::Lanes(v)))
         hn::Store(hn::PromoteTo(v, hn::BitCast(halves, hn::Load(shorts, from + i))), v, to + i);
 #endif
 }
@@ -49,7 +57,7 @@ HWY_INLINE void widen(const std::uint16_t* from, unsigned count, float* to) {
 HWY_INLINE void widen(const float* from, unsigned count, double* to) {
     const hn::ScalableTag<double> v;
     const hn::Rebind<float, decltype(v)> narrow;
-    for (unsigned i = 0; i < count; i += unsigned(hn::Lanes(v)))
+    IKAT_UNROLLED for (unsigned i = 0; i < count; i += unsigned(hn::Lanes(v)))
         hn::Store(hn::PromoteTo(v, hn::Load(narrow, from + i)), v, to + i);
 }
 
@@ -150,7 +158,7 @@ HWY_INLINE void multiply_blocks(const T* a, const T* b, T* c, unsigned row_block
             for (unsigned block_of_k = 0; block_of_k < k_blocks; ++block_of_k) {
                 const T* const left = a + (block_of_k * row_blocks + block_of_rows) * 8 * width + width * first;
                 const T* const right = b + block_of_k * 8 * width;
-                for (unsigned k = 0; k < width; ++k) {
+                IKAT_UNROLLED for (unsigned k = 0; k < width; ++k) {
                     V row[vectors];
                     for (unsigned j = 0; j < vectors; ++j) row[j] = hn::Load(v, right + 8 * k + lanes * j);
                     for (unsigned i = 0; i < rows; ++i) {
