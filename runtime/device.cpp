@@ -129,6 +129,11 @@ void Queue::launch(const CapturedKernel& kernel, const LaunchPoint& point, std::
     finish();
 }
 
+void Queue::launch_list(const CapturedKernel& kernel, const LaunchPoint& point,
+                        const std::vector<Argument>& arguments) const {
+    launch(kernel, point, arguments);
+}
+
 void Queue::launch(const Module& module, std::string_view entry, const Grid& grid,
                    std::span<const std::byte> parameters) const {
     device_->launch_on(handle(), module, {entry, grid, parameters});

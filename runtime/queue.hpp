@@ -36,7 +36,7 @@ public:
         if constexpr (sizeof...(A) == sizeof...(P)) {
             std::vector<Argument> list;
             (detail::add_argument<P>(list, arguments, kernel.ast(), point.where), ...);
-            launch(CapturedKernel{kernel.ast(), &kernel.handle()}, point, list);
+            launch_list({kernel.ast(), &kernel.handle()}, point, list);
         }
     }
     /// A kernel with arguments whose types are data.
@@ -51,6 +51,10 @@ public:
     Location where() const { return Location::of(where_); }
 
 private:
+    /// `launch` without the conversion to a span, which takes a compiler a sixteenth of what all of <ikat/ikat.hpp>
+    /// does.
+    void launch_list(const CapturedKernel& kernel, const LaunchPoint& point,
+                     const std::vector<Argument>& arguments) const;
     StreamHandle handle() const;
     /// Waits for completion if launches do.
     void finish() const;

@@ -222,31 +222,8 @@ constexpr bool converts(Type to, Type from) {
 }
 
 /// The name in IR text: the row's name in lower case, words joined by underscores ("atomic_add").
-struct OpName {
-    char text[20]{};
-    std::uint8_t size = 0;
-    constexpr operator std::string_view() const { return {text, size}; }
-};
-constexpr OpName make_name(Op op) {
-    OpName out;
-    for (char c : info(op).row) {
-        const bool upper = c >= 'A' && c <= 'Z';
-        if (upper && out.size) out.text[out.size++] = '_';
-        out.text[out.size++] = upper ? char(c - 'A' + 'a') : c;
-    }
-    return out;
-}
-inline constexpr auto op_names = [] {
-    std::array<OpName, op_count> names;
-    for (int i = 0; i < op_count; ++i) names[i] = make_name(Op(i));
-    return names;
-}();
-constexpr std::string_view name(Op op) { return op_names[int(op)]; }
-constexpr std::optional<Op> op_named(std::string_view text) {
-    for (int i = 0; i < op_count; ++i)
-        if (op_names[i] == text) return Op(i);
-    return {};
-}
+std::string_view name(Op op);
+std::optional<Op> op_named(std::string_view text);
 
 /// The type of a slot in an instruction of type `type` (converting from `from`). Address is resolved by
 /// the instruction's space, not here.
