@@ -186,6 +186,7 @@ constexpr FeatureInfo feature_table[] = {
     {.feature = Feature::MmaVolta, .name = "mma.m8n8k4 of f16", .version = {6, 4}, .target = 75},
     {.feature = Feature::MmaTuring, .name = "mma.m16n8k8", .version = {6, 5}},
     {.feature = Feature::Mma, .name = "mma", .version = {7, 0}, .target = 80},
+    {.feature = Feature::MmaDouble, .name = "mma of f64 with m16n8", .version = {7, 8}, .target = 90},
     {.feature = Feature::MmaFp8, .name = "mma of 8-bit floats", .version = {8, 4}, .target = 89},
     {.feature = Feature::MmaFp8Half,
      .name = "mma of 8-bit floats with k16 or into f16",

@@ -86,6 +86,7 @@ enum class Feature : std::uint8_t {
     Mma,
     MmaTuring,
     MmaVolta,
+    MmaDouble,
     MmaFp8,
     MmaFp8Half,
     MmaBits,

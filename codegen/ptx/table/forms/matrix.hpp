@@ -59,7 +59,7 @@ inline constexpr Row rows[] = {
     {.stem = "mma", .modifiers = "@mma m16n8k8|m16n8k16:s f32:d bf16:a bf16:b f32:c", .operands = "V:d v:a v:b v:c", .feature = Mma},
     {.stem = "mma", .modifiers = "@mma m16n8k4|m16n8k8:s f32:d tf32:a tf32:b f32:c", .operands = "V:d v:a v:b v:c", .feature = Mma},
     {.stem = "mma", .modifiers = "@mma m8n8k4:s f64:d f64:a f64:b f64:c", .operands = "V:d v:a v:b v:c", .feature = Mma},
-    {.stem = "mma", .modifiers = "@mma $doubleshape:s f64:d f64:a f64:b f64:c", .operands = "V:d v:a v:b v:c", .feature = BulkCopy},
+    {.stem = "mma", .modifiers = "@mma $doubleshape:s f64:d f64:a f64:b f64:c", .operands = "V:d v:a v:b v:c", .feature = MmaDouble},
     {.stem = "mma", .modifiers = "@mma $intshape:s satfinite? s32:d $byte:a $byte:b s32:c", .operands = "V:d v:a v:b v:c", .feature = Mma},
     {.stem = "mma", .modifiers = "@mma $halfbyteshape:s satfinite? s32:d $nibble:a $nibble:b s32:c", .operands = "V:d v:a v:b v:c", .feature = Mma},
     {.stem = "mma", .modifiers = "@mma m8n8k128|m16n8k128|m16n8k256:s s32:d b1:a b1:b s32:c xor popc", .operands = "V:d v:a v:b v:c", .feature = Mma},
