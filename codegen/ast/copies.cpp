@@ -48,7 +48,7 @@ private:
     void visit(Node id, const NodeInfo& node) {
         switch (node.kind) {
             case Kind::Operation: return operation(id, node);
-            case Kind::Load: return load(node);
+            case Kind::Load: return read(node, node.place);
             case Kind::If: return visit_if(node);
             case Kind::For:
             case Kind::While:
@@ -63,6 +63,7 @@ private:
 
     void operation(Node id, const NodeInfo& node) {
         const ir::Effects does = ir::effects(node.op);
+        if (node.op == ir::Op::LoadMatrix) read(node, kernel_[node.arguments[0]].place);
         const bool may_do_all = node.op == ir::Op::Opaque || node.op == ir::Op::Call;
         if (does.starts) {
             Node& begun = now_->begun[kernel_[node.arguments[0]].place.index];
@@ -83,17 +84,17 @@ private:
                                 .notes = {{kernel_[*begun].where, "a copy begins here"}}});
     }
 
-    void load(const NodeInfo& node) {
-        if (node.place.base != Place::Base::Symbol || now_->waited) return;
-        const Node begun = now_->begun[node.place.index];
-        if (begun == no_node || !copied_only_[node.place.index]) return;
+    void read(const NodeInfo& node, const Place& place) {
+        if (place.base != Place::Base::Symbol || now_->waited) return;
+        const Node begun = now_->begun[place.index];
+        if (begun == no_node || !copied_only_[place.index]) return;
         diagnostics_.push_back({.where = node.where,
                                 .message = "shared memory is read while a copy to it is in flight",
                                 .hint =
                                     "commit and wait first: copy_commit(), copy_wait<0>(), and sync_block() if other "
                                     "threads have copied, too",
                                 .notes = {{kernel_[begun].where, "the copy begins here"}}});
-        copied_only_[node.place.index] = false;  // once is enough
+        copied_only_[place.index] = false;  // once is enough
     }
 
     void visit_if(const NodeInfo& node) {

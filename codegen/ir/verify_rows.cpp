@@ -75,6 +75,9 @@ private:
             case Attribute::Mode: return require(!mode_name(inst_.op, value).empty(), "it has no such mode");
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
             case Attribute::Copy: return copy();
+            case Attribute::Matrix: return matrix();
+            case Attribute::Matrices:
+                return require(!attribute_text(inst_.op, value).empty(), "one, two or four matrices are loaded");
             case Attribute::Groups: return require(value <= all_copies, "there are not so many groups");
             case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:
@@ -116,6 +119,13 @@ private:
         if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such barrier");
         require(form.id < most_barriers, "a block has barriers 0 to 15");
         require(inst_.type == form.type(), "this barrier is of type " + name(form.type()));
+    }
+
+    void matrix() {
+        const auto form = unpack<MatrixForm>(inst_.attribute);
+        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
+        const Type type = register_type(form.sum);
+        require(inst_.type == type, "this matrix product is of type " + name(type));
     }
 
     void copy() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies in flight.
+// Copies in flight, and matrices from shared memory.
 #include "dsl/record/copies.hpp"
 
 #include <string>
@@ -9,35 +9,9 @@
 
 namespace ikat::trace {
 
-using ast::Kind;
 using ast::Node;
 using ir::Op;
 using ir::Type;
-
-namespace {
-
-/// The address of a slot whose index, and before it the start of a slice, are the next operands.
-Node address(Recorder& recorder, const Slot& slot, const Node*& operand) {
-    ast::NodeInfo node{.kind = Kind::Address,
-                       .type = slot.array.symbol ? Type::U32 : Type::U64,
-                       .operand_type = slot.array.element,
-                       .place = recorder.place_of(slot.array, slot.array.sliced ? *operand++ : ast::no_node),
-                       .arguments = {*operand++},
-                       .where = recorder.here()};
-    node.memory.count = slot.count;
-    return recorder.append(std::move(node));
-}
-
-/// Whether the element is at a constant index at which so many bytes are not aligned.
-bool is_misaligned(const Recorder& recorder, Node address, std::uint32_t bytes) {
-    const ast::NodeInfo& at = recorder.kernel[address];
-    const ast::NodeInfo& index = recorder.kernel[at.arguments[0]];
-    const std::uint64_t step = std::uint64_t{at.memory.count} * ir::info(at.operand_type).bytes;
-    const bool is_constant = index.kind == Kind::Operation && index.op == Op::Const && at.place.offset == ast::no_node;
-    return is_constant && index.attribute * step % bytes != 0;
-}
-
-}  // namespace
 
 void copy_async(const Slot& to, const Slot& from, std::uint32_t bytes, const Recorded* condition, const Where& where) {
     Recorder& recorder = Recorder::active();
@@ -63,8 +37,8 @@ void copy_async(const Slot& to, const Slot& from, std::uint32_t bytes, const Rec
     operands.push_back(read);
     const ast::Nodes nodes = recorder.commit_operands({operands.data(), std::uint32_t(operands.size())});
     const Node* operand = nodes.begin();
-    const Node written = address(recorder, to, operand), source = address(recorder, from, operand);
-    if (is_misaligned(recorder, written, bytes) || is_misaligned(recorder, source, bytes))
+    const Node written = recorder.address(to, operand), source = recorder.address(from, operand);
+    if (recorder.is_misaligned(written, bytes) || recorder.is_misaligned(source, bytes))
         recorder.complain(
             "copy_async() of " + std::to_string(bytes) + " bytes at an element that is not aligned to as many",
             "both places are at multiples of " + std::to_string(bytes) + " bytes", recorder.here());
@@ -73,6 +47,42 @@ void copy_async(const Slot& to, const Slot& from, std::uint32_t bytes, const Rec
         {.op = Op::CopyAsync, .attribute = ir::pack(ir::CopyForm{.bytes = std::uint8_t(bytes), .cache = cache})});
     node.arguments = {written, source, *operand};
     recorder.statement(std::move(node));
+}
+
+int checked_element(int number, int elements) {
+    if (number >= 0 && number < elements) return number;
+    Recorder::active().complain(
+        "element " + std::to_string(number) + " of a fragment of which each lane has " + std::to_string(elements),
+        "elements are numbered from 0");
+    return 0;
+}
+
+void load_matrix(const Slot& from, ir::MatricesForm form, Recorded* results, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    const bool is_shared = from.array.symbol && recorder.kernel.symbols[from.array.index].space == ir::Space::Shared;
+    if (!is_shared)
+        recorder.complain("load_matrix() from memory that is not shared",
+                          "it reads rows of a Shared<T, N> or dynamic_shared<T>() array", recorder.here());
+    if (!is_shared || !recorder.owns(from.array.capture)) {
+        for (int i = 0; i < form.count; ++i) results[i] = literal(Type::U32, std::uint64_t{0});
+        return;
+    }
+    std::vector<Recorded> operands;
+    if (from.array.sliced) operands.push_back(from.array.first);
+    operands.push_back(from.index);
+    const ast::Nodes nodes = recorder.commit_operands({operands.data(), std::uint32_t(operands.size())});
+    const Node* operand = nodes.begin();
+    const Node address = recorder.address(from, operand);
+    if (recorder.is_misaligned(address, ir::matrix_row_bytes))
+        recorder.complain("load_matrix() of a row at an element that is not aligned to 16 bytes",
+                          "rows are 16 bytes, at multiples of 16 bytes", recorder.here());
+    ast::NodeInfo node = recorder.node_of(
+        {.op = Op::LoadMatrix, .type = Type::U32, .operand_type = Type::U32, .attribute = ir::pack(form)});
+    node.arguments = {address};
+    const Type types[] = {Type::U32, Type::U32, Type::U32, Type::U32};
+    const auto loaded = recorder.append(std::move(node), {types, form.count});
+    for (int i = 0; i < form.count; ++i) results[i] = recorder.leaf(loaded[std::size_t(i)]);
 }
 
 void copy_commit(const Where& where) { effect({.op = Op::CopyCommit}, {}, where); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dsl/memory/async.hpp calls to record copies in flight.
+// What dsl/memory/async.hpp and dsl/threads/mma.hpp call to record copies in flight and loads of matrices.
 #pragma once
+#include "codegen/ir/op/matrix.hpp"
 #include "dsl/record/trace.hpp"
 
 namespace ikat::trace {
@@ -11,5 +12,10 @@ void copy_async(const Slot& to, const Slot& from, std::uint32_t bytes, const Rec
 void copy_commit(const Where& where);
 /// Waits for all but the last groups, or for all copies (ir::all_copies).
 void copy_wait(ir::Word groups, const Where& where);
+
+/// A host number of an element of a fragment that has so many; a diagnostic and 0 if there is no such element.
+int checked_element(int number, int elements);
+/// Rows of 16 bytes from shared memory, of matrices of 8 x 8 elements of 16 bits: as many values as matrices, u32.
+void load_matrix(const Slot& from, ir::MatricesForm form, Recorded* results, const Where& where);
 
 }  // namespace ikat::trace

@@ -181,6 +181,26 @@ Recorded Recorder::leaf(ast::Node node) {
     return {.tree = std::uint32_t(trees_.size() - 1), .capture = capture_};
 }
 
+ast::Node Recorder::address(const Slot& slot, const ast::Node*& operand) {
+    ast::NodeInfo node{.kind = ast::Kind::Address,
+                       .type = slot.array.symbol ? ir::Type::U32 : ir::Type::U64,
+                       .operand_type = slot.array.element,
+                       .place = place_of(slot.array, slot.array.sliced ? *operand++ : ast::no_node),
+                       .arguments = {*operand++},
+                       .where = here_};
+    node.memory.count = slot.count;
+    return append(std::move(node));
+}
+
+bool Recorder::is_misaligned(ast::Node address, std::uint32_t bytes) const {
+    const ast::NodeInfo& at = kernel[address];
+    const ast::NodeInfo& index = kernel[at.arguments[0]];
+    const std::uint64_t step = std::uint64_t{at.memory.count} * ir::info(at.operand_type).bytes;
+    const bool is_constant =
+        index.kind == ast::Kind::Operation && index.op == ir::Op::Const && at.place.offset == ast::no_node;
+    return is_constant && index.attribute * step % bytes != 0;
+}
+
 ast::NodeInfo Recorder::node_of(const Operation& what) const {
     return {.kind = Kind::Operation,
             .op = what.op,

@@ -171,6 +171,10 @@ public:
     static ast::Place place_of(const Array& array, ast::Node first) {
         return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index, first};
     }
+    /// The address of a slot whose index, and before it the start of a slice, are the next operands.
+    ast::Node address(const Slot& slot, const ast::Node*& operand);
+    /// Whether an address is at a constant index at which so many bytes are not aligned.
+    bool is_misaligned(ast::Node address, std::uint32_t bytes) const;
     /// Adds a symbol, named by its space and its number.
     std::uint32_t add_symbol(ir::Symbol symbol);
     /// The symbols declared so far; in the second round, in that round.

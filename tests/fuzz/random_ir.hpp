@@ -226,6 +226,11 @@ private:
             case ir::Attribute::Fence:
                 inst.attribute = ir::pack(ir::FenceForm{ir::FenceOrder(pick(2)), ir::Scope(1 + pick(4))});
                 break;
+            case ir::Attribute::Matrix:
+                inst.attribute = *ir::attribute_named(op, "m16n8k8.tf32.tf32.f32");
+                inst.type = Type::F32;
+                break;
+            case ir::Attribute::Matrices: inst.attribute = ir::pack(ir::MatricesForm{.count = 2}); break;
             case ir::Attribute::Shuffle: inst.attribute = pick(4); break;
             case ir::Attribute::Mode: inst.attribute = mode(op); break;
             default: break;

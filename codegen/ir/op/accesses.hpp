@@ -54,6 +54,13 @@ constexpr MemoryAccesses accesses(const Instruction& inst) {
                          .offset = memory.offset,
                          .bytes = unpack<CopyForm>(inst.attribute).bytes});
                 break;
+            case Slot::FromShared:  // of the rows, the one whose address this lane has
+                out.add({.operand = i,
+                         .space = Space::Shared,
+                         .reads = true,
+                         .offset = memory.offset,
+                         .bytes = matrix_row_bytes});
+                break;
             case Slot::FromGlobal:
                 out.add({.operand = i,
                          .space = Space::Global,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/ir/op/matrix.hpp"
 #include "codegen/support/names.hpp"
 
 namespace ikat::ir {
@@ -84,6 +85,51 @@ std::optional<Word> copy_named(std::string_view text) {
         .bytes = std::uint8_t(*bytes), .cache = CopyForm::Cache(*cache), .prefetch = CopyForm::Prefetch(*prefetch)});
 }
 
+/// "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat"
+std::string text(MatrixForm form) {
+    if (!exists(form) || form.unused[0] || form.unused[1] || form.unused[2]) return {};
+    std::string out(form.extents().name);
+    for (const MatrixElement element : {form.a, form.b, form.sum})
+        (out += '.') += matrix_element_names[std::size_t(element)];
+    if (form.variant != MatrixForm::Variant::Plain) (out += '.') += matrix_variant_names[std::size_t(form.variant)];
+    return out;
+}
+std::optional<Word> matrix_named(std::string_view text) {
+    const std::string_view name = take_word(text);
+    const auto shape = std::ranges::find(matrix_shapes, name, &MatrixShape::name);
+    std::optional<std::size_t> elements[3];
+    for (auto& element : elements) element = find_name(matrix_element_names, take_word(text));
+    const auto variant = text.empty() ? std::optional<std::size_t>(0) : find_name(matrix_variant_names, text);
+    if (shape == std::end(matrix_shapes) || !elements[0] || !elements[1] || !elements[2] || !variant) return {};
+    const MatrixForm form{.shape = std::uint8_t(shape - matrix_shapes),
+                          .a = MatrixElement(*elements[0]),
+                          .b = MatrixElement(*elements[1]),
+                          .sum = MatrixElement(*elements[2]),
+                          .variant = MatrixForm::Variant(*variant)};
+    return exists(form) ? std::optional(pack(form)) : std::nullopt;
+}
+/// ".m16n8k16.row.col.f32.bf16.bf16.f32": D's, A's, B's and C's elements
+std::string matrix_suffix(MatrixForm form) {
+    const auto element = [](MatrixElement one) { return '.' + std::string(matrix_element_names[std::size_t(one)]); };
+    const std::string_view variants[] = {"", ".satfinite", "", ""}, bits[] = {"", "", ".xor.popc", ".and.popc"};
+    return '.' + std::string(form.extents().name) + ".row.col" + std::string(variants[std::size_t(form.variant)]) +
+           element(form.sum) + element(form.a) + element(form.b) + element(form.sum) +
+           std::string(bits[std::size_t(form.variant)]);
+}
+
+/// "x4", "x4.trans"
+std::string text(MatricesForm form) {
+    if (!exists(form)) return {};
+    return 'x' + std::to_string(form.count) + (form.transposed ? ".trans" : "");
+}
+std::optional<Word> matrices_named(std::string_view text) {
+    const std::string_view count = take_word(text);
+    const auto matrices = count.starts_with('x') ? number(count.substr(1), 4) : std::nullopt;
+    if (!matrices || !(text.empty() || text == "trans")) return {};
+    const MatricesForm form{.count = std::uint8_t(*matrices), .transposed = !text.empty()};
+    return exists(form) ? std::optional(pack(form)) : std::nullopt;
+}
+
 /// "2", "all"
 std::string groups_text(Word groups) { return groups == all_copies ? "all" : std::to_string(groups); }
 std::optional<Word> groups_named(std::string_view text) {
@@ -103,6 +149,8 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Barrier: return attribute >> 16 ? "" : text(unpack<BarrierForm>(attribute));
         case Attribute::Copy: return text(unpack<CopyForm>(attribute));
         case Attribute::Groups: return attribute > all_copies ? "" : groups_text(attribute);
+        case Attribute::Matrix: return text(unpack<MatrixForm>(attribute));
+        case Attribute::Matrices: return attribute >> 9 ? "" : text(unpack<MatricesForm>(attribute));
         default: return {};
     }
 }
@@ -118,6 +166,8 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Barrier: return barrier_named(text);
         case Attribute::Copy: return copy_named(text);
         case Attribute::Groups: return groups_named(text);
+        case Attribute::Matrix: return matrix_named(text);
+        case Attribute::Matrices: return matrices_named(text);
         default: return {};
     }
 }
@@ -140,12 +190,18 @@ AttributeChoice attribute_choice(Op op) {
         case Attribute::Copy:
             return {"copy", "bytes, " + list_names(copy_cache_names) + ", and what is prefetched, such as 16.cg.128B"};
         case Attribute::Groups: return {"number of groups", "a number, or all"};
+        case Attribute::Matrix:
+            return {"matrix product",
+                    "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
+                    "integers .sat may follow, of bits .xor or .and does"};
+        case Attribute::Matrices: return {"number of matrices", "x1, x2 or x4, and .trans for transposes"};
         default: return {};
     }
 }
 
 std::string attribute_suffix(Op op, Word attribute) {
     if (info(op).attribute == Attribute::Groups) return attribute == all_copies ? ".wait_all" : ".wait_group";
+    if (info(op).attribute == Attribute::Matrix) return matrix_suffix(unpack<MatrixForm>(attribute));
     if (info(op).attribute == Attribute::Copy) {
         const auto form = unpack<CopyForm>(attribute);
         const std::string prefetch(copy_prefetch_names[std::size_t(form.prefetch)]);

@@ -55,6 +55,8 @@ enum class Attribute : std::uint8_t {
     Scale,      // an AddressForm
     Copy,       // a CopyForm
     Groups,     // how many groups of copies may be unfinished, or all_copies
+    Matrix,     // a MatrixForm (matrix.hpp), which gives the operands and results, too
+    Matrices,   // a MatricesForm, which gives the number of results
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -131,6 +133,7 @@ enum class Slot : std::uint8_t {
     Address,     // u64 or u32, by the address space that MemoryInfo names
     ToShared,    // u32: the address of shared memory that is written
     FromGlobal,  // u64: the address of global memory that is read
+    FromShared,  // u32: the address of shared memory that is read
 };
 constexpr bool is_address(Slot slot) { return slot >= Slot::Address; }
 
@@ -169,7 +172,7 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     MatchShape{Slot::U32, {Slot::T, Slot::U32}}, Agreement{Slot::Pred, {Slot::T, Slot::U32}},
     Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
     BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Copying{Slot::None, {Slot::ToShared, Slot::FromGlobal, Slot::U32}},
-    Variadic{Slot::None, {}, false, true};
+    Fetching{Slot::T, {Slot::FromShared}}, Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;
@@ -236,7 +239,8 @@ constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
         case Slot::Pred: return Type::Pred;
         case Slot::Sum: return is_signed(type) || is_signed(from) ? Type::I32 : Type::U32;
         case Slot::U32:
-        case Slot::ToShared: return Type::U32;
+        case Slot::ToShared:
+        case Slot::FromShared: return Type::U32;
         case Slot::FromGlobal: return Type::U64;
         default: return Type::Void;
     }

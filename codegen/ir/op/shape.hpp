@@ -4,6 +4,7 @@
 #pragma once
 #include "codegen/ir/function.hpp"
 #include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/matrix.hpp"
 
 namespace ikat::ir {
 
@@ -26,8 +27,13 @@ constexpr bool is_conversion(Op op) { return info(op).shape.arguments[0] == Slot
 /// Whether the op has a second type: what it converts from, or that of its second operand.
 constexpr bool has_second_type(Op op) { return info(op).from != 0; }
 
+/// Whether its form gives the number and types of its operands and results.
+constexpr bool is_matrix_product(Op op) { return info(op).attribute == Attribute::Matrix; }
+
 /// The number of results in the row; an instruction of a variadic op may have any number more.
 constexpr std::uint32_t result_count(const Instruction& inst) {
+    if (is_matrix_product(inst.op)) return registers_of_sum(unpack<MatrixForm>(inst.attribute));
+    if (info(inst.op).attribute == Attribute::Matrices) return unpack<MatricesForm>(inst.attribute).count;
     const Shape shape = shape_of(inst);
     return shape.vector && shape.result != Slot::None ? inst.memory.count : std::uint32_t(shape.results());
 }
@@ -35,11 +41,16 @@ constexpr std::uint32_t result_count(const Instruction& inst) {
 /// The type of result `position` according to the row; Void for results beyond it.
 constexpr Type result_type(const Instruction& inst, std::uint32_t position) {
     if (position >= result_count(inst)) return Type::Void;
+    if (is_matrix_product(inst.op) || info(inst.op).attribute == Attribute::Matrices) return inst.type;
     return at(shape_of(inst).result_slot(position), inst.type, inst.from);
 }
 
 /// The number of operands in the row; tied ones may follow.
 constexpr std::uint32_t operand_count(const Instruction& inst) {
+    if (is_matrix_product(inst.op)) {
+        const auto form = unpack<MatrixForm>(inst.attribute);
+        return registers_of_a(form) + registers_of_b(form) + registers_of_sum(form);
+    }
     const Shape shape = shape_of(inst);
     const bool vector_operands = shape.vector && shape.result == Slot::None;
     return std::uint32_t(shape.arity()) + (vector_operands ? inst.memory.count - 1u : 0u);
@@ -48,6 +59,11 @@ constexpr std::uint32_t operand_count(const Instruction& inst) {
 /// The type of operand `position` according to the row; Void if the row leaves it open.
 constexpr Type operand_type(const Instruction& inst, std::uint32_t position) {
     if (position >= operand_count(inst)) return Type::Void;
+    if (is_matrix_product(inst.op)) {
+        const auto form = unpack<MatrixForm>(inst.attribute);
+        const std::uint32_t a = registers_of_a(form), b = registers_of_b(form);
+        return position < a ? register_type(form.a) : position < a + b ? register_type(form.b) : inst.type;
+    }
     const Shape shape = shape_of(inst);
     const Slot slot = shape.arguments[std::min<std::uint32_t>(position, std::uint32_t(shape.arity()) - 1)];
     return slot == Slot::Address ? address_type(inst.memory.space) : at(slot, inst.type, inst.from);

@@ -100,6 +100,7 @@ constexpr Extent given_by(Op op, Word attribute, Doubt doubt) {
 /// block of one warp the one is the other.
 constexpr Extent needed_by(Op op, Word attribute, std::optional<Word> members, std::uint32_t max_threads) {
     if (!is_collective(op) || op == Op::ActiveMask) return Extent::Thread;
+    if (takes_whole_warp(op)) return Extent::Warp;
     if (op == Op::Barrier) {
         const bool one_warp = max_threads > 0 && max_threads <= 32;
         return unpack<BarrierForm>(attribute).gathers_block() && !one_warp ? Extent::Block : Extent::Warp;

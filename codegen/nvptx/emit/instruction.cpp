@@ -24,6 +24,14 @@ Word spelled(const ir::Instruction& inst) {
             const auto form = ir::unpack<ir::CopyForm>(inst.attribute);
             return Word(form.cache) << 8 | Word(form.prefetch);
         }
+        case ir::Attribute::Matrices: return inst.attribute;
+        case ir::Attribute::Matrix: {
+            const auto form = ir::unpack<ir::MatrixForm>(inst.attribute);
+            // C's elements are F16, F64, or, with the same A and B, one other.
+            const bool is_half = form.sum == ir::MatrixElement::F16;
+            return Word(form.shape) | Word(form.a) << 4 | Word(form.b) << 8 | Word(form.variant) << 12 |
+                   Word(is_half) << 14;
+        }
         default: return 0;
     }
 }
@@ -96,6 +104,8 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Elect: return emit_truth(inst);
         case Op::Barrier: return emit_barrier(inst);
         case Op::CopyAsync: return emit_copy(inst);
+        case Op::Mma: return emit_product(inst);
+        case Op::LoadMatrix: return emit_matrices(inst);
         default: return ir::is_address(fn_[inst].op, 0) ? emit_memory(inst) : emit_plain(inst);
     }
 }
@@ -136,6 +146,32 @@ void InstructionEmitter::emit_copy(Inst inst) {
     const Value read = fn_.operands(inst)[2];
     if (ir::constant(fn_, read) != Word{at[0].bytes}) scratch_.push_back(operand(read));
     put(inst, scratch_);
+}
+
+/// `mma d, a, b, c`: each in braces, even if it is one register.
+void InstructionEmitter::emit_product(Inst inst) {
+    const auto form = ir::unpack<ir::MatrixForm>(fn_[inst].attribute);
+    auto operands = fn_.operands(inst);
+    std::vector<Operand> matrix;
+    const auto put_matrix = [&](std::span<const Value> registers) {
+        matrix.clear();
+        for (Value value : registers) matrix.push_back(operand(value));
+        scratch_.push_back(writer_.group(Operand::Kind::Vector, matrix));
+    };
+    scratch_.clear();
+    put_matrix(fn_.results(inst));
+    for (const std::uint32_t count : {ir::registers_of_a(form), ir::registers_of_b(form), ir::registers_of_sum(form)}) {
+        put_matrix(operands.first(count));
+        operands = operands.subspan(count);
+    }
+    put(inst, scratch_);
+}
+
+/// `ldmatrix {d, …}, [a]`
+void InstructionEmitter::emit_matrices(Inst inst) {
+    std::vector<Operand> registers;
+    for (Value value : fn_.results(inst)) registers.push_back(operand(value));
+    put(inst, std::array{writer_.group(Operand::Kind::Vector, registers), address(inst, ir::accesses(fn_[inst])[0])});
 }
 
 /// Pointers are passed as generic addresses of global memory.

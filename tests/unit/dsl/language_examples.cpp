@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs compares the page with this file.
 #include <ikat/async.hpp>
+#include <ikat/mma.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 
@@ -303,6 +304,20 @@ const auto reversed_tiles = kernel("reversed_tiles", params("x", "y", "n"), [](I
     copy_wait<0>();                          // until none of its groups is unfinished
     sync_block();                            // until those of the other threads are done, too
     if_(i < n, [&] { y[i] = tile[127 - t] * scale; });
+});
+
+// C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
+const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
+    using M = Mma<16, 8, 16, bfloat16, float>;
+    M::C sums(0.0f);
+    for (auto from : range(0, k, 16)) {
+        M::A x;
+        M::B y;
+        for (int r = 0; r < 4; ++r) x[r] = a[(M::A::row(2 * r) * k + from + M::A::column(2 * r)) / 2];
+        for (int r = 0; r < 2; ++r) y[r] = b[(M::B::column(2 * r) * k + from + M::B::row(2 * r)) / 2];
+        sums = mma(x, y, sums);
+    }
+    for (int i = 0; i < M::C::elements; ++i) c[M::C::row(i) * 8 + M::C::column(i)] = sums[i];
 });
 
 TEST_CASE("the layouts of docs/language.md are right") {

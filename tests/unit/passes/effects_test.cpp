@@ -35,12 +35,24 @@ std::vector<Word> copies() {
             .bytes = 16, .cache = CopyForm::Cache::Cg, .prefetch = CopyForm::Prefetch(prefetch), .from_offset = 16}));
     return out;
 }
-std::vector<Word> attributes(const OpInfo& row, Op op) {
+/// Of this type.
+std::vector<Word> products(Type type) {
+    std::vector<Word> out;
+    for (const char* form : {"m8n8k4.f64.f64.f64", "m16n8k8.f16.f16.f16", "m16n8k16.bf16.bf16.f32",
+                             "m16n8k32.s8.u8.s32.sat", "m16n8k256.b1.b1.s32.and"})
+        if (const Word word = *attribute_named(Op::Mma, form); register_type(unpack<MatrixForm>(word).sum) == type)
+            out.push_back(word);
+    return out;
+}
+std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
     if (row.attribute == Attribute::Fence) return fences();
     if (row.attribute == Attribute::Barrier) return barriers();
     if (row.attribute == Attribute::Copy) return copies();
+    if (row.attribute == Attribute::Matrix) return products(type);
+    if (row.attribute == Attribute::Matrices)
+        return {pack(MatricesForm{}), pack(MatricesForm{.count = 4, .transposed = true})};
     if (row.attribute == Attribute::Groups) return {0, 3, all_copies};
     std::vector<Word> out{0};
     while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
@@ -98,7 +110,7 @@ std::vector<Instruction> lasting() {
             const Type type = row.shape.variadic ? Type::Void : Type(t);
             if (row.shape.variadic ? t != 0 : !contains(row.domain, type)) continue;
             if (op == Op::Sample && type != Type::U32) continue;  // clock is one
-            for (Word attribute : attributes(row, op)) {
+            for (Word attribute : attributes(row, op, type)) {
                 if (op == Op::Barrier && type != unpack<BarrierForm>(attribute).type()) continue;
                 out.push_back({.op = op, .type = type, .attribute = attribute});
                 if (has_memory_info(op) && has(op, Reads)) out.back().memory = relaxed;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of small matrices that a warp computes together: D = A * B + C, of the shapes and types that PTX has (PTX
+// ISA, mma). Each thread holds a few elements of each matrix, its fragment, in registers.
+//
+//     mma.f32 m16n8k16.bf16.bf16.f32, …     A: 16 x 16, B: 16 x 8 of bf16; C and D: 16 x 8 of f32
+//
+// Where the elements lie: lane 4g + t holds rows g and g + 8 of A, C and D, and column g of B. Of the other direction
+// it holds, in A and B, as many elements from t on as a register has, and the same again 4 registers further; in C and
+// D columns 2t and 2t + 1.
+#pragma once
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include "codegen/ir/op/families.hpp"
+
+namespace ikat::ir {
+
+enum class MatrixElement : std::uint8_t { F16, BF16, TF32, F64, S8, U8, S4, U4, B1, E4M3, E5M2, F32, S32 };
+inline constexpr std::string_view matrix_element_names[] = {"f16", "bf16", "tf32", "f64",  "s8",  "u8", "s4",
+                                                            "u4",  "b1",   "e4m3", "e5m2", "f32", "s32"};
+
+/// A is m x k, B is k x n, C and D are m x n.
+struct MatrixShape {
+    std::string_view name;
+    std::uint16_t m, n, k;
+};
+inline constexpr MatrixShape matrix_shapes[] = {
+    {"m8n8k4", 8, 8, 4},     {"m8n8k16", 8, 8, 16},     {"m8n8k32", 8, 8, 32},     {"m8n8k128", 8, 8, 128},
+    {"m16n8k4", 16, 8, 4},   {"m16n8k8", 16, 8, 8},     {"m16n8k16", 16, 8, 16},   {"m16n8k32", 16, 8, 32},
+    {"m16n8k64", 16, 8, 64}, {"m16n8k128", 16, 8, 128}, {"m16n8k256", 16, 8, 256},
+};
+
+struct MatrixForm {
+    enum class Variant : std::uint8_t {
+        Plain,
+        Saturates,  // sums of integers are clamped, else they wrap
+        Xor,        // of bits: how many differ,
+        And,        // or how many are set in both
+    };
+    std::uint8_t shape = 0;         // in matrix_shapes
+    MatrixElement a{}, b{}, sum{};  // sum: of C and D
+    Variant variant = Variant::Plain;
+    std::uint8_t unused[3] = {};
+
+    constexpr MatrixShape extents() const {
+        return shape < std::size(matrix_shapes) ? matrix_shapes[shape] : MatrixShape{"", 0, 0, 0};
+    }
+};
+inline constexpr std::string_view matrix_variant_names[] = {"", "sat", "xor", "and"};
+
+/// Bits that an element takes in a register.
+constexpr std::uint32_t matrix_bits(MatrixElement element) {
+    switch (element) {
+        case MatrixElement::F64: return 64;
+        case MatrixElement::F16:
+        case MatrixElement::BF16: return 16;
+        case MatrixElement::S4:
+        case MatrixElement::U4: return 4;
+        case MatrixElement::B1: return 1;
+        case MatrixElement::TF32:
+        case MatrixElement::F32:
+        case MatrixElement::S32: return 32;
+        default: return 8;
+    }
+}
+
+/// The type of the registers that hold elements, those of fewer than 32 bits packed, the first one lowest.
+constexpr Type register_type(MatrixElement element) {
+    switch (element) {
+        case MatrixElement::F16: return Type::F16x2;
+        case MatrixElement::BF16: return Type::BF16x2;
+        case MatrixElement::F64: return Type::F64;
+        case MatrixElement::F32: return Type::F32;
+        case MatrixElement::S32: return Type::I32;
+        default: return Type::U32;
+    }
+}
+
+/// The registers of each lane for `count` elements of a matrix.
+constexpr std::uint32_t matrix_registers(std::uint32_t count, MatrixElement element) {
+    const std::uint32_t width = matrix_bits(element);
+    return count / 32 * width / (width == 64 ? 64 : 32);
+}
+constexpr std::uint32_t registers_of_a(MatrixForm form) {
+    return matrix_registers(form.extents().m * form.extents().k, form.a);
+}
+constexpr std::uint32_t registers_of_b(MatrixForm form) {
+    return matrix_registers(form.extents().k * form.extents().n, form.b);
+}
+constexpr std::uint32_t registers_of_sum(MatrixForm form) {
+    return matrix_registers(form.extents().m * form.extents().n, form.sum);
+}
+
+/// Whether PTX has the form, on one target or another. (m8n8k4 of f16 it has, too: four products of eight lanes each,
+/// whose fragments are unlike all others.)
+constexpr bool exists(MatrixForm form) {
+    using enum MatrixElement;
+    using Variant = MatrixForm::Variant;
+    const int m = form.extents().m, k = form.extents().k;
+    const auto both = [&](MatrixElement one, MatrixElement other) {
+        return (form.a == one || form.a == other) && (form.b == one || form.b == other);
+    };
+    const auto is_k = [&](auto... some) { return ((k == some) || ...); };
+    const bool plain = form.variant == Variant::Plain, large = m == 16;
+    if (both(F16, F16)) return plain && large && is_k(8, 16) && (form.sum == F16 || form.sum == F32);
+    if (both(BF16, BF16)) return plain && large && is_k(8, 16) && form.sum == F32;
+    if (both(TF32, TF32)) return plain && large && is_k(4, 8) && form.sum == F32;
+    if (both(F64, F64)) return plain && (large ? is_k(4, 8, 16) : is_k(4)) && form.sum == F64;
+    if (both(E4M3, E5M2)) return plain && large && is_k(16, 32) && (form.sum == F16 || form.sum == F32);
+    const bool counts = form.sum == S32 && (plain || form.variant == Variant::Saturates);
+    if (both(S8, U8)) return counts && (large ? is_k(16, 32) : is_k(16));
+    if (both(S4, U4)) return counts && (large ? is_k(32, 64) : is_k(32));
+    if (both(B1, B1))
+        return form.sum == S32 && (form.variant == Variant::Xor || form.variant == Variant::And) &&
+               (large ? is_k(128, 256) : is_k(128));
+    return false;
+}
+
+/// How many matrices of 8 x 8 elements of 16 bits are loaded together, and whether as their transposes.
+struct MatricesForm {
+    std::uint8_t count = 1;  // 1, 2 or 4
+    bool transposed = false;
+};
+constexpr bool exists(MatricesForm form) { return form.count == 1 || form.count == 2 || form.count == 4; }
+inline constexpr std::uint32_t matrix_row_bytes = 16;
+
+}  // namespace ikat::ir

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of small matrices on tensor cores. See docs/language.md.
+#pragma once
+#include "ikat/dsl.hpp"
+
+#include "dsl/threads/mma.hpp"
