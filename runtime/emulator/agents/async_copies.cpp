@@ -98,10 +98,9 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
         if (!is_aligned || from.bytes < copy.taken || offset > from.bytes - copy.taken)
             return fail_access(w, op, FaultCode::OutOfBounds, Space::Global, lane, copy.source,
                                is_aligned ? copy.taken : copy.bytes, false) != nullptr;
-        if (from.written && !written::all(from.written, offset, copy.taken))
-            return fail_access(w, op, FaultCode::UnwrittenSource, Space::Global, lane, copy.source, copy.taken,
-                               false) != nullptr;
         copy.from = from.host + offset;
+        copy.from_bits = from.written;
+        copy.from_offset = offset;
         std::memcpy(copy.before.data(), copy.from, copy.taken);
         w->bytes_read += copy.taken;
     }
@@ -139,6 +138,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, Copy& copy) {
         return wrong(FaultCode::CopySourceChanged, Space::Global, copy.source, copy.taken);
     if (copy.arrival != Copy::Arrival::Over) arrive(copy);
     written::set(copy.bits, copy.offset, copy.bytes, false);
+    if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
     written::set(flags_of(copy.bits), copy.offset, copy.bytes, false, false);
     return true;
 }

@@ -46,13 +46,15 @@ public:
     struct Copy {
         const nvptx::Instruction* instruction = nullptr;
         std::uint32_t warp = 0, lane = 0, group = 0;
-        std::uint64_t to = 0;                // in shared memory
-        std::byte* at = nullptr;             // ... on the host
-        std::uint8_t* bits = nullptr;        // of its variable: which bytes have been written
-        std::uint64_t offset = 0;            // ... in it
-        std::uint64_t source = 0;            // in global memory
-        const std::byte* from = nullptr;     // ... on the host
-        std::uint32_t bytes = 0, taken = 0;  // that are written, and read
+        std::uint64_t to = 0;                     // in shared memory
+        std::byte* at = nullptr;                  // ... on the host
+        std::uint8_t* bits = nullptr;             // of its variable: which bytes have been written
+        std::uint64_t offset = 0;                 // ... in it
+        std::uint64_t source = 0;                 // in global memory
+        const std::byte* from = nullptr;          // ... on the host
+        const std::uint8_t* from_bits = nullptr;  // of its buffer: which bytes have been written; nullptr: all
+        std::uint64_t from_offset = 0;            // ... in it
+        std::uint32_t bytes = 0, taken = 0;       // that are written, and read
         enum class Arrival : std::uint8_t { Over, Later, AtWait } arrival = Arrival::AtWait;
         std::array<std::byte, 16> before{};  // what the source was at the start
     };

@@ -334,10 +334,6 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
         case FaultCode::CopySize:
             diagnostic.message += fmt::format(" ({} of {}), by {}", fault.address, fault.bytes, by);
             break;
-        case FaultCode::UnwrittenSource:
-            diagnostic.message = fmt::format("a copy of {} {}, which nothing has written, by {}",
-                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
-            break;
         case FaultCode::Trap:
             if (const std::string_view said = failed_check(block.output); !said.empty()) {
                 diagnostic = diagnostic_of(FaultCode::CheckFailed);

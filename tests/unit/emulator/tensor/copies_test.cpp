@@ -150,7 +150,7 @@ TEST_CASE("writing what is being copied, or where it is copied to") {
                contains("copy-source-changed: ") && contains("at offset 0 of buffer 'x'"));
 }
 
-TEST_CASE("bounds, alignment and uninitialised sources are found where a copy starts") {
+TEST_CASE("bounds and alignment are found where a copy starts") {
     const auto at = [](const std::string& to, const std::string& from, const std::string& form = "ca",
                        const std::string& rest = "16") {
         return finding("cp.async." + form + ".shared.global [" + to + "], [" + from + "], " + rest + ";");
@@ -161,12 +161,21 @@ TEST_CASE("bounds, alignment and uninitialised sources are found where a copy st
     CHECK_THAT(at("%r3", "%d1+16"),
                contains("out-of-bounds: ") && contains("global load of 16 bytes") && contains("thread (31,0,0)"));
     CHECK_THAT(at("%r3", "%d1+4", "ca", "8"), contains("misaligned: ") && contains("8 bytes are needed"));
-    CHECK_THAT(at("%r3", "%d2"), contains("unwritten-source: ") && contains("at offset 0 of buffer 'y'"));
     CHECK(at("%r3", "%d1+4", "ca", "4, 0") == ": no failure");
     CHECK_THAT(at("%r3", "%d1", "ca", "8, %r2"), contains("copy-size: ") && contains("thread (1,0,0)"));
     CHECK_THAT(at("%r3", "%d1", "cg", "8"), contains("not-emulated: "));
     CHECK_THAT(finding("ld.global.u64 %d4, [%d2]; cp.async.cg.shared.global [%r3], [%d4], 16;"),
                contains("undefined-address: "));
+}
+
+TEST_CASE("what nothing has written is copied as such") {
+    const std::string unwritten = "cp.async.cg.shared.global [%r3], [%d2], 16;\n" + wait;
+    CHECK(finding(unwritten) == ": no failure");
+    CHECK_THAT(finding(unwritten + store), contains("undefined-store: "));
+    const std::string half = "st.global.v2.b32 [%d2], {%r1, %r1};\n" + unwritten;
+    CHECK(finding(half + "ld.shared.v2.b32 {%r10, %r11}, [%r3]; st.global.v2.b32 [%d2], {%r10, %r11};") ==
+          ": no failure");
+    CHECK_THAT(finding(half + store), contains("undefined-store: "));
 }
 
 TEST_CASE("each block starts without copies in flight") {
