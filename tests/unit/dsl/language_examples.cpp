@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs compares the page with this file.
 #include <ikat/async.hpp>
-#include <ikat/mma.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
+#include <ikat/mma.hpp>
 
 #include <vector>
 
