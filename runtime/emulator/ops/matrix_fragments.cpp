@@ -42,6 +42,17 @@ double number_of(Element element, u32 bits) {
     }
 }
 
+/// Where element i of a matrix is: in which of its registers, and from which bit on. Elements of less than 8 bits are
+/// in words, adjacent ones.
+struct ElementPlace {
+    unsigned place, lane, bit;
+};
+ElementPlace place_of(unsigned bits, unsigned i) {
+    const unsigned parts = bits == 64 ? 1 : 32 / bits, row = i / warp_size;
+    if (bits < 8) return {row / parts, i / parts % warp_size, i % parts * bits};
+    return {row / parts, i % warp_size, row % parts * bits};
+}
+
 /// A matrix of `count` elements in the registers from `first` on.
 void gather(Element element, const ListedOperands& of, unsigned first, unsigned count, const std::byte* frame,
             double* to) {
@@ -49,14 +60,9 @@ void gather(Element element, const ListedOperands& of, unsigned first, unsigned 
         std::memcpy(to, frame + of.offset(first), count * sizeof(double));
         return;
     }
-    const unsigned bits = element_bits(element), parts = 32 / bits;
-    // Elements of 4 bits are in words: eight adjacent ones.
-    const bool in_words = bits == 4;
     for (unsigned i = 0; i < count; ++i) {
-        const unsigned unit = in_words ? i / parts : i, part = in_words ? 0 : unit / warp_size % parts;
-        const unsigned place = in_words ? unit / warp_size : unit / warp_size / parts;
-        const u32 cell = word(frame, of.offset(first + place), unit % warp_size);
-        to[i] = number_of(element, cell >> (in_words ? i % parts * bits : part * bits));
+        const auto [place, lane, bit] = place_of(element_bits(element), i);
+        to[i] = number_of(element, word(frame, of.offset(first + place), lane) >> bit);
     }
 }
 
@@ -128,16 +134,46 @@ struct Matrices {
     }
 }
 
-/// All of d is undefined if anything of a, b or c is.
-[[gnu::noinline]] void fragments_definedness(const MicroOp* op, Warp* w) {
-    const ListedOperands of{w->lists + op->d};
-    const FragmentProduct product = FragmentProduct::of(op->y);
-    const unsigned results = product.registers_of(product.d);
+constexpr unsigned bits_of(Sum sum) { return sum == Sum::F64 ? 64 : sum == Sum::F16 ? 16 : 32; }
+
+/// Whether an element of a matrix in the registers from `first` on is undefined.
+bool is_undefined(const Warp* w, const ListedOperands& of, unsigned first, unsigned bits, unsigned i) {
+    const auto [place, lane, bit] = place_of(bits, i);
+    const u32* const masks = undefined_at(w, of.offset(first + place));
+    u32 lanes = 0;
+    for (unsigned byte = bit / 8; byte < (bit + bits + 7) / 8; ++byte) lanes |= masks[byte];
+    return lanes >> lane & 1;
+}
+
+/// The rows of a, or the columns of b, of `length` elements each, in which one is undefined.
+u32 undefined_lines(const Warp* w, const ListedOperands& of, unsigned first, unsigned bits, unsigned lines,
+                    unsigned length) {
     u32 some = 0;
-    for (unsigned i = results; i < of.list[0]; ++i)
-        for (unsigned k = 0; k < of.bytes(i); ++k) some |= undefined_at(w, of.offset(i))[k];
-    for (unsigned i = 0; i < results; ++i)
-        std::fill_n(undefined_at(w, of.offset(i)), of.bytes(i), some ? all_lanes : 0);
+    for (unsigned i = 0; i < lines * length; ++i)
+        if (is_undefined(w, of, first, bits, i)) some |= 1u << i / length;
+    return some;
+}
+
+/// An element of d is undefined if one of its row of a, of its column of b, or its own of c is.
+[[gnu::noinline]] void fragments_definedness(const MicroOp* op, Warp* w) {
+    const FragmentProduct product = FragmentProduct::of(op->y);
+    const auto [m, n, k] = product.shape();
+    const ListedOperands of{w->lists + op->d};
+    const unsigned results = product.registers_of(product.d), a = results, b = a + product.a_registers(),
+                   c = b + product.b_registers();
+    const u32 rows = undefined_lines(w, of, a, element_bits(product.a), m, k),
+              columns = undefined_lines(w, of, b, element_bits(product.b), n, k);
+    bool undefined[most_elements];  // before d, which may be c, changes
+    for (unsigned i = 0; i < m * n; ++i)
+        undefined[i] = (rows >> i / n & 1) || (columns >> i % n & 1) || is_undefined(w, of, c, bits_of(product.c), i);
+    for (unsigned i = 0; i < results; ++i) std::fill_n(undefined_at(w, of.offset(i)), of.bytes(i), 0);
+    const unsigned bits = bits_of(product.d);
+    for (unsigned i = 0; i < m * n; ++i) {
+        if (!undefined[i]) continue;
+        const auto [place, lane, bit] = place_of(bits, i);
+        u32* const masks = undefined_at(w, of.offset(place)) + bit / 8;
+        for (unsigned byte = 0; byte < bits / 8; ++byte) masks[byte] |= 1u << lane;
+    }
 }
 
 template <bool Checked>

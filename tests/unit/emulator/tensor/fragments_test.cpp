@@ -61,6 +61,74 @@ std::string failure(const std::string& before) {
     return machine.code + ": " + said;
 }
 
+/// A product d = a * b + c, of matrices without gaps: a, c and d by rows, b by columns.
+struct Form {
+    std::string shape, type, sum;
+    int m, n, k;
+    int bits, sum_bits;                         // of an element
+    int a_registers, b_registers, c_registers;  // of a thread
+    std::string types;                          // of wmma.mma
+};
+
+/// Bits of a matrix.
+struct Unwritten {
+    int first = 0, count = 0;
+};
+
+/// Whether an element of d is undefined.
+bool is_undefined(const Form& form, Unwritten a, Unwritten b, Unwritten c, int element) {
+    Machine machine;
+    const auto buffer = [&](const char* name, int bits, Unwritten unwritten) {
+        const auto size = std::size_t(bits / 8), first = std::size_t(unwritten.first / 8),
+                   end = first + std::size_t(unwritten.count / 8);
+        const std::vector<std::byte> zeros(size);
+        const auto address = machine.empty<std::byte>(name, size);
+        machine.memory.write(address, std::span(zeros).first(first));
+        machine.memory.write(address + end, std::span(zeros).first(size - end));
+        return address;
+    };
+    const auto registers = [](const std::string& type, int first, int count) {
+        std::string list;
+        for (int i = first; i < first + count; ++i)
+            list += (list.empty() ? "{" : ", ") + std::string(type == "f64" ? "%d" : "%r") + std::to_string(i);
+        return list + "}";
+    };
+    const std::string in_a = registers(form.type, 10, form.a_registers),
+                      in_b = registers(form.type, 18, form.b_registers),
+                      in_c = registers(form.sum, 26, form.c_registers);
+    const auto load = [&](const std::string& matrix, const std::string& type, const std::string& to) {
+        return "wmma.load." + matrix + ".sync.aligned." + (matrix == "b" ? "col." : "row.") + form.shape + ".global." +
+               type + " " + to;
+    };
+    const std::string type = ".b" + std::to_string(form.sum_bits);
+    const std::string in_d = form.sum_bits == 16 ? "%h1" : form.sum_bits == 32 ? "%r40" : "%d4";
+    std::string body =
+        "ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.param.u64 %d3, [p2]; ld.param.u32 %r2, [n];\n";
+    body += load("a", form.type, in_a) + ", [%d1];\n";
+    body += load("b", form.type, in_b) + ", [%d2];\n";
+    body += load("c", form.sum, in_c) + ", [%d3];\n";
+    body += "wmma.mma" + form.types + " " + in_c + ", " + in_a + ", " + in_b + ", " + in_c + ";\n";
+    body += "wmma.store.d.sync.aligned.row." + form.shape + ".shared." + form.sum + " [tile], " + in_c + ";\n";
+    body += "bar.sync 0; mov.u32 %r1, tile; add.u32 %r1, %r1, %r2;\n";
+    body += "ld.shared" + type + " " + in_d + ", [%r1]; st.global" + type + " [%d3], " + in_d + "; ret;";
+    const std::string text = kernel(body, ".shared .align 32 .b8 tile[1024];");
+    const std::string said =
+        machine.failure(text, {.block = {32, 1, 1}}, buffer("a", form.m * form.k * form.bits, a),
+                        buffer("b", form.n * form.k * form.bits, b), buffer("c", form.m * form.n * form.sum_bits, c),
+                        std::uint32_t(element * form.sum_bits / 8));
+    if (said != "no failure" && machine.code != "undefined-store") FAIL(said);
+    return said != "no failure";
+}
+
+/// The elements of row 2 and of column 5 of d that are undefined, as 100 row + column.
+std::vector<int> undefined_elements(const Form& form, Unwritten a, Unwritten b, Unwritten c) {
+    std::vector<int> all;
+    for (int i = 0; i < form.m; ++i)
+        for (int j = 0; j < form.n; ++j)
+            if ((i == 2 || j == 5) && is_undefined(form, a, b, c, form.n * i + j)) all.push_back(100 * i + j);
+    return all;
+}
+
 }  // namespace
 
 TEST_CASE("wmma of 4-bit integers and of bits") {
@@ -91,6 +159,33 @@ TEST_CASE("wmma of 4-bit integers and of bits") {
           expected(a, b, c, [](std::uint32_t x, std::uint32_t y) { return std::popcount(x ^ y); }));
     CHECK(product_of("m8n8k128", "b1", "b1", "wmma.mma.and" + bits, a, b, c) ==
           expected(a, b, c, [](std::uint32_t x, std::uint32_t y) { return std::popcount(x & y); }));
+}
+
+TEST_CASE("unwritten elements of a make their rows undefined, those of b their columns, those of c only themselves") {
+    const std::string by = ".sync.aligned.row.col.";
+    const Form forms[] = {
+        {"m16n16k16", "f16", "f32", 16, 16, 16, 16, 32, 8, 8, 8, by + "m16n16k16.f32.f32"},
+        {"m8n32k16", "f16", "f16", 8, 32, 16, 16, 16, 8, 8, 4, by + "m8n32k16.f16.f16"},
+        {"m16n16k8", "tf32", "f32", 16, 16, 8, 32, 32, 4, 4, 8, by + "m16n16k8.f32.tf32.tf32.f32"},
+        {"m8n8k4", "f64", "f64", 8, 8, 4, 64, 64, 1, 1, 2, by + "m8n8k4.f64.f64.f64.f64"},
+        {"m32n8k16", "s8", "s32", 32, 8, 16, 8, 32, 4, 1, 8, by + "m32n8k16.s32.s8.s8.s32"},
+        {"m8n8k32", "u4", "s32", 8, 8, 32, 4, 32, 1, 1, 2, by + "m8n8k32.s32.u4.u4.s32"},
+        {"m8n8k128", "b1", "s32", 8, 8, 128, 1, 32, 1, 1, 2, ".xor.popc" + by + "m8n8k128.s32.b1.b1.s32"},
+    };
+    for (const Form& form : forms) {
+        INFO(form.types);
+        CHECK(undefined_elements(form, {}, {}, {}).empty());
+        const int line = form.k * form.bits, bits = std::max(form.bits, 8);
+        std::vector<int> row, column;
+        for (int j = 0; j < form.n; ++j) row.push_back(200 + j);
+        for (int i = 0; i < form.m; ++i) column.push_back(100 * i + 5);
+        CHECK(undefined_elements(form, {2 * line, line}, {}, {}) == row);
+        CHECK(undefined_elements(form, {3 * line - bits, bits}, {}, {}) == row);  // the row's last
+        CHECK(undefined_elements(form, {}, {5 * line, line}, {}) == column);
+        CHECK(undefined_elements(form, {}, {5 * line, bits}, {}) == column);
+        CHECK(undefined_elements(form, {}, {}, {(2 * form.n + 5) * form.sum_bits, form.sum_bits}) ==
+              std::vector<int>{205});
+    }
 }
 
 TEST_CASE("what is found about wmma") {
