@@ -39,17 +39,44 @@ void set_bytes(const Warp* w, const ListedOperands& of, unsigned i, unsigned fir
     for (unsigned k = first; k < first + count; ++k) masks[k] = lanes;
 }
 
-/// m8n8k4 of f16: all of a product, which is that of eight threads, if anything of it is undefined.
+/// m8n8k4 of f16: four products, each of eight threads (matrix.cpp).
 void quads_definedness(const Warp* w, const MatrixProduct& product, const ListedOperands& of) {
-    const unsigned results = product.registers_of(product.d);
-    u32 sources = 0;
-    for (unsigned i = results; i < of.list[0]; ++i) sources |= lanes_undefined(w, of, i, 0, 4);
-    u32 lanes = 0;
+    const unsigned a = product.registers_of(product.d), b = a + 2, c = b + 2;
+    const auto place = [](Sum sum, unsigned thread, unsigned i) {
+        if (sum == Sum::F16) return 8 * thread + i;
+        return 8 * ((thread & 1) + (i & 2) + (thread & 4)) + (i & 4) + (thread & 2) + (i & 1);
+    };
+    const auto halves = [&](unsigned first, unsigned i) { return lanes_undefined(w, of, first + i / 2, i % 2 * 2, 2); };
+    // For each element of a thread, the lanes; of c before d, which may be c, changes.
+    u32 left[4], right[4], sums[8], results[8] = {};
+    for (unsigned i = 0; i < 4; ++i) left[i] = halves(a, i), right[i] = halves(b, i);
+    for (unsigned i = 0; i < 8; ++i)
+        sums[i] = product.c == Sum::F16 ? halves(c, i) : lanes_undefined(w, of, c + i, 0, 4);
     for (unsigned quad = 0; quad < 4; ++quad) {
-        const u32 threads = 0x000f000fu << 4 * quad;
-        if (sources & threads) lanes |= threads;
+        const auto lane_of = [&](unsigned thread) { return 4 * quad + thread % 4 + 16 * (thread / 4); };
+        u32 rows = 0, columns = 0;
+        std::uint64_t elements = 0;
+        for (unsigned thread = 0; thread < 8; ++thread) {
+            const unsigned lane = lane_of(thread), high = thread & 4;
+            for (unsigned i = 0; i < 4; ++i) {
+                rows |= (left[i] >> lane & 1) << (product.a_columns ? high + i : thread);
+                columns |= (right[i] >> lane & 1) << (product.b_rows ? high + i : thread);
+            }
+            for (unsigned i = 0; i < 8; ++i)
+                elements |= std::uint64_t(sums[i] >> lane & 1) << place(product.c, thread, i);
+        }
+        for (unsigned thread = 0; thread < 8; ++thread)
+            for (unsigned i = 0; i < 8; ++i) {
+                const unsigned at = place(product.d, thread, i);
+                if (rows >> at / 8 & 1 || columns >> at % 8 & 1 || elements >> at & 1)
+                    results[i] |= 1u << lane_of(thread);
+            }
     }
-    for (unsigned i = 0; i < results; ++i) set_bytes(w, of, i, 0, 4, lanes);
+    for (unsigned i = 0; i < 8; ++i)
+        if (product.d == Sum::F16)
+            set_bytes(w, of, i / 2, i % 2 * 2, 2, results[i]);
+        else
+            set_bytes(w, of, i, 0, 4, results[i]);
 }
 
 }  // namespace

@@ -388,8 +388,13 @@ TEST_CASE("integer sums wrap, or saturate once, at the end") {
 
 namespace {
 
+const std::string m16n8k8_in_registers =
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r40, %r41, %r42, %r43}, {%r10, %r11}, {%r20}, {%r30, %r31, "
+    "%r32, %r33};";
+
 /// The failure of a product with d = a = b = c, behind some instructions. %p1: lane 5, %p2: not lane 5.
-std::string failure(const std::string& before, const std::string& behind, std::uint32_t threads = 32) {
+std::string failure(const std::string& before, const std::string& behind, std::uint32_t threads = 32,
+                    const std::string& product = m16n8k8_in_registers) {
     Machine machine;
     machine.options.check_registers = true;
     const auto out = machine.buffer("out", std::vector<std::uint32_t>(64));
@@ -398,20 +403,19 @@ std::string failure(const std::string& before, const std::string& behind, std::u
                "shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3; ld.param.u64 %d1, [p0]; mad.wide.u32 %d1, %r1, 4, %d1;\n"
                "mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r20, 0; mov.b32 %r30, 0; mov.b32 %r31, 0; mov.b32 %r32, "
                "0; mov.b32 %r33, 0;\n" +
-               before +
-               "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r40, %r41, %r42, %r43}, {%r10, %r11}, {%r20}, "
-               "{%r30, %r31, %r32, %r33};\n$behind:\n" +
-               behind + " ret;"),
+               before + product + "\n$behind:\n" + behind + " ret;"),
         {.block = {threads, 1, 1}}, out, std::uint64_t{}, std::uint64_t{}, 0);
     return machine.code + ": " + said;
 }
 
 /// The lanes in which a register of d is undefined if the source is in lane 5.
-std::vector<int> undefined_lanes(const std::string& source, const std::string& result) {
+std::vector<int> undefined_lanes(const std::string& source, const std::string& result,
+                                 const std::string& product = m16n8k8_in_registers) {
     std::vector<int> lanes;
     for (int lane = 0; lane < 32; ++lane)
         if (failure("@%p1 mov.b32 " + source + ", %r62;\n",
-                    "setp.eq.u32 %p3, %r1, " + std::to_string(lane) + "; @%p3 st.global.u32 [%d1], " + result + ";")
+                    "setp.eq.u32 %p3, %r1, " + std::to_string(lane) + "; @%p3 st.global.u32 [%d1], " + result + ";", 32,
+                    product)
                 .starts_with("undefined-store: "))
             lanes.push_back(lane);
     return lanes;
@@ -436,6 +440,38 @@ TEST_CASE("an undefined element of a makes its row undefined, one of b its colum
     CHECK(undefined_lanes("%r20", "%r40").empty());                                           // even columns
     CHECK(undefined_lanes("%r31", "%r41") == std::vector<int>{5});
     CHECK(undefined_lanes("%r31", "%r40").empty());
+}
+
+// Lane 5 is thread 1 of the product of lanes 4 to 7 and 20 to 23.
+TEST_CASE("an undefined element in m8n8k4 of f16") {
+    const auto product = [](const std::string& layout) {
+        return "mov.b32 %r21, 0; mma.sync.aligned.m8n8k4." + layout +
+               ".f32.f16.f16.f32 {%r40, %r41, %r42, %r43, %r44, %r45, %r46, %r47}, {%r10, %r11}, {%r20, %r21}, {%r30, "
+               "%r31, %r32, %r33, %r33, %r33, %r33, %r33};";
+    };
+    // A thread has elements of rows thread % 2 and thread % 2 + 2 (+ 4 if it is in lane 16 or behind).
+    const std::string lines = product("row.col"), across = product("col.row");
+    CHECK(undefined_lanes("%r10", "%r40", lines) == std::vector<int>{5, 7});          // row 1
+    CHECK(undefined_lanes("%r10", "%r42", lines).empty());                            // row 3
+    CHECK(undefined_lanes("%r20", "%r41", lines) == std::vector<int>{4, 5, 20, 21});  // column 1
+    CHECK(undefined_lanes("%r20", "%r40", lines).empty());
+    CHECK(undefined_lanes("%r31", "%r41", lines) == std::vector<int>{5});
+    CHECK(undefined_lanes("%r31", "%r40", lines).empty());
+    CHECK(undefined_lanes("%r10", "%r40", across) == std::vector<int>{4, 5, 6, 7});    // rows 0 and 1
+    CHECK(undefined_lanes("%r10", "%r42", across).empty());                            // rows 2 and 3
+    CHECK(undefined_lanes("%r20", "%r40", across) == std::vector<int>{4, 5, 20, 21});  // columns 0 and 1
+    CHECK(undefined_lanes("%r20", "%r44", across).empty());                            // column 4
+    CHECK(undefined_lanes("%r11", "%r42", across) == std::vector<int>{4, 5, 6, 7});
+    // Two halves of c: row 1, columns 2 and 3, which are not where an f32 would be.
+    const std::string from_halves =
+        "mov.b32 %r21, 0; mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16 {%r40, %r41, %r42, %r43, %r44, %r45, %r46, "
+        "%r47}, {%r10, %r11}, {%r20, %r21}, {%r30, %r31, %r32, %r33};";
+    const std::string to_halves =
+        "mov.b32 %r21, 0; mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r40, %r41, %r42, %r43}, {%r10, %r11}, "
+        "{%r20, %r21}, {%r30, %r31, %r32, %r33};";
+    CHECK(undefined_lanes("%r31", "%r40", from_halves) == std::vector<int>{7});
+    CHECK(undefined_lanes("%r31", "%r41", to_halves) == std::vector<int>{5});
+    CHECK(undefined_lanes("%r10", "%r43", to_halves) == std::vector<int>{5});
 }
 
 }  // namespace ikat::tests::matrices
