@@ -91,6 +91,12 @@ TEST_CASE("lanes that read the same bytes request them once") {
     CHECK(read_by(lanes(0) + "ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d3+16];") == Traffic{1, 16, 1, 32, 32});
 }
 
+TEST_CASE("a wmma fragment that holds elements more than once requests them once") {
+    const std::string end = ".sync.aligned.row.m8n32k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}, ";
+    CHECK(read_by("wmma.load.a" + end + "[%d1];") == Traffic{4, 256, 8, 256, 256});
+    CHECK(read_by("wmma.load.b" + end + "[%d1];") == Traffic{16, 1024, 256, 1024, 1024});
+}
+
 TEST_CASE("inactive lanes request nothing") {
     const std::string some = lanes(4) + "setp.lt.u32 %p1, %r1, 9;\n";
     CHECK(read_by(some + "@%p1 ld.global.u32 %r5, [%d3];") == Traffic{1, 36, 2, 64, 64});

@@ -112,7 +112,7 @@ struct Fragment {
     bool is_half = false;
 };
 
-/// Calls f(address) for each part of each register, in their order.
+/// Calls f(i, address) for part i of the registers, in their order, without the parts that are there once more.
 template <class F>
 void each_part(Lowering& code, const Fragment& fragment, const nvptx::Operand& address, const nvptx::Operand* pitch,
                F f) {
@@ -143,8 +143,7 @@ void each_part(Lowering& code, const Fragment& fragment, const nvptx::Operand& a
         if (i) base = made(Operation::Add, base, step);
         places.push_back({base, at.offset, at.space});
     }
-    const unsigned count = fragment.registers() * fragment.parts();
-    for (unsigned i = 0; i < count; ++i) f(i, places[i % places.size()]);
+    for (unsigned i = 0; i < places.size(); ++i) f(i, places[i]);
 }
 
 Fragment take_fragment(Lowering& code, Modifiers& modifiers, char matrix) {
@@ -191,12 +190,15 @@ void load_fragment(Lowering& code, Modifiers& modifiers, Operands operands) {
         code.apply(select_integer(Operation::Or, Type::U32), all, {low, shifted});
         return all;
     };
+    std::vector<VReg> cells;
+    for (std::size_t i = 0; i < loaded.size(); i += fragment.parts()) {
+        const VReg* const parts = loaded.data() + i;
+        if (fragment.parts() == 1) cells.push_back(parts[0]);
+        if (fragment.parts() == 2) cells.push_back(join(parts[0], parts[1], 16));
+        if (fragment.parts() == 4) cells.push_back(join(join(parts[0], parts[1], 8), join(parts[2], parts[3], 8), 16));
+    }
     for (std::size_t r = 0; r < results.size(); ++r) {
-        const VReg* const parts = loaded.data() + r * fragment.parts();
-        VReg whole = parts[0];
-        if (fragment.parts() == 2) whole = join(parts[0], parts[1], 16);
-        if (fragment.parts() == 4) whole = join(join(parts[0], parts[1], 8), join(parts[2], parts[3], 8), 16);
-        code.apply(select_move(slot, slot), results[r].at, {whole});
+        code.apply(select_move(slot, slot), results[r].at, {cells[r % cells.size()]});
         code.finish(results[r]);
     }
 }
