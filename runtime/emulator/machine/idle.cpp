@@ -36,6 +36,11 @@ std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Modul
     using enum nvptx::Modifier;
     const bool own = is_in({Local, Param, ParamEntry, ParamFunc});
     if (instruction.opcode == nvptx::Opcode::Activemask) return Changes;  // depends on how lanes were scheduled
+    if (instruction.opcode == nvptx::Opcode::Wmma)
+        return is_in({Store})               ? Changes
+               : !is_in({Load})             ? NoEffect
+               : is_in({Shared, SharedCta}) ? ReadsBlock
+                                            : ReadsOthers;
     switch (nvptx::info(instruction.opcode).kind) {
         case nvptx::OpcodeKind::SharedStore: return Changes;
         case nvptx::OpcodeKind::AsyncCopy: return is_in({WaitGroup, WaitAll, CommitGroup}) ? NoEffect : Changes;

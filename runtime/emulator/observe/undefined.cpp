@@ -159,7 +159,7 @@ public:
                 if (u) w_->unwritten = {w_->index_of(op_), space_, at.address, total_};
                 some |= u != 0;
             });
-            return !some || !is_shared(at.address) || !reads_copy(op_, w_, space_, lane, at.address, total_);
+            return !some || !is_shared(at.address) || !touches_copy(op_, w_, space_, lane, at.address, total_, false);
         };
         const auto move = [&](unsigned lane, const std::byte* from) {
             each_element([&](u32 place, unsigned i) {
@@ -189,7 +189,11 @@ public:
             const bool global = is_global(at.address);
             if (global && (bad || gone == count())) return find(w_, op_, lane, DefinedUse::Store), false;
             if (!at.view.writable || (!some && !at.view.written)) return true;
-            if (some && is_shared(at.address)) w_->block->reopen(at.address & (window_bytes - 1));
+            if (some && is_shared(at.address)) {
+                // At its wait the copy would not notice: the bits stay as they are.
+                if (touches_copy(op_, w_, space_, lane, at.address, total_, true)) return false;
+                w_->block->reopen(at.address & (window_bytes - 1));
+            }
             u8* const to = at.bits(lane);
             for (u32 k = 0; to && k < total_; ++k)
                 written::set(to, at.offset + k, 1, w_->parallel && global, !(u[k / bytes_] >> 8 * (k % bytes_) & 0xff));
@@ -299,10 +303,11 @@ void shuffle_definedness(const MicroOp* op, Warp* w, u32 mask, const u32* source
     set_undefined(w, op->y, 0, mask, false);
 }
 
-bool reads_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, u64 address, u32 bytes) {
+bool touches_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, u64 address, u32 bytes, bool writes) {
     const auto [owner, place] = w->block->shared_place(address & (window_bytes - 1));
     if (!owner.copies.over(place, bytes)) return false;
-    fail_access(w, op, FaultCode::CopyNotAwaited, space, lane, address, bytes, false);
+    const auto code = writes ? FaultCode::CopyOverwritten : FaultCode::CopyNotAwaited;
+    fail_access(w, op, code, space, lane, address, bytes, writes);
     return true;
 }
 

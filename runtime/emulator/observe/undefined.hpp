@@ -63,8 +63,9 @@ inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t byt
 void shuffle_definedness(const MicroOp* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
                          const std::uint32_t* there);
 
-/// Whether a copy is in flight to one of these bytes of shared memory, which nothing has written: that is a finding.
-bool reads_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, std::uint64_t address, std::uint32_t bytes);
+/// Whether a copy is in flight to one of these bytes of shared memory, which are read or written: that is a finding.
+bool touches_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, std::uint64_t address, std::uint32_t bytes,
+                  bool writes);
 
 /// In plain code: the warp continues at this op in the checked code.
 inline const MicroOp* go_on_checked(const MicroOp* op, Warp* w, std::uint32_t mask) {

@@ -278,8 +278,10 @@ HWY_NOINLINE void product_of_integers(const MicroOp* op, Warp* w, std::byte* fra
     multiply(product, of, frame, factors);
     const unsigned count = product.registers_of(Sum::S32);
     const unsigned first = count + product.a_registers() + product.b_registers();
+    std::int32_t before[4][warp_size];  // a register of d may be another one of c
+    for (unsigned r = 0; r < count; ++r) std::memcpy(before[r], frame + of.offset(first + r), sizeof before[r]);
     for (unsigned r = 0; r < count; ++r) {
-        const auto* const c = lanes_at<std::int32_t>(frame, of.offset(first + r));
+        const std::int32_t* const c = before[r];
         auto* const d = lanes_at<std::int32_t>(frame, of.offset(r));
         const float* const sums = factors.c + block * (r / 2) + r % 2;
         IKAT_EACH_LANE(i) {
@@ -307,11 +309,11 @@ HWY_NOINLINE void product_of_bits(const MicroOp* op, Warp* w, std::byte* frame) 
                     sums[8 * i + n] += std::uint32_t(std::popcount(product.is_and ? x & y : x ^ y));
                 }
         }
-    for (unsigned r = 0; r < count; ++r) {
-        const std::uint32_t* const c = at(first + product.b_registers() + r);
-        std::uint32_t* const d = at(r);
-        for (unsigned i = 0; i < warp_size; ++i) d[i] = c[i] + sums[block * (r / 2) + 2 * i + r % 2];
-    }
+    const auto sum_at = [&](unsigned r, unsigned i) -> std::uint32_t& { return sums[block * (r / 2) + 2 * i + r % 2]; };
+    for (unsigned r = 0; r < count; ++r)
+        for (unsigned i = 0; i < warp_size; ++i) sum_at(r, i) += at(first + product.b_registers() + r)[i];
+    for (unsigned r = 0; r < count; ++r)  // when all of c is read: a register of d may be another one of c
+        for (unsigned i = 0; i < warp_size; ++i) at(r)[i] = sum_at(r, i);
 }
 
 inline constexpr bool has_fma = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;

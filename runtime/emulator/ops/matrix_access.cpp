@@ -108,7 +108,7 @@ bool note_loaded(const MicroOp* op, Warp* w, const MatrixRows& rows, bool transp
             undefined[at] = std::byte(is ? 0xff : 0);
             if (!is) continue;
             w->unwritten = {w->index_of(op), Space::Shared, rows.address[row], row_bytes};
-            if (reads_copy(op, w, Space::Shared, row, rows.address[row], row_bytes)) return false;
+            if (touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, false)) return false;
         }
         if (transposes) transpose(undefined, turned);
         set_undefined_bytes(w, registers_of(op, w).offset(i), transposes ? turned : undefined);
@@ -165,6 +165,7 @@ template <bool Checked>
             const auto gone = [&](unsigned k) { return undefined[row_bytes * r + k] != std::byte{0}; };
             bool some = false;
             for (unsigned k = 0; Checked && k < row_bytes; ++k) some |= gone(k);
+            if (some && touches_copy(op, w, Space::Shared, row, rows.address[row], row_bytes, true)) return false;
             if (some) w->block->reopen(rows.address[row]);
             // Another row may just have been told apart again from those that are all written.
             if (rows.bits[row]) written::set(rows.bits[row], rows.offset[row], row_bytes, false);

@@ -63,6 +63,19 @@ TEST_CASE("endless loops are found in the checked code, too") {
                           {.grid = {2, 1, 1}, .block = {64, 1, 1}}, words, 0ull, 0ull, 0u) == "no failure");
 }
 
+TEST_CASE("a loop that waits by loading a matrix ends when another warp has stored") {
+    CHECK(run(".shared .align 32 .b8 tile[1024]; mov.u32 %r1, %tid.x; shl.b32 %r7, %r1, 2; mov.u32 %r8, tile;"
+              "add.u32 %r8, %r8, %r7; mov.u32 %r9, 0; st.shared.b32 [%r8], %r9; st.shared.b32 [%r8+256], %r9;"
+              "st.shared.b32 [%r8+512], %r9; st.shared.b32 [%r8+768], %r9; bar.sync 0;"
+              "setp.lt.u32 %p1, %r1, 32; @%p1 bra $spin; mov.u32 %r5, 0;"
+              "$delay: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 400000; @%p2 bra $delay;"
+              "mov.u32 %r8, tile; mov.u32 %r9, 1; st.shared.b32 [%r8], %r9; bra $end;"
+              "$spin: mov.u32 %r8, tile; wmma.load.c.sync.aligned.row.m16n16k16.shared.s32"
+              "{%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}, [%r8], 16;"
+              "shfl.sync.idx.b32 %r20, %r10, 0, 31, -1; setp.eq.u32 %p3, %r20, 0; @%p3 bra $spin; $end: ret;") ==
+          "no failure");
+}
+
 TEST_CASE("waiting for memory that no thread can change any more is found immediately") {
     const std::string global = run(poll + "ret;");
     CHECK_THAT(global,

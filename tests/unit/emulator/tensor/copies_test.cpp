@@ -145,6 +145,9 @@ TEST_CASE("writing what is being copied, or where it is copied to") {
     CHECK_THAT(finding(copy + "st.shared.b32 [%r3+4], %r1;\n" + wait),
                contains("copy-overwritten: ") && contains("at offset 0 of 'tile'") && contains("cp.async.cg"));
     CHECK_THAT(finding(copy + copy), contains("copy-overwritten: "));
+    // where it stays unwritten
+    CHECK_THAT(finding("ld.shared.b32 %r10, [tile+1020];\n" + copy + "st.shared.b32 [%r3+4], %r10;\n" + wait),
+               contains("copy-overwritten: ") && contains("cp.async.cg"));
     CHECK(finding(copy + wait + copy + wait) == ": no failure");
     CHECK_THAT(finding(copy + "st.global.b32 [%d1+4], %r1;\n" + wait),
                contains("copy-source-changed: ") && contains("at offset 0 of buffer 'x'"));
