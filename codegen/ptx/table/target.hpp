@@ -90,6 +90,7 @@ enum class Feature : std::uint8_t {
     MmaFp8,
     MmaFp8Half,
     MmaBits,
+    MmaBitsXor,
     MmaSparse,
     MmaOrderedSparse,
     MmaScaled,
