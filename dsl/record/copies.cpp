@@ -51,9 +51,9 @@ void copy_async(const Slot& to, const Slot& from, std::uint32_t bytes, const Rec
 
 int checked_element(int number, int elements) {
     if (number >= 0 && number < elements) return number;
-    Recorder::active().complain(
-        "element " + std::to_string(number) + " of a fragment of which each lane has " + std::to_string(elements),
-        "elements are numbered from 0");
+    Recorder::active().complain("element " + std::to_string(number) + " of a fragment that has " +
+                                    std::to_string(elements) + " elements in each lane",
+                                "elements are numbered from 0");
     return 0;
 }
 

@@ -10,8 +10,8 @@
 //
 // A fragment is Regs, so expressions of lanes take it: c = mma(a, b, c) * 0.5f. A register holds one element of 32 or
 // 64 bits, two of 16 bits (half2, bfloat16x2), or, as a u32, as many smaller ones as it has room for, the first one
-// lowest. Which form needs which target: PTX ISA, mma; from sm_80 on, but for m16n8k8 of half (sm_75) and 8-bit floats
-// (sm_89).
+// lowest.
+// docs/language.md has the forms, and which target each needs.
 #pragma once
 #include "codegen/ir/op/matrix.hpp"
 #include "dsl/lanes/registers.hpp"
@@ -130,7 +130,17 @@ class Fragment : public Regs<Register, std::size_t(Layout::registers)> {
 
 public:
     using layout = Layout;
-    using Base::Base;
+    /// Declared, not assigned.
+    explicit Fragment(const trace::Where& where = trace::Where::current()) : Base(where) {}
+    /// One value for all registers, or lanes, as for Regs.
+    template <class V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Fragment> && std::constructible_from<Base, V, const trace::Where&> &&
+             !Lanewise<V>) explicit Fragment(V&& v, const trace::Where& where = trace::Where::current())
+        : Base(std::forward<V>(v), where) {}
+    template <Lanewise V>
+    requires(!std::same_as<std::remove_cvref_t<V>, Fragment>)
+        Fragment(V&& v, const trace::Where& where = trace::Where::current())
+        : Base(std::forward<V>(v), where) {}
     Fragment(const Fragment&) = default;
     Fragment(Fragment&&) = default;
 
@@ -140,6 +150,11 @@ public:
         return *this;
     }
     Fragment& operator=(const Fragment&) requires(!Lanewise<Base>) = default;
+    template <class V>
+    requires std::same_as<V, const Fragment> Fragment& operator=(V& other) {
+        Base::operator=(static_cast<const Base&>(other));
+        return *this;
+    }
 
     /// The elements of each lane, and of each register.
     static constexpr int elements = Layout::registers * Layout::each, elements_per_register = Layout::each;
@@ -226,6 +241,7 @@ auto product(ir::MatrixForm::Variant variant, const A& a, const B& b, V&& c, con
         constexpr std::size_t count = C::layout::registers;
         LaneValues<typename C::element_type, LaneShape<count>> out;
         const IncomingLanes<typename C::element_type, LaneShape<count>> sums(std::forward<V>(c), where);
+        trace::require_whole_warps();
         trace::Recorded operands[A::layout::registers + B::layout::registers + count], *next = operands;
         append_registers(a, next), append_registers(b, next);
         for (const trace::Recorded& sum : sums.values().recorded()) *next++ = sum;
@@ -250,18 +266,24 @@ namespace detail {
 
 template <class P>
 constexpr bool is_element_place = requires(const P& place) {
+    typename P::device_type;
     { place.slot() } -> std::same_as<const trace::Slot&>;
     place.recorded();
 };
 
-template <int N, class P>
-auto load_matrices(const P& place, bool transposed, const trace::Where& where) {
-    static_assert(N == 1 || N == 2 || N == 4, "load_matrix<N>: one, two or four matrices of 8 x 8 are loaded together");
+template <int N, bool transposed, class P>
+auto load_matrices(const P& place, const trace::Where& where) {
+    constexpr bool right_count = N == 1 || N == 2 || N == 4;
+    static_assert(right_count, "load_matrix<N>: one, two or four matrices of 8 x 8 are loaded together");
     static_assert(is_element_place<P>, "load_matrix<N>(s[i]): a place is an element of a Shared array");
-    if constexpr (is_element_place<P> && (N == 1 || N == 2 || N == 4)) {
+    if constexpr (right_count && is_element_place<P>) {
         using E = typename P::device_type;
+        static_assert(sizeof(E) <= 4, "load_matrix<N>(s[i]): elements have at most 32 bits");
+        static_assert(!transposed || sizeof(E) == 2,
+                      "load_matrix_transposed<N>(s[i]): elements have 16 bits; s.as<half>() takes others by halves");
         using Register = std::conditional_t<is_small_float<E> && sizeof(E) == 2, Pair<E>,
                                             std::conditional_t<sizeof(E) == 4, E, std::uint32_t>>;
+        trace::require_whole_warps();
         trace::Recorded words[N];
         trace::load_matrix(place.slot(), {.count = N, .transposed = transposed}, words, where);
         LaneValues<Register, LaneShape<N>> out;
@@ -275,23 +297,24 @@ auto load_matrices(const P& place, bool transposed, const trace::Where& where) {
 }  // namespace detail
 
 /// N matrices (1, 2 or 4) of 8 rows of 16 bytes from shared memory, by all lanes of the warp: register i is of matrix
-/// i, whose row r begins at the place of lane 8 i + r, aligned to 16 bytes; the places of other lanes are not used. A
-/// lane gets the 4 bytes of row lane / 4 from byte 4 * (lane % 4) on: of half a half2, of float a float, of bytes a
-/// u32.
+/// i, whose row r begins at the place of lane 8 i + r, aligned to 16 bytes. The places of other lanes are not
+/// used, but on sm_75 they must be valid, too. A lane gets the 4 bytes of row lane / 4 from byte 4 * (lane % 4) on: of
+/// half a half2, of float a float, of bytes a u32.
 template <int N, class P>
 auto load_matrix(const P& place, const trace::Where& where = trace::Where::current()) {
-    return detail::load_matrices<N>(place, false, where);
+    return detail::load_matrices<N, false>(place, where);
 }
 /// The same of the transposes, of 16-bit elements: a lane gets rows 2 * (lane % 4) and the next of column lane / 4.
 template <int N, class P>
 auto load_matrix_transposed(const P& place, const trace::Where& where = trace::Where::current()) {
-    return detail::load_matrices<N>(place, true, where);
+    return detail::load_matrices<N, true>(place, where);
 }
 /// An 8 x 8 matrix of 16-bit elements transposed: each lane gives and gets two of row lane / 4, from 2 * (lane % 4) on.
 template <DeviceValue V>
 auto transpose_matrix(V&& v, const trace::Where& where = trace::Where::current()) {
     using T = DeviceTypeOf<V>;
     static_assert(is_pair<T> && sizeof(T) == 4, "transpose_matrix: of half2 or bfloat16x2");
+    trace::require_whole_warps();
     const trace::Recorded word = bit_cast<std::uint32_t>(std::forward<V>(v)).recorded();
     return bit_cast<T>(Leaf<std::uint32_t>(trace::exchange(
         {.op = ir::Op::TransposeMatrix, .type = ir::Type::U32, .operand_type = ir::Type::U32}, {&word, 1}, where)));
@@ -307,18 +330,17 @@ auto mma(const A& a, const B& b, V&& c, const trace::Where& where = trace::Where
 /// The same for integers, with sums that are clamped to an i32.
 template <class A, class B, class V>
 auto mma_saturating(const A& a, const B& b, V&& c, const trace::Where& where = trace::Where::current()) {
-    static_assert(ir::exists([] {
-                      ir::MatrixForm form = A::layout::form;
-                      form.variant = ir::MatrixForm::Variant::Saturates;
-                      return form;
-                  }()),
-                  "mma_saturating: for products of integers");
+    if constexpr (detail::IsFragment<A>::value)
+        static_assert(A::layout::product::form.sum == ir::MatrixElement::S32 &&
+                          A::layout::product::form.a != ir::MatrixElement::B1,
+                      "mma_saturating: for products of integers");
     return detail::product(ir::MatrixForm::Variant::Saturates, a, b, std::forward<V>(c), where);
 }
 /// Of bits: how many are set in both of a row and a column.
 template <class A, class B, class V>
 auto mma_and(const A& a, const B& b, V&& c, const trace::Where& where = trace::Where::current()) {
-    static_assert(A::layout::element == ir::MatrixElement::B1, "mma_and: for products of b1");
+    if constexpr (detail::IsFragment<A>::value)
+        static_assert(A::layout::element == ir::MatrixElement::B1, "mma_and: for products of b1");
     return detail::product(ir::MatrixForm::Variant::And, a, b, std::forward<V>(c), where);
 }
 

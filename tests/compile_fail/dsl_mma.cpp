@@ -12,7 +12,9 @@
 // expect: load_matrix<N>: one, two or four matrices of 8 x 8 are loaded together
 // expect: load_matrix<N>(s[i]): a place is an element of a Shared array
 // expect: transpose_matrix: of half2 or bfloat16x2
-// errors: 11
+// expect: load_matrix<N>(s[i]): elements have at most 32 bits
+// expect: load_matrix_transposed<N>(s[i]): elements have 16 bits; s.as<half>() takes others by halves
+// errors: 13
 #include <ikat/mma.hpp>
 using namespace ikat;
 
@@ -23,7 +25,7 @@ Mma<16, 8, 4, half, float> wrong_shape;
 Mma<16, 8, 16, bfloat16, bfloat16> wrong_sum;
 Mma<16, 8, 16, float, float> wrong_type;
 
-void misuse(M::A& a, M::B& b, M::C& c, N::B& other, Regs<f32, 4>& values, Shared<half, 64>& s) {
+void misuse(M::A& a, M::B& b, M::C& c, N::B& other, Regs<f32, 4>& values, Shared<half, 64>& s, Shared<double, 64>& d, Shared<float, 64>& f) {
     mma(values, b, c);
     mma(b, a, c);
     mma(a, other, c);
@@ -32,4 +34,7 @@ void misuse(M::A& a, M::B& b, M::C& c, N::B& other, Regs<f32, 4>& values, Shared
     load_matrix<3>(s[0]);
     load_matrix<1>(values);
     transpose_matrix(values[0]);
+    load_matrix<1>(d[0]);
+    load_matrix_transposed<1>(f[0]);
+    mma_saturating(values, b, c);
 }

@@ -4,9 +4,9 @@
 //
 //     mma.f32 m16n8k16.bf16.bf16.f32, …     A: 16 x 16, B: 16 x 8 of bf16; C and D: 16 x 8 of f32
 //
-// Where the elements lie: lane 4g + t holds rows g and g + 8 of A, C and D, and column g of B. Of the other direction
-// it holds, in A and B, as many elements from t on as a register has, and the same again 4 registers further; in C and
-// D columns 2t and 2t + 1.
+// Where the elements lie: lane 4g + t holds rows g and g + 8 of A, C and D, and column g of B. In the other direction
+// a register of A and B holds e elements, from t * e on, and the next register those 4 * e further; C and D have
+// columns 2t and 2t + 1.
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -92,8 +92,8 @@ constexpr std::uint32_t registers_of_sum(MatrixForm form) {
     return matrix_registers(form.extents().m * form.extents().n, form.sum);
 }
 
-/// Whether PTX has the form, on one target or another. (m8n8k4 of f16 it has, too: four products of eight lanes each,
-/// whose fragments are unlike all others.)
+/// Whether PTX has the form of dense matrices, on one target or another. (m8n8k4 of f16 it has, too: four products of
+/// eight lanes each, whose fragments are unlike all others.)
 constexpr bool exists(MatrixForm form) {
     using enum MatrixElement;
     using Variant = MatrixForm::Variant;

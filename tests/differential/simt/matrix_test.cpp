@@ -277,5 +277,58 @@ TEST_CASE("matrices from shared memory, and transposes") {
     check_assembled(from_shared, 80);
 }
 
+/// Fragments of constants, which PTX takes in registers only: the sums of the rows of A, twice, and B's columns.
+const auto constant_factors =
+    kernel("constant_factors", params("x", "y"), [](In<std::uint32_t> x, InOut<std::int32_t> y) {
+        using M = Mma<16, 8, 16, std::int8_t, std::int32_t>;
+        M::A a(0x01010101u), b_of_a;
+        M::B ones(0x01010101u), b(x[lane_id()]);
+        b_of_a = x[lane_id()];
+        M::C sums = mma(b_of_a, ones, mma(a, b, 7));
+        for (int i = 0; i < M::C::elements; ++i) y[M::C::row(i) * 8 + M::C::column(i)] = sums[i];
+    });
+
+TEST_CASE("a matrix of constants") {
+    std::vector<std::uint32_t> words(32);
+    for (std::uint32_t i = 0; i < 32; ++i) words[i] = i;  // one byte of four: row and column i / 4 have 4 of them
+    const auto x = simt_device().upload(words, "x");
+    auto y = simt_device().upload(std::vector<std::int32_t>(16 * 8), "y");
+    simt_device().launch(constant_factors, runtime::Grid{{1}, {32}}, x, y);
+    const auto found = y.download();
+    const auto sum_of = [](int quad) { return 4 * 4 * quad + 0 + 1 + 2 + 3; };
+    for (int row = 0; row < 16; ++row)
+        for (int column = 0; column < 8; ++column)
+            CHECK(found[std::size_t(row * 8 + column)] == 7 + sum_of(row % 8) + sum_of(column));
+    check_assembled(constant_factors, 80);
+}
+
+template <class M>
+void check_on_sm_75(const char* name) {
+    const auto made = kernel(name, params("x", "y"), [](In<std::uint32_t> x, Out<std::uint32_t> y) {
+        typename M::A a;
+        typename M::B b;
+        for (auto& one : a) one = bit_cast<DeviceTypeOf<decltype(one)>>(x[lane_id()]);
+        for (auto& one : b) one = bit_cast<DeviceTypeOf<decltype(one)>>(x[lane_id() + 32]);
+        typename M::C c = mma(a, b, typename M::C(0));
+        y[lane_id()] = bit_cast<std::uint32_t>(c[0]);
+    });
+    check_assembled(made, 75);
+    CHECK_THROWS_AS(compile(made.ast(), {.target = "sm_70"}), Error);
+}
+
+TEST_CASE("products that sm_75 has") {
+    check_on_sm_75<Mma<16, 8, 8, half, float>>("halves");
+    check_on_sm_75<Mma<8, 8, 16, std::int8_t, std::int32_t>>("bytes");
+    check_on_sm_75<Mma<8, 8, 32, u4, std::int32_t>>("nibbles");
+    check_on_sm_75<Mma<8, 8, 128, b1, std::int32_t>>("bits");
+}
+
+TEST_CASE("products need whole warps") {
+    const auto x = simt_device().upload(std::vector<std::uint32_t>(32), "x");
+    auto y = simt_device().upload(std::vector<std::int32_t>(16 * 8), "y");
+    CHECK_THROWS_WITH(simt_device().launch(constant_factors, runtime::Grid{{1}, {48}}, x, y),
+                      Catch::Matchers::Contains("whole warps") || Catch::Matchers::Contains("multiple of 32"));
+}
+
 }  // namespace
 }  // namespace ikat::test
