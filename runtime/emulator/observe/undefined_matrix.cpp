@@ -42,10 +42,6 @@ void set_bytes(const Warp* w, const ListedOperands& of, unsigned i, unsigned fir
 /// m8n8k4 of f16: four products, each of eight threads (matrix.cpp).
 void quads_definedness(const Warp* w, const MatrixProduct& product, const ListedOperands& of) {
     const unsigned a = product.registers_of(product.d), b = a + 2, c = b + 2;
-    const auto place = [](Sum sum, unsigned thread, unsigned i) {
-        if (sum == Sum::F16) return 8 * thread + i;
-        return 8 * ((thread & 1) + (i & 2) + (thread & 4)) + (i & 4) + (thread & 2) + (i & 1);
-    };
     const auto halves = [&](unsigned first, unsigned i) { return lanes_undefined(w, of, first + i / 2, i % 2 * 2, 2); };
     // For each element of a thread, the lanes; of c before d, which may be c, changes.
     u32 left[4], right[4], sums[8], results[8] = {};
@@ -63,11 +59,11 @@ void quads_definedness(const Warp* w, const MatrixProduct& product, const Listed
                 columns |= (right[i] >> lane & 1) << (product.b_rows ? high + i : thread);
             }
             for (unsigned i = 0; i < 8; ++i)
-                elements |= std::uint64_t(sums[i] >> lane & 1) << place(product.c, thread, i);
+                elements |= std::uint64_t(sums[i] >> lane & 1) << place_in_quads(product.c, thread, i);
         }
         for (unsigned thread = 0; thread < 8; ++thread)
             for (unsigned i = 0; i < 8; ++i) {
-                const unsigned at = place(product.d, thread, i);
+                const unsigned at = place_in_quads(product.d, thread, i);
                 if (rows >> at / 8 & 1 || columns >> at % 8 & 1 || elements >> at & 1)
                     results[i] |= 1u << lane_of(thread);
             }

@@ -359,10 +359,6 @@ HWY_NOINLINE void product_of_quads(const MicroOp* op, Warp* w, std::byte* frame)
     const auto half_at = [&](unsigned first, unsigned i, unsigned lane) HWY_ATTR {
         return half::from_bits(std::uint16_t(cells(first + i / 2)[lane] >> 16 * (i % 2)));
     };
-    const auto place = [](Sum sum, unsigned thread, unsigned i) {
-        if (sum == Sum::F16) return 8 * thread + i;
-        return 8 * ((thread & 1) + (i & 2) + (thread & 4)) + (i & 4) + (thread & 2) + (i & 1);
-    };
     double left[4][8][4], right[4][4][8], sums[4][block];
     for (unsigned quad = 0; quad < 4; ++quad)
         for (unsigned thread = 0; thread < 8; ++thread) {
@@ -373,9 +369,9 @@ HWY_NOINLINE void product_of_quads(const MicroOp* op, Warp* w, std::byte* frame)
                 (product.b_rows ? right[quad][thread % 4][high + i] : right[quad][i][thread]) = y;
             }
             for (unsigned i = 0; i < 8; ++i)
-                sums[quad][place(product.c, thread, i)] = product.c == Sum::F16
-                                                              ? double(float(half_at(c, i, lane)))
-                                                              : double(std::bit_cast<float>(cells(c + i)[lane]));
+                sums[quad][place_in_quads(product.c, thread, i)] =
+                    product.c == Sum::F16 ? double(float(half_at(c, i, lane)))
+                                          : double(std::bit_cast<float>(cells(c + i)[lane]));
         }
     for (unsigned quad = 0; quad < 4; ++quad)
         for (unsigned i = 0; i < 8; ++i)
@@ -385,7 +381,7 @@ HWY_NOINLINE void product_of_quads(const MicroOp* op, Warp* w, std::byte* frame)
         for (unsigned thread = 0; thread < 8; ++thread) {
             const unsigned lane = 4 * quad + thread % 4 + 16 * (thread / 4);
             for (unsigned i = 0; i < 8; ++i) {
-                const double sum = sums[quad][place(product.d, thread, i)];
+                const double sum = sums[quad][place_in_quads(product.d, thread, i)];
                 if (product.d == Sum::F32) {
                     cells(i)[lane] =
                         std::bit_cast<std::uint32_t>(sum != sum ? sem::canonical_nan<float>() : float(sum));

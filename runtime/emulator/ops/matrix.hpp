@@ -69,6 +69,12 @@ constexpr unsigned element_bits(MatrixProduct::Element element) {
     }
 }
 
+/// m8n8k4 of f16: the place, 8 * row + column, of element i of c or d that one of a product's eight threads holds.
+constexpr unsigned place_in_quads(MatrixProduct::Sum sum, unsigned thread, unsigned i) {
+    if (sum == MatrixProduct::Sum::F16) return 8 * thread + i;
+    return 8 * ((thread & 1) + (i & 2) + (thread & 4)) + (i & 4) + (thread & 2) + (i & 1);
+}
+
 /// The operands of an op with a list.
 struct ListedOperands {
     const std::uint32_t* list;
