@@ -190,6 +190,8 @@ private:
             live_out[b].each([&](std::size_t v) { result[v].include(2 * position); });
             if (micros_[blocks_[b].end - 1].flow == Flow::Call) keep(b, live_out[b]);
         }
+        for (std::size_t v = 0; v < count; ++v)
+            if (lowering_.values[v].keeps_slot && result[v].begin != nowhere) result[v] = {0, 2 * position};
         return result;
     }
 
@@ -197,7 +199,8 @@ private:
     void keep(std::uint32_t b, const Bitset& live_out) {
         std::vector<std::uint32_t> kept;
         live_out.each([&](std::size_t v) {
-            if (lowering_.values[v].kind == VRegInfo::Kind::Register) kept.push_back(std::uint32_t(v));
+            const VRegInfo& info = lowering_.values[v];
+            if (info.kind == VRegInfo::Kind::Register && !info.keeps_slot) kept.push_back(std::uint32_t(v));
         });
         kept_.emplace(blocks_[b].end - 1, std::move(kept));
     }

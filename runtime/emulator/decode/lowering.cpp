@@ -56,15 +56,28 @@ void Lowering::unsupported(std::string_view why, std::string_view hint) const {
     throw Error(std::move(diagnostic));
 }
 
+void Lowering::refuse(FaultCode code, std::string message) const {
+    Diagnostic diagnostic = diagnostic_of(code);
+    diagnostic.where = location(module, current->where);
+    diagnostic.message = std::move(message);
+    diagnostic.excerpt = "    " + nvptx::print(module, *current);
+    throw Error(std::move(diagnostic));
+}
+
 Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, DecodedKernel& kernel,
                    std::uint64_t dynamic_base)
     : module(module),
       variables(variables),
       kernel(kernel),
+      registers_of_products(find_registers_of_products(module)),
       dynamic_base_(dynamic_base),
       known_modifiers_(module),
       rules_(std::make_unique<Rules>(module)),
-      observers_(attach(kernel.observers)) {}
+      observers_(attach(kernel.observers)) {
+    if (registers_of_products.empty()) return;
+    observers_.insert(observers_.begin(), observe_products());
+    kernel.shared.are_described = true;
+}
 Lowering::~Lowering() = default;
 
 // ---- bodies
@@ -104,20 +117,22 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
     if (text != ".pred" && (width == 0 || width > 16))
         unsupported(fmt::format("registers of type {} are not supported", text));
     const std::uint8_t slot = text == ".pred" ? 0 : width >= 8 ? 8 : 4;
-    const auto new_register = [&] {
-        if (width <= 8) return Binding{.value = new_value(slot, width)};
-        return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
+    const auto new_register = [&](nvptx::Name name) {
+        if (width > 8) return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
+        const Binding binding{.value = new_value(slot, width)};
+        values.back().keeps_slot = slot == 4 && registers_of_products.contains(name);
+        return binding;
     };
     constexpr std::uint32_t most_registers = 1 << 20;
     for (const auto& declarator : variable.declarators) {
         if (declarator.range > most_registers) unsupported("over a million registers in one declaration");
         if (!declarator.has_range) {
-            define(declarator.name, new_register());
+            define(declarator.name, new_register(declarator.name));
             continue;
         }
         for (std::uint32_t i = 0; i < declarator.range; ++i) {  // unused names were never interned
             const nvptx::Name name = module.find(fmt::format("{}{}", module.text(declarator.name), i));
-            if (name != nvptx::no_name) define(name, new_register());
+            if (name != nvptx::no_name) define(name, new_register(name));
         }
     }
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/emulator/decode/modifiers.hpp"
 #include "runtime/emulator/machine/kernel.hpp"
@@ -26,9 +27,10 @@ enum class Scalar : std::uint8_t;  // ops/scalar.hpp
 struct VRegInfo {
     enum class Kind : std::uint8_t { Register, Constant, Special };
     Kind kind = Kind::Register;
-    std::uint8_t slot = 4;   // bytes per lane in the frame: 4 or 8; 0 for a predicate
-    std::uint8_t width = 4;  // as declared: 1, 2, 4, 8 (0 for a predicate)
-    std::uint64_t bits = 0;  // of a constant
+    std::uint8_t slot = 4;    // bytes per lane in the frame: 4 or 8; 0 for a predicate
+    std::uint8_t width = 4;   // as declared: 1, 2, 4, 8 (0 for a predicate)
+    bool keeps_slot = false;  // no other value may have its slot: a product in flight writes it
+    std::uint64_t bits = 0;   // of a constant
     Special special{};
 };
 
@@ -194,6 +196,8 @@ public:
     AddressOperand address(const nvptx::Operand& operand, Space space);
     AddressOperand address_in_cluster(const nvptx::Operand& operand);
     [[noreturn]] void unsupported(std::string_view why, std::string_view hint = {}) const;
+    /// The instruction is wrong.
+    [[noreturn]] void refuse(FaultCode code, std::string message) const;
 
     // ---- names and bodies
     const Binding* find(nvptx::Name name);
@@ -211,13 +215,14 @@ public:
     struct Root {
         std::uint32_t function = 0, label = 0;  // number in the module, its first label
     };
-    std::vector<Root> roots;              // functions that are called
-    bool on_stack = false;                // inside one of them
-    VReg stack_pointer{};                 // ... its
-    std::uint32_t frame_used = 0;         // ... bytes of its frame
-    bool first = false;                   // the next micro is the first of its instruction
-    std::optional<VReg> carry_flag;       // the carry flag, once there is one
-    std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory; 0: the kernel has none
+    std::vector<Root> roots;                                      // functions that are called
+    bool on_stack = false;                                        // inside one of them
+    VReg stack_pointer{};                                         // ... its
+    std::uint32_t frame_used = 0;                                 // ... bytes of its frame
+    bool first = false;                                           // the next micro is the first of its instruction
+    std::optional<VReg> carry_flag;                               // the carry flag, once there is one
+    const std::unordered_set<nvptx::Name> registers_of_products;  // that are d or a of some product in flight
+    std::uint64_t dynamic_alignment = 0;                          // of dynamic shared memory; 0: the kernel has none
 
 private:
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
@@ -235,7 +240,7 @@ private:
     const std::uint64_t dynamic_base_;
     KnownModifiers known_modifiers_;
     const std::unique_ptr<Rules> rules_;
-    const std::vector<Observer> observers_;
+    std::vector<Observer> observers_;
     Scope module_scope_;
     std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
     bool guarded_ = false;                                                                 // inside a guard
@@ -247,6 +252,9 @@ private:
 /// The value of a special register (special.cpp); clocks are read where they are used.
 std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand);
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
+
+/// The registers of a module that are d or a of a product in flight (rules/warpgroup.cpp).
+std::unordered_set<nvptx::Name> find_registers_of_products(const nvptx::Module& module);
 
 /// Lowers the called functions, after the kernel (call.cpp).
 void lower_functions(Lowering& code);

@@ -6,7 +6,8 @@ namespace ikat::emulator {
 NamedRange& Variables::add(std::string_view name, std::uint64_t bytes, std::uint64_t alignment) {
     packed = rounded_up(packed, alignment);
     ranges.push_back({std::string(name), next_address(), bytes, host_bytes});
-    cells += ((packed % 256 + bytes) >> Cells::bits) + 2;
+    cells += ((packed_bits() + bytes) >> Cells::bits) + 2;
+    if (are_described) cells = rounded_up(cells, described_bytes >> Cells::bits);
     packed += bytes;
     host_bytes = rounded_up(host_bytes + bytes, 64);
     return ranges.back();

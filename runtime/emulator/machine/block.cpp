@@ -202,6 +202,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
+    products.clear(state_.options.seed ? mixed(state_.options.seed, ~std::uint32_t(index_)) | 1 : 0);
     copies.clear(shared_written_, state_.options.seed ? mixed(state_.options.seed, ~std::uint32_t(index_)) | 1 : 0);
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
@@ -289,6 +290,7 @@ bool ThreadBlock::comes_round() {
 }
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
+    products.end(*this, warp);
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;
@@ -311,6 +313,10 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     for (const Split& split : warp.splits())
         if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
             reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message);
+    if (op.x & BarrierWarpgroup) {
+        waiting_[warp.index] = int(warpgroup_barrier);
+        return wake_warpgroup(warp.index / warps_of_group);
+    }
     if (op.x & BarrierCluster) return meet_cluster(warp, op.x & BarrierArrive);
     const std::uint32_t first_lane = std::uint32_t(std::countr_zero(warp.splits().front().mask));
     const std::uint32_t id = words(warp.frame(), op.a)[first_lane];
@@ -349,6 +355,15 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
         barrier.waiting.push_back(warp.index);
     }
     if (is_met(barrier)) complete(barrier);
+}
+
+void ThreadBlock::wake_warpgroup(unsigned group) {
+    for (unsigned i = group * warps_of_group; i < std::min<std::size_t>((group + 1) * warps_of_group, warps_.size());
+         ++i) {
+        if (waiting_[i] != int(warpgroup_barrier) || !products.is_met(&warps_[i])) continue;
+        warps_[i].try_again();
+        waiting_[i] = runs;
+    }
 }
 
 void ThreadBlock::complete(Barrier& barrier) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "runtime/emulator/agents/async_copies.hpp"
+#include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
@@ -62,6 +63,9 @@ public:
     const Variables& variables(Space space) const;
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
+    static constexpr unsigned warpgroup_barrier = 17;  // where a warp waits for the others of its warpgroup
+    /// Its warps that wait there go on if they need not wait any more.
+    void wake_warpgroup(unsigned group);
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// The numbers of threads that have arrived at a barrier, and that it waits for in total.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
@@ -83,9 +87,10 @@ public:
     /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
-    AsyncCopies copies;   // in flight to its shared memory
-    std::string output;   // the kernel's output
-    std::string finding;  // text of a finding under construction
+    AsyncCopies copies;      // in flight to its shared memory
+    AsyncProducts products;  // in flight
+    std::string output;      // the kernel's output
+    std::string finding;     // text of a finding under construction
     Statistics statistics() const;
     /// Adds its counts to the launch's.
     void finish_traffic() const;

@@ -242,4 +242,9 @@ void ScheduledWarp::pass_barrier() {
         if (split.wait == Split::Wait::Barrier) ++split.pc, split.wait = Split::Wait::None;
 }
 
+void ScheduledWarp::try_again() {
+    for (Split& split : splits_)
+        if (split.wait == Split::Wait::Barrier) split.wait = Split::Wait::None;
+}
+
 }  // namespace ikat::emulator

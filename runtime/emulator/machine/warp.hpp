@@ -34,6 +34,8 @@ public:
     /// The splits of a warp that is at a barrier, and how it continues.
     const std::vector<Split>& splits() const { return splits_; }
     void pass_barrier();
+    /// ... or executes its op again.
+    void try_again();
     /// Of the running lanes, `staying` continue; `others`, which are ahead of them, wait at `pc`.
     void part(std::uint32_t pc, std::uint32_t others, std::uint32_t staying);
     /// If the running lanes reach the only other split and it can run, both merge without the scheduler, which would do

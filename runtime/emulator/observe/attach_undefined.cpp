@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checked code: the definedness rule of each op, and its replacement handler, if any. See undefined.hpp.
 #include "runtime/emulator/agents/async_copies.hpp"
+#include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
 #include "runtime/emulator/ops/matrix.hpp"
@@ -137,9 +138,10 @@ void add_warp_wide(Table& table) {
     for (unsigned i = 0; i <= unsigned(ProductKind::Quads); ++i)
         add(table, select_matrix_product(ProductKind(i)),
             {.kind = Row::Kind::Nothing, .instead = select_checked_matrix_product(ProductKind(i))});
-    for (const auto select :
-         {select_load_matrices, select_store_matrices, select_transpose_matrix, select_fragment_product})
+    for (const auto select : {select_load_matrices, select_store_matrices, select_transpose_matrix,
+                              select_fragment_product, select_start_product})
         add(table, select(false), {.kind = Row::Kind::Nothing, .instead = select(true)});
+    for (const Handler handler : {fence_registers, commit_products}) add(table, handler, {.kind = Row::Kind::Nothing});
 }
 
 Table make_rows() {

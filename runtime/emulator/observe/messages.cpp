@@ -29,15 +29,18 @@ const nvptx::Instruction* instruction_at(const Warp& warp, std::uint32_t pc) {
 }
 
 /// The PTX line, and the line of the kernel's source if there is a table for it.
-void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const nvptx::Instruction* instruction) {
     const LaunchState& state = block.launch_state();
-    const nvptx::Instruction* const instruction = instruction_at(warp, pc);
     if (!instruction) return;
     diagnostic.where = location(state.module, instruction->where);
     diagnostic.excerpt = "    " + nvptx::print(state.module, *instruction);
     const std::uint32_t line = instruction->where.line;
     if (line < state.source_lines.size() && state.source_lines[line].known())
         diagnostic.notes.push_back({state.source_lines[line], "from this line of the kernel"});
+}
+
+void place(Diagnostic& diagnostic, const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
+    place(diagnostic, block, instruction_at(warp, pc));
 }
 
 std::string place_text(const ThreadBlock& block, const Warp& warp, std::uint32_t pc) {
@@ -203,6 +206,7 @@ std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const
     const std::uint32_t others = warp.live & ~split.mask;
     if (const auto id = block.barrier_of(warp)) {
         if (*id == ThreadBlock::cluster_barrier) return "wait at the cluster's barrier";
+        if (*id == ThreadBlock::warpgroup_barrier) return "wait for the other warps of the warpgroup";
         const auto [arrived, expected] = block.barrier_threads(*id);
         return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
     }
@@ -270,6 +274,14 @@ void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& bl
                                             nvptx::print(module, *copy->instruction))});
 }
 
+void note_product(Diagnostic& diagnostic, const ThreadBlock& block) {
+    const auto& [instruction, is] = std::pair(block.products.found, block.products.found_is);
+    if (!instruction) return;
+    const auto& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(module, instruction->where), fmt::format("{}: {}", is, nvptx::print(module, *instruction))});
+}
+
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
 std::string_view failed_check(std::string_view output) {
     constexpr std::string_view begin = "check failed: ";
@@ -334,6 +346,23 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
         case FaultCode::CopySize:
             diagnostic.message += fmt::format(" ({} of {}), by {}", fault.address, fault.bytes, by);
             break;
+        case FaultCode::ProductSourceChanged:
+            diagnostic.message = fmt::format("{} {} have changed while a product was reading them, by {}",
+                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
+            note_product(diagnostic, block);
+            break;
+        case FaultCode::PartialWarpgroup:
+        case FaultCode::DivergentWarpgroup:
+        case FaultCode::WarpgroupDisagrees:
+        case FaultCode::ProductNotFenced:
+        case FaultCode::ProductNotAwaited:
+        case FaultCode::DescriptorBounds:
+        case FaultCode::DescriptorAlignment:
+        case FaultCode::DescriptorBaseOffset:
+        case FaultCode::DescriptorReserved:
+            diagnostic.message = fmt::format("{}, by {}", block.finding, by);
+            note_product(diagnostic, block);
+            break;
         case FaultCode::Trap:
             if (const std::string_view said = failed_check(block.output); !said.empty()) {
                 diagnostic = diagnostic_of(FaultCode::CheckFailed);
@@ -376,8 +405,20 @@ Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp) {
     return Error(std::move(diagnostic));
 }
 
+Error product_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+                    const nvptx::Instruction* instruction) {
+    Diagnostic diagnostic = diagnostic_of(code);
+    place(diagnostic, block, instruction);
+    diagnostic.message = fmt::format("{}, by {}", message, who(block, warp, 0));
+    return Error(std::move(diagnostic));
+}
+
 Error deadlock_error(const ThreadBlock& block) {
-    Diagnostic diagnostic = diagnostic_of(FaultCode::Deadlock);
+    const auto waits_for_group = [&](const ScheduledWarp& warp) {
+        return block.barrier_of(warp) == ThreadBlock::warpgroup_barrier;
+    };
+    const bool is_divergent = std::ranges::any_of(block.warps(), waits_for_group);
+    Diagnostic diagnostic = diagnostic_of(is_divergent ? FaultCode::DivergentWarpgroup : FaultCode::Deadlock);
     std::uint32_t exited = 0;
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps())
@@ -388,7 +429,8 @@ Error deadlock_error(const ThreadBlock& block) {
     place(diagnostic, block, *first, first->splits().front().pc);
     diagnostic.message = fmt::format("deadlock in block {}: no warp can continue{}", tuple(block.coordinates()),
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
-    if (exited) diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
+    if (exited && !is_divergent)
+        diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
     for (const ScheduledWarp& warp : block.warps())
         if (!block.has_ended(warp)) note_splits(diagnostic, block, warp);
     return Error(std::move(diagnostic));

@@ -9,6 +9,9 @@ namespace ikat::emulator {
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// A warp whose lanes wait for lanes that can never arrive.
 Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
+/// A warp ends when it must not, because of the instruction.
+Error product_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCode code, std::string message,
+                    const nvptx::Instruction* instruction);
 /// No warp of the block can continue.
 Error deadlock_error(const ThreadBlock& block);
 /// A barrier used wrongly by this warp. The default hint is that of the code.

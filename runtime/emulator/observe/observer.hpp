@@ -28,6 +28,8 @@ struct Observer {
 
 Observer observe_traffic();
 Observer observe_definedness();
+/// In modules with asynchronous products of matrices only, before the others (agents/async_products.hpp).
+Observer observe_products();
 
 inline std::vector<Observer> attach(Observers set) {
     std::vector<Observer> all;

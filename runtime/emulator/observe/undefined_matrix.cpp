@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Definedness of matrices that are distributed over a warp (undefined.hpp).
 #include "runtime/emulator/observe/undefined.hpp"
-#include "runtime/emulator/ops/matrix.hpp"
+#include "runtime/emulator/ops/warpgroup.hpp"
 
 namespace ikat::emulator {
 
@@ -99,6 +99,24 @@ void matrix_definedness(const MicroOp* op, Warp* w) {
                 set_bytes(w, of, i, 2 * j, 2, undefined[i][j]);
             else
                 set_bytes(w, of, 2 * i + j, 0, bytes, undefined[i][j]);
+}
+
+std::uint64_t undefined_rows_of_a(const Warp* w, const ListedOperands& registers, unsigned first) {
+    u32 rows = 0;
+    for (unsigned i = 0; i < 4; ++i) rows |= quads_of(lanes_undefined(w, registers, first + i, 0, 4)) << 8 * (i % 2);
+    return rows;
+}
+
+void warpgroup_definedness(const Warp* w, const ListedOperands& d, const WarpgroupProduct& form, bool adds, u32 rows,
+                           const std::array<u32, 8>& columns) {
+    const bool is_half = form.d == Sum::F16;
+    for (unsigned block = 0; block < form.columns / 4u; ++block)  // two, one below the other, for each 8 columns
+        for (unsigned j = 0; j < 2; ++j) {
+            const unsigned i = is_half ? block : 2 * block + j, first = is_half ? 2 * j : 0, count = is_half ? 2 : 4;
+            const unsigned column = block / 2 * 8;
+            const u32 lanes = lanes_in(rows >> block % 2 * 8 & 255, columns[column / 32] >> column % 32 & 255, j);
+            set_bytes(w, d, i, first, count, lanes | (adds ? lanes_undefined(w, d, i, first, count) : 0));
+        }
 }
 
 }  // namespace ikat::emulator

@@ -8,6 +8,8 @@
 // m8n8k4 of f16 is different: it is four products, each of eight threads (matrix.cpp).
 #pragma once
 #include <bit>
+#include <optional>
+#include <string_view>
 
 #include "runtime/emulator/ops/handlers.hpp"
 
@@ -55,6 +57,9 @@ struct MatrixProduct {
     unsigned b_registers() const { return of_quads ? 2 : k_blocks; }
     unsigned registers_of(Sum sum) const { return (sum == Sum::F16 ? 1u : 2u) * (of_quads ? 4u : row_blocks); }
 };
+/// By the names of types in PTX.
+std::optional<MatrixProduct::Element> element_named(std::string_view name);
+std::optional<MatrixProduct::Sum> sum_named(std::string_view name);
 constexpr unsigned element_bits(MatrixProduct::Element element) {
     using enum MatrixProduct::Element;
     switch (element) {

@@ -49,7 +49,7 @@ TEST_CASE("each form of an opcode has a row, or none has; these rows say that th
     }
     CHECK(not_run == std::set<std::string>{"cp bulk", "cp bulk commit_group", "cp bulk wait_group", "cp mbarrier",
                                            "ldmatrix m16n16", "ldmatrix m8n16", "mma block_scale", "mma kind::f8f6f4",
-                                           "mma sp", "stmatrix m16n8"});
+                                           "mma sp", "stmatrix m16n8", "wgmma mma_async sp"});
 }
 
 TEST_CASE("the row that requires most of a form's modifiers is used") {
@@ -70,5 +70,6 @@ TEST_CASE("the row that requires most of a form's modifiers is used") {
     CHECK(with("min", ".relu.s32") == "relu s32");
     CHECK(with("min", ".xorsign.abs.f16") == "abs");
     CHECK(with("mul", ".wide.u16") == "wide");
-    CHECK(with("wgmma", ".fence.sync.aligned") == "none");
+    CHECK(with("wgmma", ".fence.sync.aligned") == "fence");
+    CHECK(with("tcgen05", ".wait::ld.sync.aligned") == "none");
 }

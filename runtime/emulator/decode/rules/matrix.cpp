@@ -13,24 +13,6 @@ namespace {
 using Element = MatrixProduct::Element;
 using Sum = MatrixProduct::Sum;
 
-std::optional<Element> element_named(std::string_view name) {
-    static constexpr std::pair<std::string_view, Element> names[] = {
-        {"f16", Element::F16},   {"bf16", Element::BF16}, {"tf32", Element::TF32}, {"f64", Element::F64},
-        {"e4m3", Element::E4M3}, {"e5m2", Element::E5M2}, {"s8", Element::S8},     {"u8", Element::U8},
-        {"s4", Element::S4},     {"u4", Element::U4},     {"b1", Element::Bit}};
-    for (const auto& [known, element] : names)
-        if (known == name) return element;
-    return {};
-}
-
-std::optional<Sum> sum_named(std::string_view name) {
-    static constexpr std::pair<std::string_view, Sum> names[] = {
-        {"f16", Sum::F16}, {"f32", Sum::F32}, {"f64", Sum::F64}, {"s32", Sum::S32}};
-    for (const auto& [known, sum] : names)
-        if (known == name) return sum;
-    return {};
-}
-
 /// The type of a register that holds elements of c or d.
 Type register_of(Sum sum) {
     return sum == Sum::F64 ? Type::F64 : sum == Sum::F32 ? Type::F32 : sum == Sum::S32 ? Type::I32 : Type::U32;
@@ -160,5 +142,23 @@ constexpr RuleRow matrix_rows[] = {
 }  // namespace
 
 constinit const Family matrix_family{matrix_rows};
+
+std::optional<MatrixProduct::Element> element_named(std::string_view name) {
+    static constexpr std::pair<std::string_view, MatrixProduct::Element> names[] = {
+        {"f16", Element::F16},   {"bf16", Element::BF16}, {"tf32", Element::TF32}, {"f64", Element::F64},
+        {"e4m3", Element::E4M3}, {"e5m2", Element::E5M2}, {"s8", Element::S8},     {"u8", Element::U8},
+        {"s4", Element::S4},     {"u4", Element::U4},     {"b1", Element::Bit}};
+    for (const auto& [known, element] : names)
+        if (known == name) return element;
+    return {};
+}
+
+std::optional<MatrixProduct::Sum> sum_named(std::string_view name) {
+    static constexpr std::pair<std::string_view, MatrixProduct::Sum> names[] = {
+        {"f16", Sum::F16}, {"f32", Sum::F32}, {"f64", Sum::F64}, {"s32", Sum::S32}};
+    for (const auto& [known, sum] : names)
+        if (known == name) return sum;
+    return {};
+}
 
 }  // namespace ikat::emulator

@@ -10,23 +10,11 @@
 #include "codegen/ir/type.hpp"
 #include "tests/unit/emulator/machine.hpp"
 #include "tests/unit/emulator/targets.hpp"
+#include "tests/unit/emulator/tensor/elements.hpp"
 
 namespace ikat::tests::matrices {
 
 namespace {
-
-/// CuTe's (extents):(strides), the first extent fastest.
-using Modes = std::vector<std::pair<int, int>>;
-int at(const Modes& modes, int i) {
-    int sum = 0;
-    for (const auto& [extent, stride] : modes) sum += i % extent * stride, i /= extent;
-    return sum;
-}
-int size_of(const Modes& modes) {
-    int size = 1;
-    for (const auto& [extent, stride] : modes) size *= extent;
-    return size;
-}
 
 /// Thread and value to an element: its row + the rows * its column. Of b: column + the columns * row.
 struct Map {
@@ -63,44 +51,6 @@ const Shape m8n8k4{8, 4, sm80_8x4, sm80_8x4, sm80_8x8}, m8n8k16{8, 16, sm80_8x16
     m16n8k32{16, 32, byte_a32, byte_b32, sm80_16x8}, m16n8k32_of_nibbles{16, 32, nibble_a32, nibble_8x32, sm80_16x8},
     m16n8k64{16, 64, nibble_a64, nibble_b64, sm80_16x8}, m16n8k128{16, 128, bit_a128, bit_8x128, sm80_16x8},
     m16n8k256{16, 256, bit_a256, bit_b256, sm80_16x8};
-
-int bits_of(const std::string& type) {
-    if (type == "b1") return 1;
-    if (type == "s4" || type == "u4") return 4;
-    if (type == "f64") return 64;
-    if (type == "f16" || type == "bf16") return 16;
-    return type.size() == 2 || type[0] == 'e' ? 8 : 32;
-}
-
-/// Some values that the type has, and their bits.
-using Value = std::pair<double, std::uint64_t>;
-Value value_of(const std::string& type, unsigned random) {
-    const auto integer = [&](int bits, bool is_signed) {
-        const int all = 1 << bits, x = int(random % unsigned(all));
-        return Value{is_signed && x >= all / 2 ? x - all : x, std::uint64_t(x)};
-    };
-    if (type == "b1") return integer(1, false);
-    if (type == "u4" || type == "s4") return integer(4, type == "s4");
-    if (type == "u8" || type == "s8") return integer(8, type == "s8");
-    if (type == "s32") return {int(random) >> 4, std::uint32_t(int(random) >> 4)};
-    constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    constexpr unsigned e4m3[] = {0, 0x30, 0x38, 0x3c, 0x40, 0x44, 0x48, 0x4c},
-                       e5m2[] = {0, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46};
-    const unsigned which = random % 8;
-    const bool is_negative = random & 8;
-    const double x = is_negative ? -numbers[which] : numbers[which];
-    if (type == "e4m3" || type == "e5m2") return {x, (type == "e4m3" ? e4m3 : e5m2)[which] | (is_negative ? 0x80 : 0)};
-    if (type == "f64") return {x, std::bit_cast<std::uint64_t>(x)};
-    if (type == "f16") return {x, half(float(x)).bits};
-    const auto bits = std::bit_cast<std::uint32_t>(float(x));
-    return {x, type == "bf16" ? bits >> 16 : bits};
-}
-double number_of(const std::string& type, std::uint64_t bits) {
-    if (type == "f64") return std::bit_cast<double>(bits);
-    if (type == "f16") return double(float(half::from_bits(std::uint16_t(bits))));
-    if (type == "s32") return double(std::int32_t(bits));
-    return double(std::bit_cast<float>(std::uint32_t(bits)));
-}
 
 /// The registers of 32 lanes: elements of `bits` each, packed from the lowest bits on.
 struct Registers {

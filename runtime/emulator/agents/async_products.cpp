@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/agents/async_products.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/observe/undefined.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint32_t all_warps = 15;
+
+unsigned place_in_group(const Warp* w) { return w->index % warps_of_group; }
+
+const nvptx::Instruction* instruction_of(const Warp* w, const MicroOp* op) {
+    return w->kernel->instructions[w->index_of(op)];
+}
+
+}  // namespace
+
+/// a or b in shared memory.
+struct AsyncProducts::Operand {
+    const char* name;
+    std::uint64_t bits;
+    unsigned blocks;
+    bool is_transposed;
+    std::byte* to;
+    unsigned next_block, next_half;  // how many blocks further in `to`
+};
+
+// ---- state
+
+void AsyncProducts::clear(std::uint32_t seed) {
+    state_ = seed;
+    found = nullptr;
+    for (Group& group : groups_)
+        for (std::unique_ptr<Product>& product : group.products) spare_.push_back(std::move(product));
+    groups_.clear();
+}
+
+std::uint64_t AsyncProducts::Group::computed() const { return std::ranges::min(warps, {}, &OfWarp::started).started; }
+
+AsyncProducts::Group& AsyncProducts::group_of(const Warp* w) {
+    const std::size_t number = w->index / warps_of_group;
+    if (number >= groups_.size()) groups_.resize(number + 1);
+    return groups_[number];
+}
+
+AsyncProducts::OfWarp& AsyncProducts::of(const Warp* w) { return group_of(w).warps[place_in_group(w)]; }
+
+AsyncProducts::Register& AsyncProducts::register_at(OfWarp& of, const Warp* w, std::uint32_t offset) {
+    std::vector<Register>& registers = of.registers;
+    if (registers.empty()) registers.resize((w->kernel->register_bytes - w->predicate_bytes) / 128);
+    return registers[(offset - w->predicate_bytes) / 128];
+}
+
+std::unique_ptr<AsyncProducts::Product> AsyncProducts::new_product(const Issue& issue, ListedOperands registers) {
+    std::unique_ptr<Product> product;
+    if (spare_.empty()) {
+        product = std::make_unique<Product>();
+    } else {
+        product = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    static_cast<Issue&>(*product) = issue;
+    product->registers = registers;
+    product->came = 0;
+    product->is_over = product->has_undefined = false;
+    product->undefined_rows = 0;
+    product->undefined_columns = {};
+    return product;
+}
+
+/// xorshift
+unsigned AsyncProducts::draw(unsigned choices) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 17;
+    state_ ^= state_ << 5;
+    return state_ % choices;
+}
+
+bool AsyncProducts::find(const MicroOp* op, Warp* w, FaultCode code, std::string what, const nvptx::Instruction* other,
+                         const char* is) {
+    w->block->finding = std::move(what);
+    found = other;
+    found_is = is;
+    fail(w, op, {.code = code});
+    return false;
+}
+
+// ---- registers
+
+bool AsyncProducts::touch(const MicroOp* op, Warp* w) {
+    if (groups_.empty()) return true;
+    OfWarp& mine = of(w);
+    const ListedOperands touched{w->lists + op->d};
+    for (unsigned i = 0; i < touched.list[0]; ++i) {
+        Register& each = register_at(mine, w, touched.offset(i));
+        if (each.in_flight_to > mine.over)
+            return find(op, w, FaultCode::ProductNotAwaited,
+                        each.used_as ? "a register is used while a product that writes it is in flight"
+                                     : "a register is used while a product that reads it as a part of a is in flight",
+                        each.used_by, "the product");
+        each.touched_at = mine.fences;
+        each.touched_by = instruction_of(w, op);
+    }
+    return true;
+}
+
+/// A product uses a register.
+bool AsyncProducts::take_register(const MicroOp* op, Warp* w, OfWarp& mine, std::uint32_t offset,
+                                  std::uint32_t used_as) {
+    Register& its = register_at(mine, w, offset);
+    const bool is_new = its.used_as != used_as;
+    if (is_new && its.in_flight_to > mine.over)
+        return find(op, w, FaultCode::ProductNotAwaited,
+                    "a product uses a register in another way than one that is in flight, as a or in d, at another "
+                    "place or in another shape",
+                    its.used_by, "the product in flight");
+    if (its.touched_by && its.touched_at == mine.fences)
+        return find(op, w, FaultCode::ProductNotFenced,
+                    "a product uses a register that another instruction has used since the last wgmma.fence",
+                    its.touched_by, "that instruction");
+    if (is_new && its.used_by && its.used_at == mine.fences)
+        return find(op, w, FaultCode::ProductNotFenced,
+                    "a product uses a register that a product of another shape has used since the last wgmma.fence",
+                    its.used_by, "that product");
+    its.in_flight_to = mine.started + 1;
+    its.used_as = used_as;
+    its.used_at = mine.fences;
+    its.used_by = instruction_of(w, op);
+    return true;
+}
+
+bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupProduct& form) {
+    OfWarp& mine = of(w);
+    if (mine.fences == 0)
+        return find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without wgmma.fence before it");
+    const ListedOperands registers{w->lists + op->d};
+    for (unsigned i = 0; i < registers.list[0]; ++i) {
+        const std::uint32_t used_as = i < form.registers() ? 1 + (i | form.shape() << 8) : 0;
+        if (!take_register(op, w, mine, registers.offset(i), used_as)) return false;
+    }
+    return true;
+}
+
+// ---- a product starts
+
+bool AsyncProducts::has_whole_group(const MicroOp* op, Warp* w) {
+    const auto& warps = w->block->warps();
+    const unsigned first = w->index - place_in_group(w);
+    const auto lacks = [&](const char* what, unsigned number) {
+        return find(op, w, FaultCode::PartialWarpgroup,
+                    fmt::format("a product of warps {} to {}, of which warp {} {}", first, first + 3, number, what));
+    };
+    for (unsigned i = first; i < first + warps_of_group; ++i) {
+        if (i >= warps.size() || warps[i].existing != all_lanes) return lacks("does not have 32 threads", i);
+        if (w->block->has_ended(warps[i])) return lacks("has exited", i);
+    }
+    return true;
+}
+
+/// What the lanes of a warp agree in.
+bool AsyncProducts::read_operands(const MicroOp* op, Warp* w, const std::byte* frame, Issue& now) {
+    const auto is_same = [&](std::uint32_t offset, std::uint64_t& value) {
+        const auto* const lanes = reinterpret_cast<const std::uint64_t*>(frame + offset);
+        value = lanes[0];
+        return std::all_of(lanes, lanes + warp_size, [&](std::uint64_t each) { return each == value; });
+    };
+    const auto differs = [&](const char* what) {
+        return find(op, w, FaultCode::WarpgroupDisagrees,
+                    fmt::format("{} differs between the threads of a warp", what));
+    };
+    if (!now.form.a_in_registers && !is_same(op->a, now.a)) return differs("the descriptor of a");
+    if (!is_same(op->b, now.b)) return differs("the descriptor of b");
+    const std::uint32_t adds = *reinterpret_cast<const std::uint32_t*>(frame + op->c);
+    if (adds != 0 && adds != all_lanes) return differs("scale-d");
+    now.adds = adds != 0;
+    now.instruction = instruction_of(w, op);
+    return true;
+}
+
+bool AsyncProducts::agrees(const MicroOp* op, Warp* w, const Issue& first, const Issue& now) {
+    if (now.instruction != first.instruction)
+        return find(op, w, FaultCode::DivergentWarpgroup,
+                    fmt::format("warp {} comes to another product than the others of its warpgroup", w->index),
+                    first.instruction, "theirs");
+    const auto differs = [&](const char* what, std::uint64_t here, std::uint64_t there) {
+        return find(op, w, FaultCode::WarpgroupDisagrees,
+                    fmt::format("{} differs between the warps of a warpgroup: 0x{:x}, and 0x{:x} in another one", what,
+                                here, there));
+    };
+    if (now.a != first.a) return differs("the descriptor of a", now.a, first.a);
+    if (now.b != first.b) return differs("the descriptor of b", now.b, first.b);
+    if (now.adds != first.adds) return differs("scale-d", now.adds, first.adds);
+    return true;
+}
+
+bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
+    Issue now{.form = WarpgroupProduct::of(op->y)};
+    if (!has_whole_group(op, w) || !read_operands(op, w, frame, now) || !take_registers(op, w, now.form)) return false;
+    Group& group = group_of(w);
+    OfWarp& mine = of(w);
+    const std::size_t at = mine.started - group.first;
+    if (at == group.products.size()) {
+        std::unique_ptr<Product> product = new_product(now, {w->lists + op->d});
+        if (!gather(op, w, *product)) return false;
+        group.products.push_back(std::move(product));
+    }
+    Product& product = *group.products[at];
+    if (!agrees(op, w, product, now)) return false;
+    const unsigned place = place_in_group(w);
+    product.came |= 1u << place;
+    product.frames[place] = frame;
+    if (product.form.a_in_registers)
+        for (unsigned i = 0; i < 4; ++i)  // 8 rows, the next 8, and the second halves of both
+            std::memcpy(product.rows.data() + block_bytes * (2 * place + i % 2 + 8 * (i / 2)),
+                        frame + product.registers.offset(product.form.registers() + i), block_bytes);
+    if (product.form.a_in_registers && w->undefined) {
+        product.undefined_rows |= undefined_rows_of_a(w, product.registers, product.form.registers()) << 16 * place;
+        product.has_undefined |= product.undefined_rows != 0;
+    }
+    ++mine.started;
+    if (product.came != all_warps) return true;
+    multiply_by_warpgroup({.form = product.form,
+                           .adds = product.adds,
+                           .frames = product.frames,
+                           .d = product.registers,
+                           .a = product.rows.data(),
+                           .b = product.columns.data()});
+    w->block->wake_warpgroup(w->index / warps_of_group);
+    return true;
+}
+
+// ---- operands in shared memory
+
+bool AsyncProducts::is_valid(const MicroOp* op, Warp* w, const MatrixDescriptor& descriptor, std::uint64_t bits,
+                             const Operand& operand) {
+    const auto wrong = [&](FaultCode code, std::string what) {
+        return find(op, w, code, fmt::format("the descriptor of {}, 0x{:016x}, {}", operand.name, bits, what));
+    };
+    if (descriptor.has_reserved_bits)
+        return wrong(FaultCode::DescriptorReserved, "has bits set that must be 0: 14, 15, 30, 31, 46 to 48, 52 to 61");
+    if (descriptor.base_offset)
+        return wrong(FaultCode::DescriptorBaseOffset, fmt::format("has base offset {}", descriptor.base_offset));
+    if (descriptor.is_aligned(operand.is_transposed)) return true;
+    if (descriptor.start / descriptor.width % 8)
+        return wrong(FaultCode::DescriptorAlignment,
+                     fmt::format("starts at 0x{:x} of shared memory, inside a pattern of {} bytes", descriptor.start,
+                                 8 * descriptor.width));
+    return wrong(FaultCode::DescriptorAlignment,
+                 fmt::format("starts {} bytes into the rows of {} bytes of its pattern, which end before the operand's",
+                             descriptor.start % descriptor.width, descriptor.width));
+}
+
+/// Calls f(operand, first row of a block, number of the row in it, where it is kept, its memory and the offset there)
+/// for the operands in shared memory, each 16 bytes. False on a finding.
+template <class F>
+bool AsyncProducts::each_row(const MicroOp* op, Warp* w, Product& product, F f) {
+    const WarpgroupProduct& form = product.form;
+    const Operand a{"a", product.a, 8, form.a_by_columns, product.rows.data(), 1, 8},
+        b{"b", product.b, form.columns / 8u, form.b_by_rows, product.columns.data(), 2, 1};
+    const Variables& variables = w->block->variables(Space::Shared);
+    View view;
+    std::uint64_t low = 0;  // its first address in the block's shared memory
+    const auto finds = [&](std::uint64_t at) {
+        for (const NamedRange& range : variables.ranges) {
+            low = Variables::on_device(range.address);
+            if (at < low || at + 16 > low + range.bytes) continue;
+            view = w->windows[int(Space::Shared)].at(range.address);
+            return true;
+        }
+        return false;
+    };
+    for (const Operand* const operand : {&a, &b}) {
+        if (operand == &a && form.a_in_registers) continue;
+        const MatrixDescriptor descriptor = MatrixDescriptor::of(operand->bits);
+        if (!is_valid(op, w, descriptor, operand->bits, *operand)) return false;
+        for (unsigned block = 0; block < operand->blocks; ++block)
+            for (unsigned half = 0; half < 2; ++half) {
+                std::byte* const to =
+                    operand->to + block_bytes * (block * operand->next_block + half * operand->next_half);
+                for (unsigned i = 0; i < 8; ++i) {
+                    const std::uint64_t at = descriptor.place(block, half, i, operand->is_transposed);
+                    if ((at < low || at + 16 > low + view.bytes) && !finds(at))
+                        return find(
+                            op, w, FaultCode::DescriptorBounds,
+                            fmt::format("the descriptor of {}, 0x{:016x}, leads to 16 bytes at 0x{:x} of shared "
+                                        "memory, which are not in one variable",
+                                        operand->name, operand->bits, at));
+                    if (!f(*operand, 8 * block, i, to + 16 * i, view, at - low)) return false;
+                }
+            }
+    }
+    return true;
+}
+
+bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
+    const auto is_unwritten = [](const View& view, std::uint64_t offset, unsigned bytes) {
+        return view.written && !written::all(view.written, offset, bytes);
+    };
+    return each_row(
+        op, w, product,
+        [&](const Operand& operand, unsigned first, unsigned i, std::byte* to, const View& view, std::uint64_t offset) {
+            std::memcpy(to, view.host + offset, 16);
+            if (!is_unwritten(view, offset, 16)) return true;
+            if (touches_copy(op, w, Space::Shared, 0, view.base + offset, 16, false)) return false;
+            product.has_undefined = true;
+            for (unsigned k = 0; k < 8; ++k) {
+                const unsigned row = first + (operand.is_transposed ? k : i);
+                if (!is_unwritten(view, offset + 2 * k, 2)) continue;
+                if (*operand.name == 'a')
+                    product.undefined_rows |= std::uint64_t{1} << row;
+                else
+                    product.undefined_columns[row / 32] |= 1u << row % 32;
+            }
+            return true;
+        });
+}
+
+/// A wait covers the product. False on a finding.
+bool AsyncProducts::end(const MicroOp* op, Warp* w, Product& product) {
+    product.is_over = true;
+    return each_row(
+        op, w, product,
+        [&](const Operand&, unsigned, unsigned, const std::byte* was, const View& view, std::uint64_t offset) {
+            const bool is_written = product.has_undefined || !view.written || written::all(view.written, offset, 16);
+            if (is_written && std::memcmp(was, view.host + offset, 16) == 0) return true;
+            found = product.instruction;
+            found_is = "the product";
+            fail_access(w, op, FaultCode::ProductSourceChanged, Space::Shared, 0, view.base + offset, 16, false);
+            return false;
+        });
+}
+
+// ---- waits
+
+void AsyncProducts::commit(const Warp* w) {
+    OfWarp& mine = of(w);
+    mine.groups.push_back(mine.started);
+}
+
+bool AsyncProducts::is_met(const Warp* w) { return group_of(w).computed() >= of(w).awaits; }
+
+AsyncProducts::Wait AsyncProducts::await(const MicroOp* op, Warp* w) {
+    Group& group = group_of(w);
+    OfWarp& mine = of(w);
+    if (mine.groups.size() <= op->y) return Wait::Over;
+    const auto covered = mine.groups.end() - std::ptrdiff_t(op->y);
+    mine.awaits = covered[-1];
+    if (mine.awaits != mine.over) {
+        if (!is_met(w)) return mine.lets_others = true, Wait::ForOthers;
+        if (!std::exchange(mine.lets_others, true) && (!state_ || draw(2) == 0)) return Wait::Later;
+    }
+    const unsigned place = place_in_group(w);
+    for (std::uint64_t number = mine.over; number < mine.awaits; ++number) {
+        Product& product = *group.products[number - group.first];
+        if (!product.is_over && !end(op, w, product)) return Wait::Finding;
+        if (product.has_undefined && !w->undefined) return Wait::Recheck;
+    }
+    for (; mine.over < mine.awaits; ++mine.over) {
+        const Product& product = *group.products[mine.over - group.first];
+        if (w->undefined)
+            warpgroup_definedness(w, product.registers, product.form, product.adds,
+                                  std::uint32_t(product.undefined_rows >> 16 * place & 0xffff),
+                                  product.undefined_columns);
+    }
+    mine.lets_others = false;
+    mine.groups.erase(mine.groups.begin(), covered);
+    while (std::ranges::all_of(group.warps, [&](const OfWarp& each) { return each.over > group.first; })) {
+        spare_.push_back(std::move(group.products.front()));
+        group.products.pop_front();
+        ++group.first;
+    }
+    return Wait::Over;
+}
+
+void AsyncProducts::end(const ThreadBlock& block, const ScheduledWarp& warp) {
+    if (warp.index / warps_of_group >= groups_.size()) return;
+    const Group& group = group_of(&warp);
+    const OfWarp& mine = of(&warp);
+    const auto at = [&](std::uint64_t number) { return group.products[number - group.first]->instruction; };
+    if (mine.over < mine.started)
+        throw product_error(block, warp, FaultCode::ProductAtExit, "a warp ends while its product is in flight",
+                            at(mine.over));
+    if (mine.started - group.first < group.products.size())
+        throw product_error(
+            block, warp, FaultCode::PartialWarpgroup,
+            fmt::format("warp {} has exited and does not come to a product of its warpgroup", warp.index),
+            at(mine.started));
+}
+
+// ---- handlers
+
+namespace {
+
+// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
+[[gnu::noinline]] bool touch(const MicroOp* op, Warp* w) { return w->block->products.touch(op, w); }
+[[gnu::noinline]] bool start(const MicroOp* op, Warp* w, std::byte* frame) {
+    return w->block->products.start(op, w, frame);
+}
+[[gnu::noinline]] bool start_checked(const MicroOp* op, Warp* w, std::byte* frame) {
+    const auto is_undefined = [&](std::uint32_t offset, unsigned bytes) {
+        const std::uint32_t* const masks = undefined_at(w, offset);
+        return std::any_of(masks, masks + bytes, [](std::uint32_t lanes) { return lanes != 0; });
+    };
+    const bool has_a = !WarpgroupProduct::of(op->y).a_in_registers;
+    if ((has_a && is_undefined(op->a, 8)) || is_undefined(op->b, 8))
+        return fail(w, op, {.code = FaultCode::UndefinedAddress}) != nullptr;
+    if (is_undefined(op->c, 1)) return fail(w, op, {.code = FaultCode::UndefinedWarp}) != nullptr;
+    return start(op, w, frame);
+}
+
+template <bool Checked>
+const MicroOp* start_product(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    if (!whole_warp(op, w, mask)) return nullptr;
+    if (!(Checked ? start_checked(op, w, frame) : start(op, w, frame))) return nullptr;
+    IKAT_NEXT;
+}
+
+/// False if the warp leaves.
+[[gnu::noinline]] bool await(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    if (mask != all_lanes && !(w->live & ~mask)) return whole_warp(op, w, mask);
+    w->leave = Leave::Barrier;
+    w->pc = w->index_of(op);
+    w->mask = mask;
+    if (mask != all_lanes) return false;
+    using enum AsyncProducts::Wait;
+    switch (w->block->products.await(op, w)) {
+        case Over: w->leave = Leave::None; return true;
+        case ForOthers: break;
+        case Finding: w->leave = Leave::Fault; break;
+        case Recheck: w->leave = Leave::Recheck; break;
+        case Later:
+            w->leave = Leave::Reschedule;
+            w->slice_end = w->instructions;
+            break;
+    }
+    return false;
+}
+
+}  // namespace
+
+Handler select_start_product(bool checked) { return checked ? start_product<true> : start_product<false>; }
+
+const MicroOp* touch_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!touch(op, w)) return nullptr;
+    IKAT_NEXT;
+}
+
+const MicroOp* fence_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!whole_warp(op, w, mask)) return nullptr;
+    w->block->products.fence(w);
+    IKAT_NEXT;
+}
+
+const MicroOp* commit_products(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!whole_warp(op, w, mask)) return nullptr;
+    w->block->products.commit(w);
+    IKAT_NEXT;
+}
+
+const MicroOp* await_products(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!await(op, w, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+}  // namespace ikat::emulator

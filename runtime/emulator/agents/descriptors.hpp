@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix descriptors of wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"): where the blocks
+// of an operand (ops/warpgroup.hpp) are in shared memory.
+//
+//     bits 0-13 start, 16-29 leading dimension offset, 32-45 stride dimension offset, each in 16 bytes;
+//     49-51 base offset; 62-63 swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32
+//
+// Swizzled, 8 rows of `width` bytes are a pattern, in which 16 bytes change places within their row: the bits of their
+// address that tell the place are combined with those that tell the row. Not swizzled, a pattern is a block.
+#pragma once
+#include <cstdint>
+
+namespace ikat::emulator {
+
+struct MatrixDescriptor {
+    std::uint32_t start = 0, leading = 0, stride = 0;  // in bytes
+    std::uint32_t width = 16;                          // of a row of the pattern
+    std::uint32_t base_offset = 0;
+    bool has_reserved_bits = false;
+
+    static constexpr MatrixDescriptor of(std::uint64_t bits) {
+        const auto offset = [&](int first) { return std::uint32_t(bits >> first & 0x3fff) << 4; };
+        constexpr std::uint32_t widths[] = {16, 128, 64, 32};
+        constexpr std::uint64_t used = 0x3fff | 0x3fffull << 16 | 0x3fffull << 32 | 7ull << 49 | 3ull << 62;
+        return {.start = offset(0),
+                .leading = offset(16),
+                .stride = offset(32),
+                .width = widths[bits >> 62],
+                .base_offset = std::uint32_t(bits >> 49 & 7),
+                .has_reserved_bits = (bits & ~used) != 0};
+    }
+
+    /// Where row number i of half a block is: 16 bytes. Of a transposed operand, its rows are those of the other
+    /// dimension: k.
+    constexpr std::uint32_t place(unsigned block, unsigned half, unsigned i, bool is_transposed) const {
+        const std::uint32_t parts = width / 16;
+        std::uint32_t at = start + i * width;
+        if (width == 16)
+            at += block * stride + half * leading;
+        else if (is_transposed)
+            at += block % parts * 16 + block / parts * leading + half * stride;
+        else
+            at += block * stride + half * 16;
+        return at ^ (at >> 3 & (width - 16));
+    }
+    /// A pattern begins at a multiple of its size; an operand with rows of k may begin inside its rows.
+    constexpr bool is_aligned(bool is_transposed) const {
+        const bool at_first_row = start / width % 8 == 0;
+        return width == 16 || (at_first_row && (is_transposed || start % width + 32 <= width));
+    }
+};
+
+}  // namespace ikat::emulator

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices by four warps, which go on behind their instruction (agents/async_products.hpp).
+#include <fmt/format.h>
+
+#include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/decode/rules/rules.hpp"
+#include "runtime/emulator/observe/messages.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+using Element = MatrixProduct::Element;
+using Sum = MatrixProduct::Sum;
+
+/// An immediate operand, one of two; without one, the first.
+bool is_second(Lowering& code, Operands operands, std::size_t at, std::int64_t first, std::int64_t second) {
+    if (at >= operands.size()) return false;
+    const nvptx::Operand& operand = operands[at];
+    const auto value = std::int64_t(operand.value);
+    if (operand.kind == nvptx::Operand::Kind::Integer && (value == first || value == second)) return value == second;
+    code.refuse(FaultCode::WrongImmediate,
+                fmt::format("operand {} of wgmma.mma_async must be {} or {}", at + 1, first, second));
+}
+
+/// An op of the whole warp, for which it waits.
+Micro together(Lowering& code, Handler handler) {
+    code.count_here();
+    return {.run = handler, .fields = {0, 0, 0, 0, index(code.constant(all_lanes, 4))}, .reads = X};
+}
+
+void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
+    if (code.on_stack) code.unsupported("a product in a function that is called rather than inlined");
+    const nvptx::Match match = nvptx::match(code.module, *code.current);
+    const auto a = element_named(match.elements[1].type), b = element_named(match.elements[2].type);
+    const auto d = sum_named(match.elements[0].type);
+    if (!a || !b || !d || match.problems || match.shape.n == 0)
+        code.unsupported("its shape or its types are not supported");
+    const bool a_in_registers = operands[1].kind == nvptx::Operand::Kind::Vector;
+    const std::size_t immediates = 4, transposed = 6;
+    WarpgroupProduct product{.a = *a,
+                             .b = *b,
+                             .d = *d,
+                             .columns = std::uint16_t(match.shape.n),
+                             .a_in_registers = a_in_registers,
+                             .saturates = modifiers.has(Modifier::Satfinite)};
+    product.negates = is_second(code, operands, immediates, 1, -1) != is_second(code, operands, immediates + 1, 1, -1);
+    if (!a_in_registers) product.a_by_columns = is_second(code, operands, transposed, 0, 1);
+    product.b_by_rows = is_second(code, operands, transposed + !a_in_registers, 0, 1);
+    modifiers.take_all();  // they match the form
+
+    const auto registers_of = [&](const nvptx::Operand& operand, std::size_t count, Type type) {
+        std::vector<VReg> registers;
+        for (const nvptx::Operand& each : Operands(code.module.operands(operand.children))) {
+            const Result result = code.result(each, type);
+            if (!result.is_register || result.at != result.to) code.unsupported("registers of 32 bits are needed here");
+            registers.push_back(result.at);
+        }
+        if (registers.size() != count) code.unsupported("the vector's length is not that of the instruction");
+        return registers;
+    };
+    const std::vector<VReg> sums = registers_of(operands[0], product.registers(), Type::U32);
+    std::vector<VReg> rows;
+    if (a_in_registers) rows = registers_of(operands[1], 4, Type::U32);
+    Micro micro = together(code, select_start_product(false));
+    if (!a_in_registers) {
+        micro.fields[1] = index(code.source(operands[1], Type::U64));
+        micro.reads |= A;
+    }
+    micro.fields[2] = index(code.source(operands[2], Type::U64));
+    micro.fields[3] = index(code.predicate(operands[3]));
+    micro.reads |= B | C;
+    micro.fields[5] = product.bits();
+    micro.list = code.list(sums, rows);
+    code.emit(micro);
+}
+
+void wgmma_fence(Lowering& code, Modifiers& modifiers, Operands) {
+    modifiers.take_all();
+    code.emit(together(code, fence_registers));
+}
+
+void wgmma_commit(Lowering& code, Modifiers& modifiers, Operands) {
+    modifiers.take_all();
+    code.emit(together(code, commit_products));
+}
+
+void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_all();
+    if (operands[0].kind != nvptx::Operand::Kind::Integer || operands[0].value > ~0u)
+        code.refuse(FaultCode::WrongImmediate, "wgmma.wait_group needs a number of groups that is not negative");
+    code.count_here();
+    code.emit(await_products, 0, 0, {0, 0, 0, 0, BarrierWarpgroup | BarrierAligned, std::uint32_t(operands[0].value)});
+}
+
+constexpr RuleRow warpgroup_rows[] = {
+    {"wgmma", "mma_async", wgmma},           {"wgmma", "mma_async sp", not_run},  {"wgmma", "fence", wgmma_fence},
+    {"wgmma", "commit_group", wgmma_commit}, {"wgmma", "wait_group", wgmma_wait},
+};
+
+}  // namespace
+
+constinit const Family warpgroup_family{warpgroup_rows};
+
+std::unordered_set<nvptx::Name> find_registers_of_products(const nvptx::Module& module) {
+    std::unordered_set<nvptx::Name> found;
+    for (const nvptx::Function& function : module.functions)
+        for (const nvptx::Instruction& instruction : function.instructions) {
+            if (instruction.opcode != nvptx::Opcode::Wgmma) continue;
+            for (const nvptx::Operand& operand : module.operands(instruction.operands))
+                if (operand.kind == nvptx::Operand::Kind::Vector)
+                    for (const nvptx::Operand& each : module.operands(operand.children))
+                        if (each.kind == nvptx::Operand::Kind::Symbol) found.insert(each.name);
+        }
+    return found;
+}
+
+Observer observe_products() {
+    const auto touch = [](Lowering& code, Micro& op) {
+        if (op.run == select_start_product(false)) return;
+        std::vector<VReg> touched;
+        const auto note = [&](std::uint32_t value) {
+            if (code.values[value].keeps_slot) touched.push_back(VReg(value));
+        };
+        for (unsigned i = 0; i < op.fields.size(); ++i)
+            if ((op.reads | op.writes) >> i & 1) note(op.fields[i]);
+        for (std::uint32_t i = 0; i < op.list.count; ++i) note(index(code.listed[op.list.first + i]));
+        if (!touched.empty()) code.put({.run = touch_registers, .list = code.list({}, touched)});
+    };
+    return {.op = touch};
+}
+
+}  // namespace ikat::emulator
