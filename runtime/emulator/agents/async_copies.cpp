@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/messages.hpp"
 
 namespace ikat::emulator {
 
 namespace {
-
-/// Whether any of these bits, at most 16, is set. Two bytes behind them may be read.
-bool any_of_bits(const std::uint8_t* bits, std::uint64_t at, std::uint32_t count) {
-    std::uint32_t word = bits[at / 8] | std::uint32_t(bits[at / 8 + 1]) << 8;
-    if (at % 8 + count > 16) word |= std::uint32_t(bits[at / 8 + 2]) << 16;
-    return word >> at % 8 & ((1u << count) - 1);
-}
 
 void arrive(AsyncCopies::Copy& copy) {
     if (copy.taken) std::memcpy(copy.at, copy.from, copy.taken);
@@ -28,8 +23,9 @@ void arrive(AsyncCopies::Copy& copy) {
 
 void AsyncCopies::clear(std::vector<std::uint8_t>& written, std::uint32_t seed) {
     written_ = &written;
-    state_ = seed;
+    chances_.state = seed;
     found = nullptr;
+    followers_.clear();
     if (warps_.empty()) return;
     warps_.clear();
     std::ranges::fill(flags_, std::uint8_t{0});
@@ -45,23 +41,20 @@ AsyncCopies::OfWarp& AsyncCopies::of(const Warp* w) {
 
 std::uint8_t* AsyncCopies::flags_of(const std::uint8_t* bits) { return flags_.data() + (bits - written_->data()); }
 
-/// xorshift
-unsigned AsyncCopies::draw(unsigned choices) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 17;
-    state_ ^= state_ << 5;
-    return state_ % choices;
+/// Without a seed, as late as possible.
+AsyncCopies::Copy::Arrival AsyncCopies::draw_arrival() {
+    return chances_ ? Copy::Arrival(chances_.draw(3)) : Copy::Arrival::AtWait;
 }
 
 void AsyncCopies::arrive_by_chance(OfWarp& of) {
-    if (!state_ || draw(4) != 0) return;
+    if (!chances_ || chances_.draw(4) != 0) return;
     for (Copy& copy : of.flying)
         if (copy.arrival == Copy::Arrival::Later) arrive(copy);
 }
 
 bool AsyncCopies::start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     arrive_by_chance(of(w));
-    const auto arrival = state_ ? Copy::Arrival(draw(3)) : Copy::Arrival::AtWait;
+    const auto arrival = draw_arrival();
     for (std::uint32_t rest = mask; rest; rest &= rest - 1)
         if (!start_lane(op, w, frame, unsigned(std::countr_zero(rest)), arrival)) return false;
     return true;
@@ -106,14 +99,18 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     }
 
     std::uint8_t* const flags = flags_of(copy.bits);
-    if (any_of_bits(flags, copy.offset, copy.bytes))
+    if (written::any(flags, copy.offset, copy.bytes))
         return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
+               nullptr;
+    if (block_.mbarriers.over(copy.to, copy.bytes))
+        return fail_access(w, op, FaultCode::MbarrierOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
                nullptr;
     if (!view.written) w->block->reopen(copy.to);
     written::set(copy.bits, copy.offset, copy.bytes, false, false);
     written::set(flags, copy.offset, copy.bytes, false);
     OfWarp& mine = of(w);
     copy.group = mine.groups[lane];
+    copy.number = started_++;
     copy.instruction = w->kernel->instructions[w->index_of(op)];
     if (arrival == Copy::Arrival::Over) arrive(copy);
     mine.flying.push_back(copy);
@@ -132,7 +129,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, Copy& copy) {
         found = &copy;
         return fail_access(w, op, code, space, copy.lane, address, bytes, true) != nullptr;
     };
-    if (any_of_bits(copy.bits, copy.offset, copy.bytes))
+    if (written::any(copy.bits, copy.offset, copy.bytes))
         return wrong(FaultCode::CopyOverwritten, Space::Shared, copy.to, copy.bytes);
     if (copy.taken && std::memcmp(copy.from, copy.before.data(), copy.taken) != 0)
         return wrong(FaultCode::CopySourceChanged, Space::Global, copy.source, copy.taken);
@@ -152,6 +149,75 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
     for (Copy& copy : mine.flying)
         if (is_covered(copy) && !end(op, w, copy)) return false;
     std::erase_if(mine.flying, is_covered);
+    return true;
+}
+
+void AsyncCopies::arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction,
+                                std::uint64_t barrier) {
+    const Follower follower{instruction, w->index, lane, started_++, barrier, draw_arrival()};
+    followers_.push_back(follower);
+    if (follower.arrival == Copy::Arrival::Over) follow_up_to(followers_.size() - 1);
+}
+
+/// The arrivals of a thread come in their order.
+void AsyncCopies::follow_up_to(std::size_t last) {
+    const Follower of = followers_[last];
+    std::vector<Follower> now;
+    const auto is_now = [&](const Follower& each) {
+        return each.warp == of.warp && each.lane == of.lane && each.number <= of.number;
+    };
+    std::ranges::copy_if(followers_, std::back_inserter(now), is_now);
+    std::erase_if(followers_, is_now);
+    for (const Follower& each : now) follow(each);
+}
+
+/// The copies before it are there.
+void AsyncCopies::follow(const Follower& follower) {
+    ScheduledWarp& warp = block_.warp(follower.warp);
+    const auto wrong = [&](FaultCode code, std::uint32_t count) {
+        warp.fault = {.code = code,
+                      .space = Space::Shared,
+                      .lane = follower.lane,
+                      .bytes = mbarrier_bytes,
+                      .address = follower.barrier,
+                      .lanes = count};
+        return fault_error(block_, warp, follower.instruction);
+    };
+    Mbarriers::Barrier* const barrier = block_.mbarriers.find(follower.barrier);
+    if (!barrier) throw wrong(FaultCode::MbarrierMissing, 0);
+    if (follower.warp < warps_.size())
+        for (Copy& copy : warps_[follower.warp].flying) {
+            if (copy.lane != follower.lane || copy.number > follower.number || copy.has_barrier) continue;
+            if (copy.arrival != Copy::Arrival::Over) arrive(copy);
+            copy.has_barrier = true;
+            copy.barrier = follower.barrier;
+            copy.phase = barrier->phase;
+        }
+    if (const auto code = block_.mbarriers.arrive(*barrier, 1, false)) throw wrong(*code, 1);
+}
+
+void AsyncCopies::some_arrive() {
+    if (followers_.empty() || !chances_ || chances_.draw(4) != 0) return;
+    const auto is_due = [](const Follower& each) { return each.arrival == Copy::Arrival::Later; };
+    for (auto due = followers_.begin(); (due = std::ranges::find_if(followers_, is_due)) != followers_.end();)
+        follow_up_to(std::size_t(due - followers_.begin()));
+}
+
+bool AsyncCopies::last_arrives() {
+    if (followers_.empty()) return false;
+    follow_up_to(chances_ ? chances_.draw(unsigned(followers_.size())) : 0);
+    return true;
+}
+
+bool AsyncCopies::end_phase(const MicroOp* op, Warp* w, std::uint64_t barrier, std::uint64_t phase) {
+    const auto is_covered = [&](const Copy& copy) {
+        return copy.has_barrier && copy.barrier == barrier && copy.phase < phase;
+    };
+    for (OfWarp& each : warps_) {
+        for (Copy& copy : each.flying)
+            if (is_covered(copy) && !end(op, w, copy)) return false;
+        std::erase_if(each.flying, is_covered);
+    }
     return true;
 }
 

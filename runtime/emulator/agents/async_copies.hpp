@@ -6,12 +6,16 @@
 // writes count as unwritten. So a load that reads them comes to the checked code, as with any uninitialised memory, and
 // is a finding there (undefined.hpp); code without copies in flight is not slowed down. What else is wrong in the
 // meantime is found at the wait: that something has written these bytes, or changed those that are read.
+//
+// A thread may also have a barrier in shared memory tell when its copies are there (cp.async.mbarrier.arrive): an
+// arrival follows them, and who has waited for that phase of the barrier has waited for them.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "runtime/emulator/agents/random.hpp"
 #include "runtime/emulator/machine/machine.hpp"
 
 namespace ikat::nvptx {
@@ -46,6 +50,7 @@ public:
     struct Copy {
         const nvptx::Instruction* instruction = nullptr;
         std::uint32_t warp = 0, lane = 0, group = 0;
+        std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals behind them
         std::uint64_t to = 0;                     // in shared memory
         std::byte* at = nullptr;                  // ... on the host
         std::uint8_t* bits = nullptr;             // of its variable: which bytes have been written
@@ -57,13 +62,25 @@ public:
         std::uint32_t bytes = 0, taken = 0;       // that are written, and read
         enum class Arrival : std::uint8_t { Over, Later, AtWait } arrival = Arrival::AtWait;
         std::array<std::byte, 16> before{};  // what the source was at the start
+        bool has_barrier = false;            // an arrival at one has followed it
+        std::uint64_t barrier = 0;           // ... its address
+        std::uint64_t phase = 0;             // ... during which it arrived
     };
 
+    explicit AsyncCopies(ThreadBlock& block) : block_(block) {}
     /// A new block begins, of which these bits tell the written bytes of shared memory.
     void clear(std::vector<std::uint8_t>& written, std::uint32_t seed);
     bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
+    /// The thread arrives at the barrier at an address of the block's shared memory when its copies are there.
+    void arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction, std::uint64_t barrier);
+    /// Phases of a barrier before this one are known to be over. False on a finding.
+    bool end_phase(const MicroOp* op, Warp* w, std::uint64_t barrier, std::uint64_t phase);
+    /// Some of the arrivals that are due any time, by chance; one that is due at the latest, if there is one. Throw
+    /// Error on a finding.
+    void some_arrive();
+    bool last_arrives();
     /// A copy in flight to any of these bytes, or nullptr.
     const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
 
@@ -79,12 +96,25 @@ private:
     void arrive_by_chance(OfWarp& of);
     OfWarp& of(const Warp* w);
     std::uint8_t* flags_of(const std::uint8_t* bits);
-    unsigned draw(unsigned choices);
+    Copy::Arrival draw_arrival();
+    /// An arrival at a barrier that copies come before.
+    struct Follower {
+        const nvptx::Instruction* instruction = nullptr;
+        std::uint32_t warp = 0, lane = 0;
+        std::uint64_t number = 0;  // in the order of copies and arrivals
+        std::uint64_t barrier = 0;
+        Copy::Arrival arrival = Copy::Arrival::AtWait;
+    };
+    void follow(const Follower& follower);
+    void follow_up_to(std::size_t last);
 
+    ThreadBlock& block_;
+    std::vector<Follower> followers_;
+    std::uint64_t started_ = 0;
     std::vector<OfWarp> warps_;  // empty until something is copied
     std::vector<std::uint8_t>* written_ = nullptr;
     std::vector<std::uint8_t> flags_;  // laid out like the bits of written bytes: those in flight
-    std::uint32_t state_ = 0;          // of the random order; 0: there is none
+    Chances chances_;
 };
 
 }  // namespace ikat::emulator

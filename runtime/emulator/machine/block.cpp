@@ -202,8 +202,12 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     std::fill(shared_.begin(), shared_.end(), std::byte{poison});
     std::fill(local_.begin(), local_.end(), std::byte{poison});
     forget_written();
-    products.clear(state_.options.seed ? mixed(state_.options.seed, ~std::uint32_t(index_)) | 1 : 0);
-    copies.clear(shared_written_, state_.options.seed ? mixed(state_.options.seed, ~std::uint32_t(index_)) | 1 : 0);
+    const auto seed_of = [&](std::uint32_t agent) {
+        return state_.options.seed ? mixed(state_.options.seed, ~(std::uint32_t(index_) + agent)) | 1 : 0;
+    };
+    products.clear(seed_of(0));
+    copies.clear(shared_written_, seed_of(0));
+    mbarriers.clear(seed_of(1u << 30));
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);
@@ -215,6 +219,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     ended_ = 0;
     quiet_rounds_ = 0;
     waits_ = false;
+    polling_ = 0;
     random_.seed(mixed(state_.options.seed, std::uint32_t(index_)));
     order_.start(std::uint32_t(warps_.size()), (state_.options.seed + index_) % 2 == 1);
 }
@@ -284,9 +289,15 @@ bool ThreadBlock::comes_round() {
         if (!watch.reads()) throw endless_error(*this, warp);
         reads |= watch.reads();
     }
+    if (deliver()) return false;
     const bool others_may_write = reads & ReadsOthers || shared_span_;
     if (!others_may_write) throw waiting_error(*this);
     return true;
+}
+
+/// Something arrives that is due at the latest when everybody waits.
+bool ThreadBlock::deliver() {
+    return std::ranges::any_of(peers_, [](ThreadBlock& each) { return each.copies.last_arrives(); });
 }
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
@@ -391,15 +402,25 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
     waits_ = false;
     for (std::uint64_t used = 0; used < steps;) {
         bool progress = false, quiet = true;
+        const std::uint64_t wakes = wakes_;
         if (state_.options.seed) order_.shuffle(random_);
         for (const unsigned index : order_.turns) {
-            if (waiting_[index] != runs) continue;
+            if (waiting_[index] != runs || polling_ >> index & 1) continue;
             const std::uint64_t before = warps_[index].instructions;
-            quiet &= run_warp(warps_[index], slice);
+            const bool is_cut = run_warp(warps_[index], slice);
+            if (is_cut && warps_[index].only_polls()) polling_ |= 1u << index;
+            quiet &= is_cut;
             used += warps_[index].instructions - before;
             progress = true;
         }
         if (!running_) return Turn::Ended;
+        const bool all_poll = polling_ && only_polls();
+        if (all_poll && deliver()) {
+            quiet_rounds_ = 0;
+            continue;
+        }
+        if (all_poll) polling_ = 0;  // they ask once more
+        if (wakes != wakes_) quiet = false;
         if (!progress && !waits_for_cluster()) throw deadlock_error(*this);
         if (!progress) return used ? Turn::Over : Turn::Waits;
         if (state_.stop.load(std::memory_order_relaxed)) return Turn::Over;
@@ -408,8 +429,16 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
             waits_ = true;
             return Turn::Over;
         }
+        if (all_poll && peers_.size() > 1) return Turn::Over;
     }
     return Turn::Over;
+}
+
+/// Whether the warps that wait at no other barrier would only ask again whether a phase is over.
+bool ThreadBlock::only_polls() const {
+    return std::ranges::all_of(warps_, [&](const ScheduledWarp& warp) {
+        return waiting_[warp.index] != runs || (polling_ >> warp.index & 1);
+    });
 }
 
 std::optional<unsigned> ThreadBlock::barrier_of(const ScheduledWarp& warp) const {

@@ -11,6 +11,7 @@
 
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
@@ -59,6 +60,7 @@ public:
     std::array<std::uint32_t, 3> coordinates() const { return coordinates_; }
     std::array<std::uint32_t, 3> thread(const Warp& warp, unsigned lane) const;
     const std::deque<ScheduledWarp>& warps() const { return warps_; }
+    ScheduledWarp& warp(std::uint32_t index) { return warps_[index]; }
     /// The variables of shared (including dynamic), local or constant memory.
     const Variables& variables(Space space) const;
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
@@ -87,10 +89,14 @@ public:
     /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
-    AsyncCopies copies;      // in flight to its shared memory
-    AsyncProducts products;  // in flight
-    std::string output;      // the kernel's output
-    std::string finding;     // text of a finding under construction
+    /// A phase of a barrier in its shared memory is over: warps that asked for that run again.
+    void wake() { polling_ = 0, ++wakes_; }
+
+    AsyncCopies copies{*this};   // in flight to its shared memory
+    Mbarriers mbarriers{*this};  // in its shared memory
+    AsyncProducts products;      // in flight
+    std::string output;          // the kernel's output
+    std::string finding;         // text of a finding under construction
     Statistics statistics() const;
     /// Adds its counts to the launch's.
     void finish_traffic() const;
@@ -111,6 +117,8 @@ private:
         std::uint32_t waiting = 0;  // of `came`
     };
     bool run_warp(ScheduledWarp& warp, std::uint64_t steps);
+    bool only_polls() const;
+    bool deliver();
     bool comes_round();
     void arrive(ScheduledWarp& warp);
     void meet_cluster(ScheduledWarp& warp, bool arrives);
@@ -139,6 +147,8 @@ private:
 
     std::uint64_t quiet_rounds_ = 0;  // since a warp last exited or reached a barrier
     bool waits_ = false;              // for other blocks, when last asked
+    std::uint32_t polling_ = 0;       // warps that would only ask again whether a phase is over, as a set
+    std::uint64_t wakes_ = 0;
     std::vector<std::byte> shared_, local_, frames_;
     std::vector<std::uint8_t> shared_written_, local_written_;  // a bit for each byte
     Variables shared_variables_;

@@ -41,6 +41,8 @@ std::uint8_t effect_of(const nvptx::Instruction& instruction, const nvptx::Modul
                : !is_in({Load})             ? NoEffect
                : is_in({Shared, SharedCta}) ? ReadsBlock
                                             : ReadsOthers;
+    if (instruction.opcode == nvptx::Opcode::Mbarrier)
+        return is_in({TestWait, TryWait}) ? ReadsBlock : is_in({PendingCount}) ? NoEffect : Changes;
     switch (nvptx::info(instruction.opcode).kind) {
         case nvptx::OpcodeKind::SharedStore: return Changes;
         case nvptx::OpcodeKind::AsyncCopy: return is_in({WaitGroup, WaitAll, CommitGroup}) ? NoEffect : Changes;

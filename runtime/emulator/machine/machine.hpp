@@ -99,6 +99,7 @@ struct Warp {
         nullptr;            // the first op where others can continue: there, and after it, the running lanes leave
     bool strayed = false;   // lanes have run ahead of others that they would have met
     bool parallel = false;  // other blocks run at the same time
+    bool polls = false;     // the running lanes have asked in vain whether a phase is over (mbarriers.hpp)
     Leave leave = Leave::None;
     std::uint32_t existing = 0;  // lanes that have a thread
     std::uint32_t live = 0;      // ... and have not exited

@@ -24,7 +24,7 @@ unsigned count_of(std::uint32_t lanes) {
 }  // namespace
 
 void ScheduledWarp::start(std::uint32_t lanes, std::byte* frame, std::uint32_t entry) {
-    splits_.assign(1, {entry, lanes, Split::Wait::None, instructions});
+    splits_.assign(1, {entry, lanes, Split::Wait::None, instructions, false});
     stack_pointer.fill(0);
     stack_top.fill(stack_base);
     for (std::vector<std::uint64_t>& stack : call_stack) stack.clear();
@@ -63,16 +63,17 @@ void ScheduledWarp::start_checking(const DecodedKernel& checked, bool defined) {
     }
 }
 
-void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait) {
+void ScheduledWarp::put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait, bool polls) {
     for (Split& split : splits_)
         if (split.pc == pc) {
             split.mask |= mask;
+            split.polls = split.polls && polls;
             // Lanes that join others at a warp-wide instruction try it again together.
             split.wait = wait == Split::Wait::Barrier && split.wait == wait ? wait : Split::Wait::None;
             split.since = instructions;
             return;
         }
-    splits_.push_back({pc, mask, wait, instructions});
+    splits_.push_back({pc, mask, wait, instructions, polls});
 }
 
 /// The ready split that is furthest behind, except for fairness.
@@ -82,7 +83,8 @@ ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
     for (std::size_t i = 0; i < splits_.size(); ++i) {
         if (splits_[i].wait != Split::Wait::None) continue;
         ++best.ready;
-        if (best.split == nobody || splits_[i].pc < splits_[best.split].pc) best.split = i;
+        const auto rank = [](const Split& split) { return std::pair(split.polls, split.pc); };
+        if (best.split == nobody || rank(splits_[i]) < rank(splits_[best.split])) best.split = i;
         if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
     }
     best.waited = oldest != best.split && instructions - splits_[oldest].since >= patience;
@@ -93,6 +95,12 @@ ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
 std::optional<Split> ScheduledWarp::next() const {
     const std::size_t next = furthest_behind().split;
     return next == nobody ? std::nullopt : std::optional(splits_[next]);
+}
+
+bool ScheduledWarp::only_polls() const {
+    return std::ranges::all_of(splits_,
+                               [](const Split& split) { return split.polls || split.wait != Split::Wait::None; }) &&
+           std::ranges::any_of(splits_, &Split::polls);
 }
 
 /// The split to run; in a seeded launch, occasionally any.
@@ -149,6 +157,7 @@ void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
 
 void ScheduledWarp::execute(Split split, bool strays) {
     leave = Leave::None;
+    polls = false;
     set_running(split.mask);
     bound_turn(split.pc, strays);
     for (const MicroOp* op = code + split.pc; op;) {
@@ -161,7 +170,7 @@ void ScheduledWarp::execute(Split split, bool strays) {
         op = code + checked_of[at];
     }
     switch (leave) {
-        case Leave::Reschedule: put(pc, mask, Split::Wait::None); break;
+        case Leave::Reschedule: put(pc, mask, Split::Wait::None, polls); break;
         case Leave::Diverge:
             put(target, taken, Split::Wait::None);
             put(pc, mask & ~taken, Split::Wait::None);
@@ -177,7 +186,7 @@ void ScheduledWarp::execute(Split split, bool strays) {
         case Leave::Barrier: put(pc, mask, Split::Wait::Barrier); break;
         case Leave::Fault:
         case Leave::Recheck:
-        case Leave::None: splits_.push_back({split.pc, mask, split.wait, split.since}); break;
+        case Leave::None: splits_.push_back({split.pc, mask, split.wait, split.since, split.polls}); break;
     }
 }
 

@@ -2,7 +2,8 @@
 // Divergence within a warp.
 // A warp is a short list of splits, each a set of lanes at one op. The split with the lowest op runs (ops are in
 // reverse postorder, so splits that are behind catch up, and splits that meet merge) until it reaches another's op; a
-// split that has waited long gets a turn, so that a lane may spin for a waiting one. Lanes at a warp-wide instruction
+// split that has waited long gets a turn, so that a lane may spin for a waiting one; one that polls a barrier in shared
+// memory lets the others go first. Lanes at a warp-wide instruction
 // wait for its other members, lanes at a barrier for the rest of the warp; then the warp as a whole arrives at the
 // barrier.
 #pragma once
@@ -19,6 +20,7 @@ struct Split {
     std::uint32_t pc = 0, mask = 0;
     Wait wait = Wait::None;
     std::uint64_t since = 0;  // the warp's instruction count when it was last suspended
+    bool polls = false;       // it has asked in vain whether a phase is over
 };
 
 class ScheduledWarp : public Warp {
@@ -43,6 +45,8 @@ public:
     bool join_others(std::uint32_t running_lanes);
     /// The split that runs next without a seed, if any can.
     std::optional<Split> next() const;
+    /// Whether all splits that can run poll.
+    bool only_polls() const;
     /// Instructions since the warp started or last passed a barrier.
     std::uint64_t spent() const { return instructions - passed_at_; }
 
@@ -54,7 +58,7 @@ public:
     void load(const DecodedKernel& kernel);
 
 private:
-    void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait);
+    void put(std::uint32_t pc, std::uint32_t mask, Split::Wait wait, bool polls = false);
     struct Choice {
         std::size_t split, ready = 0;  // ready: how many can run
         bool waited = false;           // it has waited long

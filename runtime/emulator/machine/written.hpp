@@ -35,6 +35,25 @@ inline bool all(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count)
     return !count || (*p & wanted) == wanted;
 }
 
+/// Whether any of [at, at + count) has been written.
+inline bool any(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count) {
+    const std::uint8_t* p = bits + at / 8;
+    const std::uint64_t first = at % 8;
+    if (first + count <= 8) return *p & bits_from(first, count);
+    if (first) {
+        if (*p++ & bits_from(first, 8 - first)) return true;
+        count -= 8 - first;
+    }
+    for (; count >= 64; count -= 64, p += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, p, sizeof word);
+        if (word) return true;
+    }
+    for (; count >= 8; count -= 8)
+        if (*p++) return true;
+    return count && (*p & bits_from(0, count));
+}
+
 /// Changes bits of one byte; other host threads may change the rest of it.
 inline void change(std::uint8_t* p, std::uint8_t bits, bool to, bool others) {
     if (others)

@@ -2,6 +2,7 @@
 // The checked code: the definedness rule of each op, and its replacement handler, if any. See undefined.hpp.
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
 #include "runtime/emulator/ops/matrix.hpp"
@@ -110,7 +111,9 @@ void add_control(Table& table) {
     add(table, restore_lanes, {.kind = Row::Kind::Nothing, .instead = restore_lanes_checked});
     add(table, return_lanes, {.kind = Row::Kind::Nothing, .instead = return_lanes_checked});
     for (const Handler handler : {print_formatted, print_assertion}) add(table, handler, DefinedUse::Print);
-    add(table, barrier, DefinedUse::Barrier);
+    for (const Handler handler : {barrier, init_mbarrier, invalidate_mbarrier, arrive_at_mbarrier, transact_mbarrier,
+                                  test_mbarrier, arrive_after_copies})
+        add(table, handler, DefinedUse::Barrier);
     for (const Handler handler : {check_alignment, map_shared, rank_of_shared, start_copies})
         add(table, handler, DefinedUse::Address);
     add(table, predicate_and, Propagation::And);

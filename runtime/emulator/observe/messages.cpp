@@ -171,7 +171,8 @@ std::string masks(const Fault& fault) {
     return fmt::format("{}, and 0x{:08x} in {}", own, fault.other, lane_list(fault.lanes));
 }
 
-/// "at offset 12 of buffer 'x' (64 bytes)"
+}  // namespace
+
 std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block) {
     const std::uint64_t id = at.address >> window_bits;
     const bool global = at.space == Space::Global || (at.space == Space::Generic && id > std::uint64_t(Space::Const));
@@ -190,11 +191,13 @@ std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block) {
                        plural(range->bytes, "byte"));
 }
 
+namespace {
+
 std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const Split& split,
                       std::string_view ready = "can run") {
     const MicroOp& op = warp.code[split.pc];
     switch (split.wait) {
-        case Split::Wait::None: return std::string(ready);
+        case Split::Wait::None: return split.polls ? awaited_phase(block, warp) : std::string(ready);
         case Split::Wait::Members: {
             std::uint32_t members = 0;
             const auto* const named = reinterpret_cast<const std::uint32_t*>(warp.frame() + op.x);
@@ -302,11 +305,12 @@ Diagnostic diagnostic_of(FaultCode code) {
     return {.message = info(code).message, .hint = info(code).hint, .code = info(code).name};
 }
 
-Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at) {
     Fault fault = warp.fault;
     if (fault.code == FaultCode::Unwritten && copy_of(fault, block).copy) fault.code = FaultCode::CopyNotAwaited;
+    if (fault.code == FaultCode::Unwritten && is_of_mbarrier(fault, block)) fault.code = FaultCode::MbarrierRead;
     Diagnostic diagnostic = diagnostic_of(fault.code);
-    place(diagnostic, block, warp, warp.pc);
+    place(diagnostic, block, at ? at : instruction_at(warp, warp.pc));
     const std::string by = who(block, warp, fault.lane);
     switch (fault.code) {
         case FaultCode::OutOfBounds: {
@@ -383,7 +387,10 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp) {
             break;
         case FaultCode::NotShared: diagnostic.message += fmt::format(" (0x{:x}), by {}", fault.address, by); break;
         case FaultCode::PrintArguments: diagnostic.message = fmt::format("{}, by {}", block.finding, by); break;
-        default: diagnostic.message += fmt::format(", by {}", by);
+        default:
+            if (fault.code >= FaultCode::MbarrierMissing && fault.code <= FaultCode::MbarrierRemote)
+                describe_mbarrier(diagnostic, fault, block);
+            diagnostic.message += fmt::format(", by {}", by);
     }
     const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;
     if (is_undefined) note_origin(diagnostic, block, warp);
@@ -476,13 +483,25 @@ Error endless_error(const ThreadBlock& block, const ScheduledWarp& warp) {
 Error waiting_error(const ThreadBlock& block) {
     Diagnostic diagnostic = diagnostic_of(FaultCode::EndlessWait);
     const ScheduledWarp* first = nullptr;
+    bool reads = false;
     for (const ScheduledWarp& warp : block.warps()) {
         if (block.has_ended(warp)) continue;
-        if (!first && !block.barrier_of(warp)) first = &warp;
+        const bool is_free = !block.barrier_of(warp);
+        if (!first && is_free) first = &warp;
+        reads |= is_free && !warp.only_polls();
         note_splits(diagnostic, block, warp, "read the same memory again and again");
     }
     const ScheduledWarp& shown = first ? *first : block.warps().front();
     place(diagnostic, block, shown, shown.splits().front().pc);
+    if (!reads) {
+        diagnostic.code = info(FaultCode::Deadlock).name;
+        diagnostic.message = fmt::format("deadlock in block {}: no warp can continue; warp {} {}",
+                                         tuple(block.coordinates()), shown.index, awaited_phase(block, shown));
+        diagnostic.hint =
+            "a phase ends with as many arrivals as mbarrier.init says and as many bytes as are expected; "
+            "is the parity that is asked for the phase's?";
+        return Error(std::move(diagnostic));
+    }
     diagnostic.message = fmt::format("block {} waits for memory to change, and no thread is left that could change it",
                                      tuple(block.coordinates()));
     return Error(std::move(diagnostic));

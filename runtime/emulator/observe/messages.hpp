@@ -5,8 +5,8 @@
 
 namespace ikat::emulator {
 
-/// The finding of a warp that stopped with Leave::Fault.
-Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp);
+/// The finding of a warp that stopped with Leave::Fault; or about something that it has started `at` an instruction.
+Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at = nullptr);
 /// A warp whose lanes wait for lanes that can never arrive.
 Error stuck_error(const ThreadBlock& block, const ScheduledWarp& warp);
 /// A warp ends when it must not, because of the instruction.
@@ -31,5 +31,13 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
 Diagnostic diagnostic_of(FaultCode code);
 
 Location location(const nvptx::Module& module, const nvptx::Position& where);
+
+/// "at offset 12 of buffer 'x' (64 bytes)"
+std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block);
+/// Whether a finding is about a byte of a barrier in shared memory; message and notes of one about a barrier.
+bool is_of_mbarrier(const Fault& fault, const ThreadBlock& block);
+void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block);
+/// What a warp waits for that has asked in vain whether a phase is over.
+std::string awaited_phase(const ThreadBlock& block, const Warp& warp);
 
 }  // namespace ikat::emulator

@@ -63,7 +63,8 @@ inline void set_undefined(const Warp* w, std::uint32_t offset, std::uint32_t byt
 void shuffle_definedness(const MicroOp* op, Warp* w, std::uint32_t mask, const std::uint32_t* sources,
                          const std::uint32_t* there);
 
-/// Whether a copy is in flight to one of these bytes of shared memory, which are read or written: that is a finding.
+/// Whether a copy is in flight to one of these bytes of shared memory, which are read or written, or a barrier has one:
+/// that is a finding.
 bool touches_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, std::uint64_t address, std::uint32_t bytes,
                   bool writes);
 

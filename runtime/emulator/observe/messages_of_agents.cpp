@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages for findings about barriers in shared memory; see messages.hpp.
+#include <fmt/format.h>
+
+#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/observe/wording.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// The barrier that has some of the bytes that a finding is about, and the block whose it is.
+struct MbarrierOf {
+    const ThreadBlock& owner;
+    const Mbarriers::Barrier* barrier = nullptr;
+};
+MbarrierOf mbarrier_of(const Fault& fault, const ThreadBlock& block) {
+    const bool is_window =
+        fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
+    if (fault.space != Space::Shared && !is_window) return {block};
+    const auto [owner, address] = block.shared_place(fault.address & (window_bytes - 1));
+    return {owner, owner.mbarriers.over(address, fault.bytes)};
+}
+
+/// "1 of 2 arrivals and 64 bytes"
+std::string missing(const Mbarriers::Barrier& barrier) {
+    std::string text;
+    if (barrier.pending) text = fmt::format("{} of {}", barrier.pending, plural(barrier.expected, "arrival"));
+    if (barrier.bytes)
+        text +=
+            fmt::format("{}{}", text.empty() ? "" : " and ", plural(std::uint64_t(std::abs(barrier.bytes)), "byte"));
+    return text;
+}
+
+}  // namespace
+
+bool is_of_mbarrier(const Fault& fault, const ThreadBlock& block) {
+    return mbarrier_of(fault, block).barrier != nullptr;
+}
+
+void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
+    const auto [owner, barrier] = mbarrier_of(fault, block);
+    const std::string where = bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block);
+    diagnostic.message = [&] {
+        switch (fault.code) {
+            case FaultCode::MbarrierMissing: return fmt::format("the 8 bytes {} are no barrier", where);
+            case FaultCode::MbarrierLive: return fmt::format("a barrier is made {}, where there is one", where);
+            case FaultCode::MbarrierCount:
+                return fmt::format("the barrier {} is to count {} arrivals", where, fault.lanes);
+            case FaultCode::MbarrierArrivals:
+                return fmt::format("{} at the barrier {}, which lacks {} in phase {}", plural(fault.lanes, "arrival"),
+                                   where, barrier ? missing(*barrier) : "", barrier ? barrier->phase : 0);
+            case FaultCode::MbarrierBytes:
+                return fmt::format("{} more for the barrier {}, which has {} in phase {}", plural(fault.lanes, "byte"),
+                                   where,
+                                   barrier ? plural(std::uint64_t(std::abs(barrier->bytes)), "pending byte") : "",
+                                   barrier ? barrier->phase : 0);
+            case FaultCode::MbarrierState: return fmt::format("the state waited for is none of the barrier {}", where);
+            case FaultCode::MbarrierParity:
+                return fmt::format("parity {} is waited for at the barrier {}", fault.lanes, where);
+            case FaultCode::MbarrierPhase:
+                return fmt::format("a phase is waited for at the barrier {}, which is {} phases further", where,
+                                   fault.lanes);
+            case FaultCode::MbarrierNoComplete:
+                return fmt::format("{} with .noComplete at the barrier {} would complete its phase",
+                                   plural(fault.lanes, "arrival"), where);
+            case FaultCode::MbarrierRead:
+                return fmt::format("{} of {} {}, which are of a barrier", fault.store ? "an atomic" : "a load",
+                                   plural(fault.bytes, "byte"), where);
+            case FaultCode::MbarrierOverwritten:
+                return fmt::format("the {} {}, which are of a barrier, have been written", plural(fault.bytes, "byte"),
+                                   where);
+            default: return fmt::format("only threads of its own block can wait at the barrier {}", where);
+        }
+    }();
+    if (!barrier) return;
+    const nvptx::Module& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(module, barrier->made->where), fmt::format("the barrier: {}", nvptx::print(module, *barrier->made))});
+}
+
+std::string awaited_phase(const ThreadBlock& block, const Warp& warp) {
+    const Mbarriers::Question& asked = block.mbarriers.last_question(warp);
+    const std::string where =
+        bytes_text({.space = Space::Shared, .address = asked.address, .bytes = mbarrier_bytes}, block);
+    const Mbarriers::Barrier* const barrier = block.mbarriers.over(asked.address, mbarrier_bytes);
+    if (!barrier || barrier->phase != asked.phase) return fmt::format("waits for a phase of the barrier {}", where);
+    return fmt::format("waits for phase {} of the barrier {}, which lacks {}", asked.phase, where, missing(*barrier));
+}
+
+}  // namespace ikat::emulator

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers in shared memory and asynchronous copies of kernels that nvcc compiles, on the emulator.
+#include <cstdio>
+
+#include "tests/foreign/compilers.hpp"
+#include "tests/foreign/values.hpp"
+#include "tests/unit/emulator/machine.hpp"
+
+using namespace ikat;
+using tests::made;
+
+TEST_CASE("barriers in shared memory by CUDA's headers") {
+    const auto x_of = [](int i) { return i * 37 % 101; };
+    const auto text_for = [](const char* target) {
+        return tests::nvcc_ptx(tests::foreign_source("mbarriers.cu"), std::string("-std=c++17 -arch=") + target);
+    };
+    for (const char* target : {"sm_80", "sm_90"}) {
+        const auto text = text_for(target);
+        if (!text) {
+            std::puts("skipped: no nvcc");
+            return;
+        }
+        for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u}) {
+            INFO(target << ", seed " << seed);
+            tests::Machine machine;
+            machine.options.seed = seed;
+            const auto x = machine.buffer("x", made<int>(1024, x_of));
+
+            const auto values = machine.buffer("values", made<int>(128, x_of));
+            machine.run(*text, {.entry = "rounds_of_neighbours", .block = {128, 1, 1}}, values, 7);
+            std::vector<int> expected = made<int>(128, x_of);
+            for (int round = 0; round < 7; ++round) {
+                const std::vector<int> before = expected;
+                for (std::size_t i = 0; i < 128; ++i) expected[i] = 3 * before[i] + before[(i + 1) % 128];
+            }
+            CHECK(machine.get<int>(values, 128) == expected);
+
+            const auto sums = machine.empty<int>("sums", 96);
+            machine.run(*text, {.entry = "warps_in_roles", .block = {128, 1, 1}}, x, sums, 20);
+            CHECK(machine.get<int>(sums, 96) == made<int>(96, [&](int i) {
+                      int sum = 0;
+                      for (int t = 0; t < 20; ++t) sum += (1 + i / 32) * x_of(32 * t + 31 - i % 32);
+                      return sum;
+                  }));
+
+            const auto count = machine.buffer("count", std::vector<int>(65));
+            machine.run(*text, {.entry = "dropping", .block = {64, 1, 1}}, count);
+            const auto counts = machine.get<int>(count, 65);
+            for (int i = 0; i < 64; ++i) CHECK(counts[std::size_t(i)] >= 1 + i % 32);
+            CHECK(counts[64] == 0);
+
+            const auto floats = machine.buffer("floats", made<float>(640, [&](int i) { return float(x_of(i)); }));
+            const auto y = machine.empty<float>("y", 64);
+            machine.run(*text, {.entry = "pipeline_of_roles", .block = {96, 1, 1}}, floats, y, 10);
+            CHECK(machine.get<float>(y, 64) == made<float>(64, [&](int i) {
+                      float sum = 0;
+                      for (int t = 0; t < 10; ++t) sum += float(x_of(64 * t + i)) - float(x_of(64 * t + 63 - i)) / 2;
+                      return sum;
+                  }));
+
+            if (target != std::string("sm_90")) continue;
+            const auto inbox = machine.empty<int>("inbox", 4 * 256);
+            machine.run(*text, {.entry = "arrivals_from_afar", .grid = {4, 1, 1}, .block = {64, 1, 1}}, inbox);
+            CHECK(machine.get<int>(inbox, 1024) == made<int>(1024, [](int i) {
+                      const int round = i / 256, block = i % 256 / 64, thread = i % 64;
+                      return 100 * round + 10 * (block ^ 1) + 63 - thread;
+                  }));
+        }
+    }
+}
