@@ -20,6 +20,7 @@ struct Case {
     std::string name, scope, setup, body;  // the body runs in a loop
     unsigned threads = 1;
     double products = 0;  // multiply-accumulates by a warp in the body
+    const char* target = "sm_80";
 };
 
 std::string repeat(unsigned count, auto&& text) {
@@ -32,8 +33,8 @@ std::string number(unsigned n) { return std::to_string(n); }
 
 /// Registers: %r1 thread, %r2 its byte offset in a row of words, %d1 the buffer, %d2 its word there.
 std::string program(const Case& c) {
-    return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n" +
-           c.scope +
+    return ".version 8.0\n.target " + std::string(c.target) +
+           "\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n" + c.scope +
            R"(
     .reg .pred %p<8>; .reg .b32 %r<128>; .reg .b64 %d<64>; .reg .f32 %f<128>;
     ld.param.u64 %d1, [p]; ld.param.u32 %r90, [n]; mov.u32 %r91, 0; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;
@@ -67,6 +68,35 @@ Case tiled_gemm() {
                });
     });
     c.body += "    bar.sync 0;\n";
+    return c;
+}
+
+/// Four steps of k in tiles of 64 x 64 and columns x 64 numbers of 16 bits, which two warpgroups share.
+Case product_by_warpgroup(unsigned columns, const std::string& types, const std::string& end) {
+    Case c{"wgmma.m64n" + number(columns) + types,
+           "    .shared .align 1024 .b8 tile[40960];\n",
+           "",
+           "",
+           1,
+           4 * 16.0 * columns * 16,
+           "sm_90a"};
+    c.setup = "    mov.u64 %d10, 0x4000004000010000; shl.b32 %r3, %r1, 2; mov.u32 %r4, 0x3c003c00;\n" +
+              repeat(40, [](unsigned i) { return "    st.shared.b32 [%r3+" + number(1024 * i) + "], %r4;\n"; }) +
+              "    bar.sync 0;\n" +
+              repeat(columns / 2, [](unsigned i) { return "    mov.f32 %f" + number(i) + ", 0f00000000;\n"; }) +
+              repeat(4, [](unsigned i) {
+                  return "    add.u64 %d" + number(20 + i) + ", %d10, " + number(2 * i) + "; add.u64 %d" +
+                         number(30 + i) + ", %d10, " + number(512 + 2 * i) + ";\n";
+              });
+    const std::string sums =
+        "{" + repeat(columns / 2, [](unsigned i) { return (i ? ", %f" : "%f") + number(i); }) + "}";
+    c.body = "    wgmma.fence.sync.aligned;\n" +
+             repeat(4,
+                    [&](unsigned i) {
+                        return "    wgmma.mma_async.sync.aligned.m64n" + number(columns) + types + " " + sums + ", %d" +
+                               number(20 + i) + ", %d" + number(30 + i) + ", 1" + end + ";\n";
+                    }) +
+             "    wgmma.commit_group.sync.aligned;\n    wgmma.wait_group.sync.aligned 0;\n";
     return c;
 }
 
@@ -154,6 +184,10 @@ inner:
     product("m16n8k8.row.col.f32.tf32.tf32.f32", 4, 2, "%f", 1024);
     product("m16n8k32.row.col.f32.e4m3.e4m3.f32", 4, 2, "%f", 4096);
     product("m16n8k32.row.col.s32.s8.s8.s32", 4, 2, "%r", 4096);
+    for (const unsigned columns : {64u, 256u}) {
+        all.push_back(product_by_warpgroup(columns, "k16.f32.bf16.bf16", ", 1, 1, 0, 0"));
+        all.push_back(product_by_warpgroup(columns, "k16.f32.f16.f16", ", 1, 1, 0, 0"));
+    }
     all.push_back(tiled_gemm());
     all.push_back(tiled_gemm());
     all.back().name += ", 2 threads";

@@ -175,10 +175,28 @@ void prepare_stack(const nvptx::Module& module, const Lowering& lowering, Decode
     throw Error(std::move(diagnostic));
 }
 
+/// The registers of a thread that setmaxnreg starts from: ptxas, too, knows them only from .maxnreg, or from the block
+/// and how many of them a multiprocessor is to run.
+std::uint32_t registers_of(const nvptx::Module& module, const nvptx::Function& entry) {
+    constexpr std::uint64_t of_multiprocessor = 65536, most = 256, unit = 8;
+    std::uint64_t threads = 0, blocks = 0;
+    for (const nvptx::Directive& directive : entry.directives) {
+        const auto operands = module.operands(directive.operands);
+        const std::string_view name = module.text(directive.name);
+        if (name == ".maxnreg") return std::uint32_t(operands[0].value);
+        if (name == ".minnctapersm") blocks = operands[0].value;
+        if (name != ".maxntid" && name != ".reqntid") continue;
+        threads = 1;
+        for (const nvptx::Operand& operand : operands) threads *= operand.value;
+    }
+    if (!threads || !blocks) return 0;
+    return std::uint32_t(std::min(most, of_multiprocessor / (threads * blocks) / unit * unit));
+}
+
 }  // namespace
 
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-                     Observers observers, const std::array<std::uint32_t, 3>& cluster) {
+                     Observers observers, const std::array<std::uint32_t, 3>& cluster, bool moves_dynamic) {
     std::uint64_t dynamic_base = 0;
     for (;;) {
         DecodedKernel kernel;
@@ -199,6 +217,7 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
                 kernel.names_cluster = true;
             }
         }
+        kernel.registers = registers_of(module, entry);
         if (cluster[0] && !kernel.names_cluster) {
             kernel.cluster = cluster;
             kernel.names_cluster = true;
@@ -208,6 +227,7 @@ DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, 
         const std::uint64_t alignment = lowering.dynamic_alignment ? lowering.dynamic_alignment : 1;
         kernel.shared.packed = rounded_up(kernel.shared.packed, alignment);
         kernel.shared_bytes = std::uint32_t(kernel.shared.packed);
+        if (moves_dynamic && kernel.shared.packed % (2 * alignment) == 0) kernel.shared.packed += alignment;
         if (lowering.dynamic_alignment && kernel.shared.next_address() != dynamic_base) {
             dynamic_base = kernel.shared.next_address();
             continue;
@@ -229,16 +249,19 @@ struct Program::State {
     }
 
     using Cluster = std::array<std::uint32_t, 3>;
-    const DecodedKernel& kernel(std::string_view name, Observers observers = 0, const Cluster& cluster = {}) {
+    const DecodedKernel& kernel(std::string_view name, Observers observers = 0, const Cluster& cluster = {},
+                                bool moves_dynamic = false) {
         const std::lock_guard lock(mutex);
         for (const Known& known : kernels)
-            if (known.kernel->name == name && known.kernel->observers == observers && known.cluster == cluster)
+            if (known.kernel->name == name && known.kernel->observers == observers && known.cluster == cluster &&
+                known.moves_dynamic == moves_dynamic)
                 return *known.kernel;
         const nvptx::Function* const function = module.find_function(name);
         if (!function || !function->is_entry || !function->has_body)
             throw Error(fmt::format("the module has no kernel '{}'", name), kernel_names());
         kernels.push_back(
-            {cluster, std::make_unique<DecodedKernel>(decode(module, *function, variables, observers, cluster))});
+            {cluster, moves_dynamic,
+             std::make_unique<DecodedKernel>(decode(module, *function, variables, observers, cluster, moves_dynamic))});
         return *kernels.back().kernel;
     }
 
@@ -258,6 +281,7 @@ struct Program::State {
     ModuleMemory variables;
     struct Known {
         Cluster cluster;  // the launch's
+        bool moves_dynamic;
         std::unique_ptr<DecodedKernel> kernel;
     };
     std::vector<Known> kernels;
@@ -355,13 +379,16 @@ struct GridWorkspace {
 Statistics Program::run(const Launch& launch, const Options& options) {
     check(launch);
     const Observers observers = options.traffic ? observes_traffic : 0;
-    const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster);
+    const bool has_dynamic = !state_->kernel(launch.entry, 0, launch.cluster).dynamic_name.empty();
+    const bool moves_dynamic = has_dynamic && options.seed && mixed(options.seed, 0) % 2;
+    const DecodedKernel& kernel = state_->kernel(launch.entry, observers, launch.cluster, moves_dynamic);
     Memory::State& memory = state_->memory.state();
     const Memory::State::Running running(memory);
     LaunchState state{.module = state_->module,
                       .kernel = kernel,
                       .checked = [&]() -> const DecodedKernel& {
-                          return state_->kernel(launch.entry, observers | observes_definedness, launch.cluster);
+                          return state_->kernel(launch.entry, observers | observes_definedness, launch.cluster,
+                                                moves_dynamic);
                       },
                       .launch = launch,
                       .options = options,

@@ -183,6 +183,13 @@ void ThreadBlock::fill_constants(const Warp& warp) {
             words(frame, slot.offset)[lane] = special(slot.special, warp, lane);
 }
 
+unsigned elected(const Warp* w, std::uint32_t lanes) {
+    std::uint32_t rest = lanes;
+    if (const std::uint32_t seed = w->block->launch_state().options.seed)
+        for (unsigned skip = mixed(seed, lanes) % unsigned(std::popcount(lanes)); skip; --skip) rest &= rest - 1;
+    return unsigned(std::countr_zero(rest));
+}
+
 void ThreadBlock::start_warp(ScheduledWarp& warp) {
     std::byte* const frame = frame_of(warp);
     std::memset(frame, poison, state_.kernel.register_bytes);
@@ -208,6 +215,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     products.clear(seed_of(0));
     copies.clear(shared_written_, seed_of(0));
     mbarriers.clear(seed_of(1u << 30));
+    registers.clear(warps_.size(), state_.kernel.registers);
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);
@@ -302,6 +310,7 @@ bool ThreadBlock::deliver() {
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
     products.end(*this, warp);
+    registers.end(*this, warp);
     --running_;
     waiting_[warp.index] = ended;
     ended_ |= 1u << warp.index;
@@ -324,6 +333,10 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     for (const Split& split : warp.splits())
         if ((warp.code[split.pc].x ^ op.x) & (BarrierCluster | BarrierArrive))
             reject(FaultCode::DifferentBarriers, info(FaultCode::DifferentBarriers).message);
+    if (op.x & BarrierRegisters) {
+        waiting_[warp.index] = int(register_barrier);
+        return wake_for_registers();
+    }
     if (op.x & BarrierWarpgroup) {
         waiting_[warp.index] = int(warpgroup_barrier);
         return wake_warpgroup(warp.index / warps_of_group);
@@ -374,6 +387,14 @@ void ThreadBlock::wake_warpgroup(unsigned group) {
         if (waiting_[i] != int(warpgroup_barrier) || !products.is_met(&warps_[i])) continue;
         warps_[i].try_again();
         waiting_[i] = runs;
+    }
+}
+
+void ThreadBlock::wake_for_registers() {
+    for (ScheduledWarp& warp : warps_) {
+        if (waiting_[warp.index] != int(register_barrier) || !registers.is_met(&warp)) continue;
+        warp.try_again();
+        waiting_[warp.index] = runs;
     }
 }
 

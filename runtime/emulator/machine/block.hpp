@@ -12,6 +12,7 @@
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
+#include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/machine/order.hpp"
 #include "runtime/emulator/machine/warp.hpp"
 #include "runtime/emulator/observe/traffic_counter.hpp"
@@ -66,8 +67,10 @@ public:
     /// The barrier it waits at, if any; cluster_barrier is the cluster's.
     static constexpr unsigned cluster_barrier = 16;
     static constexpr unsigned warpgroup_barrier = 17;  // where a warp waits for the others of its warpgroup
-    /// Its warps that wait there go on if they need not wait any more.
+    static constexpr unsigned register_barrier = 18;   // ... for registers
+    /// Warps that wait there go on if they need not wait any more.
     void wake_warpgroup(unsigned group);
+    void wake_for_registers();
     std::optional<unsigned> barrier_of(const ScheduledWarp& warp) const;
     /// The numbers of threads that have arrived at a barrier, and that it waits for in total.
     std::pair<std::uint32_t, std::uint32_t> barrier_threads(unsigned id) const;
@@ -95,8 +98,9 @@ public:
     AsyncCopies copies{*this};   // in flight to its shared memory
     Mbarriers mbarriers{*this};  // in its shared memory
     AsyncProducts products;      // in flight
-    std::string output;          // the kernel's output
-    std::string finding;         // text of a finding under construction
+    RegisterPool registers;
+    std::string output;   // the kernel's output
+    std::string finding;  // text of a finding under construction
     Statistics statistics() const;
     /// Adds its counts to the launch's.
     void finish_traffic() const;

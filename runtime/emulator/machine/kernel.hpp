@@ -89,6 +89,7 @@ struct DecodedKernel {
     std::uint64_t max_threads = 0;                  // .maxntid, 0: not given
     std::array<std::uint32_t, 3> required_block{};  // .reqntid, 0: not given
     std::array<std::uint32_t, 3> cluster{1, 1, 1};  // .reqnctapercluster or the launch's: the blocks of each
+    std::uint32_t registers = 0;                    // of a thread, if the file says how many; else 0
     bool needs_cluster = false;                     // .explicitcluster: it is not run without
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
@@ -125,8 +126,9 @@ struct ModuleMemory {
 ModuleMemory place_variables(const nvptx::Module& module, Memory& memory);
 
 /// Throws Error with the line of an instruction that the emulator cannot run. The frame is the same with and without
-/// observes_definedness. `cluster` is what the launch says about an entry that does not say it; 0: nothing.
+/// observes_definedness. `cluster` is what the launch says about an entry that does not say it; 0: nothing. With
+/// `moves_dynamic`, dynamic shared memory begins at no higher power of two than its declaration asks for.
 DecodedKernel decode(const nvptx::Module& module, const nvptx::Function& entry, const ModuleMemory& variables,
-                     Observers observers, const std::array<std::uint32_t, 3>& cluster);
+                     Observers observers, const std::array<std::uint32_t, 3>& cluster, bool moves_dynamic);
 
 }  // namespace ikat::emulator

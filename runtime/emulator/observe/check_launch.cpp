@@ -53,6 +53,13 @@ void check_launch(const nvptx::Module& module, const DecodedKernel& kernel, cons
                            plural(kernel.blocks_in_cluster(), "block")),
                "the emulator has no room for so many, join them into arrays");
     constexpr std::uint64_t most_shared = 227 * 1024;  // of any device; Device knows which it stands for
+    constexpr std::uint64_t most_static = 48 * 1024;
+    if (kernel.shared_bytes > most_static)
+        reject(
+            fmt::format("{} bytes of static shared memory", kernel.shared_bytes),
+            fmt::format("ptxas takes at most {}; dynamic shared memory (.extern .shared), which the launch gives, may "
+                        "be more",
+                        most_static));
     const std::uint64_t shared = std::uint64_t(kernel.shared_bytes) + launch.dynamic_shared_bytes;
     if (shared > most_shared)
         reject(fmt::format("{} bytes of shared memory ({} of them dynamic)", shared, launch.dynamic_shared_bytes),

@@ -209,6 +209,9 @@ std::string waits_for(const ThreadBlock& block, const ScheduledWarp& warp, const
     const std::uint32_t others = warp.live & ~split.mask;
     if (const auto id = block.barrier_of(warp)) {
         if (*id == ThreadBlock::cluster_barrier) return "wait at the cluster's barrier";
+        if (*id == ThreadBlock::register_barrier)
+            return fmt::format("wait for {} more registers, of which {} are free", block.registers.wanted_by(&warp),
+                               block.registers.free());
         if (*id == ThreadBlock::warpgroup_barrier) return "wait for the other warps of the warpgroup";
         const auto [arrived, expected] = block.barrier_threads(*id);
         return fmt::format("wait at barrier {}, which {} of {} threads have reached", *id, arrived, expected);
@@ -364,6 +367,8 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
         case FaultCode::DescriptorAlignment:
         case FaultCode::DescriptorBaseOffset:
         case FaultCode::DescriptorReserved:
+        case FaultCode::RegisterCount:
+        case FaultCode::RegistersNotMet:
             diagnostic.message = fmt::format("{}, by {}", block.finding, by);
             note_product(diagnostic, block);
             break;
@@ -421,11 +426,14 @@ Error product_error(const ThreadBlock& block, const ScheduledWarp& warp, FaultCo
 }
 
 Error deadlock_error(const ThreadBlock& block) {
-    const auto waits_for_group = [&](const ScheduledWarp& warp) {
-        return block.barrier_of(warp) == ThreadBlock::warpgroup_barrier;
+    const auto some_wait_at = [&](unsigned barrier) {
+        return std::ranges::any_of(block.warps(),
+                                   [&](const ScheduledWarp& warp) { return block.barrier_of(warp) == barrier; });
     };
-    const bool is_divergent = std::ranges::any_of(block.warps(), waits_for_group);
-    Diagnostic diagnostic = diagnostic_of(is_divergent ? FaultCode::DivergentWarpgroup : FaultCode::Deadlock);
+    const FaultCode code = some_wait_at(ThreadBlock::warpgroup_barrier)  ? FaultCode::DivergentWarpgroup
+                           : some_wait_at(ThreadBlock::register_barrier) ? FaultCode::RegisterPool
+                                                                         : FaultCode::Deadlock;
+    Diagnostic diagnostic = diagnostic_of(code);
     std::uint32_t exited = 0;
     const ScheduledWarp* first = nullptr;
     for (const ScheduledWarp& warp : block.warps())
@@ -436,7 +444,7 @@ Error deadlock_error(const ThreadBlock& block) {
     place(diagnostic, block, *first, first->splits().front().pc);
     diagnostic.message = fmt::format("deadlock in block {}: no warp can continue{}", tuple(block.coordinates()),
                                      exited ? fmt::format("; {} have exited", plural(exited, "thread")) : "");
-    if (exited && !is_divergent)
+    if (exited && code == FaultCode::Deadlock)
         diagnostic.hint = "threads that return early never reach the barrier: guard the work, not the barrier";
     for (const ScheduledWarp& warp : block.warps())
         if (!block.has_ended(warp)) note_splits(diagnostic, block, warp);

@@ -264,14 +264,14 @@ IKAT_HANDLER(reduce_floats) {
     IKAT_NEXT;
 }
 
-/// d = the lowest member; predicate y holds in that lane.
+/// d = one of the members; predicate y holds in that lane.
 IKAT_HANDLER(elect) {
     const u32* const members = words(frame, op->x);
     if (!members_present(op, w, members, mask)) return nullptr;
     u32* const d = words(frame, op->d);
     u32& p = lane_set(frame, op->y);
     each_lane(mask, [&](unsigned lane) {
-        const u32 leader = u32(std::countr_zero(members[lane] & mask));
+        const u32 leader = elected(w, members[lane] & mask);
         d[lane] = leader;
         p = (p & ~(1u << lane)) | u32(leader == lane) << lane;
     });

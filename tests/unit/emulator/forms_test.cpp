@@ -31,7 +31,6 @@ constexpr std::string_view not_run[] = {"clusterlaunchcontrol.",
                                         "mma.sync.aligned.row.col.m16n8k32.kind::",
                                         "mma.sync.aligned.row.col.m16n8k64.kind::",
                                         "multimem.",
-                                        "setmaxnreg.",
                                         "stmatrix.sync.aligned.m16n8",
                                         "suld.",
                                         "suq.",
@@ -86,7 +85,7 @@ private:
             }
             case 'l': return "L";
             case 'L': return "targets";
-            case 'i': return is_copy() ? "16" : "3";
+            case 'i': return is_copy() ? "16" : is_number_of_registers() ? "32" : "3";
             case 'p':
             case 'q': return reg(nvptx::find_type("pred"));
             case 'v':
@@ -127,6 +126,7 @@ private:
     }
 
     bool is_copy() const { return match_.form->opcode == nvptx::Opcode::Cp; }
+    bool is_number_of_registers() const { return match_.form->opcode == nvptx::Opcode::Setmaxnreg; }
 
     const nvptx::Match& match_;
     bool short_, has_address_ = false;
@@ -163,7 +163,7 @@ std::string instruction(const Form& form, const std::vector<std::string>& modifi
 
 /// The instruction with a branch around it, so that it is decoded but not executed.
 std::string skipped(const std::string& instruction) {
-    return ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u32 n)\n{\n"
+    return ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u32 n) .maxnreg 32\n{\n"
            ".reg .pred %p<9>; .reg .b8 %b<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .b128 %q<9>;\n"
            "targets: .branchtargets L;\nbra L;\n@%p1 bra M;\n" +
            instruction + "\nM:\nL:\nret;\n}\n";

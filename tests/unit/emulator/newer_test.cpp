@@ -262,8 +262,7 @@ TEST_CASE("asynchronous instructions are rejected by name") {
           "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r2];", "tcgen05.wait::ld.sync.aligned;",
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];", "st.bulk [%d1], 64, 0;",
           "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [%r1], %r2, [%r3];",
-          "suld.b.1d.b32.trap %r1, [%d1, {%r2}];", "multimem.red.global.add.u32 [%d1], %r1;",
-          "setmaxnreg.inc.sync.aligned.u32 232;"}) {
+          "suld.b.1d.b32.trap %r1, [%d1, {%r2}];", "multimem.red.global.add.u32 [%d1], %r1;"}) {
         INFO(instruction);
         CHECK_THAT(refusal(instruction), contains("the emulator cannot run this instruction"));
     }

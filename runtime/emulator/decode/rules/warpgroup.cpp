@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by four warps, which go on behind their instruction (agents/async_products.hpp).
+// What four warps do together: products of matrices, which go on behind their instruction (agents/async_products.hpp),
+// and changes of their number of registers (agents/register_pool.hpp).
 #include <fmt/format.h>
 
 #include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 #include "runtime/emulator/observe/messages.hpp"
 
@@ -93,9 +95,22 @@ void wgmma_wait(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.emit(await_products, 0, 0, {0, 0, 0, 0, BarrierWarpgroup | BarrierAligned, std::uint32_t(operands[0].value)});
 }
 
+void setmaxnreg(Lowering& code, Modifiers& modifiers, Operands operands) {
+    constexpr std::uint64_t least = 24, most = 256, unit = 8;
+    const bool is_more = modifiers.take(Modifier::Inc);
+    modifiers.take_all();
+    const std::uint64_t count = operands[0].value;
+    if (operands[0].kind != nvptx::Operand::Kind::Integer || count < least || count > most || count % unit)
+        code.refuse(FaultCode::WrongImmediate,
+                    fmt::format("setmaxnreg needs a multiple of {} from {} to {}", unit, least, most));
+    if (!code.kernel.registers) code.refuse(FaultCode::UnknownRegisters, info(FaultCode::UnknownRegisters).message);
+    code.count_here();
+    code.emit(change_registers, 0, 0, {is_more, 0, 0, 0, BarrierRegisters | BarrierAligned, std::uint32_t(count)});
+}
+
 constexpr RuleRow warpgroup_rows[] = {
-    {"wgmma", "mma_async", wgmma},           {"wgmma", "mma_async sp", not_run},  {"wgmma", "fence", wgmma_fence},
-    {"wgmma", "commit_group", wgmma_commit}, {"wgmma", "wait_group", wgmma_wait},
+    {"setmaxnreg", setmaxnreg},      {"wgmma", "mma_async", wgmma},           {"wgmma", "mma_async sp", not_run},
+    {"wgmma", "fence", wgmma_fence}, {"wgmma", "commit_group", wgmma_commit}, {"wgmma", "wait_group", wgmma_wait},
 };
 
 }  // namespace

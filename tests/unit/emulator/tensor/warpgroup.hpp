@@ -14,17 +14,19 @@ inline std::string registers(const char* prefix, int first, int count) {
 }
 
 /// A kernel of several warps: %r1 is the thread, %r2 the address of `tile` in shared memory, which begins at a multiple
-/// of 1024 and has been written, %d1 and %d2 are p0 and p1 plus 4 times the thread. %f0 ... and %r100 ... are free.
+/// of 1024 and has been written (it is dynamic: the launch gives its size, too), %d1 and %d2 are p0 and p1 plus 4 times
+/// the thread. %f0 ... and %r100 ... are free.
 inline std::string group_kernel(int tile_bytes, const std::string& body, const std::string& scope = "") {
     return R"(.version 8.4
 .target sm_90a
 .address_size 64
+.extern .shared .align 1024 .b8 tile[];
 .visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2)
 {
     .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<400>; .reg .b64 %d<32>; .reg .f32 %f<200>;
-    .shared .align 4 .b8 before[12];
-    .shared .align 1024 .b8 tile[)" +
-           std::to_string(tile_bytes) + "];\n" + scope + R"(
+    .shared .align 4 .b8 before[12]; st.shared.b32 [before], %r0;
+)" + scope +
+           R"(
     mov.u32 %r1, %tid.x; mov.u32 %r2, tile;
     ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.param.u64 %d3, [p2];
     mad.wide.u32 %d1, %r1, 4, %d1; mad.wide.u32 %d2, %r1, 4, %d2;

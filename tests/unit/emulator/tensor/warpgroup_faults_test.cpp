@@ -25,8 +25,8 @@ Findings findings(const std::string& body, std::uint32_t threads, const std::str
         machine.options.seed = seed;
         const auto x = machine.buffer("x", std::vector<float>(4096, 1.0f)), y = machine.empty<float>("y", 4096),
                    tile = machine.buffer("tile", std::vector<std::uint32_t>(16384 / 4, 0x3c003c00));
-        const std::string said =
-            machine.failure(group_kernel(16384, body, scope), {.block = {threads, 1, 1}}, x, y, tile);
+        const std::string said = machine.failure(group_kernel(16384, body, scope),
+                                                 {.block = {threads, 1, 1}, .dynamic_shared_bytes = 16384}, x, y, tile);
         found.codes.push_back(said == "no failure" ? said : machine.code);
         if (seed == 0) found.message = said;
     }
@@ -142,7 +142,7 @@ TEST_CASE("registers keep their values while others come and go") {
     machine.run(
         group_kernel(16384, begin + fence + product + commit + late + wait +
                                 "add.f32 %f20, %f20, %f21; add.f32 %f20, %f20, %f22; st.global.f32 [%d2], %f20;"),
-        {.block = {128, 1, 1}}, x, y, tile);
+        {.block = {128, 1, 1}, .dynamic_shared_bytes = 16384}, x, y, tile);
     CHECK(machine.get<float>(y, 128) == std::vector<float>(128, 3));
 }
 

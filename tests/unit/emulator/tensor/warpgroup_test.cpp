@@ -171,7 +171,8 @@ void check(const Product& product, bool on_all_targets = false, std::uint32_t se
         machine.options.seed = seed;
         const auto at_a = machine.buffer("a", in_a), at_d = machine.buffer("d", in_d),
                    at = machine.buffer("tile", tile);
-        machine.run(group_kernel(bytes, body), {.block = {threads, 1, 1}}, at_a, at_d, at);
+        machine.run(group_kernel(bytes, body), {.block = {threads, 1, 1}, .dynamic_shared_bytes = std::uint32_t(bytes)},
+                    at_a, at_d, at);
         const auto out = machine.get<std::uint32_t>(at_d, in_d.size());
         int wrong = 0;
         for (int thread = 0; thread < threads; ++thread)
