@@ -280,14 +280,6 @@ void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& bl
                                             nvptx::print(module, *copy->instruction))});
 }
 
-void note_product(Diagnostic& diagnostic, const ThreadBlock& block) {
-    const auto& [instruction, is] = std::pair(block.products.found, block.products.found_is);
-    if (!instruction) return;
-    const auto& module = block.launch_state().module;
-    diagnostic.notes.push_back(
-        {location(module, instruction->where), fmt::format("{}: {}", is, nvptx::print(module, *instruction))});
-}
-
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
 std::string_view failed_check(std::string_view output) {
     constexpr std::string_view begin = "check failed: ";
@@ -353,25 +345,6 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
         case FaultCode::CopySize:
             diagnostic.message += fmt::format(" ({} of {}), by {}", fault.address, fault.bytes, by);
             break;
-        case FaultCode::ProductSourceChanged:
-            diagnostic.message = fmt::format("{} {} have changed while a product was reading them, by {}",
-                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
-            note_product(diagnostic, block);
-            break;
-        case FaultCode::PartialWarpgroup:
-        case FaultCode::DivergentWarpgroup:
-        case FaultCode::WarpgroupDisagrees:
-        case FaultCode::ProductNotFenced:
-        case FaultCode::ProductNotAwaited:
-        case FaultCode::DescriptorBounds:
-        case FaultCode::DescriptorAlignment:
-        case FaultCode::DescriptorBaseOffset:
-        case FaultCode::DescriptorReserved:
-        case FaultCode::RegisterCount:
-        case FaultCode::RegistersNotMet:
-            diagnostic.message = fmt::format("{}, by {}", block.finding, by);
-            note_product(diagnostic, block);
-            break;
         case FaultCode::Trap:
             if (const std::string_view said = failed_check(block.output); !said.empty()) {
                 diagnostic = diagnostic_of(FaultCode::CheckFailed);
@@ -395,6 +368,7 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
         default:
             if (fault.code >= FaultCode::MbarrierMissing && fault.code <= FaultCode::MbarrierRemote)
                 describe_mbarrier(diagnostic, fault, block);
+            if (is_of_warpgroup(fault.code)) describe_warpgroup(diagnostic, fault, block);
             diagnostic.message += fmt::format(", by {}", by);
     }
     const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages for findings about barriers in shared memory; see messages.hpp.
+// The messages for findings about barriers in shared memory, and about warpgroups; see messages.hpp.
 #include <fmt/format.h>
 
 #include "runtime/emulator/observe/messages.hpp"
@@ -77,6 +77,24 @@ void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadB
     const nvptx::Module& module = block.launch_state().module;
     diagnostic.notes.push_back(
         {location(module, barrier->made->where), fmt::format("the barrier: {}", nvptx::print(module, *barrier->made))});
+}
+
+bool is_of_warpgroup(FaultCode code) {
+    return (code >= FaultCode::PartialWarpgroup && code <= FaultCode::DescriptorReserved) ||
+           (code >= FaultCode::RegisterCount && code <= FaultCode::RegistersNotMet);
+}
+
+void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
+    diagnostic.message = block.finding;
+    if (fault.code == FaultCode::ProductSourceChanged)
+        diagnostic.message =
+            fmt::format("{} {} have changed while a product was reading them", plural(fault.bytes, "byte"),
+                        bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block));
+    const nvptx::Instruction* const other = block.products.found;
+    if (!other) return;
+    const nvptx::Module& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(module, other->where), fmt::format("{}: {}", block.products.found_is, nvptx::print(module, *other))});
 }
 
 std::string awaited_phase(const ThreadBlock& block, const Warp& warp) {
