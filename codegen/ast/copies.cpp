@@ -4,6 +4,7 @@
 //     copy_async<16>(s[i], x[i]);      s is in flight
 //     f32 a = s[i];                    a diagnostic: no way from the copy to here waits
 //     copy_wait<0>();                  a diagnostic: no way to here commits, so there is no group to wait for
+//     bulk_load(s[i], x[i], n, b);     s is in flight until a wait at a barrier
 //
 // It says only what is surely wrong, in the first round of each loop. So an array counts as in flight if every way to
 // here has begun a copy to it, and none, from the beginning of the kernel on, has waited; behind a wait, parts of an
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <optional>
+
+#include "codegen/ir/op/async.hpp"
 
 namespace ikat::ast {
 namespace {
@@ -22,12 +25,19 @@ struct Flight {
     std::vector<Node> begun;                 // by symbol: its first copy, if all ways to the point have begun one
 };
 
+bool is_bulk_load(const NodeInfo& node) {
+    return node.op == ir::Op::BulkCopy && ir::unpack<ir::BulkForm>(node.attribute).kind == ir::BulkForm::Kind::Load;
+}
+
 class CopyWalk {
 public:
     explicit CopyWalk(const KernelTree& kernel) : kernel_(kernel), copied_only_(kernel.symbols.size(), true) {
-        for (const NodeInfo& node : kernel.nodes)
+        for (const NodeInfo& node : kernel.nodes) {
             if ((node.kind == Kind::Store || node.kind == Kind::Atomic) && node.place.base == Place::Base::Symbol)
                 copied_only_[node.place.index] = false;
+            if (node.kind == Kind::Operation && node.op == ir::Op::StoreMatrix)
+                copied_only_[kernel[node.arguments[0]].place.index] = false;
+        }
     }
 
     std::vector<Diagnostic> run() {
@@ -64,8 +74,10 @@ private:
     void operation(Node id, const NodeInfo& node) {
         const ir::Effects does = ir::effects(node.op);
         if (node.op == ir::Op::LoadMatrix) read(node, kernel_[node.arguments[0]].place);
-        const bool may_do_all = node.op == ir::Op::Opaque || node.op == ir::Op::Call;
-        if (does.starts) {
+        const bool tests = node.op == ir::Op::Mbarrier &&
+                           ir::unpack<ir::MbarrierForm>(node.attribute).kind >= ir::MbarrierForm::Kind::Test;
+        const bool may_do_all = tests || node.op == ir::Op::Opaque || node.op == ir::Op::Call;
+        if (does.starts || is_bulk_load(node)) {
             Node& begun = now_->begun[kernel_[node.arguments[0]].place.index];
             if (begun == no_node) begun = id;
         }
@@ -88,12 +100,12 @@ private:
         if (place.base != Place::Base::Symbol || now_->waited) return;
         const Node begun = now_->begun[place.index];
         if (begun == no_node || !copied_only_[place.index]) return;
-        diagnostics_.push_back({.where = node.where,
-                                .message = "shared memory is read while a copy to it is in flight",
-                                .hint =
-                                    "commit and wait first: copy_commit(), copy_wait<0>(), and sync_block() if other "
-                                    "threads have copied, too",
-                                .notes = {{kernel_[begun].where, "the copy begins here"}}});
+        diagnostics_.push_back(
+            {.where = node.where,
+             .message = "shared memory is read while a copy to it is in flight",
+             .hint = "wait first: copy_commit() and copy_wait<0>(), or at the barrier; and sync_block() if other "
+                     "threads have copied, too",
+             .notes = {{kernel_[begun].where, "the copy begins here"}}});
         copied_only_[place.index] = false;  // once is enough
     }
 
@@ -129,8 +141,9 @@ private:
 }  // namespace
 
 std::vector<Diagnostic> unfinished_copies(const KernelTree& kernel) {
-    const bool any = std::ranges::any_of(
-        kernel.nodes, [](const NodeInfo& node) { return node.kind == Kind::Operation && ir::effects(node.op).starts; });
+    const bool any = std::ranges::any_of(kernel.nodes, [](const NodeInfo& node) {
+        return node.kind == Kind::Operation && (ir::effects(node.op).starts || is_bulk_load(node));
+    });
     return any ? CopyWalk(kernel).run() : std::vector<Diagnostic>{};
 }
 

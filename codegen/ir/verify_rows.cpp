@@ -77,8 +77,13 @@ private:
             case Attribute::Copy: return copy();
             case Attribute::Matrix: return matrix();
             case Attribute::Matrices:
-                return require(!attribute_text(inst_.op, value).empty(), "one, two or four matrices are loaded");
-            case Attribute::Groups: return require(value <= all_copies, "there are not so many groups");
+                return require(!attribute_text(inst_.op, value).empty(), "matrices are one, two or four");
+            case Attribute::Groups:
+                return require(inst_.op == Op::CopyWait ? value <= all_copies : value < all_copies,
+                               "there are not so many groups");
+            case Attribute::Mbarrier:
+                return require(!attribute_text(inst_.op, value).empty(), "a barrier has no such use");
+            case Attribute::Bulk: return bulk();
             case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:
             case Attribute::Callee: return require(value < fn_.texts.size(), "it has no text");
@@ -126,6 +131,14 @@ private:
         if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
         const Type type = register_type(form.sum);
         require(inst_.type == type, "this matrix product is of type " + name(type));
+    }
+
+    void bulk() {
+        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such copy");
+        const auto form = unpack<BulkForm>(inst_.attribute);
+        const bool reduces_bytes = form.reduction != BulkForm::Reduction::None && form.rank == 0;
+        require(reduces_bytes == (inst_.type != Type::Void),
+                "a reduction of memory that is no tensor has a type, other copies have none");
     }
 
     void copy() {

@@ -16,6 +16,9 @@ analysis::Changed expand_atomics(ir::Function& fn, const std::function<bool(cons
 /// what is not read.
 analysis::Changed expand_copies(ir::Function& fn, analysis::Context& context);
 
+/// matrices.cpp. Matrices are stored by ordinary stores; each lane asks others for the addresses of rows.
+analysis::Changed expand_stores_of_matrices(ir::Function& fn);
+
 /// blocks.cpp. Checks become branches, critical edges with arguments get a block of their own, unreachable blocks are
 /// removed, the rest is put in the order of emission.
 analysis::Changed lay_out(ir::Function& fn, analysis::Context& context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dsl/memory/async.hpp and dsl/threads/mma.hpp call to record copies in flight and loads of matrices.
+// What dsl/memory/async.hpp and dsl/threads/mma.hpp call to record copies in flight, loads and stores of matrices.
 #pragma once
 #include "codegen/ir/op/matrix.hpp"
 #include "dsl/record/trace.hpp"
@@ -17,5 +17,8 @@ void copy_wait(ir::Word groups, const Where& where);
 int checked_element(int number, int elements);
 /// Rows of 16 bytes from shared memory, of matrices of 8 x 8 elements of 16 bits: as many values as matrices, u32.
 void load_matrix(const Slot& from, ir::MatricesForm form, Recorded* results, const Where& where);
+
+/// The same stored: a value for each matrix, u32.
+void store_matrix(const Slot& to, ir::MatricesForm form, RecordedValues words, const Where& where);
 
 }  // namespace ikat::trace

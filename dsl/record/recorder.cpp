@@ -192,6 +192,21 @@ ast::Node Recorder::address(const Slot& slot, const ast::Node*& operand) {
     return append(std::move(node));
 }
 
+ast::Nodes Recorder::commit_places(std::initializer_list<const Slot*> places, RecordedValues values) {
+    std::vector<Recorded> operands;
+    for (const Slot* place : places) {
+        if (place->array.sliced) operands.push_back(place->array.first);
+        operands.push_back(place->index);
+    }
+    operands.insert(operands.end(), values.begin(), values.end());
+    const ast::Nodes nodes = commit_operands({operands.data(), std::uint32_t(operands.size())});
+    const ast::Node* operand = nodes.begin();
+    ast::Nodes out;
+    for (const Slot* place : places) out.push_back(address(*place, operand));
+    while (operand != nodes.end()) out.push_back(*operand++);
+    return out;
+}
+
 bool Recorder::is_misaligned(ast::Node address, std::uint32_t bytes) const {
     const ast::NodeInfo& at = kernel[address];
     const ast::NodeInfo& index = kernel[at.arguments[0]];

@@ -7,6 +7,7 @@
 // to right.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -173,6 +174,11 @@ public:
     }
     /// The address of a slot whose index, and before it the start of a slice, are the next operands.
     ast::Node address(const Slot& slot, const ast::Node*& operand);
+    /// The addresses of places, then values, as the operands of one statement.
+    ast::Nodes commit_places(std::initializer_list<const Slot*> places, RecordedValues values);
+    bool is_shared(const Slot& slot) const {
+        return slot.array.symbol && kernel.symbols[slot.array.index].space == ir::Space::Shared;
+    }
     /// Whether an address is at a constant index at which so many bytes are not aligned.
     bool is_misaligned(ast::Node address, std::uint32_t bytes) const;
     /// Adds a symbol, named by its space and its number.

@@ -14,8 +14,10 @@ using ir::Scope;
 /// Within the scope, memory accesses of this thread before the fence become visible before those after it.
 inline void fence(Scope scope = Scope::Gpu, FenceOrder order = FenceOrder::AcquireRelease,
                   const trace::Where& where = trace::Where::current()) {
-    if (scope == Scope::None) scope = Scope::Gpu;
-    trace::effect({.op = ir::Op::Fence, .attribute = ir::pack(ir::FenceForm{order, scope})}, {}, where);
+    ir::FenceForm form{order, scope};
+    if (!form.has_scope()) form.scope = Scope::None;
+    if (form.has_scope() && scope == Scope::None) form.scope = Scope::Gpu;
+    trace::effect({.op = ir::Op::Fence, .attribute = ir::pack(form)}, {}, where);
 }
 
 namespace detail {

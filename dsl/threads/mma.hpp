@@ -271,18 +271,45 @@ constexpr bool is_element_place = requires(const P& place) {
     place.recorded();
 };
 
+/// The register with a lane's elements of a row.
+template <class E>
+using MatrixRegister = std::conditional_t<is_small_float<E> && sizeof(E) == 2, Pair<E>,
+                                          std::conditional_t<sizeof(E) == 4, E, std::uint32_t>>;
+
+template <int N, bool transposed, class P>
+constexpr bool check_matrices() {
+    constexpr bool right = (N == 1 || N == 2 || N == 4) && is_element_place<P>;
+    static_assert(N == 1 || N == 2 || N == 4,
+                  "load_matrix<N>, store_matrix<N>: one, two or four matrices of 8 x 8 are loaded or stored together");
+    static_assert(is_element_place<P>,
+                  "load_matrix<N>(s[i]), store_matrix<N>(s[i], v): a place is an element of a Shared array");
+    if constexpr (right) {
+        using E = typename P::device_type;
+        static_assert(sizeof(E) <= 4, "load_matrix<N>(s[i]), store_matrix<N>(s[i], v): elements have at most 32 bits");
+        static_assert(!transposed || sizeof(E) == 2,
+                      "load_matrix_transposed<N>(s[i]), store_matrix_transposed<N>(s[i], v): elements have 16 bits; "
+                      "s.as<half>() takes others by halves");
+    }
+    return right;
+}
+
+template <int N, bool transposed, class P, class V>
+void store_matrices(const P& place, V&& values, const trace::Where& where) {
+    if constexpr (check_matrices<N, transposed, P>()) {
+        using Register = MatrixRegister<typename P::device_type>;
+        const IncomingLanes<Register, LaneShape<N>> lanes(std::forward<V>(values), where);
+        trace::require_whole_warps();
+        trace::Recorded words[N], *next = words;
+        for (const trace::Recorded& lane : lanes.values().recorded())
+            *next++ = bit_cast<std::uint32_t>(Leaf<Register>(lane)).recorded();
+        trace::store_matrix(place.slot(), {.count = N, .transposed = transposed}, {words, N}, where);
+    }
+}
+
 template <int N, bool transposed, class P>
 auto load_matrices(const P& place, const trace::Where& where) {
-    constexpr bool right_count = N == 1 || N == 2 || N == 4;
-    static_assert(right_count, "load_matrix<N>: one, two or four matrices of 8 x 8 are loaded together");
-    static_assert(is_element_place<P>, "load_matrix<N>(s[i]): a place is an element of a Shared array");
-    if constexpr (right_count && is_element_place<P>) {
-        using E = typename P::device_type;
-        static_assert(sizeof(E) <= 4, "load_matrix<N>(s[i]): elements have at most 32 bits");
-        static_assert(!transposed || sizeof(E) == 2,
-                      "load_matrix_transposed<N>(s[i]): elements have 16 bits; s.as<half>() takes others by halves");
-        using Register = std::conditional_t<is_small_float<E> && sizeof(E) == 2, Pair<E>,
-                                            std::conditional_t<sizeof(E) == 4, E, std::uint32_t>>;
+    if constexpr (check_matrices<N, transposed, P>()) {
+        using Register = MatrixRegister<typename P::device_type>;
         trace::require_whole_warps();
         trace::Recorded words[N];
         trace::load_matrix(place.slot(), {.count = N, .transposed = transposed}, words, where);
@@ -308,6 +335,17 @@ auto load_matrix(const P& place, const trace::Where& where = trace::Where::curre
 template <int N, class P>
 auto load_matrix_transposed(const P& place, const trace::Where& where = trace::Where::current()) {
     return detail::load_matrices<N, true>(place, where);
+}
+/// The reverse of load_matrix: a register of each of N matrices is stored to the rows whose places lanes 0 to 8 N - 1
+/// give. Below sm_90, by shuffles and ordinary stores.
+template <int N, class P, class V>
+void store_matrix(const P& place, V&& values, const trace::Where& where = trace::Where::current()) {
+    detail::store_matrices<N, false>(place, std::forward<V>(values), where);
+}
+/// The same of the transposes, of 16-bit elements.
+template <int N, class P, class V>
+void store_matrix_transposed(const P& place, V&& values, const trace::Where& where = trace::Where::current()) {
+    detail::store_matrices<N, true>(place, std::forward<V>(values), where);
 }
 /// An 8 x 8 matrix of 16-bit elements transposed: each lane gives and gets two of row lane / 4, from 2 * (lane % 4) on.
 template <DeviceValue V>

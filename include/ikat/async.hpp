@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on while the thread does. See docs/language.md.
+// Copies that go on while the thread does, and barriers that they arrive at. See docs/language.md.
 #pragma once
 #include "ikat/dsl.hpp"
 
 #include "dsl/memory/async.hpp"
+#include "dsl/threads/barrier.hpp"

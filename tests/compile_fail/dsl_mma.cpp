@@ -9,11 +9,11 @@
 // expect: mma(a, b, c): the fragments are of different products
 // expect: mma_saturating: for products of integers
 // expect: mma_and: for products of b1
-// expect: load_matrix<N>: one, two or four matrices of 8 x 8 are loaded together
-// expect: load_matrix<N>(s[i]): a place is an element of a Shared array
+// expect: load_matrix<N>, store_matrix<N>: one, two or four matrices of 8 x 8 are loaded or stored together
+// expect: load_matrix<N>(s[i]), store_matrix<N>(s[i], v): a place is an element of a Shared array
 // expect: transpose_matrix: of half2 or bfloat16x2
-// expect: load_matrix<N>(s[i]): elements have at most 32 bits
-// expect: load_matrix_transposed<N>(s[i]): elements have 16 bits; s.as<half>() takes others by halves
+// expect: load_matrix<N>(s[i]), store_matrix<N>(s[i], v): elements have at most 32 bits
+// expect: load_matrix_transposed<N>(s[i]), store_matrix_transposed<N>(s[i], v): elements have 16 bits; s.as<half>() takes others by halves
 // errors: 13
 #include <ikat/mma.hpp>
 using namespace ikat;

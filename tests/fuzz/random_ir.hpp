@@ -226,6 +226,14 @@ private:
             case ir::Attribute::Fence:
                 inst.attribute = ir::pack(ir::FenceForm{ir::FenceOrder(pick(2)), ir::Scope(1 + pick(4))});
                 break;
+            case ir::Attribute::Mbarrier:
+                inst.attribute = pick(std::size(ir::mbarrier_names));
+                inst.type = Type::U32;
+                break;
+            case ir::Attribute::Bulk:
+                inst.attribute = *ir::attribute_named(op, "load.2d");
+                inst.type = Type::Void;
+                break;
             case ir::Attribute::Matrix:
                 inst.attribute = *ir::attribute_named(op, "m16n8k8.tf32.tf32.f32");
                 inst.type = Type::F32;

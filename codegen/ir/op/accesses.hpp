@@ -52,7 +52,7 @@ constexpr MemoryAccesses accesses(const Instruction& inst) {
                          .space = Space::Shared,
                          .writes = true,
                          .offset = memory.offset,
-                         .bytes = unpack<CopyForm>(inst.attribute).bytes});
+                         .bytes = has_matrices(inst.op) ? matrix_row_bytes : unpack<CopyForm>(inst.attribute).bytes});
                 break;
             case Slot::FromShared:  // of the rows, the one whose address this lane has
                 out.add({.operand = i,
@@ -60,6 +60,14 @@ constexpr MemoryAccesses accesses(const Instruction& inst) {
                          .reads = true,
                          .offset = memory.offset,
                          .bytes = matrix_row_bytes});
+                break;
+            case Slot::AtBarrier:
+                out.add({.operand = i,
+                         .space = Space::Shared,
+                         .reads = true,
+                         .writes = true,
+                         .offset = memory.offset,
+                         .bytes = barrier_bytes});
                 break;
             case Slot::FromGlobal:
                 out.add({.operand = i,

@@ -46,7 +46,9 @@ constexpr bool is_weak(const MemoryInfo& memory) {
 constexpr bool is_collective(Op op) { return has(op, Convergent) && op != Op::Opaque && op != Op::Call; }
 
 /// Whether all lanes of a warp take part, not only those that a mask names.
-constexpr bool takes_whole_warp(Op op) { return op == Op::Mma || op == Op::LoadMatrix || op == Op::TransposeMatrix; }
+constexpr bool takes_whole_warp(Op op) {
+    return op == Op::Mma || op == Op::LoadMatrix || op == Op::StoreMatrix || op == Op::TransposeMatrix;
+}
 
 constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
     Effects out{.reads = has(op, Reads),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/ir/op/async.hpp"
 #include "codegen/ir/op/matrix.hpp"
 #include "codegen/support/names.hpp"
 
@@ -29,17 +30,19 @@ std::string_view take_word(std::string_view& text) {
     return word;
 }
 
-/// "acq_rel.gpu"
+/// "acq_rel.gpu", "async"
 std::string text(FenceForm form) {
     const std::string order = name_in(fence_order_names, std::size_t(form.order));
     const std::string scope = name_in(scope_names, std::size_t(form.scope));
+    if (!form.has_scope()) return scope.empty() ? order : std::string();
     return order.empty() || scope.empty() ? std::string() : order + '.' + scope;
 }
 std::optional<Word> fence_named(std::string_view text) {
     const auto order = find_name(fence_order_names, take_word(text));
-    const auto scope = find_name(scope_names, text);
+    const auto scope = text.empty() ? std::optional<std::size_t>(0) : find_name(scope_names, text);
     if (!order || !scope) return {};
-    return pack(FenceForm{FenceOrder(*order), Scope(*scope)});
+    const FenceForm form{FenceOrder(*order), Scope(*scope)};
+    return form.has_scope() == (form.scope != Scope::None) ? std::optional(pack(form)) : std::nullopt;
 }
 
 /// "3", "sync"
@@ -130,6 +133,50 @@ std::optional<Word> matrices_named(std::string_view text) {
     return exists(form) ? std::optional(pack(form)) : std::nullopt;
 }
 
+/// "load", "load.2d.multicast", "store.2d.add"
+std::string text(BulkForm form) {
+    if (!exists(form)) return {};
+    std::string out(bulk_names[std::size_t(form.kind)]);
+    if (form.rank) ((out += '.') += std::to_string(form.rank)) += 'd';
+    if (form.multicast) out += ".multicast";
+    if (form.reduction != BulkForm::Reduction::None) (out += '.') += bulk_reduction_names[std::size_t(form.reduction)];
+    return out;
+}
+std::optional<Word> bulk_named(std::string_view text) {
+    const auto kind = find_name(bulk_names, take_word(text));
+    if (!kind) return {};
+    BulkForm form{.kind = BulkForm::Kind(*kind)};
+    while (!text.empty()) {
+        const std::string_view word = take_word(text);
+        if (word.size() == 2 && word[0] >= '1' && word[0] <= '5' && word[1] == 'd')
+            form.rank = std::uint8_t(word[0] - '0');
+        else if (word == "multicast")
+            form.multicast = true;
+        else if (const auto reduction = find_name(bulk_reduction_names, word))
+            form.reduction = BulkForm::Reduction(*reduction);
+        else
+            return {};
+    }
+    return exists(form) ? std::optional(pack(form)) : std::nullopt;
+}
+/// ".async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes", ".reduce.async.bulk.…"
+std::string bulk_suffix(BulkForm form) {
+    const bool reduces = form.reduction != BulkForm::Reduction::None;
+    const std::string tensor = form.rank ? ".tensor." + std::to_string(form.rank) + 'd' : "";
+    const std::string tile = form.rank ? ".tile" : "";
+    const std::string reduction =
+        reduces ? '.' + std::string(bulk_reduction_names[std::size_t(form.reduction)]) : std::string();
+    switch (form.kind) {
+        case BulkForm::Kind::Prefetch: return ".async.bulk.prefetch" + tensor + ".L2.global" + tile;
+        case BulkForm::Kind::Store:
+            return (reduces ? ".reduce.async.bulk" : ".async.bulk") + tensor + ".global.shared::cta" +
+                   (form.rank ? reduction + tile + ".bulk_group" : ".bulk_group" + reduction);
+        default:
+            return ".async.bulk" + tensor + ".shared::cluster.global" + tile + ".mbarrier::complete_tx::bytes" +
+                   (form.multicast ? ".multicast::cluster" : "");
+    }
+}
+
 /// "2", "all"
 std::string groups_text(Word groups) { return groups == all_copies ? "all" : std::to_string(groups); }
 std::optional<Word> groups_named(std::string_view text) {
@@ -151,6 +198,8 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Groups: return attribute > all_copies ? "" : groups_text(attribute);
         case Attribute::Matrix: return text(unpack<MatrixForm>(attribute));
         case Attribute::Matrices: return attribute >> 9 ? "" : text(unpack<MatricesForm>(attribute));
+        case Attribute::Mbarrier: return name_in(mbarrier_names, attribute);
+        case Attribute::Bulk: return attribute >> 25 ? "" : text(unpack<BulkForm>(attribute));
         default: return {};
     }
 }
@@ -168,6 +217,8 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Groups: return groups_named(text);
         case Attribute::Matrix: return matrix_named(text);
         case Attribute::Matrices: return matrices_named(text);
+        case Attribute::Mbarrier: return find_name(mbarrier_names, text);
+        case Attribute::Bulk: return bulk_named(text);
         default: return {};
     }
 }
@@ -184,8 +235,8 @@ AttributeChoice attribute_choice(Op op) {
         case Attribute::Table: return {"table", "it is a number, such as 202"};
         case Attribute::Scale: return {"scale", "it is a number of bytes, such as 4, and a constant, such as 4+16"};
         case Attribute::Fence:
-            return {"fence",
-                    "an order, " + list_names(fence_order_names) + ", and a scope, " + list_names(scope_names)};
+            return {"fence", "an order, " + list_names(fence_order_names) + ", and of the first two a scope, " +
+                                 list_names(scope_names)};
         case Attribute::Barrier: return {"barrier", "a number from 0 to 15, or " + list_names(barrier_kind_names)};
         case Attribute::Copy:
             return {"copy", "bytes, " + list_names(copy_cache_names) + ", and what is prefetched, such as 16.cg.128B"};
@@ -195,6 +246,10 @@ AttributeChoice attribute_choice(Op op) {
                     "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
                     "integers .sat may follow, of bits .xor or .and does"};
         case Attribute::Matrices: return {"number of matrices", "x1, x2 or x4, and .trans for transposes"};
+        case Attribute::Mbarrier: return {"use of a barrier", list_names(mbarrier_names)};
+        case Attribute::Bulk:
+            return {"copy", list_names(bulk_names) + ", the rank of a tensor, .multicast or a reduction, " +
+                                list_names(bulk_reduction_names) + ", such as store.2d.add"};
         default: return {};
     }
 }
@@ -202,6 +257,23 @@ AttributeChoice attribute_choice(Op op) {
 std::string attribute_suffix(Op op, Word attribute) {
     if (info(op).attribute == Attribute::Groups) return attribute == all_copies ? ".wait_all" : ".wait_group";
     if (info(op).attribute == Attribute::Matrix) return matrix_suffix(unpack<MatrixForm>(attribute));
+    if (info(op).attribute == Attribute::Bulk) return bulk_suffix(unpack<BulkForm>(attribute));
+    if (info(op).attribute == Attribute::Mbarrier) {
+        constexpr std::string_view suffixes[] = {".init",
+                                                 ".inval",
+                                                 ".arrive",
+                                                 ".arrive_drop",
+                                                 ".expect_tx",
+                                                 ".arrive.expect_tx",
+                                                 ".test_wait.parity",
+                                                 ".try_wait.parity"};
+        return std::string(suffixes[attribute]);
+    }
+    if (info(op).attribute == Attribute::Fence && !unpack<FenceForm>(attribute).has_scope()) {
+        constexpr std::string_view suffixes[] = {".proxy.async", ".proxy.async.shared::cta",
+                                                 ".mbarrier_init.release.cluster"};
+        return std::string(suffixes[std::size_t(unpack<FenceForm>(attribute).order) - std::size_t(FenceOrder::Async)]);
+    }
     if (info(op).attribute == Attribute::Copy) {
         const auto form = unpack<CopyForm>(attribute);
         const std::string prefetch(copy_prefetch_names[std::size_t(form.prefetch)]);

@@ -34,12 +34,15 @@ constexpr Form unpack(Word word) {
 }
 
 /// What a fence orders: what comes before it and what comes after it. All threads also agree on a single order of the
-/// sequentially consistent ones.
-enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent };
-inline constexpr std::string_view fence_order_names[] = {"acq_rel", "sc"};
+/// sequentially consistent ones. The last three have no scope of their own (they are of Scope::None): they order what
+/// this thread has stored and what asynchronous operations do behind it, in all memory or in shared memory, and the
+/// making of barriers in shared memory and what others do with them.
+enum class FenceOrder : std::uint8_t { AcquireRelease, SequentiallyConsistent, Async, AsyncShared, BarrierInit };
+inline constexpr std::string_view fence_order_names[] = {"acq_rel", "sc", "async", "async_shared", "barrier_init"};
 struct FenceForm {
     FenceOrder order = FenceOrder::AcquireRelease;
     Scope scope = Scope::Gpu;
+    constexpr bool has_scope() const { return order <= FenceOrder::SequentiallyConsistent; }
 };
 
 /// What the threads of a block do at a barrier.
@@ -61,6 +64,16 @@ struct BarrierForm {
     }
     /// Whether all threads of the block wait for each other.
     constexpr bool gathers_block() const { return kind != Kind::Sync && kind != Kind::Arrive; }
+    constexpr Shape shape() const {
+        switch (kind) {
+            case Kind::Sync:
+            case Kind::Arrive: return {Slot::None, {Slot::U32, Slot::U32}};
+            case Kind::And:
+            case Kind::Or:
+            case Kind::Count: return {Slot::T, {Slot::Pred}};
+            default: return {Slot::None};
+        }
+    }
 };
 inline constexpr std::string_view barrier_kind_names[] = {"", "sync", "arrive", "and", "or", "count"};
 inline constexpr int most_barriers = 16;  // of a block
@@ -86,19 +99,6 @@ struct AddressForm {
     std::uint32_t scale = 1;
     std::int32_t constant = 0;
 };
-
-/// The shape of an instruction of this op and attribute: the row's, or the form's.
-constexpr Shape shape_of(Op op, Word attribute) {
-    if (info(op).attribute != Attribute::Barrier) return info(op).shape;
-    switch (unpack<BarrierForm>(attribute).kind) {
-        case BarrierForm::Kind::Sync:
-        case BarrierForm::Kind::Arrive: return {Slot::None, {Slot::U32, Slot::U32}};
-        case BarrierForm::Kind::And:
-        case BarrierForm::Kind::Or:
-        case BarrierForm::Kind::Count: return {Slot::T, {Slot::Pred}};
-        default: return {Slot::None};
-    }
-}
 
 /// The attribute of an op as the IR spells it, if it has a meaning without a function: a special register, a mode, a
 /// form, a number. Else empty.

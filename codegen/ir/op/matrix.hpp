@@ -117,7 +117,7 @@ constexpr bool exists(MatrixForm form) {
     return false;
 }
 
-/// How many matrices of 8 x 8 elements of 16 bits are loaded together, and whether as their transposes.
+/// How many matrices of 8 x 8 elements of 16 bits are loaded or stored together, and whether as their transposes.
 struct MatricesForm {
     std::uint8_t count = 1;  // 1, 2 or 4
     bool transposed = false;

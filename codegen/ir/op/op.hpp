@@ -55,8 +55,10 @@ enum class Attribute : std::uint8_t {
     Scale,      // an AddressForm
     Copy,       // a CopyForm
     Groups,     // how many groups of copies may be unfinished, or all_copies
+    Mbarrier,   // an MbarrierForm (async.hpp)
+    Bulk,       // a BulkForm, which gives the operands, too
     Matrix,     // a MatrixForm (matrix.hpp), which gives the operands and results, too
-    Matrices,   // a MatricesForm, which gives the number of results
+    Matrices,   // a MatricesForm, which gives the number of results, or of words that are stored
 };
 
 enum class SpecialRegister : std::uint8_t {
@@ -134,6 +136,7 @@ enum class Slot : std::uint8_t {
     ToShared,    // u32: the address of shared memory that is written
     FromGlobal,  // u64: the address of global memory that is read
     FromShared,  // u32: the address of shared memory that is read
+    AtBarrier,   // u32: that of a barrier in shared memory
 };
 constexpr bool is_address(Slot slot) { return slot >= Slot::Address; }
 
@@ -172,7 +175,8 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     MatchShape{Slot::U32, {Slot::T, Slot::U32}}, Agreement{Slot::Pred, {Slot::T, Slot::U32}},
     Choice{Slot::Pred, {Slot::U32}}, Vote{Slot::Pred, {Slot::Pred, Slot::U32}},
     BallotShape{Slot::U32, {Slot::Pred, Slot::U32}}, Copying{Slot::None, {Slot::ToShared, Slot::FromGlobal, Slot::U32}},
-    Fetching{Slot::T, {Slot::FromShared}}, Variadic{Slot::None, {}, false, true};
+    Fetching{Slot::T, {Slot::FromShared}}, Putting{Slot::None, {Slot::ToShared, Slot::T}},
+    Signalling{Slot::None, {Slot::AtBarrier}}, Variadic{Slot::None, {}, false, true};
 
 struct OpInfo {
     std::string_view row;
@@ -240,7 +244,8 @@ constexpr Type at(Slot slot, Type type, Type from = Type::Void) {
         case Slot::Sum: return is_signed(type) || is_signed(from) ? Type::I32 : Type::U32;
         case Slot::U32:
         case Slot::ToShared:
-        case Slot::FromShared: return Type::U32;
+        case Slot::FromShared:
+        case Slot::AtBarrier: return Type::U32;
         case Slot::FromGlobal: return Type::U64;
         default: return Type::Void;
     }

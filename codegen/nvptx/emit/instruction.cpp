@@ -24,7 +24,12 @@ Word spelled(const ir::Instruction& inst) {
             const auto form = ir::unpack<ir::CopyForm>(inst.attribute);
             return Word(form.cache) << 8 | Word(form.prefetch);
         }
+        case ir::Attribute::Mbarrier:
         case ir::Attribute::Matrices: return inst.attribute;
+        case ir::Attribute::Bulk: {
+            const auto form = ir::unpack<ir::BulkForm>(inst.attribute);
+            return Word(form.kind) | Word(form.rank) << 2 | Word(form.reduction) << 5 | Word(form.multicast) << 9;
+        }
         case ir::Attribute::Matrix: {
             const auto form = ir::unpack<ir::MatrixForm>(inst.attribute);
             // C's elements are F16, F64, or, with the same A and B, one other.
@@ -105,7 +110,11 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Barrier: return emit_barrier(inst);
         case Op::CopyAsync: return emit_copy(inst);
         case Op::Mma: return emit_product(inst);
-        case Op::LoadMatrix: return emit_matrices(inst);
+        case Op::LoadMatrix:
+        case Op::StoreMatrix: return emit_matrices(inst);
+        case Op::Mbarrier:
+        case Op::CopyArrive: return emit_mbarrier(inst);
+        case Op::BulkCopy: return emit_bulk(inst);
         default: return ir::is_address(fn_[inst].op, 0) ? emit_memory(inst) : emit_plain(inst);
     }
 }
@@ -167,11 +176,50 @@ void InstructionEmitter::emit_product(Inst inst) {
     put(inst, scratch_);
 }
 
-/// `ldmatrix {d, …}, [a]`
+/// `ldmatrix {d, …}, [a]`, `stmatrix [a], {s, …}`
 void InstructionEmitter::emit_matrices(Inst inst) {
+    const bool loads = fn_[inst].op == Op::LoadMatrix;
     std::vector<Operand> registers;
-    for (Value value : fn_.results(inst)) registers.push_back(operand(value));
-    put(inst, std::array{writer_.group(Operand::Kind::Vector, registers), address(inst, ir::accesses(fn_[inst])[0])});
+    for (Value value : loads ? fn_.results(inst) : fn_.operands(inst).subspan(1)) registers.push_back(operand(value));
+    std::array operands{writer_.group(Operand::Kind::Vector, registers), address(inst, ir::accesses(fn_[inst])[0])};
+    if (!loads) std::swap(operands[0], operands[1]);
+    put(inst, operands);
+}
+
+/// `mbarrier.init [b], n`, `mbarrier.arrive t, [b]`, `mbarrier.try_wait.parity p, [b], n`
+void InstructionEmitter::emit_mbarrier(Inst inst) {
+    scratch_.clear();
+    for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
+    scratch_.push_back(address(inst, ir::accesses(fn_[inst])[0]));
+    for (Value value : fn_.operands(inst).subspan(1)) scratch_.push_back(operand(value));
+    put(inst, scratch_);
+}
+
+/// `cp.async.bulk [to], [from], bytes, [barrier]`, `cp.async.bulk.tensor.2d [to], [map, {x, y}], [barrier]`
+void InstructionEmitter::emit_bulk(Inst inst) {
+    const auto form = ir::unpack<ir::BulkForm>(fn_[inst].attribute);
+    auto operands = fn_.operands(inst);
+    const auto take = [&] {
+        const Operand next = operand(operands[0]);
+        operands = operands.subspan(1);
+        return next;
+    };
+    const auto take_address = [&] { return writer_.address(take(), 0); };
+    const auto take_global = [&] {
+        if (form.rank == 0) return take_address();
+        const Operand map = take();
+        std::vector<Operand> place;
+        for (int i = 0; i < form.rank; ++i) place.push_back(take());
+        return writer_.group(Operand::Kind::Address, std::array{map, writer_.group(Operand::Kind::Vector, place)});
+    };
+    scratch_.clear();
+    if (form.kind == ir::BulkForm::Kind::Load) scratch_.push_back(take_address());
+    scratch_.push_back(take_global());
+    if (form.kind == ir::BulkForm::Kind::Store) scratch_.push_back(take_address());
+    if (form.rank == 0) scratch_.push_back(take());
+    if (form.kind == ir::BulkForm::Kind::Load) scratch_.push_back(take_address());
+    if (form.multicast) scratch_.push_back(take());
+    put(inst, scratch_);
 }
 
 /// Pointers are passed as generic addresses of global memory.

@@ -44,6 +44,8 @@ private:
     void emit_copy(ir::Inst inst);
     void emit_product(ir::Inst inst);
     void emit_matrices(ir::Inst inst);
+    void emit_mbarrier(ir::Inst inst);
+    void emit_bulk(ir::Inst inst);
     void emit_memory(ir::Inst inst);
     void emit_parameter(ir::Inst inst);
     Operand special_register(ir::Word which);

@@ -68,6 +68,11 @@ void append_key(std::string& out, std::string_view key, const ir::Instruction& i
         case 'v': append_vector(out, inst.memory); break;
         case 'w': out += inst.type == Type::I64 ? "u64" : info(inst.type).typed; break;
         case 'n': out += contains(ir::SmallFloat, inst.type) ? ".noftz" : ""; break;
+        case 'u':
+            if (inst.type == Type::Void) break;
+            append_dotted(out, ir::unpack<ir::BulkForm>(inst.attribute).is_bitwise() ? info(inst.type).bits
+                                                                                     : info(inst.type).typed);
+            break;
         case 'y': out += inst.fp.ftz || lane(inst.type) == Type::BF16 ? ".ftz" : ""; break;
         default: IKAT_ASSERT(false, "an unknown key in the .ptx column of " + std::string(name(inst.op)));
     }

@@ -28,7 +28,8 @@ using analysis::Changed;
 
 inline constexpr unsigned most_elements = 4;  // of a vector in memory
 
-/// copies.cpp. Copies that go on behind their instruction, if the target has none, become loads and stores.
+/// copies.cpp. Copies that go on behind their instruction, and stores of matrices, if the target has none, become loads
+/// and stores.
 Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
 
 /// indices.cpp. Addresses become sums and products.

@@ -277,6 +277,44 @@ TEST_CASE("matrices from shared memory, and transposes") {
     check_assembled(from_shared, 80);
 }
 
+/// Four matrices stored as they were loaded, two as their transposes, and one in 32-bit elements.
+const auto to_shared = kernel("to_shared", params("x", "y"), [](In<half> x, Out<half> y) {
+    Shared<half, 16, 16> a, b, c;
+    Shared<float, 8, 8> d;
+    u32 lane = lane_id();
+    for (int i = 0; i < 8; ++i) a.flat()[i * 32 + lane] = x[i * 32 + lane];
+    sync_warp();
+    const auto four = load_matrix<4>(a[lane % 16, lane / 16 * 8]);
+    store_matrix<4>(b[lane % 16, lane / 16 * 8], four);
+    const auto two = load_matrix<2>(a[lane % 8, lane / 8 % 2 * 8]);
+    store_matrix_transposed<2>(c[lane % 16, 8], two);
+    store_matrix<1>(d[lane % 8, 0], cast<f32>(lane));
+    sync_warp();
+    for (int i = 0; i < 8; ++i) y[i * 32 + lane] = b.flat()[i * 32 + lane];
+    for (int i = 0; i < 4; ++i) y[256 + i * 32 + lane] = c[lane / 8 + 4 * i, 8 + lane % 8];
+    y[384 + lane] = cast<f16>(d[lane / 4, lane % 4]);
+});
+
+TEST_CASE("matrices to shared memory, with stmatrix and without") {
+    const auto a = random_matrix<half>(16 * 16);
+    for (const char* target : {"sm_80", "sm_90"}) {
+        if (simt_device().properties().kind != runtime::DeviceKind::Emulator && target == std::string("sm_80"))
+            continue;
+        INFO(target);
+        runtime::Device device = open_device({.target = target});
+        const auto x = device.upload(packed<half, half>(a), "x");
+        auto y = device.buffer<half>(416, "y");
+        device.launch(to_shared, runtime::Grid{{1}, {32}}, x, y);
+        const auto found = y.download();
+        for (int i = 0; i < 256; ++i) CHECK(float(found[i]) == float(a[i]));
+        for (int row = 0; row < 16; ++row)  // matrix row / 8 has columns 8 * (row / 8) … of rows 0 to 7, transposed
+            for (int column = 0; column < 8; ++column)
+                CHECK(float(found[256 + row * 8 + column]) == float(a[column * 16 + row]));
+        for (int lane = 0; lane < 32; ++lane) CHECK(float(found[384 + lane]) == float(lane));
+    }
+    check_assembled(to_shared, 75);
+}
+
 /// Fragments of constants, which PTX takes in registers only: the sums of the rows of A, twice, and B's columns.
 const auto constant_factors =
     kernel("constant_factors", params("x", "y"), [](In<std::uint32_t> x, InOut<std::int32_t> y) {

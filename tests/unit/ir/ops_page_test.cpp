@@ -81,22 +81,35 @@ std::string in_words(TypeSet types, std::span<const NamedSet> names = sets) {
 }
 
 std::string in_words(Slot slot) {
-    constexpr std::string_view names[] = {
-        "nothing", "T",       "from",           "wide",           "sum",           "lane", "pred",
-        "u32",     "address", "shared address", "global address", "shared address"};
+    constexpr std::string_view names[] = {"nothing",
+                                          "T",
+                                          "from",
+                                          "wide",
+                                          "sum",
+                                          "lane",
+                                          "pred",
+                                          "u32",
+                                          "address",
+                                          "shared address",
+                                          "global address",
+                                          "shared address",
+                                          "barrier's address"};
     return std::string(names[int(slot)]);
 }
 
 /// "T, u32 → T"; attributes are in brackets, an ellipsis means one per element of a vector.
 std::string in_words(const OpInfo& row) {
-    constexpr std::string_view attributes[] = {"",        "constant", "parameter", "special register",
-                                               "symbol",  "barrier",  "fence",     "mode",
-                                               "text",    "function", "mode",      "table",
-                                               "scale",   "copy",     "groups",    "form",
-                                               "matrices"};
+    constexpr std::string_view attributes[] = {"",         "constant", "parameter", "special register",
+                                               "symbol",   "barrier",  "fence",     "mode",
+                                               "text",     "function", "mode",      "table",
+                                               "scale",    "copy",     "groups",    "form",
+                                               "matrices", "use",      "copy"};
     const Shape& shape = row.shape;
     if (row.attribute == Attribute::Matrix) return "[form], A …, B …, C … → D …";
-    if (row.attribute == Attribute::Matrices) return "[matrices], shared address → T …";
+    if (row.attribute == Attribute::Matrices)
+        return shape.result == Slot::None ? "[matrices], shared address, T …" : "[matrices], shared address → T …";
+    if (row.attribute == Attribute::Bulk) return "[form], addresses, coordinates, u32, …";
+    if (row.attribute == Attribute::Mbarrier) return "[use], barrier's address, u32 → u64 or pred";
     if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence || row.attribute == Attribute::Groups)
         return "[" + attribute_choice(Op(&row - op_table)).choices + "]";
     std::string out;

@@ -19,6 +19,8 @@ std::vector<Word> fences() {
     for (const FenceOrder order : {FenceOrder::AcquireRelease, FenceOrder::SequentiallyConsistent})
         for (const Scope scope : {Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys})
             out.push_back(pack(FenceForm{order, scope}));
+    for (const FenceOrder order : {FenceOrder::Async, FenceOrder::AsyncShared, FenceOrder::BarrierInit})
+        out.push_back(pack(FenceForm{order, Scope::None}));
     return out;
 }
 std::vector<Word> barriers() {
@@ -33,6 +35,21 @@ std::vector<Word> copies() {
     for (std::size_t prefetch = 0; prefetch < std::size(copy_prefetch_names); ++prefetch)
         out.push_back(pack(CopyForm{
             .bytes = 16, .cache = CopyForm::Cache::Cg, .prefetch = CopyForm::Prefetch(prefetch), .from_offset = 16}));
+    return out;
+}
+/// Of this type.
+std::vector<Word> bulk_copies(Type type) {
+    std::vector<Word> out;
+    for (const char* form :
+         {"load", "load.2d", "load.5d.multicast", "store", "store.3d", "store.1d.add", "prefetch", "prefetch.4d"})
+        if (type == Type::Void) out.push_back(*attribute_named(Op::BulkCopy, form));
+    if (type != Type::Void) out.push_back(*attribute_named(Op::BulkCopy, "store.add"));
+    return out;
+}
+std::vector<Word> uses_of_barriers() {
+    std::vector<Word> out;
+    for (std::size_t kind = 0; kind < std::size(mbarrier_names); ++kind)
+        out.push_back(pack(MbarrierForm{MbarrierForm::Kind(kind)}));
     return out;
 }
 /// Of this type.
@@ -53,6 +70,9 @@ std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Matrix) return products(type);
     if (row.attribute == Attribute::Matrices)
         return {pack(MatricesForm{}), pack(MatricesForm{.count = 4, .transposed = true})};
+    if (row.attribute == Attribute::Mbarrier) return uses_of_barriers();
+    if (row.attribute == Attribute::Bulk) return bulk_copies(type);
+    if (op != Op::CopyWait && row.attribute == Attribute::Groups) return {0, 3};
     if (row.attribute == Attribute::Groups) return {0, 3, all_copies};
     std::vector<Word> out{0};
     while (!mode_name(op, out.size()).empty()) out.push_back(out.size());
@@ -180,7 +200,7 @@ TEST_CASE("each form keeps its spelling, however many there are in one kernel") 
     };
     for (const Word form : fences()) {
         make({.op = Op::Fence, .attribute = form});
-        expected.push_back("fence." + attribute_text(Op::Fence, form) + ";");
+        expected.push_back("fence" + attribute_suffix(Op::Fence, form) + ";");
     }
     for (const Word form : barriers())
         make({.op = Op::Barrier, .type = unpack<BarrierForm>(form).type(), .attribute = form});
@@ -191,5 +211,5 @@ TEST_CASE("each form keeps its spelling, however many there are in one kernel") 
     const std::string ptx = compile(fn, {.target = "sm_90"}).ptx;
     INFO(ptx);
     for (const std::string& text : expected) CHECK(ptx.find("    " + text) != ptx.npos);
-    CHECK(expected.size() == 15);
+    CHECK(expected.size() == 18);
 }
