@@ -38,14 +38,14 @@ private:
         const Value lane = walk_.make(
             {.op = Op::Special, .type = Type::U32, .attribute = Word(ir::SpecialRegister::LaneId), .where = where_}, {},
             Type::U32);
-        const Value quad = make(Op::Div, {lane, number(4)}), place = make(Op::Rem, {lane, number(4)});
+        const Value quad = make(Op::Shr, {lane, number(2)}), place = make(Op::And, {lane, number(3)});
         for (std::uint32_t i = 0; i < form.count; ++i) {
             const Value word = operands[1 + i];
             if (!form.transposed) {
-                put(Type::U32, row(operands[0], i, quad), make(Op::Mul, {place, number(4)}), offset, word);
+                put(Type::U32, row(operands[0], i, quad), make(Op::Shl, {place, number(2)}), offset, word);
                 continue;
             }
-            const Value even = make(Op::Mul, {place, number(2)}), column = make(Op::Mul, {quad, number(2)});
+            const Value even = make(Op::Shl, {place, number(1)}), column = make(Op::Shl, {quad, number(1)});
             put(Type::U16, row(operands[0], i, even), column, offset, half(word));
             put(Type::U16, row(operands[0], i, make(Op::Add, {even, number(1)})), column, offset,
                 half(make(Op::Shr, {word, number(16)})));
@@ -54,7 +54,7 @@ private:
 
     /// The address of row `number` of matrix i, which lane 8 i + number has.
     Value row(Value address, std::uint32_t i, Value number_of_row) {
-        const Value from = make(Op::Add, {number_of_row, number(8 * i)});
+        const Value from = i ? make(Op::Add, {number_of_row, number(8 * i)}) : number_of_row;
         return walk_.make(
             {.op = Op::Shuffle, .type = Type::U32, .attribute = Word(ir::ShuffleMode::Idx), .where = where_},
             {address, from, number(31), number(0xffffffff)}, Type::U32);
