@@ -174,23 +174,24 @@ private:
             work.pop_back();
             if (seen[index(block)]) continue;
             seen[index(block)] = true;
-            if (predecessors_.successors(index(block)).size() > 1) ways_meet(block, extent);
+            if (predecessors_.successors(index(block)).size() > 1) ways_meet(block, extent, block == end);
             if (block == end) continue;
             if (blocks_[index(block)].extent < extent) blocks_[index(block)] = {extent, branch};
             for (const Jump& jump : fn_[block].terminator.targets) work.push_back(jump.to);
         }
     }
 
-    /// Parameters differ, but for those that get one value from everywhere.
-    void ways_meet(Block block, Extent parted) {
+    /// Parameters differ, but for those that get one value from everywhere. Where ways meet for good, that may be the
+    /// head of a loop, to which its iterations come back together.
+    void ways_meet(Block block, Extent parted, bool for_good) {
         if (meets_[index(block)] >= parted) return;
-        meets_[index(block)] = parted;
+        if (!for_good) meets_[index(block)] = parted;
         for (std::size_t i = 0; i < fn_[block].parameters.size(); ++i) {
             Value one = no_value;
             bool differ = false;
             for (std::uint32_t from : predecessors_.successors(index(block)))
                 for (const Jump& jump : fn_[Block(from)].terminator.targets) {
-                    if (jump.to != block) continue;
+                    if (jump.to != block || (for_good && dominators_.dominates(block, Block(from)))) continue;
                     differ |= one != no_value && one != jump.arguments[i];
                     one = jump.arguments[i];
                 }

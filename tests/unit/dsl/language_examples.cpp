@@ -306,6 +306,32 @@ const auto reversed_tiles = kernel("reversed_tiles", params("x", "y", "n"), [](I
     if_(i < n, [&] { y[i] = tile[127 - t] * scale; });
 });
 
+const auto sums_of_tiles = kernel("sums_of_tiles", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
+    Shared<float, 2, 128> tiles;
+    Shared<Barrier, 2> full, empty;
+    u32 t = thread_id().x;  // of 128
+    if_(t == 0, [&] {
+        for (int i = 0; i < 2; ++i) full[i].init(1), empty[i].init(128);
+        fence_barrier_init();
+    });
+    sync_block();
+    f32 sum = 0;
+    for (auto k : range(n + 1)) {
+        if_((t == 0) & (k < n), [&] {                        // one thread asks for tile k,
+            empty[k % 2].wait(k / 2 % 2 ^ 1);                // when all are done with tile k - 2,
+            full[k % 2].arrive_expect(512);
+            bulk_load(tiles[k % 2, 0], x[k * 128], 512, full[k % 2]);
+        });
+        if_(k > 0, [&] {
+            const Var last = k - 1;
+            full[last % 2].wait(last / 2 % 2);               // and all use the one before it
+            sum += tiles[last % 2, t];
+            empty[last % 2].arrive();
+        });
+    }
+    y[t] = sum;
+});
+
 // C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
 const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
     using M = Mma<16, 8, 16, bfloat16, float>;
@@ -351,6 +377,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(retyped.check());
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(reversed_tiles.check());
+    CHECK_NOTHROW(sums_of_tiles.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());
     CHECK_NOTHROW(doubled.check());
