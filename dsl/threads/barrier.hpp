@@ -17,7 +17,7 @@
 #pragma once
 #include "dsl/memory/async.hpp"
 #include "dsl/record/barriers.hpp"
-#include "dsl/threads/control.hpp"
+#include "dsl/threads/atomic.hpp"
 
 namespace ikat {
 
