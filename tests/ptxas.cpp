@@ -2,8 +2,8 @@
 #include "tests/ptxas.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <cstdio>
+#include <sstream>
 
 #include "codegen/ptxas.hpp"
 

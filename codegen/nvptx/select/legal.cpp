@@ -6,6 +6,7 @@
 //     %1 = min.f16 %a, %b            ==>  min.f32 of both, converted back, below sm_80
 //     %1 = add.bf16 %a, %b           ==>  fma.bf16 %a, 1, %b below sm_90   (floats.hpp)
 //     %p = mbarrier.u32 try, [%b], 0 ==>  mbarrier.u32 test, [%b], 0 below sm_90
+//     fence barrier_init             ==>  nothing below sm_90, where other blocks and copies do not use barriers
 //
 // Registers have no signedness, so a conversion between integers changes bits only if the register width changes.
 //
@@ -32,7 +33,7 @@ constexpr Type sized(int bits, bool is_signed) {
 class Legaliser {
 public:
     Legaliser(ir::Function& fn, const Target& target)
-        : fn_(fn), walk_(fn), floats_(walk_, target), suspends_(supports(target, Feature::Clusters)) {}
+        : fn_(fn), walk_(fn), floats_(walk_, target), has_clusters_(supports(target, Feature::Clusters)) {}
 
     Changed run() {
         walk_.run([this](Inst inst) { rewrite(inst); });
@@ -51,11 +52,12 @@ private:
     void shorten_counts(Inst inst, std::uint32_t first);
     void fold_negations(Inst inst);
     void test_barrier(Inst inst);
+    void fence(Inst inst);
 
     ir::Function& fn_;
     ir::Rewriter walk_;
     FloatForms floats_;
-    bool suspends_;  // the target has mbarrier.try_wait
+    bool has_clusters_;
 };
 
 void Legaliser::rewrite(Inst inst) {
@@ -68,6 +70,7 @@ void Legaliser::rewrite(Inst inst) {
         case Op::Convert: return convert(inst);
         case Op::Bitcast: return same_bits(inst);
         case Op::Mbarrier: return test_barrier(inst);
+        case Op::Fence: return fence(inst);
         case Op::ExtractBits: return shorten_counts(inst, 1);
         case Op::InsertBits: return shorten_counts(inst, 2);
         default: return walk_.keep(inst);
@@ -77,8 +80,13 @@ void Legaliser::rewrite(Inst inst) {
 void Legaliser::test_barrier(Inst inst) {
     using ir::MbarrierForm;
     const bool tries = ir::unpack<MbarrierForm>(fn_[inst].attribute).kind == MbarrierForm::Kind::Try;
-    if (tries && !suspends_) walk_.edit(inst).attribute = ir::pack(MbarrierForm{MbarrierForm::Kind::Test});
+    if (tries && !has_clusters_) walk_.edit(inst).attribute = ir::pack(MbarrierForm{MbarrierForm::Kind::Test});
     walk_.keep(inst);
+}
+
+void Legaliser::fence(Inst inst) {
+    const bool is_init = ir::unpack<ir::FenceForm>(fn_[inst].attribute).order == ir::FenceOrder::BarrierInit;
+    if (!is_init || has_clusters_) walk_.keep(inst);
 }
 
 // ---- conversions
