@@ -39,7 +39,8 @@ void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
     if (!a || !b || !d || match.problems || match.shape.n == 0)
         code.unsupported("its shape or its types are not supported");
     const bool a_in_registers = operands[1].kind == nvptx::Operand::Kind::Vector;
-    const std::size_t immediates = 4, transposed = 6;
+    const std::size_t adds = 3, immediates = 4, transposed = 6;
+    if (operands[adds].kind == nvptx::Operand::Kind::Integer) is_second(code, operands, adds, 0, 1);
     WarpgroupProduct product{.a = *a,
                              .b = *b,
                              .d = *d,
@@ -70,7 +71,7 @@ void wgmma(Lowering& code, Modifiers& modifiers, Operands operands) {
         micro.reads |= A;
     }
     micro.fields[2] = index(code.source(operands[2], Type::U64));
-    micro.fields[3] = index(code.predicate(operands[3]));
+    micro.fields[3] = index(code.predicate(operands[adds]));
     micro.reads |= B | C;
     micro.fields[5] = product.bits();
     micro.list = code.list(sums, rows);

@@ -234,11 +234,11 @@ TEST_CASE("descriptors") {
 TEST_CASE("immediates of products") {
     const auto with = [](const std::string& immediates) {
         return finding(begin + fence +
-                       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d10, %d11, 1, " +
+                       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d10, %d11, " +
                        immediates + ";\n" + commit + wait);
     };
-    CHECK(with("-1, -1, 0, 0") == fine);
-    for (const char* wrong : {"0, 1, 0, 0", "1, 2, 0, 0", "1, 1, 2, 0", "1, 1, 0, -1"})
+    CHECK(with("1, -1, -1, 0, 0") == fine);
+    for (const char* wrong : {"1, 0, 1, 0, 0", "0, 1, 2, 0, 0", "1, 1, 1, 2, 0", "1, 1, 1, 0, -1", "2, 1, 1, 0, 0"})
         CHECK_THAT(with(wrong), contains("wrong-immediate: kernel.ptx:") && contains("must be "));
     CHECK_THAT(finding(begin + fence + product + commit + "wgmma.wait_group.sync.aligned -1;"),
                contains("wrong-immediate: "));

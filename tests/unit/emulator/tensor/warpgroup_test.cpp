@@ -4,6 +4,7 @@
 // mma_traits_sm90_gmma.hpp), the thread layouts and the canonical layouts of the descriptors, as pairs of extents and
 // strides.
 #include <random>
+#include <tuple>
 
 #include "tests/unit/emulator/targets.hpp"
 #include "tests/unit/emulator/tensor/warpgroup.hpp"
@@ -294,6 +295,44 @@ TEST_CASE("products that are negative, and that are not added") {
            .of_b = {128},
            .adds = false,
            .scale_d = "0"});
+}
+
+TEST_CASE("products by a warpgroup have the bits of those by its warps") {
+    std::vector<std::uint32_t> a(4 * threads), tile(256 / 4), sums(4 * threads);
+    for (auto* const words : {&a, &tile, &sums})
+        for (std::uint32_t& word : *words) word = std::uint32_t(numbers());  // infinities and NaNs among them
+    for (const auto& [types, k, count] :
+         {std::tuple("f32.f16.f16", 16, 4), std::tuple("f16.f16.f16", 16, 2), std::tuple("f32.bf16.bf16", 16, 4),
+          std::tuple("f32.tf32.tf32", 8, 4), std::tuple("f32.e4m3.e5m2", 32, 4), std::tuple("s32.u8.s8", 32, 4)}) {
+        const std::string type = types, sum = type.substr(0, 3), shape = "k" + std::to_string(k) + ".",
+                          rest = sum == "s32" ? ", 1"
+                                 : k == 16    ? ", 1, 1, 1, 0"
+                                              : ", 1, 1, 1";
+        const std::string d = registers("%r", 100, count), e = registers("%r", 110, count);
+        std::string body = make_descriptor(11, descriptor(0, 128, 128), 0);
+        for (int i = 0; i < 4; ++i) {
+            const std::string at = std::to_string(512 * i);
+            body += "ld.global.b32 %r" + std::to_string(10 + i) + ", [%d1+" + at + "];\n";
+            if (i < count)
+                body += "ld.global.b32 %r" + std::to_string(100 + i) + ", [%d2+" + at + "]; mov.b32 %r" +
+                        std::to_string(110 + i) + ", %r" + std::to_string(100 + i) + ";\n";
+        }
+        body +=
+            "and.b32 %r20, %r1, 31; shl.b32 %r20, %r20, 2; add.u32 %r20, %r20, %r2; ld.shared.b32 %r21, [%r20]; "
+            "ld.shared.b32 %r22, [%r20+128];\n" +
+            fence + "wgmma.mma_async.sync.aligned.m64n8" + shape + type + " " + d + ", {%r10, %r11, %r12, %r13}, %d11" +
+            rest + ";\n" + commit + wait + "mma.sync.aligned.m16n8" + shape + "row.col." + type + "." + sum + " " + e +
+            ", {%r10, %r11, %r12, %r13}, {%r21, %r22}, " + e + ";\n";
+        for (int i = 0; i < count; ++i)
+            body += "xor.b32 %r30, %r" + std::to_string(100 + i) + ", %r" + std::to_string(110 + i) +
+                    "; st.global.b32 [%d2+" + std::to_string(512 * i) + "], %r30;\n";
+        INFO(body);
+        Machine machine;
+        const auto at_a = machine.buffer("a", a), at_d = machine.buffer("d", sums), at = machine.buffer("tile", tile);
+        machine.run(group_kernel(256, body), {.block = {threads, 1, 1}, .dynamic_shared_bytes = 256}, at_a, at_d, at);
+        CHECK(machine.get<std::uint32_t>(at_d, std::size_t(count * threads)) ==
+              std::vector<std::uint32_t>(std::size_t(count * threads)));
+    }
 }
 
 }  // namespace ikat::tests::warpgroup_products
