@@ -33,6 +33,28 @@ struct AsyncProducts::Operand {
     bool is_transposed;
     std::byte* to;
     unsigned next_block, next_half;  // how many blocks further in `to`
+
+    std::byte* kept(unsigned block, unsigned half) const {
+        return to + block_bytes * (block * next_block + half * next_half);
+    }
+};
+
+/// A variable of the block's shared memory.
+struct AsyncProducts::PartOfShared {
+    View view;
+    std::uint64_t low = 0;  // its first address, as on a device
+
+    bool has(std::uint64_t first, std::uint64_t last) const { return first >= low && last <= low + view.bytes; }
+    bool find(const Warp* w, std::uint64_t first, std::uint64_t last) {
+        for (const NamedRange& range : w->block->variables(Space::Shared).ranges) {
+            low = Variables::on_device(range.address);
+            if (first < low || last > low + range.bytes) continue;
+            view = w->windows[int(Space::Shared)].at(range.address);
+            return true;
+        }
+        view = {};
+        return false;
+    }
 };
 
 // ---- state
@@ -45,7 +67,11 @@ void AsyncProducts::clear(std::uint32_t seed) {
     groups_.clear();
 }
 
-std::uint64_t AsyncProducts::Group::computed() const { return std::ranges::min(warps, {}, &OfWarp::started).started; }
+std::uint64_t AsyncProducts::Group::computed() const {
+    std::uint64_t least = warps[0].started;
+    for (const OfWarp& each : warps) least = std::min(least, each.started);
+    return least;
+}
 
 AsyncProducts::Group& AsyncProducts::group_of(const Warp* w) {
     const std::size_t number = w->index / warps_of_group;
@@ -57,7 +83,8 @@ AsyncProducts::OfWarp& AsyncProducts::of(const Warp* w) { return group_of(w).war
 
 AsyncProducts::Register& AsyncProducts::register_at(OfWarp& of, const Warp* w, std::uint32_t offset) {
     std::vector<Register>& registers = of.registers;
-    if (registers.empty()) registers.resize((w->kernel->register_bytes - w->predicate_bytes) / 128);
+    if (registers.empty()) [[unlikely]]
+        registers.resize((w->kernel->register_bytes - w->predicate_bytes) / 128);
     return registers[(offset - w->predicate_bytes) / 128];
 }
 
@@ -114,10 +141,9 @@ bool AsyncProducts::touch(const MicroOp* op, Warp* w) {
     return true;
 }
 
-/// A product uses a register.
-bool AsyncProducts::take_register(const MicroOp* op, Warp* w, OfWarp& mine, std::uint32_t offset,
-                                  std::uint32_t used_as) {
-    Register& its = register_at(mine, w, offset);
+/// A product uses a register as none that is in flight does, or one that has been touched since the last fence.
+bool AsyncProducts::may_take(const MicroOp* op, Warp* w, const OfWarp& mine, const Register& its,
+                             std::uint32_t used_as) {
     const bool is_new = its.used_as != used_as;
     if (is_new && its.in_flight_to > mine.over)
         return find(op, w, FaultCode::ProductNotAwaited,
@@ -132,10 +158,6 @@ bool AsyncProducts::take_register(const MicroOp* op, Warp* w, OfWarp& mine, std:
         return find(op, w, FaultCode::ProductNotFenced,
                     "a product uses a register that a product of another shape has used since the last wgmma.fence",
                     its.used_by, "that product");
-    its.in_flight_to = mine.started + 1;
-    its.used_as = used_as;
-    its.used_at = mine.fences;
-    its.used_by = instruction_of(w, op);
     return true;
 }
 
@@ -144,9 +166,17 @@ bool AsyncProducts::take_registers(const MicroOp* op, Warp* w, const WarpgroupPr
     if (mine.fences == 0)
         return find(op, w, FaultCode::ProductNotFenced, "the first product of a warp, without wgmma.fence before it");
     const ListedOperands registers{w->lists + op->d};
-    for (unsigned i = 0; i < registers.list[0]; ++i) {
-        const std::uint32_t used_as = i < form.registers() ? 1 + (i | form.shape() << 8) : 0;
-        if (!take_register(op, w, mine, registers.offset(i), used_as)) return false;
+    const nvptx::Instruction* const instruction = instruction_of(w, op);
+    const unsigned count = registers.list[0], of_sums = form.registers();
+    for (unsigned i = 0; i < count; ++i) {
+        const std::uint32_t used_as = i < of_sums ? 1 + (i | form.shape() << 8) : 0;
+        Register& its = register_at(mine, w, registers.offset(i));
+        const bool is_simple = its.used_as == used_as && its.touched_at != mine.fences;
+        if (!is_simple && !may_take(op, w, mine, its, used_as)) return false;
+        its.in_flight_to = mine.started + 1;
+        its.used_as = used_as;
+        its.used_at = mine.fences;
+        its.used_by = instruction;
     }
     return true;
 }
@@ -260,55 +290,70 @@ bool AsyncProducts::is_valid(const MicroOp* op, Warp* w, const MatrixDescriptor&
                              descriptor.start % descriptor.width, descriptor.width));
 }
 
-/// Calls f(operand, first row of a block, number of the row in it, where it is kept, its memory and the offset there)
-/// for the operands in shared memory, each 16 bytes. False on a finding.
-template <class F>
-bool AsyncProducts::each_row(const MicroOp* op, Warp* w, Product& product, F f) {
+/// a and b, as far as they are in shared memory.
+std::span<const AsyncProducts::Operand> AsyncProducts::operands_of(Product& product, std::array<Operand, 2>& all) {
     const WarpgroupProduct& form = product.form;
-    const Operand a{"a", product.a, 8, form.a_by_columns, product.rows.data(), 1, 8},
-        b{"b", product.b, form.columns / 8u, form.b_by_rows, product.columns.data(), 2, 1};
-    const Variables& variables = w->block->variables(Space::Shared);
-    View view;
-    std::uint64_t low = 0;  // its first address in the block's shared memory
-    const auto finds = [&](std::uint64_t at) {
-        for (const NamedRange& range : variables.ranges) {
-            low = Variables::on_device(range.address);
-            if (at < low || at + 16 > low + range.bytes) continue;
-            view = w->windows[int(Space::Shared)].at(range.address);
-            return true;
-        }
-        return false;
-    };
-    for (const Operand* const operand : {&a, &b}) {
-        if (operand == &a && form.a_in_registers) continue;
-        const MatrixDescriptor descriptor = MatrixDescriptor::of(operand->bits);
-        if (!is_valid(op, w, descriptor, operand->bits, *operand)) return false;
-        for (unsigned block = 0; block < operand->blocks; ++block)
-            for (unsigned half = 0; half < 2; ++half) {
-                std::byte* const to =
-                    operand->to + block_bytes * (block * operand->next_block + half * operand->next_half);
-                for (unsigned i = 0; i < 8; ++i) {
-                    const std::uint64_t at = descriptor.place(block, half, i, operand->is_transposed);
-                    if ((at < low || at + 16 > low + view.bytes) && !finds(at))
-                        return find(
-                            op, w, FaultCode::DescriptorBounds,
-                            fmt::format("the descriptor of {}, 0x{:016x}, leads to 16 bytes at 0x{:x} of shared "
-                                        "memory, which are not in one variable",
-                                        operand->name, operand->bits, at));
-                    if (!f(*operand, 8 * block, i, to + 16 * i, view, at - low)) return false;
-                }
+    all = {{{"a", product.a, 8, form.a_by_columns, product.rows.data(), 1, 8},
+            {"b", product.b, form.columns / 8u, form.b_by_rows, product.columns.data(), 2, 1}}};
+    return std::span<const Operand>(all).subspan(form.a_in_registers);
+}
+
+/// Calls f(where it is kept, its memory and the offset there, first row of a block, number of the row in it) for each
+/// 16 bytes of an operand. False on a finding.
+template <class F>
+bool AsyncProducts::each_row(const MicroOp* op, Warp* w, const Operand& operand, F f) {
+    const MatrixDescriptor descriptor = MatrixDescriptor::of(operand.bits);
+    PartOfShared part;
+    for (unsigned block = 0; block < operand.blocks; ++block)
+        for (unsigned half = 0; half < 2; ++half)
+            for (unsigned i = 0; i < 8; ++i) {
+                const std::uint64_t at = descriptor.place(block, half, i, operand.is_transposed);
+                if (!part.has(at, at + 16) && !part.find(w, at, at + 16))
+                    return find(op, w, FaultCode::DescriptorBounds,
+                                fmt::format("the descriptor of {}, 0x{:016x}, leads to 16 bytes at 0x{:x} of shared "
+                                            "memory, which are not in one variable",
+                                            operand.name, operand.bits, at));
+                if (!f(operand.kept(block, half) + 16 * i, part.view, at - part.low, 8 * block, i)) return false;
             }
-    }
     return true;
+}
+
+/// The same with f(where it is kept, its memory, its written bits), if all of the operand is surely in one variable;
+/// false if it is not, or f is for any.
+template <class F>
+bool AsyncProducts::each_row_of_one(Warp* w, const Operand& operand, F f) {
+    const MatrixDescriptor descriptor = MatrixDescriptor::of(operand.bits);
+    PartOfShared part;
+    const auto [first, last] = descriptor.range(operand.blocks, operand.is_transposed);
+    if (!part.find(w, first, last) || part.low % 16) return false;
+    constexpr std::uint8_t all_written[] = {0xff, 0xff};
+    bool holds = true;
+    for (unsigned block = 0; block < operand.blocks; ++block)
+        for (unsigned half = 0; half < 2; ++half) {
+            std::byte* const kept = operand.kept(block, half);
+            for (unsigned i = 0; i < 8; ++i) {
+                const std::uint64_t offset = descriptor.place(block, half, i, operand.is_transposed) - part.low;
+                const std::uint8_t* const bits = part.view.written ? part.view.written + offset / 8 : all_written;
+                holds &= f(kept + 16 * i, part.view.host + offset, bits);
+            }
+        }
+    return holds;
 }
 
 bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
     const auto is_unwritten = [](const View& view, std::uint64_t offset, unsigned bytes) {
         return view.written && !written::all(view.written, offset, bytes);
     };
-    return each_row(
-        op, w, product,
-        [&](const Operand& operand, unsigned first, unsigned i, std::byte* to, const View& view, std::uint64_t offset) {
+    const auto copy = [](std::byte* to, const std::byte* from, const std::uint8_t* bits) {
+        std::memcpy(to, from, 16);
+        return (bits[0] & bits[1]) == 0xff;
+    };
+    std::array<Operand, 2> operands;
+    for (const Operand& operand : operands_of(product, operands)) {
+        if (!is_valid(op, w, MatrixDescriptor::of(operand.bits), operand.bits, operand)) return false;
+        if (each_row_of_one(w, operand, copy)) continue;
+        const auto copy_checked = [&](std::byte* to, const View& view, std::uint64_t offset, unsigned first,
+                                      unsigned i) {
             std::memcpy(to, view.host + offset, 16);
             if (!is_unwritten(view, offset, 16)) return true;
             if (touches_copy(op, w, Space::Shared, 0, view.base + offset, 16, false)) return false;
@@ -322,22 +367,32 @@ bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
                     product.undefined_columns[row / 32] |= 1u << row % 32;
             }
             return true;
-        });
+        };
+        if (!each_row(op, w, operand, copy_checked)) return false;
+    }
+    return true;
 }
 
 /// A wait covers the product. False on a finding.
 bool AsyncProducts::end(const MicroOp* op, Warp* w, Product& product) {
     product.is_over = true;
-    return each_row(
-        op, w, product,
-        [&](const Operand&, unsigned, unsigned, const std::byte* was, const View& view, std::uint64_t offset) {
+    const auto is_same = [](const std::byte* was, const std::byte* is, const std::uint8_t* bits) {
+        return std::memcmp(was, is, 16) == 0 && (bits[0] & bits[1]) == 0xff;
+    };
+    std::array<Operand, 2> operands;
+    for (const Operand& operand : operands_of(product, operands)) {
+        if (each_row_of_one(w, operand, is_same)) continue;
+        const auto check = [&](const std::byte* was, const View& view, std::uint64_t offset, unsigned, unsigned) {
             const bool is_written = product.has_undefined || !view.written || written::all(view.written, offset, 16);
             if (is_written && std::memcmp(was, view.host + offset, 16) == 0) return true;
             found = product.instruction;
             found_is = "the product";
             fail_access(w, op, FaultCode::ProductSourceChanged, Space::Shared, 0, view.base + offset, 16, false);
             return false;
-        });
+        };
+        if (!each_row(op, w, operand, check)) return false;
+    }
+    return true;
 }
 
 // ---- waits
@@ -395,81 +450,6 @@ void AsyncProducts::end(const ThreadBlock& block, const ScheduledWarp& warp) {
             block, warp, FaultCode::PartialWarpgroup,
             fmt::format("warp {} has exited and does not come to a product of its warpgroup", warp.index),
             at(mine.started));
-}
-
-// ---- handlers
-
-namespace {
-
-// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
-[[gnu::noinline]] bool touch(const MicroOp* op, Warp* w) { return w->block->products.touch(op, w); }
-[[gnu::noinline]] bool start(const MicroOp* op, Warp* w, std::byte* frame) {
-    return w->block->products.start(op, w, frame);
-}
-[[gnu::noinline]] bool start_checked(const MicroOp* op, Warp* w, std::byte* frame) {
-    const auto is_undefined = [&](std::uint32_t offset, unsigned bytes) {
-        const std::uint32_t* const masks = undefined_at(w, offset);
-        return std::any_of(masks, masks + bytes, [](std::uint32_t lanes) { return lanes != 0; });
-    };
-    const bool has_a = !WarpgroupProduct::of(op->y).a_in_registers;
-    if ((has_a && is_undefined(op->a, 8)) || is_undefined(op->b, 8))
-        return fail(w, op, {.code = FaultCode::UndefinedAddress}) != nullptr;
-    if (is_undefined(op->c, 1)) return fail(w, op, {.code = FaultCode::UndefinedWarp}) != nullptr;
-    return start(op, w, frame);
-}
-
-template <bool Checked>
-const MicroOp* start_product(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
-    if (!whole_warp(op, w, mask)) return nullptr;
-    if (!(Checked ? start_checked(op, w, frame) : start(op, w, frame))) return nullptr;
-    IKAT_NEXT;
-}
-
-/// False if the warp leaves.
-[[gnu::noinline]] bool await(const MicroOp* op, Warp* w, std::uint32_t mask) {
-    if (mask != all_lanes && !(w->live & ~mask)) return whole_warp(op, w, mask);
-    w->leave = Leave::Barrier;
-    w->pc = w->index_of(op);
-    w->mask = mask;
-    if (mask != all_lanes) return false;
-    using enum AsyncProducts::Wait;
-    switch (w->block->products.await(op, w)) {
-        case Over: w->leave = Leave::None; return true;
-        case ForOthers: break;
-        case Finding: w->leave = Leave::Fault; break;
-        case Recheck: w->leave = Leave::Recheck; break;
-        case Later:
-            w->leave = Leave::Reschedule;
-            w->slice_end = w->instructions;
-            break;
-    }
-    return false;
-}
-
-}  // namespace
-
-Handler select_start_product(bool checked) { return checked ? start_product<true> : start_product<false>; }
-
-const MicroOp* touch_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    if (!touch(op, w)) return nullptr;
-    IKAT_NEXT;
-}
-
-const MicroOp* fence_registers(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    if (!whole_warp(op, w, mask)) return nullptr;
-    w->block->products.fence(w);
-    IKAT_NEXT;
-}
-
-const MicroOp* commit_products(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    if (!whole_warp(op, w, mask)) return nullptr;
-    w->block->products.commit(w);
-    IKAT_NEXT;
-}
-
-const MicroOp* await_products(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    if (!await(op, w, mask)) return nullptr;
-    IKAT_NEXT;
 }
 
 }  // namespace ikat::emulator

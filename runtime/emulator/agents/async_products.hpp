@@ -13,6 +13,7 @@
 #pragma once
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,7 @@ private:
         std::uint64_t computed() const;
     };
     struct Operand;
+    struct PartOfShared;
     OfWarp& of(const Warp* w);
     Group& group_of(const Warp* w);
     static Register& register_at(OfWarp& of, const Warp* w, std::uint32_t offset);
@@ -103,13 +105,16 @@ private:
               const char* is = "");
     bool has_whole_group(const MicroOp* op, Warp* w);
     bool take_registers(const MicroOp* op, Warp* w, const WarpgroupProduct& form);
-    bool take_register(const MicroOp* op, Warp* w, OfWarp& mine, std::uint32_t offset, std::uint32_t used_as);
+    bool may_take(const MicroOp* op, Warp* w, const OfWarp& mine, const Register& its, std::uint32_t used_as);
     bool read_operands(const MicroOp* op, Warp* w, const std::byte* frame, Issue& now);
     bool agrees(const MicroOp* op, Warp* w, const Issue& first, const Issue& now);
     bool is_valid(const MicroOp* op, Warp* w, const MatrixDescriptor& descriptor, std::uint64_t bits,
                   const Operand& operand);
+    static std::span<const Operand> operands_of(Product& product, std::array<Operand, 2>& all);
     template <class F>
-    bool each_row(const MicroOp* op, Warp* w, Product& product, F f);
+    bool each_row(const MicroOp* op, Warp* w, const Operand& operand, F f);
+    template <class F>
+    static bool each_row_of_one(Warp* w, const Operand& operand, F f);
     bool gather(const MicroOp* op, Warp* w, Product& product);
     bool end(const MicroOp* op, Warp* w, Product& product);
     std::unique_ptr<Product> new_product(const Issue& issue, ListedOperands registers);

@@ -43,6 +43,21 @@ struct MatrixDescriptor {
             at += block * stride + half * 16;
         return at ^ (at >> 3 & (width - 16));
     }
+    struct Range {
+        std::uint64_t first, last;
+    };
+    /// Where all rows of these blocks surely are, if the descriptor is aligned.
+    constexpr Range range(unsigned blocks, bool is_transposed) const {
+        const std::uint64_t parts = width / 16, last_block = blocks - 1;
+        std::uint64_t last = start + 7 * width;
+        if (width == 16)
+            last += last_block * stride + leading + 16;
+        else if (is_transposed)
+            last += last_block / parts * leading + stride + (blocks < parts ? blocks : parts) * 16;
+        else
+            last += last_block * stride + 32;
+        return {start / width * width, (last + width - 1) / width * width};  // bytes change places in a row
+    }
     /// A pattern begins at a multiple of its size; an operand with rows of k may begin inside its rows.
     constexpr bool is_aligned(bool is_transposed) const {
         const bool at_first_row = start / width % 8 == 0;

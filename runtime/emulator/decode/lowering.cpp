@@ -69,15 +69,10 @@ Lowering::Lowering(const nvptx::Module& module, const ModuleMemory& variables, D
     : module(module),
       variables(variables),
       kernel(kernel),
-      registers_of_products(find_registers_of_products(module)),
       dynamic_base_(dynamic_base),
       known_modifiers_(module),
       rules_(std::make_unique<Rules>(module)),
-      observers_(attach(kernel.observers)) {
-    if (registers_of_products.empty()) return;
-    observers_.insert(observers_.begin(), observe_products());
-    kernel.shared.are_described = true;
-}
+      observers_(attach(kernel.observers)) {}
 Lowering::~Lowering() = default;
 
 // ---- bodies
@@ -120,7 +115,7 @@ void Lowering::declare_registers(const nvptx::Variable& variable) {
     const auto new_register = [&](nvptx::Name name) {
         if (width > 8) return Binding{.value = new_value(8, 8), .high = new_value(8, 8), .is_pair = true};
         const Binding binding{.value = new_value(slot, width)};
-        values.back().keeps_slot = slot == 4 && registers_of_products.contains(name);
+        values.back().keeps_slot = slot == 4 && of_products_ && of_products_->contains(name);
         return binding;
     };
     constexpr std::uint32_t most_registers = 1 << 20;
@@ -217,6 +212,9 @@ void Lowering::open_scope(std::span<const nvptx::Statement> statements, const nv
 void Lowering::body(const nvptx::Function& function) {
     using Kind = nvptx::Statement::Kind;
     const std::span<const nvptx::Statement> statements(function.body);
+    const auto found = products_of_functions_.find(&function);
+    const Names* const outer =
+        std::exchange(of_products_, found == products_of_functions_.end() ? nullptr : &found->second);
     open_scope(statements, function);
     for (std::size_t i = 0; i < statements.size(); ++i) {
         const nvptx::Statement& statement = statements[i];
@@ -233,6 +231,7 @@ void Lowering::body(const nvptx::Function& function) {
         }
     }
     scopes.pop_back();
+    of_products_ = outer;
 }
 
 void Lowering::instruction(const nvptx::Instruction& instruction) {
@@ -286,6 +285,15 @@ void Lowering::instruction_body(const nvptx::Instruction& instruction) {
 }
 
 void Lowering::run(const nvptx::Function& entry) {
+    for (const nvptx::Function& function : module.functions) {
+        if (function.is_entry && &function != &entry) continue;
+        Names names = registers_of_products(module, function);
+        if (!names.empty()) products_of_functions_.emplace(&function, std::move(names));
+    }
+    if (!products_of_functions_.empty()) {
+        observers_.insert(observers_.begin(), observe_products());
+        kernel.shared.are_described = true;
+    }
     scopes.emplace_back();
     std::size_t offset = 0;
     for (const nvptx::Variable& variable : entry.parameters) {

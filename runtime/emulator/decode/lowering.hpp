@@ -215,14 +215,13 @@ public:
     struct Root {
         std::uint32_t function = 0, label = 0;  // number in the module, its first label
     };
-    std::vector<Root> roots;                                      // functions that are called
-    bool on_stack = false;                                        // inside one of them
-    VReg stack_pointer{};                                         // ... its
-    std::uint32_t frame_used = 0;                                 // ... bytes of its frame
-    bool first = false;                                           // the next micro is the first of its instruction
-    std::optional<VReg> carry_flag;                               // the carry flag, once there is one
-    const std::unordered_set<nvptx::Name> registers_of_products;  // that are d or a of some product in flight
-    std::uint64_t dynamic_alignment = 0;                          // of dynamic shared memory; 0: the kernel has none
+    std::vector<Root> roots;              // functions that are called
+    bool on_stack = false;                // inside one of them
+    VReg stack_pointer{};                 // ... its
+    std::uint32_t frame_used = 0;         // ... bytes of its frame
+    bool first = false;                   // the next micro is the first of its instruction
+    std::optional<VReg> carry_flag;       // the carry flag, once there is one
+    std::uint64_t dynamic_alignment = 0;  // of dynamic shared memory; 0: the kernel has none
 
 private:
     void open_scope(std::span<const nvptx::Statement> statements, const nvptx::Function& function);
@@ -243,7 +242,10 @@ private:
     std::vector<Observer> observers_;
     Scope module_scope_;
     std::unordered_map<const nvptx::Variable::Declarator*, Binding> shared_of_functions_;  // one for all inlined copies
-    bool guarded_ = false;                                                                 // inside a guard
+    using Names = std::unordered_set<nvptx::Name>;
+    std::unordered_map<const nvptx::Function*, Names> products_of_functions_;  // registers, of those that have products
+    const Names* of_products_ = nullptr;                    // those of the function that is being lowered
+    bool guarded_ = false;                                  // inside a guard
     std::vector<const nvptx::Operand*> unused_offsets_;     // operands of the instruction of which one was written
     std::unordered_map<std::uint64_t, VReg> constants_[3];  // by slot: predicate, 4, 8
     std::vector<VReg> specials_;
@@ -253,8 +255,8 @@ private:
 std::optional<Special> special_register(const nvptx::Module& module, const nvptx::Operand& operand);
 bool is_clock(const nvptx::Module& module, const nvptx::Operand& operand);
 
-/// The registers of a module that are d or a of a product in flight (rules/warpgroup.cpp).
-std::unordered_set<nvptx::Name> find_registers_of_products(const nvptx::Module& module);
+/// The registers of a function that are d or a of a product in flight (rules/warpgroup.cpp).
+std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& module, const nvptx::Function& function);
 
 /// Lowers the called functions, after the kernel (call.cpp).
 void lower_functions(Lowering& code);

@@ -118,16 +118,15 @@ constexpr RuleRow warpgroup_rows[] = {
 
 constinit const Family warpgroup_family{warpgroup_rows};
 
-std::unordered_set<nvptx::Name> find_registers_of_products(const nvptx::Module& module) {
+std::unordered_set<nvptx::Name> registers_of_products(const nvptx::Module& module, const nvptx::Function& function) {
     std::unordered_set<nvptx::Name> found;
-    for (const nvptx::Function& function : module.functions)
-        for (const nvptx::Instruction& instruction : function.instructions) {
-            if (instruction.opcode != nvptx::Opcode::Wgmma) continue;
-            for (const nvptx::Operand& operand : module.operands(instruction.operands))
-                if (operand.kind == nvptx::Operand::Kind::Vector)
-                    for (const nvptx::Operand& each : module.operands(operand.children))
-                        if (each.kind == nvptx::Operand::Kind::Symbol) found.insert(each.name);
-        }
+    for (const nvptx::Instruction& instruction : function.instructions) {
+        if (instruction.opcode != nvptx::Opcode::Wgmma) continue;
+        for (const nvptx::Operand& operand : module.operands(instruction.operands))
+            if (operand.kind == nvptx::Operand::Kind::Vector)
+                for (const nvptx::Operand& each : module.operands(operand.children))
+                    if (each.kind == nvptx::Operand::Kind::Symbol) found.insert(each.name);
+    }
     return found;
 }
 

@@ -146,6 +146,21 @@ TEST_CASE("registers keep their values while others come and go") {
     CHECK(machine.get<float>(y, 128) == std::vector<float>(128, 3));
 }
 
+TEST_CASE("other kernels of a module are what they would be alone") {
+    const std::string other =
+        ".visible .entry other(.param .u64 p0) {\n.reg .f32 %f<9>; .reg .b64 %d<2>;\n"
+        "ld.param.u64 %d1, [p0];\n"
+        "ld.global.f32 %f0, [%d1]; st.global.f32 [%d1+16], %f0;\n"
+        "ld.global.f32 %f1, [%d1]; st.global.f32 [%d1+20], %f1;\n"
+        "ld.global.f32 %f2, [%d1]; st.global.f32 [%d1+24], %f2; ret;\n}\n";
+    const std::string with = group_kernel(16384, begin + whole + store) + other;
+    const auto registers_of = [](const std::string& text) {
+        emulator::Memory memory;
+        return emulator::Program(nvptx::parse(text, "k.ptx"), memory).entry("other").registers;
+    };
+    CHECK(registers_of(with) == registers_of(".version 8.4\n.target sm_90a\n.address_size 64\n" + other));
+}
+
 TEST_CASE("shared memory that a product in flight reads") {
     const std::string change = "@%p3 st.shared.b32 [%r2+16], %r1;\n";
     CHECK(finding(begin + whole + change + store) == fine);
