@@ -37,8 +37,7 @@ HWY_NOINLINE void note_range_written(std::uint8_t* bits, std::uint64_t at, std::
 template <class A>
 HWY_NOINLINE bool lanes_are_written(const std::uint8_t* bits, std::uint64_t stride, const A* a, std::uint64_t origin,
                                     std::uint32_t mask, std::uint64_t bytes) {
-    if (mask == all_lanes && stride == 0 &&
-        bytes <= 8) {  // as in a column of an incomplete tile: no branches
+    if (mask == all_lanes && stride == 0 && bytes <= 8) {  // as in a column of an incomplete tile: no branches
         std::uint32_t missing = 0;
         for (unsigned i = 0; i < warp_size; ++i) {
             const std::uint64_t at = a[i] + origin;
