@@ -68,3 +68,38 @@ TEST_CASE("barriers in shared memory by CUDA's headers") {
         }
     }
 }
+
+TEST_CASE("bulk copies by CUDA's headers") {
+    const auto text = tests::nvcc_ptx(tests::foreign_source("bulk_copies.cu"), "-std=c++17 -arch=sm_90a");
+    if (!text) {
+        std::puts("skipped: no nvcc");
+        return;
+    }
+    CHECK(text->find("cp.reduce.async.bulk") != text->npos);
+    for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+        INFO("seed " << seed);
+        tests::Machine machine;
+        machine.options.seed = seed;
+        machine.options.threads = 1 + seed % 2;
+        const auto x_of = [](int i) { return i * 37 % 101; };
+        const auto x = machine.buffer("x", made<int>(1024, x_of));
+        const auto y = machine.empty<int>("y", 1024);
+        machine.run(*text, {.entry = "there_and_back", .grid = {4, 1, 1}, .block = {64, 1, 1}}, x, y);
+        CHECK(machine.get<int>(y, 1024) == made<int>(1024, [&](int i) { return 3 * x_of(i) + 1; }));
+
+        const auto floats = machine.buffer("floats", made<float>(3 * 7 * 64, [&](int i) { return float(x_of(i)); }));
+        const auto sums = machine.buffer("sums", std::vector<float>(64, 1.0f));
+        machine.run(*text, {.entry = "sums_of_stages", .grid = {3, 1, 1}, .block = {64, 1, 1}}, floats, sums, 7);
+        CHECK(machine.get<float>(sums, 64) == made<float>(64, [&](int i) {
+                  float sum = 1;
+                  for (int t = 0; t < 21; ++t) sum += float(x_of(64 * t + i));
+                  return sum;
+              }));
+
+        machine.run(*text, {.entry = "to_the_next", .grid = {8, 1, 1}, .block = {128, 1, 1}}, x, y);
+        CHECK(machine.get<int>(y, 1024) == made<int>(1024, [&](int i) {
+                  const int block = i / 128;
+                  return x_of(128 * (block / 4 * 4 + (block + 3) % 4) + i % 128);
+              }));
+    }
+}

@@ -21,25 +21,16 @@ void arrive(AsyncCopies::Copy& copy) {
 
 }  // namespace
 
-void AsyncCopies::clear(std::vector<std::uint8_t>& written, std::uint32_t seed) {
-    written_ = &written;
+void AsyncCopies::clear(std::uint32_t seed) {
     chances_.state = seed;
-    found = nullptr;
     followers_.clear();
-    if (warps_.empty()) return;
     warps_.clear();
-    std::ranges::fill(flags_, std::uint8_t{0});
 }
 
 AsyncCopies::OfWarp& AsyncCopies::of(const Warp* w) {
-    if (w->index >= warps_.size()) {
-        warps_.resize(w->index + 1);
-        flags_.resize(written_->size() + 2);
-    }
+    if (w->index >= warps_.size()) warps_.resize(w->index + 1);
     return warps_[w->index];
 }
-
-std::uint8_t* AsyncCopies::flags_of(const std::uint8_t* bits) { return flags_.data() + (bits - written_->data()); }
 
 /// Without a seed, as late as possible.
 AsyncCopies::Copy::Arrival AsyncCopies::draw_arrival() {
@@ -68,7 +59,9 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     const auto wide = [&](std::uint32_t offset) {
         return reinterpret_cast<const std::uint64_t*>(frame + offset)[lane];
     };
-    Copy copy{.warp = w->index, .lane = lane, .bytes = form.bytes, .taken = form.bytes, .arrival = arrival};
+    Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)], .by = &block_, .warp = w->index, .lane = lane}};
+    copy.bytes = copy.taken = form.bytes;
+    copy.arrival = arrival;
     if (form.source == CopyForm::Source::Bytes) copy.taken = word(op->c);
     if (form.source == CopyForm::Source::Ignored && *reinterpret_cast<const std::uint32_t*>(frame + op->c) >> lane & 1)
         copy.taken = 0;
@@ -98,20 +91,17 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
         w->bytes_read += copy.taken;
     }
 
-    std::uint8_t* const flags = flags_of(copy.bits);
-    if (written::any(flags, copy.offset, copy.bytes))
+    if (block_.in_flight.any(copy.bits, copy.offset, copy.bytes))
         return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
                nullptr;
     if (block_.mbarriers.over(copy.to, copy.bytes))
         return fail_access(w, op, FaultCode::MbarrierOverwritten, Space::Shared, lane, copy.to, copy.bytes, true) !=
                nullptr;
     if (!view.written) w->block->reopen(copy.to);
-    written::set(copy.bits, copy.offset, copy.bytes, false, false);
-    written::set(flags, copy.offset, copy.bytes, false);
+    block_.in_flight.begin(copy.bits, copy.offset, copy.bytes);
     OfWarp& mine = of(w);
     copy.group = mine.groups[lane];
     copy.number = started_++;
-    copy.instruction = w->kernel->instructions[w->index_of(op)];
     if (arrival == Copy::Arrival::Over) arrive(copy);
     mine.flying.push_back(copy);
     return true;
@@ -124,10 +114,10 @@ void AsyncCopies::commit(const Warp* w, std::uint32_t mask) {
 }
 
 /// The copy is waited for. False on a finding.
-bool AsyncCopies::end(const MicroOp* op, Warp* w, Copy& copy) {
+bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     const auto wrong = [&](FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes) {
-        found = &copy;
-        return fail_access(w, op, code, space, copy.lane, address, bytes, true) != nullptr;
+        block_.in_flight.found = &copy;
+        return fail_access(w, op, code, space, lane, address, bytes, true) != nullptr;
     };
     if (written::any(copy.bits, copy.offset, copy.bytes))
         return wrong(FaultCode::CopyOverwritten, Space::Shared, copy.to, copy.bytes);
@@ -136,7 +126,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, Copy& copy) {
     if (copy.arrival != Copy::Arrival::Over) arrive(copy);
     written::set(copy.bits, copy.offset, copy.bytes, false);
     if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
-    written::set(flags_of(copy.bits), copy.offset, copy.bytes, false, false);
+    block_.in_flight.end(copy.bits, copy.offset, copy.bytes);
     return true;
 }
 
@@ -147,7 +137,7 @@ bool AsyncCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
         return (mask >> copy.lane & 1) && (op->y || copy.group + std::uint64_t(op->x) < mine.groups[copy.lane]);
     };
     for (Copy& copy : mine.flying)
-        if (is_covered(copy) && !end(op, w, copy)) return false;
+        if (is_covered(copy) && !end(op, w, copy.lane, copy)) return false;
     std::erase_if(mine.flying, is_covered);
     return true;
 }
@@ -209,13 +199,13 @@ bool AsyncCopies::last_arrives() {
     return true;
 }
 
-bool AsyncCopies::end_phase(const MicroOp* op, Warp* w, std::uint64_t barrier, std::uint64_t phase) {
+bool AsyncCopies::end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase) {
     const auto is_covered = [&](const Copy& copy) {
         return copy.has_barrier && copy.barrier == barrier && copy.phase < phase;
     };
     for (OfWarp& each : warps_) {
         for (Copy& copy : each.flying)
-            if (is_covered(copy) && !end(op, w, copy)) return false;
+            if (is_covered(copy) && !end(op, w, lane, copy)) return false;
         std::erase_if(each.flying, is_covered);
     }
     return true;

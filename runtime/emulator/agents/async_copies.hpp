@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/emulator/agents/in_flight.hpp"
 #include "runtime/emulator/agents/random.hpp"
 #include "runtime/emulator/machine/machine.hpp"
 
@@ -47,9 +48,8 @@ const MicroOp* await_copies(const MicroOp* op, Warp* w, std::byte* frame, std::u
 /// Those of a block.
 class AsyncCopies {
 public:
-    struct Copy {
-        const nvptx::Instruction* instruction = nullptr;
-        std::uint32_t warp = 0, lane = 0, group = 0;
+    struct Copy : Flight {
+        std::uint32_t group = 0;
         std::uint64_t number = 0;                 // in the order of the block's copies, and arrivals behind them
         std::uint64_t to = 0;                     // in shared memory
         std::byte* at = nullptr;                  // ... on the host
@@ -68,15 +68,15 @@ public:
     };
 
     explicit AsyncCopies(ThreadBlock& block) : block_(block) {}
-    /// A new block begins, of which these bits tell the written bytes of shared memory.
-    void clear(std::vector<std::uint8_t>& written, std::uint32_t seed);
+    /// A new block begins.
+    void clear(std::uint32_t seed);
     bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
     void commit(const Warp* w, std::uint32_t mask);
     bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
     /// The thread arrives at the barrier at an address of the block's shared memory when its copies are there.
     void arrive_behind(const Warp* w, unsigned lane, const nvptx::Instruction* instruction, std::uint64_t barrier);
     /// Phases of a barrier before this one are known to be over. False on a finding.
-    bool end_phase(const MicroOp* op, Warp* w, std::uint64_t barrier, std::uint64_t phase);
+    bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
     /// Some of the arrivals that are due any time, by chance; one that is due at the latest, if there is one. Throw
     /// Error on a finding.
     void some_arrive();
@@ -84,18 +84,15 @@ public:
     /// A copy in flight to any of these bytes, or nullptr.
     const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
 
-    const Copy* found = nullptr;  // that a finding is about
-
 private:
     struct OfWarp {
         std::vector<Copy> flying;  // in the order of their starts
         std::array<std::uint32_t, warp_size> groups{};
     };
     bool start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane, Copy::Arrival arrival);
-    bool end(const MicroOp* op, Warp* w, Copy& copy);
+    bool end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy);
     void arrive_by_chance(OfWarp& of);
     OfWarp& of(const Warp* w);
-    std::uint8_t* flags_of(const std::uint8_t* bits);
     Copy::Arrival draw_arrival();
     /// An arrival at a barrier that copies come before.
     struct Follower {
@@ -112,8 +109,6 @@ private:
     std::vector<Follower> followers_;
     std::uint64_t started_ = 0;
     std::vector<OfWarp> warps_;  // empty until something is copied
-    std::vector<std::uint8_t>* written_ = nullptr;
-    std::vector<std::uint8_t> flags_;  // laid out like the bits of written bytes: those in flight
     Chances chances_;
 };
 

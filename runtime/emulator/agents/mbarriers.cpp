@@ -198,7 +198,7 @@ private:
 /// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
 template <class F>
 [[gnu::noinline]] bool each_lane(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask, F f) {
-    w->block->copies.some_arrive();
+    w->block->some_arrive();
     for (std::uint32_t rest = mask; rest; rest &= rest - 1)
         if (!f(OnBarrier(op, w, frame, unsigned(std::countr_zero(rest))))) return false;
     return true;
@@ -206,7 +206,7 @@ template <class F>
 
 [[gnu::noinline]] bool test_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     ThreadBlock& block = *w->block;
-    block.copies.some_arrive();
+    block.some_arrive();
     std::uint32_t over = 0;
     const Mbarriers::Barrier* barriers[warp_size];
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -226,9 +226,13 @@ template <class F>
         over = 0;
         ++w->changes;  // asking again helps
     }
+    const Mbarriers::Barrier* known = nullptr;
     for (std::uint32_t rest = over; rest; rest &= rest - 1) {
-        const Mbarriers::Barrier& barrier = *barriers[std::countr_zero(rest)];
-        if (!block.copies.end_phase(op, w, barrier.address, barrier.phase)) return false;
+        const auto lane = unsigned(std::countr_zero(rest));
+        if (barriers[lane] == known) continue;
+        known = barriers[lane];
+        if (!block.copies.end_phase(op, w, lane, known->address, known->phase)) return false;
+        if (!block.bulk.end_phase(op, w, lane, known->address, known->phase)) return false;
     }
     auto& d = *reinterpret_cast<std::uint32_t*>(frame + op->d);
     d = (d & ~mask) | over;

@@ -213,7 +213,9 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
         return state_.options.seed ? mixed(state_.options.seed, ~(std::uint32_t(index_) + agent)) | 1 : 0;
     };
     products.clear(seed_of(0));
-    copies.clear(shared_written_, seed_of(0));
+    in_flight.clear(shared_written_);
+    copies.clear(seed_of(0));
+    bulk.clear(seed_of(2u << 30));
     mbarriers.clear(seed_of(1u << 30));
     registers.clear(warps_.size(), state_.kernel.registers);
     std::ranges::fill(reserved_shared_, std::byte{0});
@@ -256,6 +258,11 @@ void ThreadBlock::reopen(std::uint64_t address) {
     const View at = cells_of(owner.shared_views_.data(), owner.shared_variables_).at(place);
     for (View& view : owner.own_shared())
         if (view.base == at.base) view.written = view.bits;
+}
+
+const Flight* ThreadBlock::flight_over(std::uint64_t address, std::uint64_t bytes) const {
+    if (const Flight* const copy = copies.over(address, bytes)) return copy;
+    return bulk.over(address, bytes);
 }
 
 /// One turn of a warp. True if it was cut off: the warp could have continued.
@@ -305,7 +312,8 @@ bool ThreadBlock::comes_round() {
 
 /// Something arrives that is due at the latest when everybody waits.
 bool ThreadBlock::deliver() {
-    return std::ranges::any_of(peers_, [](ThreadBlock& each) { return each.copies.last_arrives(); });
+    return std::ranges::any_of(
+        peers_, [](ThreadBlock& each) { return each.copies.last_arrives() || each.bulk.last_arrives(); });
 }
 
 void ThreadBlock::end(const ScheduledWarp& warp) {
@@ -316,7 +324,7 @@ void ThreadBlock::end(const ScheduledWarp& warp) {
     ended_ |= 1u << warp.index;
     for (Barrier& barrier : barriers_)
         if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
-    if (has_ended()) leave_cluster();
+    if (has_ended()) bulk.finish(), leave_cluster();
     pass_cluster();
 }
 
@@ -438,9 +446,11 @@ ThreadBlock::Turn ThreadBlock::run(std::uint64_t steps) {
         const bool all_poll = polling_ && only_polls();
         if (all_poll && deliver()) {
             quiet_rounds_ = 0;
+            if (polling_ && peers_.size() > 1) return Turn::Over;  // it may have been for another block
             continue;
         }
         if (all_poll) polling_ = 0;  // they ask once more
+        if (all_poll && !progress) continue;
         if (wakes != wakes_) quiet = false;
         if (!progress && !waits_for_cluster()) throw deadlock_error(*this);
         if (!progress) return used ? Turn::Over : Turn::Waits;

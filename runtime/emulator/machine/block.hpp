@@ -11,6 +11,7 @@
 
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
+#include "runtime/emulator/agents/bulk_copies.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/machine/order.hpp"
@@ -89,13 +90,26 @@ public:
         std::uint64_t address = 0;
     };
     SharedPlace shared_place(std::uint64_t address) const;
+    /// The generic address, in this block, of a place in the shared memory of a block of the cluster.
+    std::uint64_t address_of(const ThreadBlock& owner, std::uint64_t place) const;
+    /// The variable of its shared memory at a place.
+    View shared_view(std::uint64_t place) const { return cells_of(shared_views_.data(), shared_variables_).at(place); }
+    std::uint32_t peers() const { return std::uint32_t(peers_.size()); }
+    ThreadBlock& peer(std::uint32_t rank) const { return peers_[rank]; }
     /// Whether it has reached the cluster's barrier, and another block has not.
     bool waits_for_cluster() const;
 
     /// A phase of a barrier in its shared memory is over: warps that asked for that run again.
     void wake() { polling_ = 0, ++wakes_; }
 
-    AsyncCopies copies{*this};   // in flight to its shared memory
+    /// Some of what may arrive at any time does so, by chance.
+    void some_arrive() { copies.some_arrive(), bulk.some_arrive(); }
+    /// A copy in flight to any of these bytes of its shared memory, or nullptr.
+    const Flight* flight_over(std::uint64_t address, std::uint64_t bytes) const;
+
+    InFlight in_flight;          // bytes of its shared memory
+    AsyncCopies copies{*this};   // to its shared memory
+    BulkCopies bulk{*this};      // to and from its shared memory
     Mbarriers mbarriers{*this};  // in its shared memory
     AsyncProducts products;      // in flight
     RegisterPool registers;

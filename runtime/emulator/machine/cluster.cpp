@@ -90,6 +90,10 @@ ThreadBlock::SharedPlace ThreadBlock::shared_place(std::uint64_t address) const 
     return {peers_[part - 1], std::uint32_t(address - part * shared_span_)};
 }
 
+std::uint64_t ThreadBlock::address_of(const ThreadBlock& owner, std::uint64_t place) const {
+    return window_address(Space::Shared) + place + (&owner == this ? 0 : (owner.rank_ + 1) * shared_span_);
+}
+
 void ThreadBlock::see_cluster() {
     if (!shared_span_) return;
     for (ThreadBlock& each : peers_) {

@@ -257,27 +257,29 @@ Warp::Unwritten place_of(const Fault& fault) {
     return {.space = fault.space, .address = fault.address, .bytes = fault.bytes};
 }
 
-/// A copy in flight, and the block that it belongs to.
-struct CopyOf {
-    const ThreadBlock& block;
-    const AsyncCopies::Copy* copy = nullptr;
-};
-/// The one to the bytes that a finding is about, or that it is about itself.
-CopyOf copy_of(const Fault& fault, const ThreadBlock& block) {
+/// The copy in flight to the bytes that a finding is about, or that it is about itself; or nullptr.
+const Flight* flight_of(const Fault& fault, const ThreadBlock& block) {
+    if (block.in_flight.found) return block.in_flight.found;
     const bool is_window =
         fault.space == Space::Generic && fault.address >> window_bits == std::uint64_t(Space::Shared);
-    if (fault.space != Space::Shared && !is_window) return {block, block.copies.found};
+    if (fault.space != Space::Shared && !is_window) return nullptr;
     const auto [owner, address] = block.shared_place(fault.address & (window_bytes - 1));
-    return {owner, owner.copies.over(address, fault.bytes)};
+    return owner.flight_over(address, fault.bytes);
 }
 
+std::string who(const Flight& flight) { return who(*flight.by, flight.by->warps()[flight.warp], flight.lane); }
+
 void note_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
-    const auto [owner, copy] = copy_of(fault, block);
+    const Flight* const copy = flight_of(fault, block);
     if (!copy) return;
     const auto& module = block.launch_state().module;
-    diagnostic.notes.push_back({location(module, copy->instruction->where),
-                                fmt::format("the copy, by {}: {}", who(owner, owner.warps()[copy->warp], copy->lane),
-                                            nvptx::print(module, *copy->instruction))});
+    diagnostic.notes.push_back(
+        {location(module, copy->instruction->where),
+         fmt::format("the copy, by {}: {}", who(*copy), nvptx::print(module, *copy->instruction))});
+    if (copy->is_bulk && fault.code == FaultCode::CopyNotAwaited)
+        diagnostic.hint =
+            "wait for the phase of the barrier that counts the bytes of the copy; other threads, too, wait for "
+            "it or meet one that has";
 }
 
 /// The text that check() wrote before the trap, for the first failing lane; empty if the kernel executed trap itself.
@@ -302,7 +304,7 @@ Diagnostic diagnostic_of(FaultCode code) {
 
 Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvptx::Instruction* at) {
     Fault fault = warp.fault;
-    if (fault.code == FaultCode::Unwritten && copy_of(fault, block).copy) fault.code = FaultCode::CopyNotAwaited;
+    if (fault.code == FaultCode::Unwritten && flight_of(fault, block)) fault.code = FaultCode::CopyNotAwaited;
     if (fault.code == FaultCode::Unwritten && is_of_mbarrier(fault, block)) fault.code = FaultCode::MbarrierRead;
     Diagnostic diagnostic = diagnostic_of(fault.code);
     place(diagnostic, block, at ? at : instruction_at(warp, warp.pc));
@@ -338,8 +340,9 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
             note_copy(diagnostic, fault, block);
             break;
         case FaultCode::CopySourceChanged:
-            diagnostic.message = fmt::format("{} {} have changed while they were being copied by {}",
-                                             plural(fault.bytes, "byte"), bytes_text(place_of(fault), block), by);
+            diagnostic.message =
+                fmt::format("{} {} have changed while they were being copied by {}", plural(fault.bytes, "byte"),
+                            bytes_text(place_of(fault), block), who(*flight_of(fault, block)));
             note_copy(diagnostic, fault, block);
             break;
         case FaultCode::CopySize:
@@ -369,6 +372,8 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
             if (fault.code >= FaultCode::MbarrierMissing && fault.code <= FaultCode::MbarrierRemote)
                 describe_mbarrier(diagnostic, fault, block);
             if (is_of_warpgroup(fault.code)) describe_warpgroup(diagnostic, fault, block);
+            if (fault.code >= FaultCode::BulkSize && fault.code <= FaultCode::BulkAtExit)
+                describe_bulk_copy(diagnostic, fault, block);
             diagnostic.message += fmt::format(", by {}", by);
     }
     const bool is_undefined = fault.code >= FaultCode::UndefinedAddress && fault.code <= FaultCode::UndefinedShuffle;

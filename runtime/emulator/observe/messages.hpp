@@ -37,6 +37,7 @@ std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block);
 /// Whether a finding is about a byte of a barrier in shared memory; message and notes of one about a barrier.
 bool is_of_mbarrier(const Fault& fault, const ThreadBlock& block);
 void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block);
+void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block);
 /// The same of one about products or registers of a warpgroup.
 bool is_of_warpgroup(FaultCode code);
 void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages for findings about barriers in shared memory, and about warpgroups; see messages.hpp.
+// The messages for findings about barriers in shared memory, bulk copies and warpgroups; see messages.hpp.
 #include <fmt/format.h>
 
 #include "runtime/emulator/observe/messages.hpp"
@@ -26,6 +26,9 @@ MbarrierOf mbarrier_of(const Fault& fault, const ThreadBlock& block) {
 std::string missing(const Mbarriers::Barrier& barrier) {
     std::string text;
     if (barrier.pending) text = fmt::format("{} of {}", barrier.pending, plural(barrier.expected, "arrival"));
+    if (barrier.bytes < 0)
+        return fmt::format("{}but has {} more than are expected", text.empty() ? "nothing, " : text + ", ",
+                           plural(std::uint64_t(-barrier.bytes), "byte"));
     if (barrier.bytes)
         text +=
             fmt::format("{}{}", text.empty() ? "" : " and ", plural(std::uint64_t(std::abs(barrier.bytes)), "byte"));
@@ -95,6 +98,27 @@ void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const Thread
     const nvptx::Module& module = block.launch_state().module;
     diagnostic.notes.push_back(
         {location(module, other->where), fmt::format("{}: {}", block.products.found_is, nvptx::print(module, *other))});
+}
+
+void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
+    const auto where = [&] {
+        return bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block);
+    };
+    diagnostic.message = [&] {
+        switch (fault.code) {
+            case FaultCode::BulkSize: return fmt::format("a bulk copy of {}", plural(fault.bytes, "byte"));
+            case FaultCode::BulkAlignment: return fmt::format("a bulk prefetch from 0x{:x}", fault.address);
+            case FaultCode::BulkUnwritten:
+                return fmt::format("a bulk copy to global memory of {} {}, which nothing has written",
+                                   plural(fault.bytes, "byte"), where());
+            case FaultCode::BulkBarrier:
+                return fmt::format("the barrier of a bulk copy is {}, not where the bytes go", where());
+            case FaultCode::BulkBlocks: return fmt::format("a multicast to block {} of the cluster", fault.address);
+            default:
+                return fmt::format("block {} ends while {} {} are in flight", tuple(block.coordinates()),
+                                   plural(fault.bytes, "byte"), where());
+        }
+    }();
 }
 
 std::string awaited_phase(const ThreadBlock& block, const Warp& warp) {

@@ -305,7 +305,7 @@ void shuffle_definedness(const MicroOp* op, Warp* w, u32 mask, const u32* source
 
 bool touches_copy(const MicroOp* op, Warp* w, Space space, unsigned lane, u64 address, u32 bytes, bool writes) {
     const auto [owner, place] = w->block->shared_place(address & (window_bytes - 1));
-    const bool is_copy = owner.copies.over(place, bytes) != nullptr;
+    const bool is_copy = owner.flight_over(place, bytes) != nullptr;
     if (!is_copy && !owner.mbarriers.over(place, bytes)) return false;
     const auto code = is_copy ? (writes ? FaultCode::CopyOverwritten : FaultCode::CopyNotAwaited)
                               : (writes ? FaultCode::MbarrierOverwritten : FaultCode::MbarrierRead);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "codegen/ir/op/semantics.hpp"
+#include "runtime/emulator/agents/bulk_copies.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
 namespace ikat::emulator {
@@ -71,6 +72,41 @@ Bits exchange(std::byte* at, Bits b, Bits c, bool global, bool parallel, std::ui
     while (!cell.compare_exchange_weak(old, to = next(old))) {}
     changes += to != old;
     return old;
+}
+
+template <Atomic A, class T>
+void reduce_elements(std::byte* at, const std::byte* value, std::size_t count, bool parallel) {
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+    std::uint64_t changes = 0;
+    for (std::size_t i = 0; i < count; ++i, at += sizeof(T), value += sizeof(T)) {
+        Bits b;
+        std::memcpy(&b, value, sizeof b);
+        exchange<A, T, Bits>(at, b, b, true, parallel, changes);
+    }
+}
+
+template <class T>
+Reducer integer_reducer(Atomic a) {
+    switch (a) {
+        case Atomic::Add: return reduce_elements<Atomic::Add, T>;
+        case Atomic::Min: return reduce_elements<Atomic::Min, T>;
+        case Atomic::Max: return reduce_elements<Atomic::Max, T>;
+        case Atomic::And: return reduce_elements<Atomic::And, T>;
+        case Atomic::Or: return reduce_elements<Atomic::Or, T>;
+        case Atomic::Xor: return reduce_elements<Atomic::Xor, T>;
+        case Atomic::Inc: return std::is_same_v<T, std::uint32_t> ? reduce_elements<Atomic::Inc, T> : nullptr;
+        case Atomic::Dec: return std::is_same_v<T, std::uint32_t> ? reduce_elements<Atomic::Dec, T> : nullptr;
+        default: return nullptr;
+    }
+}
+
+template <class T>
+Reducer small_reducer(Atomic a) {
+    return a == Atomic::Add   ? reduce_elements<Atomic::Add, T>
+           : a == Atomic::Min ? reduce_elements<Atomic::Min, T>
+           : a == Atomic::Max ? reduce_elements<Atomic::Max, T>
+                              : nullptr;
 }
 
 /// An exchange may overwrite uninitialised memory; the old value it returns is then undefined.
@@ -171,6 +207,20 @@ Handler for_small(Atomic a) {
 }
 
 }  // namespace
+
+Reducer select_reducer(Atomic a, Type type) {
+    switch (type) {
+        case Type::U32: return integer_reducer<std::uint32_t>(a);
+        case Type::I32: return integer_reducer<std::int32_t>(a);
+        case Type::U64: return integer_reducer<std::uint64_t>(a);
+        case Type::I64: return integer_reducer<std::int64_t>(a);
+        case Type::F16: return small_reducer<half>(a);
+        case Type::BF16: return small_reducer<bfloat16>(a);
+        case Type::F32: return a == Atomic::Add ? reduce_elements<Atomic::Add, float> : nullptr;
+        case Type::F64: return a == Atomic::Add ? reduce_elements<Atomic::Add, double> : nullptr;
+        default: return nullptr;
+    }
+}
 
 Handler select_wide_atomic(bool compares) { return compares ? wide_atomic<true> : wide_atomic<false>; }
 

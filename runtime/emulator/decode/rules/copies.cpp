@@ -60,9 +60,6 @@ constexpr RuleRow copies_rows[] = {
     {"cp", "commit_group", commit_group},
     {"cp", "wait_group", wait_group},
     {"cp", "wait_all", wait_all},
-    {"cp", "bulk", not_run},
-    {"cp", "bulk commit_group", not_run},
-    {"cp", "bulk wait_group", not_run},
 };
 
 }  // namespace

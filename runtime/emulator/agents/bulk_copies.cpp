@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/emulator/agents/bulk_copies.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/observe/undefined.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+constexpr std::uint32_t unit = 16;       // addresses and sizes are multiples of it
+constexpr std::size_t most_stores = 64;  // of a block, that are kept though their source is free again
+
+/// As in stores to global memory, what nothing has written may be padding inside a word, but not all of one.
+constexpr std::uint32_t word_bytes = 4;
+std::size_t first_unwritten_word(const Image& image) {
+    std::size_t at = 0;
+    while (at < image.bytes.size() && written::any(image.written.data(), at, word_bytes)) at += word_bytes;
+    return at;
+}
+
+/// A finding about a copy, at its instruction; the address is in memory of a block, or global with none.
+Error error_about(const BulkCopies::Copy& copy, FaultCode code, const ThreadBlock* of, std::uint64_t address,
+                  std::uint32_t bytes, std::uint32_t count = 0) {
+    ScheduledWarp& warp = copy.by->warp(copy.warp);
+    warp.fault = {.code = code,
+                  .space = of ? Space::Generic : Space::Global,
+                  .store = true,
+                  .lane = copy.lane,
+                  .bytes = bytes,
+                  .address = of ? copy.by->address_of(*of, address) : address,
+                  .lanes = count};
+    if (code == FaultCode::BulkAtExit) copy.by->in_flight.found = &copy;
+    return fault_error(*copy.by, warp, copy.instruction);
+}
+
+}  // namespace
+
+Image MemoryRange::image() const {
+    Image image{{host, host + bytes}, std::vector<std::uint8_t>(bytes / 8 + 1, 0)};
+    if (bits)
+        written::copy(image.written.data(), 0, bits, offset, bytes);
+    else
+        written::set(image.written.data(), 0, bytes, false);
+    return image;
+}
+
+void BulkCopies::clear(std::uint32_t seed) {
+    loads_.clear();
+    stores_.clear();
+    groups_.clear();
+    chances_.state = seed;
+}
+
+std::array<std::uint32_t, warp_size>& BulkCopies::groups_of(const Warp* w) {
+    if (w->index >= groups_.size()) groups_.resize(w->index + 1);
+    return groups_[w->index];
+}
+
+// ---- starting
+
+/// An instruction of a lane.
+struct BulkCopies::Start {
+    const MicroOp* op;
+    Warp* w;
+    const std::byte* frame;
+    unsigned lane;
+    BulkForm form = BulkForm::of(op->x);
+
+    std::uint64_t source(unsigned i) const {
+        const std::uint32_t* const at = w->lists + op->d + 1 + 2 * i;
+        return at[1] == 8 ? reinterpret_cast<const std::uint64_t*>(frame + at[0])[lane]
+                          : reinterpret_cast<const std::uint32_t*>(frame + at[0])[lane];
+    }
+    std::uint64_t shared() const { return source(0); }
+    std::uint64_t other() const { return source(1); }
+    std::uint32_t bytes() const { return std::uint32_t(source(2)); }
+    std::uint64_t barrier() const { return source(3); }
+    std::uint32_t blocks() const { return std::uint32_t(source(4)); }
+
+    bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
+        return fail_access(w, op, code, space, lane, address, bytes, store) != nullptr;
+    }
+    /// The memory at an address, if all of it is there and aligned; else a finding.
+    std::optional<MemoryRange> range(Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
+        if (space == Space::Generic && address >> window_bits != std::uint64_t(Space::Shared))
+            return wrong(FaultCode::NotShared, space, address, bytes, store), std::nullopt;
+        const View view = view_of(*w, space, address);
+        const std::uint64_t offset = address - view.base;
+        const bool is_inside = view.bytes >= bytes && offset <= view.bytes - bytes;
+        if (!is_inside || address % unit)
+            return wrong(FaultCode::OutOfBounds, space, address, is_inside ? unit : bytes, store), std::nullopt;
+        return MemoryRange{address, view.host + offset, view.bits, offset, bytes};
+    }
+    /// Whether neither a copy to a source in shared memory is in flight nor a barrier is there; else a finding.
+    bool is_there(const MemoryRange& source) const {
+        return written::all(source.bits, source.offset, source.bytes) ||
+               !touches_copy(op, w, Space::Shared, lane, source.address, std::uint32_t(source.bytes), false);
+    }
+};
+
+bool BulkCopies::start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    block_.some_arrive();
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1)
+        if (!start_lane(op, w, frame, unsigned(std::countr_zero(rest)))) return false;
+    return true;
+}
+
+bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane) {
+    const Start start{op, w, frame, lane};
+    const BulkForm form = start.form;
+    if (start.bytes() % unit) return start.wrong(FaultCode::BulkSize, Space::Global, 0, start.bytes(), false);
+    Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)],
+               .by = &block_,
+               .warp = w->index,
+               .lane = lane,
+               .is_bulk = true}};
+    copy.form = form;
+    copy.arrival = chances_ ? Arrival(chances_.draw(3)) : Arrival::AtLast;
+    switch (form.kind) {
+        case BulkForm::Kind::Load:
+        case BulkForm::Kind::Exchange: return start_loads(start, copy);
+        case BulkForm::Kind::Store: return start_store(start, copy);
+        case BulkForm::Kind::Prefetch: break;
+    }
+    const std::uint64_t address = start.other();
+    return address % unit == 0 || start.wrong(FaultCode::BulkAlignment, Space::Global, address, unit, false);
+}
+
+bool BulkCopies::start_loads(const Start& start, Copy& copy) {
+    const BulkForm form = start.form;
+    const bool is_global = form.kind == BulkForm::Kind::Load;
+    const auto source = start.range(is_global ? Space::Global : Space::Shared, start.other(), start.bytes(), false);
+    if (!source || (!is_global && !start.is_there(*source))) return false;
+    copy.other = *source;
+    copy.image = source->image();
+    if (is_global) start.w->bytes_read += source->bytes;
+
+    if (!start.range(form.space, start.shared(), start.bytes(), true)) return false;
+    const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
+    const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
+    if (!form.is_multicast) {
+        if (&owner != &judge) return start.wrong(FaultCode::BulkBarrier, form.space, start.barrier(), 8, true);
+        return owner.bulk.start_load(start, copy, place, barrier);
+    }
+    for (std::uint32_t rest = start.blocks(); rest; rest &= rest - 1) {
+        const auto rank = std::uint32_t(std::countr_zero(rest));
+        if (rank >= start.w->cluster_blocks) return start.wrong(FaultCode::BulkBlocks, Space::Global, rank, 0, true);
+        if (!block_.peer(rank).bulk.start_load(start, copy, place, barrier)) return false;
+    }
+    return true;
+}
+
+/// To a place in this block.
+bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier) {
+    const std::uint64_t address = copy.by->address_of(block_, place);
+    const View view = block_.shared_view(place);
+    if (block_.has_ended() || view.bytes < start.bytes() || place - view.base > view.bytes - start.bytes())
+        return start.wrong(FaultCode::OutOfBounds, Space::Generic, address, start.bytes(), true);
+    copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, start.bytes()};
+    copy.barrier = barrier;
+    const MemoryRange& to = copy.shared;
+    if (block_.in_flight.any(to.bits, to.offset, to.bytes))
+        return start.wrong(FaultCode::CopyOverwritten, Space::Generic, address, start.bytes(), true);
+    if (block_.mbarriers.over(place, to.bytes))
+        return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, start.bytes(), true);
+    if (!block_.mbarriers.find(barrier))
+        return start.wrong(FaultCode::MbarrierMissing, Space::Generic, copy.by->address_of(block_, barrier),
+                           mbarrier_bytes, true);
+    if (!copy.form.reduces) {
+        if (!view.written) block_.reopen(place);
+        block_.in_flight.begin(to.bits, to.offset, to.bytes);
+    }
+    loads_.push_back(std::move(copy));
+    if (loads_.back().arrival == Arrival::Over) land(loads_.back());
+    return true;
+}
+
+bool BulkCopies::start_store(const Start& start, Copy& copy) {
+    const auto source = start.range(Space::Shared, start.shared(), start.bytes(), false);
+    if (!source || !start.is_there(*source)) return false;
+    const auto target = start.range(Space::Global, start.other(), start.bytes(), true);
+    if (!target) return false;
+    copy.shared = *source;
+    copy.other = *target;
+    copy.image = source->image();
+    if (const auto at = first_unwritten_word(copy.image); at < source->bytes)
+        return start.wrong(FaultCode::BulkUnwritten, Space::Shared, source->address + at, word_bytes, false);
+    copy.group = groups_of(start.w)[start.lane];
+    start.w->bytes_written += target->bytes;
+    if (copy.form.reduces) start.w->bytes_read += target->bytes;
+    while (stores_.size() >= most_stores && stores_.front().was_read) {
+        if (!stores_.front().has_arrived) write(stores_.front());
+        stores_.pop_front();
+    }
+    stores_.push_back(std::move(copy));
+    if (stores_.back().arrival == Arrival::Over) write(stores_.back());
+    return true;
+}
+
+// ---- arriving
+
+void BulkCopies::land(Copy& load) {
+    load.has_arrived = true;
+    const MemoryRange& to = load.shared;
+    if (!load.form.reduces) {
+        std::ranges::copy(load.image.bytes, to.host);
+    } else {
+        if (!written::all(to.bits, to.offset, to.bytes))
+            throw error_about(load, FaultCode::Unwritten, &block_, to.address, std::uint32_t(to.bytes));
+        reduce(load, to.host);
+    }
+    const auto count = std::uint32_t(to.bytes);
+    Mbarriers::Barrier* const barrier = block_.mbarriers.find(load.barrier);
+    if (!barrier) throw error_about(load, FaultCode::MbarrierMissing, &block_, load.barrier, mbarrier_bytes);
+    if (written::any(barrier->bits, barrier->offset, mbarrier_bytes))
+        throw error_about(load, FaultCode::MbarrierOverwritten, &block_, load.barrier, mbarrier_bytes);
+    load.phase = barrier->phase;
+    if (const auto code = block_.mbarriers.add_bytes(*barrier, -std::int64_t(count)))
+        throw error_about(load, *code, &block_, load.barrier, mbarrier_bytes, count);
+}
+
+void BulkCopies::write(Copy& store) {
+    store.has_arrived = true;
+    const MemoryRange& to = store.other;
+    if (store.form.reduces) {
+        if (to.bits && !written::all(to.bits, to.offset, to.bytes))
+            throw error_about(store, FaultCode::Unwritten, nullptr, to.address, std::uint32_t(to.bytes));
+        return reduce(store, to.host);
+    }
+    std::ranges::copy(store.image.bytes, to.host);
+    if (to.bits) written::copy(to.bits, to.offset, store.image.written.data(), 0, to.bytes);
+}
+
+void BulkCopies::reduce(const Copy& copy, std::byte* to) const {
+    const std::size_t count = copy.image.bytes.size() / ir::info(copy.form.type).bytes;
+    const bool parallel = copy.form.kind == BulkForm::Kind::Store && block_.launch_state().parallel;
+    select_reducer(copy.form.atomic, copy.form.type)(to, copy.image.bytes.data(), count, parallel);
+}
+
+void BulkCopies::some_arrive() {
+    if (!chances_ || (loads_.empty() && stores_.empty())) return;
+    const auto is_due = [&](const Copy& copy) {
+        return copy.arrival == Arrival::Later && !copy.has_arrived && chances_.draw(4) == 0;
+    };
+    for (Copy& load : loads_)
+        if (is_due(load)) land(load);
+    for (Copy& store : stores_)
+        if (is_due(store)) write(store);
+}
+
+bool BulkCopies::last_arrives() {
+    const auto left = std::size_t(std::ranges::count(loads_, false, &Copy::has_arrived));
+    if (!left) return false;
+    std::size_t skip = chances_ ? chances_.draw(unsigned(left)) : 0;
+    for (Copy& load : loads_)
+        if (!load.has_arrived && skip-- == 0) return land(load), true;
+    return false;
+}
+
+// ---- waiting
+
+bool BulkCopies::end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase) {
+    const auto is_covered = [&](const Copy& load) {
+        return load.has_arrived && load.barrier == barrier && load.phase < phase;
+    };
+    for (Copy& load : loads_)
+        if (is_covered(load) && !end(op, w, lane, load)) return false;
+    std::erase_if(loads_, is_covered);
+    return true;
+}
+
+/// A thread knows that the load has arrived. False on a finding.
+bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load) {
+    const MemoryRange &to = load.shared, &from = load.other;
+    if (load.form.reduces) return is_unchanged(op, w, lane, load, from);
+    if (written::any(to.bits, to.offset, to.bytes)) {
+        block_.in_flight.found = &load;
+        return fail_access(w, op, FaultCode::CopyOverwritten, Space::Shared, lane, to.address, std::uint32_t(to.bytes),
+                           true) != nullptr;
+    }
+    if (!is_unchanged(op, w, lane, load, from)) return false;
+    written::copy(to.bits, to.offset, load.image.written.data(), 0, to.bytes);
+    block_.in_flight.end(to.bits, to.offset, to.bytes);
+    return true;
+}
+
+/// Whether what has been copied is still there; else a finding.
+bool BulkCopies::is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const Copy& copy, const MemoryRange& from) {
+    if (std::memcmp(from.host, copy.image.bytes.data(), from.bytes) == 0) return true;
+    const bool is_global = copy.form.kind == BulkForm::Kind::Load;
+    block_.in_flight.found = &copy;
+    const std::uint64_t address = is_global ? from.address : block_.address_of(*copy.by, from.address);
+    return fail_access(w, op, FaultCode::CopySourceChanged, is_global ? Space::Global : Space::Generic, lane, address,
+                       std::uint32_t(from.bytes), true) != nullptr;
+}
+
+void BulkCopies::commit(const Warp* w, std::uint32_t mask) {
+    block_.some_arrive();
+    auto& groups = groups_of(w);
+    for (unsigned lane = 0; lane < warp_size; ++lane) groups[lane] += mask >> lane & 1;
+}
+
+bool BulkCopies::await(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    block_.some_arrive();
+    const auto& groups = groups_of(w);
+    const auto is_covered = [&](const Copy& store) {
+        return store.warp == w->index && (mask >> store.lane & 1) &&
+               store.group + std::uint64_t(op->x) < groups[store.lane];
+    };
+    for (Copy& store : stores_) {
+        if (!is_covered(store)) continue;
+        if (!store.was_read && !is_unchanged(op, w, store.lane, store, store.shared)) return false;
+        store.was_read = true;
+        if (!op->y && !store.has_arrived) write(store);
+    }
+    std::erase_if(stores_, [&](const Copy& store) { return store.has_arrived && store.was_read; });
+    return true;
+}
+
+void BulkCopies::finish() {
+    const auto at_exit = [](const Copy& copy, const ThreadBlock& of, const MemoryRange& range) {
+        return error_about(copy, FaultCode::BulkAtExit, &of, range.address, std::uint32_t(range.bytes));
+    };
+    for (const Copy& load : loads_) throw at_exit(load, block_, load.shared);
+    for (Copy& store : stores_) {
+        if (!store.was_read) throw at_exit(store, block_, store.shared);
+        if (!store.has_arrived) write(store);
+    }
+    stores_.clear();
+    for (std::uint32_t rank = 0; rank < block_.peers(); ++rank)
+        for (const Copy& load : block_.peer(rank).bulk.loads_)
+            if (load.by == &block_ && load.form.kind == BulkForm::Kind::Exchange)
+                throw at_exit(load, block_, load.other);
+}
+
+const BulkCopies::Copy* BulkCopies::over(std::uint64_t address, std::uint64_t bytes) const {
+    for (const Copy& load : loads_)
+        if (!load.form.reduces && load.shared.address < address + bytes &&
+            address < load.shared.address + load.shared.bytes)
+            return &load;
+    return nullptr;
+}
+
+namespace {
+
+// Separate from the handlers, whose last calls are jumps only if no address of their locals escapes.
+[[gnu::noinline]] bool start_lanes(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    return w->block->bulk.start(op, w, frame, mask);
+}
+[[gnu::noinline]] bool await_lanes(const MicroOp* op, Warp* w, std::uint32_t mask) {
+    return w->block->bulk.await(op, w, mask);
+}
+
+}  // namespace
+
+const MicroOp* start_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    if (!start_lanes(op, w, frame, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+const MicroOp* commit_bulk(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    w->block->bulk.commit(w, mask);
+    IKAT_NEXT;
+}
+
+const MicroOp* await_bulk(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
+    if (!await_lanes(op, w, mask)) return nullptr;
+    IKAT_NEXT;
+}
+
+}  // namespace ikat::emulator

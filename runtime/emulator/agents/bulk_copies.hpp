@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies and reductions of many bytes that go on behind their instruction (PTX ISA, cp.async.bulk).
+//
+//     load      global or shared memory -> shared memory of the cluster; then a barrier there counts the bytes
+//     store     shared -> global memory; the thread's bulk groups tell when it has been read, and written
+// What a copy moves is read at its start. It arrives at once, at a later operation of this kind, or as late as it may:
+// a load when everybody waits, a store when it is waited for or the block ends, as the seed of the launch has it; with
+// seed 0, as late as it may. The bytes that a load writes count as unwritten until a thread knows that the phase of the
+// barrier is over (in_flight.hpp). What else is wrong in the meantime is found then: that something has written these
+// bytes, or changed those that are read; of stores, at the wait.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "runtime/emulator/agents/in_flight.hpp"
+#include "runtime/emulator/agents/random.hpp"
+#include "runtime/emulator/ops/handlers.hpp"
+
+namespace ikat::emulator {
+
+/// The sources of the op, in this order, each in its slot: the address in shared memory (for two, of the destination)
+/// and the other one, with 8 bytes, the number of bytes, the address of the barrier (8 bytes), the blocks of a
+/// multicast as a set. Those that a form has not are constants. x is bits().
+struct BulkForm {
+    enum class Kind : std::uint8_t { Load, Exchange, Store, Prefetch };  // Exchange: from shared to shared memory
+    Kind kind = Kind::Load;
+    Space space = Space::Shared;  // of the destination in shared memory and of the barrier; else of the source there
+    bool is_multicast = false;
+    bool reduces = false;
+    Atomic atomic = Atomic::Add;
+    Type type = Type::U32;
+
+    constexpr std::uint32_t bits() const {
+        return std::uint32_t(kind) | std::uint32_t(space) << 2 | std::uint32_t(is_multicast) << 6 |
+               std::uint32_t(reduces) << 7 | std::uint32_t(atomic) << 8 | std::uint32_t(type) << 16;
+    }
+    static constexpr BulkForm of(std::uint32_t x) {
+        return {.kind = Kind(x & 3),
+                .space = Space(x >> 2 & 15),
+                .is_multicast = (x >> 6 & 1) != 0,
+                .reduces = (x >> 7 & 1) != 0,
+                .atomic = Atomic(x >> 8 & 255),
+                .type = Type(x >> 16 & 255)};
+    }
+};
+const MicroOp* start_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+const MicroOp* commit_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// Waits until only the last x groups of a thread are in flight; with y, until only those still read.
+const MicroOp* await_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+
+/// Elements in memory: at = at op value, count times. Other host threads may do the same if it is parallel.
+using Reducer = void (*)(std::byte* at, const std::byte* value, std::size_t count, bool parallel);
+/// nullptr for a combination that PTX does not have. Sums of f32 flush subnormals.
+Reducer select_reducer(Atomic atomic, Type type);
+
+/// Bytes, and which of them have been written.
+struct Image {
+    std::vector<std::byte> bytes;
+    std::vector<std::uint8_t> written;  // a bit for each
+};
+
+/// A piece of memory that a copy reads or writes.
+struct MemoryRange {
+    std::uint64_t address = 0;  // as an instruction sees it
+    std::byte* host = nullptr;
+    std::uint8_t* bits = nullptr;  // of its buffer or variable: which bytes have been written; nullptr: all
+    std::uint64_t offset = 0;      // ... in it
+    std::uint64_t bytes = 0;
+
+    Image image() const;
+};
+
+/// Those to a block's shared memory, and those that its threads have started from there.
+class BulkCopies {
+public:
+    enum class Arrival : std::uint8_t { Over, Later, AtLast };
+    struct Copy : Flight {
+        BulkForm form{};
+        Arrival arrival = Arrival::AtLast;
+        MemoryRange shared{};  // a load writes it, a store reads it; the address is that of its block
+        MemoryRange other{};
+        Image image{};  // what is copied
+        bool has_arrived = false;
+        std::uint64_t barrier = 0, phase = 0;  // of a load: the barrier's address, and its phase when it arrived
+        std::uint32_t group = 0;               // of a store
+        bool was_read = false;                 // ... which is known
+    };
+
+    explicit BulkCopies(ThreadBlock& block) : block_(block) {}
+    /// A new block begins.
+    void clear(std::uint32_t seed);
+    bool start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+    void commit(const Warp* w, std::uint32_t mask);
+    bool await(const MicroOp* op, Warp* w, std::uint32_t mask);
+    /// Phases of a barrier before this one are known to be over. False on a finding.
+    bool end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase);
+    /// Some that are due any time arrive, by chance; a load that is due at the latest, if there is one; at the end of
+    /// the block all that must. They throw Error on a finding.
+    void some_arrive();
+    bool last_arrives();
+    void finish();
+    /// A load in flight to any of these bytes, or nullptr.
+    const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
+
+private:
+    struct Start;
+    bool start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane);
+    bool start_loads(const Start& start, Copy& copy);
+    bool start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier);
+    bool start_store(const Start& start, Copy& copy);
+    void land(Copy& load);
+    void write(Copy& store);
+    void reduce(const Copy& copy, std::byte* to) const;
+    bool end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load);
+    bool is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const Copy& copy, const MemoryRange& from);
+    std::array<std::uint32_t, warp_size>& groups_of(const Warp* w);
+
+    ThreadBlock& block_;
+    std::deque<Copy> loads_, stores_;
+    std::vector<std::array<std::uint32_t, warp_size>> groups_;  // by warp and lane
+    Chances chances_;
+};
+
+}  // namespace ikat::emulator

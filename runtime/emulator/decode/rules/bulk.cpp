@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies in bulk (agents/bulk_copies.hpp).
+#include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/decode/rules/rules.hpp"
+
+namespace ikat::emulator {
+
+namespace {
+
+/// The sum of an address and its offset, with 8 bytes.
+VReg whole(Lowering& code, const AddressOperand& at) {
+    return code.resized(at.offset ? code.with_offset(at.base, at.offset) : at.base, 8);
+}
+
+void take_reduction(Lowering& code, Modifiers& modifiers, BulkForm& form) {
+    static constexpr std::pair<Modifier, Atomic> names[] = {{Modifier::Add, Atomic::Add}, {Modifier::Min, Atomic::Min},
+                                                            {Modifier::Max, Atomic::Max}, {Modifier::Inc, Atomic::Inc},
+                                                            {Modifier::Dec, Atomic::Dec}, {Modifier::And, Atomic::And},
+                                                            {Modifier::Or, Atomic::Or},   {Modifier::Xor, Atomic::Xor}};
+    form.reduces = true;
+    form.atomic = modifiers.take_named(names).value_or(Atomic::Add);
+    const bool keeps_subnormals = modifiers.take(Modifier::Noftz);
+    form.type = modifiers.take_type().value_or(Type::U32);
+    const bool is_small_sum = form.atomic == Atomic::Add && (form.type == Type::F16 || form.type == Type::BF16);
+    if (is_small_sum != keeps_subnormals || !select_reducer(form.atomic, form.type))
+        code.unsupported("its operation or its type is not supported");
+}
+
+/// cp.async.bulk and cp.reduce.async.bulk without tensor
+void copy_bulk(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(Modifier::Async);
+    modifiers.take(Modifier::Bulk);
+    BulkForm form;
+    if (modifiers.take(Modifier::Reduce)) take_reduction(code, modifiers, form);
+    modifiers.take(Modifier::MbarrierCompleteTxBytes);
+    form.is_multicast = modifiers.take(Modifier::MulticastCluster);
+    modifiers.take(Modifier::BulkGroup);
+    modifiers.take_cache_hints();
+    const Modifier to = modifiers.take_next({Modifier::Global, Modifier::SharedCluster, Modifier::SharedCta}),
+                   from = modifiers.take_next({Modifier::Global, Modifier::SharedCluster, Modifier::SharedCta});
+    form.kind = to == Modifier::Global     ? BulkForm::Kind::Store
+                : from == Modifier::Global ? BulkForm::Kind::Load
+                                           : BulkForm::Kind::Exchange;
+    const bool is_store = form.kind == BulkForm::Kind::Store;
+    const Space space = to == Modifier::SharedCluster ? Space::Cluster : Space::Shared;
+    if (form.is_multicast) code.kernel.maps_shared = true;
+    const AddressOperand shared = code.address(operands[is_store], space),
+                         other = code.address(operands[!is_store],
+                                              form.kind == BulkForm::Kind::Exchange ? Space::Shared : Space::Global);
+    form.space = shared.space;
+    const VReg bytes = code.source(operands[2], Type::U32);
+    const VReg barrier = is_store ? code.constant(0, 8) : whole(code, code.address(operands[3], space));
+    const VReg blocks = form.is_multicast ? code.resized(code.source(operands[4], Type::U16), 4) : code.constant(0, 4);
+    const VReg sources[] = {whole(code, shared), whole(code, other), bytes, barrier, blocks};
+    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+}
+
+void prefetch(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(Modifier::Async);
+    modifiers.take(Modifier::Bulk);
+    modifiers.take(Modifier::Prefetch);
+    modifiers.take(Modifier::L2);
+    modifiers.take(Modifier::Global);
+    modifiers.take_cache_hints();
+    const VReg none = code.constant(0, 8);
+    const VReg sources[] = {none, whole(code, code.address(operands[0], Space::Global)),
+                            code.source(operands[1], Type::U32), none, code.constant(0, 4)};
+    const BulkForm form{.kind = BulkForm::Kind::Prefetch};
+    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+}
+
+void commit_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands) {
+    modifiers.take(Modifier::Async);
+    modifiers.take(Modifier::Bulk);
+    modifiers.take(Modifier::CommitGroup);
+    code.emit(commit_bulk, 0, 0, {});
+}
+
+void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take(Modifier::Async);
+    modifiers.take(Modifier::Bulk);
+    modifiers.take(Modifier::WaitGroup);
+    const bool reads = modifiers.take(Modifier::Read);
+    if (operands[0].kind != nvptx::Operand::Kind::Integer) code.unsupported("a number of groups is needed here");
+    code.emit(await_bulk, 0, 0, {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), reads});
+}
+
+constexpr RuleRow bulk_rows[] = {
+    {"cp", "bulk", copy_bulk},
+    {"cp", "reduce bulk", copy_bulk},
+    {"cp", "bulk prefetch", prefetch},
+    {"cp", "bulk cp_mask", not_run},
+    {"cp", "bulk commit_group", commit_group_of_bulk},
+    {"cp", "bulk wait_group", wait_group_of_bulk},
+    {"cp", "bulk tensor", not_run},
+};
+
+}  // namespace
+
+constinit const Family bulk_family{bulk_rows};
+
+}  // namespace ikat::emulator
