@@ -5,6 +5,7 @@
 // operation on a stream happens after the earlier ones on that stream; `default_stream` also waits for all others. All
 // functions may be called from several threads.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,10 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "codegen/support/reference.hpp"
+
+namespace ikat::emulator {
+struct TensorMap;
+}
 
 namespace ikat::runtime {
 
@@ -80,6 +85,8 @@ struct RawLaunch {
     std::span<const std::byte> parameters{};  // laid out as the entry's .param list: each at its natural alignment
 };
 
+using TensorMapBytes = std::array<std::byte, 128>;
+
 class Backend : public Counted {
 public:
     virtual const DeviceProperties& properties() const = 0;
@@ -103,6 +110,9 @@ public:
     virtual void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) = 0;
     /// Writes all of a .global or .const variable. Throws Error if there is none of that name and size.
     virtual void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) = 0;
+
+    /// A tensor's map as the device reads it. Throws Error for one that it does not take.
+    virtual TensorMapBytes encode(const emulator::TensorMap& map) = 0;
 
     virtual StreamHandle create_stream() = 0;
     virtual void destroy_stream(StreamHandle stream) noexcept = 0;

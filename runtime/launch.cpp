@@ -11,6 +11,7 @@
 
 #include "codegen/ast/ast.hpp"
 #include "runtime/buffer.hpp"
+#include "runtime/emulator/tensor_map.hpp"
 #include "runtime/typed_launch.hpp"
 
 namespace ikat::runtime {
@@ -40,6 +41,11 @@ bool is_negative(const Argument& argument) {
 std::uint64_t magnitude(const Argument& argument) {
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - ir::bits(argument.type));
     return is_negative(argument) ? (~argument.bits + 1) & mask : argument.bits;
+}
+
+/// The buffer that an argument is, or is a map of; null for others.
+const Argument* memory_of(const Argument& argument) {
+    return argument.is_buffer() ? &argument : argument.mapped ? &argument.mapped->buffer : nullptr;
 }
 
 /// Whether two buffers share a byte. The gaps between the rows of views count.
@@ -85,6 +91,7 @@ struct Check {
     void type(std::size_t i);
     void contract(std::size_t i);
     void alignment(std::size_t i);
+    std::string words(std::size_t i) const;
     void overlaps(std::size_t i);
     void home(std::size_t i, const Backend& device);
     void view(const ast::View& view);
@@ -140,22 +147,34 @@ void Check::alignment(std::size_t i) {
                                               info(parameter.element).name));
 }
 
-/// Only an `in` parameter promises that its memory is not written; each pair is reported once, from its side.
+std::string Check::words(std::size_t i) const {
+    const ast::TensorMap* const map = kernel.map_at(std::uint32_t(i));
+    return map ? fmt::format("map of {}[]", info(map->element).name) : text(kernel.parameters[i]);
+}
+
+/// Only an `in` parameter, and a map through which nothing is stored, promise that their memory is not written; each
+/// pair is reported once, from their side.
 void Check::overlaps(std::size_t i) {
-    if (kernel.parameters[i].access != ir::Access::In) return;
+    const auto writes = [&](std::size_t j) {
+        const ast::TensorMap* const map = kernel.map_at(std::uint32_t(j));
+        return map ? map->is_written : is_written(kernel.parameters[j]);
+    };
+    const Argument* const mine = memory_of(arguments[i]);
+    if (!mine || writes(i)) return;
     for (std::size_t j = 0; j < arguments.size(); ++j) {
-        const ir::Parameter& other = kernel.parameters[j];
-        if (!is_written(other) || !arguments[j].is_buffer() || !overlap(arguments[i], arguments[j])) continue;
-        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name,
-                           text(kernel.parameters[i]), other.name, text(other)),
+        const Argument* const other = memory_of(arguments[j]);
+        if (!other || !writes(j) || !overlap(*mine, *other)) continue;
+        report(fmt::format("'{}' ({}) and '{}' ({}) are the same memory", kernel.parameters[i].name, words(i),
+                           kernel.parameters[j].name, words(j)),
                "the kernel reads the first through the read-only path: give them separate buffers, or declare one "
                "InOut parameter");
     }
 }
 
 void Check::home(std::size_t i, const Backend& device) {
-    if (!arguments[i].is_buffer() || arguments[i].memory->device() == &device) return;
-    if (!arguments[i].memory->device())
+    const Argument* const mine = memory_of(arguments[i]);
+    if (!mine || mine->memory->device() == &device) return;
+    if (!mine->memory->device())
         report(fmt::format("the buffer of '{}' was moved from", kernel.parameters[i].name), moved_from_hint);
     else
         report(fmt::format("the buffer of '{}' is on another device", kernel.parameters[i].name),
@@ -314,6 +333,60 @@ Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::Ke
         .message = fmt::format("launch of '{}': the buffer of '{}' {}", kernel.name, kernel.parameters[position].name,
                                part.memory ? "has been freed" : "is an empty slice without a buffer"),
         .hint = part.memory ? freed_hint : "give it a buffer, or buffer.slice(first, count)"});
+}
+
+namespace {
+
+emulator::MapType map_type(ir::Type type) {
+    using ir::Type, emulator::MapType;
+    switch (type) {
+        case Type::U16:
+        case Type::I16: return MapType::U16;
+        case Type::U32: return MapType::U32;
+        case Type::I32: return MapType::I32;
+        case Type::U64: return MapType::U64;
+        case Type::I64: return MapType::I64;
+        case Type::F16: return MapType::F16;
+        case Type::BF16: return MapType::Bf16;
+        case Type::F32: return MapType::F32;
+        case Type::F64: return MapType::F64;
+        default: return MapType::U8;
+    }
+}
+
+emulator::MapSwizzle map_swizzle(std::uint32_t bytes) {
+    using enum emulator::MapSwizzle;
+    return bytes == 128 ? B128 : bytes == 64 ? B64 : bytes == 32 ? B32 : None;
+}
+
+}  // namespace
+
+Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
+                      std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
+                      const Location& where) {
+    const Argument buffer = buffer_argument(element, part, kernel, position, where);
+    const auto refuse = [&](const std::string& message, std::string hint) {
+        throw Error(Diagnostic{
+            .where = where,
+            .message = fmt::format("launch of '{}': '{}': {}", kernel.name, kernel.parameters[position].name, message),
+            .hint = std::move(hint)});
+    };
+    if (!part.memory->device()) refuse("its buffer was moved from", moved_from_hint);
+    const ast::TensorMap& box = *kernel.map_at(std::uint32_t(position));
+    emulator::TensorMap map{.type = map_type(element), .rank = box.rank, .address = buffer.address()};
+    const std::size_t last = box.rank - 1;
+    for (std::size_t d = 0; d <= last; ++d) {
+        map.extents[d] = extents[last - d];
+        map.box[d] = box.box[last - d];
+        map.element_strides[d] = 1;
+        if (d < last) map.strides[d] = pitches[last - 1 - d] * info(element).bytes;
+    }
+    map.swizzle = map_swizzle(box.swizzle);
+    if (const std::string wrong = problem(map); !wrong.empty())
+        refuse("the tensor has no map: " + wrong,
+               "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
+    auto mapped = std::make_shared<MappedTensor>(buffer, part.memory->device()->encode(map));
+    return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
 }
 
 std::vector<std::byte> pack(std::span<const Argument> arguments) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ class KernelHandle;
 namespace ikat::runtime {
 
 class Allocation;
+struct MappedTensor;
 
 /// A scalar, a buffer or a part of one, or raw bytes.
 struct Argument {
@@ -32,13 +34,20 @@ struct Argument {
     std::uint64_t offset = 0;                  // of the part, in bytes
     std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; clamped to the end of the buffer
 
-    std::span<const std::byte> raw{};  // of type u8, read when the launch is called
-    std::uint32_t alignment = 0;       // of the raw bytes
+    std::span<const std::byte> raw{};              // of type u8, read when the launch is called
+    std::uint32_t alignment = 0;                   // of the raw bytes
+    std::shared_ptr<const MappedTensor> mapped{};  // if these are the map of a tensor, what it is of
 
     bool is_buffer() const { return memory != nullptr; }
     std::uint64_t address() const;   // of the buffer's part
     std::uint64_t bytes() const;     // of the buffer's part
     std::uint64_t elements() const;  // of the buffer's part
+};
+
+/// The map of a tensor and the memory that it is of.
+struct MappedTensor {
+    Argument buffer;
+    alignas(64) TensorMapBytes bytes;
 };
 
 /// A captured kernel. A device's cache keeps the handle, which keeps the kernel alive; without a handle, the kernel

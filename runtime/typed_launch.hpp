@@ -41,6 +41,12 @@ Argument adapt(const HostScalar& number, ir::Type type, const ast::KernelTree& k
 Argument buffer_argument(ir::Type element, const BufferPart& part, const ast::KernelTree& kernel, std::size_t position,
                          const Location& where);
 
+/// A tensor as the argument for parameter `position`, which is its map: extents and pitches in elements, as those of a
+/// view. Throws Error, naming the parameter, for one that has no map.
+Argument map_argument(ir::Type element, const BufferPart& part, std::span<const std::uint64_t> extents,
+                      std::span<const std::uint64_t> pitches, const ast::KernelTree& kernel, std::size_t position,
+                      const Location& where);
+
 namespace detail {
 
 template <class A>
@@ -111,6 +117,28 @@ void add_memory(std::vector<Argument>& list, const A& given, ir::Type element, c
     }
 }
 
+/// Adds the argument of `given` for a map of rank 1 to 5 with elements T.
+template <class T, int rank, class A>
+void add_map(std::vector<Argument>& list, const A& given, const ast::KernelTree& kernel, const Location& where) {
+    using M = Memory<std::remove_const_t<A>>;
+    if constexpr (M::rank != rank) {
+        static_assert(M::rank == rank,
+                      "launch: the kernel's parameter is a TensorMap: pass a Buffer or a view of as many dimensions");
+    } else if constexpr (!std::is_same_v<typename M::element, T>) {
+        static_assert(std::is_same_v<typename M::element, T>,
+                      "launch: the buffer's element type differs from that of the kernel's TensorMap parameter");
+    } else {
+        const BufferPart part = M::part(given);
+        const ir::Type element = ir::type_of<T>;
+        if constexpr (rank == 1) {
+            const std::uint64_t count = part.bytes / sizeof(T);
+            list.push_back(map_argument(element, part, {&count, 1}, {}, kernel, list.size(), where));
+        } else {
+            list.push_back(map_argument(element, part, given.extents(), given.pitches(), kernel, list.size(), where));
+        }
+    }
+}
+
 /// The argument `given` for a scalar parameter of type T.
 template <class T, class A>
 Argument scalar_argument(const A& given, const ast::KernelTree& kernel, std::size_t position, const Location& where) {
@@ -148,6 +176,8 @@ void add_argument(std::vector<Argument>& list, A& given, const ast::KernelTree& 
             };
             Traits::each_field(given, add);
         }
+    } else if constexpr (requires { Traits::mapped_rank; }) {
+        add_map<typename Traits::host_type, Traits::mapped_rank>(list, std::as_const(given), kernel, where);
     } else if constexpr (requires { Traits::bytes; }) {
         constexpr bool fits = std::is_trivially_copyable_v<A> && sizeof(A) == Traits::bytes;
         static_assert(fits,

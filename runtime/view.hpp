@@ -63,7 +63,7 @@ void check_view(const BufferPart& part, std::span<const std::uint64_t> extents, 
 
 }  // namespace detail
 
-/// A part of a buffer as a row-major array of rank 2 or 3. T is const if the buffer is.
+/// A part of a buffer as a row-major array of rank 2 to 5. T is const if the buffer is.
 template <class T, int rank>
 class BufferView {
 public:
@@ -114,9 +114,10 @@ public:
     BufferSlice slice(std::uint64_t first, std::uint64_t count) const {
         return BufferSlice(part_of(part_, first, count, sizeof(T)));
     }
-    /// view(rows, columns), view(planes, rows, columns). Throws Error if there are not that many elements.
+    /// view(rows, columns), view(planes, rows, columns), up to five dimensions for the map of a tensor. Throws Error if
+    /// there are not that many elements.
     template <std::integral... N>
-    requires(sizeof...(N) == 2 || sizeof...(N) == 3) auto view(N... extents) const {
+    requires(sizeof...(N) >= 2 && sizeof...(N) <= 5) auto view(N... extents) const {
         constexpr int rank = sizeof...(N);
         const std::array<std::uint64_t, rank> sizes{std::uint64_t(extents)...};
         std::array<std::uint64_t, rank - 1> pitches;

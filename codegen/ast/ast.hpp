@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ast/tensor_map.hpp"
 #include "codegen/ir/function.hpp"
 #include "codegen/ir/op/families.hpp"
 #include "codegen/support/diagnostic.hpp"
@@ -130,6 +131,7 @@ struct KernelTree {
     std::vector<ir::Parameter> parameters;
     ir::Type gives = ir::Type::Void;  // the result type of a function
     std::vector<View> views{};        // in the order of their pointers
+    std::vector<TensorMap> maps{};    // in the order of their parameters
     std::vector<ir::Symbol> symbols;
     std::vector<std::string> texts;
     ir::LaunchBounds bounds;
@@ -146,6 +148,12 @@ struct KernelTree {
     const VariableInfo& operator[](Variable variable) const { return variables[index(variable)]; }
     std::span<const Node> operator[](Region region) const { return regions[index(region)]; }
     Region body() const { return Region(0); }
+    /// The map that this parameter is, or null.
+    const TensorMap* map_at(std::uint32_t parameter) const {
+        for (const TensorMap& map : maps)
+            if (map.parameter == parameter) return &map;
+        return nullptr;
+    }
     /// The view that has this parameter as its pointer, or null.
     const View* view_at(std::uint32_t parameter) const {
         for (const View& view : views)

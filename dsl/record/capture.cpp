@@ -186,6 +186,10 @@ std::vector<Argument> KernelHandle::State::add_parameters(Recorder& recorder) co
             parameter.bytes = type.bytes;
             parameter.alignment = type.alignment;
             argument.array = {.index = i, .capture = recorder.capture(), .direction = Direction::Read};
+            if (type.map) {
+                recorder.kernel.maps.push_back(*type.map);
+                recorder.kernel.maps.back().parameter = i;
+            }
             recorder.kernel.parameters.push_back(std::move(parameter));
         } else if (type.pointer) {
             parameter.type = ir::Type::U64;

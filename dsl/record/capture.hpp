@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "codegen/ast/tensor_map.hpp"
 #include "codegen/support/reference.hpp"
 #include "dsl/record/trace.hpp"
 
@@ -22,6 +23,7 @@ struct ParameterType {
     std::uint32_t rank = 1;                  // of a pointer
     const char* part = nullptr;              // "pitch" of a separate parameter `A_pitch`, which cannot be assigned
     std::uint32_t bytes = 0, alignment = 0;  // of raw bytes
+    const ast::TensorMap* map = nullptr;     // if these are the map of a tensor
 };
 
 /// The values that a parameter of the lambda is made of.

@@ -3,5 +3,6 @@
 #pragma once
 #include "ikat/dsl.hpp"
 
+#include "dsl/kernel/tensor_map.hpp"
 #include "dsl/memory/async.hpp"
 #include "dsl/threads/barrier.hpp"

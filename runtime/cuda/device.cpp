@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codegen/ptx/table/target.hpp"
+#include "runtime/emulator/tensor_map.hpp"
 
 namespace ikat::runtime::cuda {
 namespace {
@@ -100,6 +101,8 @@ public:
     }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
     void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override;
+
+    TensorMapBytes encode(const emulator::TensorMap& map) override;
 
     StreamHandle create_stream() override {
         enter();
@@ -234,6 +237,19 @@ void Device::launch(ModuleHandle module, const RawLaunch& launch, StreamHandle s
                "cuLaunchKernel");
     const std::lock_guard lock(mutex_);
     last_launch_ = entry;
+}
+
+TensorMapBytes Device::encode(const emulator::TensorMap& map) {
+    if (!driver_->cuTensorMapEncodeTiled)
+        throw Error("the CUDA driver cannot make maps of tensors", "it is older than CUDA 12: update the driver");
+    enter();
+    TensorMap out{};
+    check(driver_->cuTensorMapEncodeTiled(&out, unsigned(map.type), map.rank,
+                                          reinterpret_cast<void*>(std::uintptr_t(map.address)), map.extents.data(),
+                                          map.strides.data(), map.box.data(), map.element_strides.data(),
+                                          map.interleave, unsigned(map.swizzle), map.l2_promotion, map.fills_with_nan),
+          "cuTensorMapEncodeTiled");
+    return std::to_array(out.bytes);
 }
 
 void Device::set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) {

@@ -68,6 +68,7 @@ std::shared_ptr<const Driver> load_driver(const std::string& path) {
     void* library = open_library(path);
     auto driver = std::make_shared<Driver>();
 #define FUNCTION(symbol, ...) look_up(driver->symbol, library, #symbol, path);
+#define OPTIONAL(symbol, ...) driver->symbol = reinterpret_cast<decltype(driver->symbol)>(dlsym(library, #symbol));
 #include "runtime/cuda/driver.def"
     if (const Result result = driver->cuInit(0); result != Result::Success)
         throw Error(fmt::format("the CUDA driver {} does not initialise: {}", path, driver->text(result)),

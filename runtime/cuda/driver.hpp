@@ -66,6 +66,11 @@ enum class JitOption : unsigned {
 /// Keys of cuLaunchKernel's `extra` list.
 inline constexpr std::uintptr_t launch_param_end = 0, launch_param_buffer_pointer = 1, launch_param_buffer_size = 2;
 
+/// The map of a tensor, as the driver encodes it.
+struct alignas(64) TensorMap {
+    std::byte bytes[128];
+};
+
 /// The driver's functions, one pointer each. Made by load_driver.
 struct Driver {
 #define FUNCTION(symbol, ...) Result (*symbol)(__VA_ARGS__) = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/device.hpp"
+#include "runtime/emulator/tensor_map.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -81,6 +82,8 @@ public:
         const std::lock_guard running(run_mutex_);
         find(module).program.set_variable(name, contents);
     }
+
+    TensorMapBytes encode(const emulator::TensorMap& map) override { return emulator::encode(map); }
 
     StreamHandle create_stream() override { return StreamHandle(++streams_); }
     void destroy_stream(StreamHandle) noexcept override {}

@@ -78,7 +78,35 @@ const auto read_before_the_phase = kernel("read_before_the_phase", params("x", "
     y[t] = r[t];
 });
 
+const auto boxes = kernel("boxes", params("a", "b", "c", "n"), [](TensorMap<half, Box<8, 64>, 128> a, TensorMap<float, Box<1, 2, 8>> b, TensorMap<float, Box<32>> c, u32 n) {
+    Shared<half, 8, 64> s;
+    Shared<float, 2, 8> r;
+    auto more = dynamic_shared<float>(32);
+    Shared<Barrier, 1> full;
+    i32 back = -1;
+    full[0].arrive_expect(a.bytes + b.bytes);
+    tma_load(s[0, 0], a[n, back], full[0]);
+    tma_load(r[0, 0], b[n + 1, 0, -8], full[0], 3);
+    tma_store(b[0, n, 0], r[0, 0]);
+    tma_add(c[n], more[0]);
+    tma_prefetch(c[32]);
+    bulk_commit();
+});
+
+const auto boxes_of_the_wrong = kernel("boxes_of_the_wrong", params("a", "b", "y"), [](TensorMap<half, Box<8, 64>, 128> a, TensorMap<float, Box<8, 8>> b, Out<float> y) {
+    Shared<half, 16, 64> s;
+    Shared<float, 32> r;
+    Shared<float, 128> q;
+    Shared<Barrier, 1> full;
+    tma_load(s.flat()[64], a[0, 0], full[0]);
+    tma_load(r[0], b[0, 0], full[0]);
+    tma_store(b[0, 0], q[4]);
+    tma_store(b[0, 0], y[0]);
+});
+
 const KernelRegistration barrier_kernels[] = {
+    {"boxes", boxes},
+    {"boxes_of_the_wrong", boxes_of_the_wrong},
     {"ring", ring},
     {"uses_of_a_barrier", uses_of_a_barrier},
     {"bulk_copies_of_the_wrong", bulk_copies_of_the_wrong},

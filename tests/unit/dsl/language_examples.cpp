@@ -332,6 +332,28 @@ const auto sums_of_tiles = kernel("sums_of_tiles", params("x", "y", "n"), [](In<
     y[t] = sum;
 });
 
+const auto transposed = kernel("transposed", params("a", "b"), [](TensorMap<float, Box<32, 32>> a, TensorMap<float, Box<32, 32>> b) {
+    Shared<float, 32, 32> s, r;
+    Shared<Barrier, 1> full;
+    u32 t = thread_id().x, row = block_id().y * 32, column = block_id().x * 32;  // of 32
+    if_(t == 0, [&] {
+        full[0].init(1);
+        fence_barrier_init();
+        full[0].arrive_expect(a.bytes);
+        tma_load(s[0, 0], a[row, column], full[0]);  // zeros beyond the edges
+    });
+    sync_block();
+    full[0].wait(0);
+    for (int i = 0; i < 32; ++i) r[t, i] = s[i, t];
+    fence_async_shared();
+    sync_block();
+    if_(t == 0, [&] {
+        tma_store(b[column, row], r[0, 0]);  // nothing beyond the edges
+        bulk_commit();
+        bulk_wait_read<0>();
+    });
+});
+
 // C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
 const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
     using M = Mma<16, 8, 16, bfloat16, float>;
@@ -378,6 +400,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(row_sums.check());
     CHECK_NOTHROW(reversed_tiles.check());
     CHECK_NOTHROW(sums_of_tiles.check());
+    CHECK_NOTHROW(transposed.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());
     CHECK_NOTHROW(doubled.check());

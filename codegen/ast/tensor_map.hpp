@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel knows of a parameter that is the map of a tensor: the boxes that it copies.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "codegen/ir/type.hpp"
+
+namespace ikat::ast {
+
+struct TensorMap {
+    std::uint32_t parameter = 0;  // its number; it is 128 raw bytes
+    ir::Type element = ir::Type::Void;
+    std::uint32_t rank = 0;              // 1 to 5
+    std::array<std::uint32_t, 5> box{};  // in elements, as rows and columns are written: the innermost last
+    std::uint32_t swizzle = 0;           // bytes of a row of the box that is swizzled: 32, 64, 128; or 0
+    bool is_written = false;             // the kernel stores through it
+
+    constexpr std::uint64_t box_bytes() const {
+        std::uint64_t out = ir::info(element).bytes;
+        for (std::uint32_t d = 0; d < rank; ++d) out *= box[d];
+        return out;
+    }
+    /// Of a box in shared memory, so that its pattern begins where the address says.
+    constexpr std::uint32_t alignment() const { return swizzle ? 8 * swizzle : 128; }
+    bool operator==(const TensorMap&) const = default;
+};
+
+}  // namespace ikat::ast
