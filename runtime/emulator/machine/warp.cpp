@@ -87,6 +87,9 @@ ScheduledWarp::Choice ScheduledWarp::furthest_behind() const {
         if (best.split == nobody || rank(splits_[i]) < rank(splits_[best.split])) best.split = i;
         if (oldest == nobody || splits_[i].since < splits_[oldest].since) oldest = i;
     }
+    best.overtakes = std::ranges::any_of(splits_, [&](const Split& split) {
+        return split.wait == Split::Wait::None && split.pc < splits_[best.split].pc;
+    });
     best.waited = oldest != best.split && instructions - splits_[oldest].since >= patience;
     if (best.waited) best.split = oldest;
     return best;
@@ -108,7 +111,7 @@ std::size_t ScheduledWarp::choose(std::minstd_rand* random, bool& strays) {
     const Choice best = furthest_behind();
     strays = best.waited;
     const bool any = random && best.ready > 1 && !best.waited && (*random)() % 4 == 0;
-    if (best.waited || any) strayed = true;
+    if (best.waited || best.overtakes || any) strayed = true;
     if (!any) return best.split;
     std::size_t skip = (*random)() % best.ready;
     for (std::size_t i = 0;; ++i)

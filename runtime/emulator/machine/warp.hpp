@@ -62,6 +62,7 @@ private:
     struct Choice {
         std::size_t split, ready = 0;  // ready: how many can run
         bool waited = false;           // it has waited long
+        bool overtakes = false;        // others, which poll, are further behind
     };
     Choice furthest_behind() const;
     std::size_t choose(std::minstd_rand* random, bool& strays);

@@ -63,6 +63,60 @@ const auto dropping = kernel("dropping", params("y"), [](InOut<std::uint32_t> y)
     if_(phase + 1 < block_dim().x / 32, [&] { met[0].arrive_drop(); });
 });
 
+/// One thread asks for tiles of 256 bytes; the others use the last one meanwhile.
+const auto bulk_ring = kernel("bulk_ring", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
+    require_threads(tile);
+    Shared<float, 2, tile> s;
+    Shared<Barrier, 2> full, empty;
+    u32 t = thread_id().x;
+    if_(t == 0, [&] {
+        for (int i = 0; i < 2; ++i) full[i].init(1), empty[i].init(tile);
+        fence_barrier_init();
+    });
+    sync_block();
+    f32 sum = 0;
+    for (auto k : range(n + 1)) {
+        if_((t == 0) & (k < n), [&] {
+            empty[k % 2].wait(k / 2 % 2 ^ 1);
+            full[k % 2].arrive_expect(4 * tile);
+            bulk_load(s[k % 2, 0], x[k * tile], 4 * tile, full[k % 2]);
+        });
+        if_(k > 0, [&] {
+            const Var last = k - 1;
+            full[last % 2].wait(last / 2 % 2);
+            sum += s[last % 2, tile - 1 - t];
+            empty[last % 2].arrive();
+        });
+    }
+    y[t] = sum;
+});
+
+/// Blocks add what they have computed, and take the greatest; the source is used again in between.
+const auto bulk_sums = kernel("bulk_sums", params("y", "z"), [](InOut<std::int32_t> y, InOut<std::uint32_t> z) {
+    Shared<std::int32_t, tile> s;
+    Shared<std::uint32_t, tile> r;
+    u32 t = thread_id().x, b = block_id().x;
+    s[t] = cast<i32>(t * b);
+    r[t] = (t * 37 + b * 11) % 64;
+    fence_async_shared();
+    sync_block();
+    if_(t == 0, [&] {
+        bulk_add(y[0], s[0], 4 * tile);
+        bulk_max(z[0], r[0], 4 * tile);
+        bulk_commit();
+        bulk_wait_read<0>();
+    });
+    sync_block();
+    s[t] = -1;
+    fence_async_shared();
+    sync_block();
+    if_(t == 0, [&] {
+        bulk_store(y[tile + b * tile], s[0], 4 * tile);
+        bulk_commit();
+        bulk_wait<0>();
+    });
+});
+
 std::vector<float> numbers() {
     std::vector<float> out(tile * tiles);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = float(i * i % 97);
@@ -84,20 +138,43 @@ void under_seeds(const char* target, F&& run) {
 
 }  // namespace
 
-TEST_CASE("a ring of tiles that a warp copies for others") {
+TEST_CASE("rings of tiles that some threads copy for others") {
     const std::vector<float> x = numbers();
-    for (const char* target : {"sm_80", "sm_90"})
-        under_seeds(target, [&](runtime::Device& device) {
+    const auto run = [&](const auto& ring, std::uint32_t threads) {
+        return [&, threads](runtime::Device& device) {
             auto y = device.buffer<float>(tile, "y");
-            device.launch(copied_ring, runtime::Grid{{1}, {96}}, device.upload(x, "x"), y, tiles);
+            device.launch(ring, runtime::Grid{{1}, {threads}}, device.upload(x, "x"), y, tiles);
             const auto found = y.download();
             for (std::uint32_t i = 0; i < tile; ++i) {
                 float sum = 0;
                 for (std::uint32_t k = 0; k < tiles; ++k) sum += x[k * tile + tile - 1 - i];
                 CHECK(found[i] == sum);
             }
-        });
+        };
+    };
+    for (const char* target : {"sm_80", "sm_90"}) under_seeds(target, run(copied_ring, 96));
+    under_seeds("sm_90", run(bulk_ring, tile));
     check_assembled(copied_ring, 80);
+    check_assembled(bulk_ring, 90);
+}
+
+TEST_CASE("sums and maxima of blocks in bulk") {
+    under_seeds("sm_90", [&](runtime::Device& device) {
+        auto y = device.upload(std::vector<std::int32_t>(tile * 6), "y");
+        auto z = device.upload(std::vector<std::uint32_t>(tile), "z");
+        device.launch(bulk_sums, runtime::Grid{{5}, {tile}}, y, z);
+        const auto sums = y.download();
+        const auto greatest = z.download();
+        for (std::uint32_t t = 0; t < tile; ++t) {
+            std::uint32_t most = 0;
+            for (std::uint32_t b = 0; b < 5; ++b) most = std::max(most, (t * 37 + b * 11) % 64);
+            CHECK(sums[t] == std::int32_t(t * (0 + 1 + 2 + 3 + 4)));
+            CHECK(greatest[t] == most);
+            CHECK(sums[tile + t] == -1);
+            CHECK(sums[5 * tile + t] == -1);
+        }
+    });
+    check_assembled(bulk_sums, 90);
 }
 
 TEST_CASE("warps that drop out of a barrier take their turns") {
