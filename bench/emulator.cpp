@@ -82,7 +82,7 @@ Case product_by_warpgroup(unsigned columns, const std::string& types, const std:
            "sm_90a"};
     c.setup = "    mov.u64 %d10, 0x4000004000010000; shl.b32 %r3, %r1, 2; mov.u32 %r4, 0x3c003c00;\n" +
               repeat(40, [](unsigned i) { return "    st.shared.b32 [%r3+" + number(1024 * i) + "], %r4;\n"; }) +
-              "    bar.sync 0;\n" +
+              "    fence.proxy.async.shared::cta; bar.sync 0;\n" +
               repeat(columns / 2, [](unsigned i) { return "    mov.f32 %f" + number(i) + ", 0f00000000;\n"; }) +
               repeat(4, [](unsigned i) {
                   return "    add.u64 %d" + number(20 + i) + ", %d10, " + number(2 * i) + "; add.u64 %d" +

@@ -127,6 +127,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     written::set(copy.bits, copy.offset, copy.bytes, false);
     if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
     block_.in_flight.end(copy.bits, copy.offset, copy.bytes);
+    block_.generic_writes.note(copy.warp * warp_size + copy.lane, copy.bits, copy.offset, copy.bytes);
     return true;
 }
 

@@ -241,7 +241,7 @@ bool AsyncProducts::start(const MicroOp* op, Warp* w, std::byte* frame) {
     const std::size_t at = mine.started - group.first;
     if (at == group.products.size()) {
         std::unique_ptr<Product> product = new_product(now, {w->lists + op->d});
-        if (!gather(op, w, *product)) return false;
+        if (!gather(op, w, *product) || !is_visible(op, w, *product)) return false;
         group.products.push_back(std::move(product));
     }
     Product& product = *group.products[at];
@@ -318,8 +318,8 @@ bool AsyncProducts::each_row(const MicroOp* op, Warp* w, const Operand& operand,
     return true;
 }
 
-/// The same with f(where it is kept, its memory, its written bits), if all of the operand is surely in one variable;
-/// false if it is not, or f is for any.
+/// The same with f(where it is kept, its memory, its written bits, their place even if all are written), if all of the
+/// operand is surely in one variable; false if it is not, or f is for any.
 template <class F>
 bool AsyncProducts::each_row_of_one(Warp* w, const Operand& operand, F f) {
     const MatrixDescriptor descriptor = MatrixDescriptor::of(operand.bits);
@@ -334,7 +334,7 @@ bool AsyncProducts::each_row_of_one(Warp* w, const Operand& operand, F f) {
             for (unsigned i = 0; i < 8; ++i) {
                 const std::uint64_t offset = descriptor.place(block, half, i, operand.is_transposed) - part.low;
                 const std::uint8_t* const bits = part.view.written ? part.view.written + offset / 8 : all_written;
-                holds &= f(kept + 16 * i, part.view.host + offset, bits);
+                holds &= f(kept + 16 * i, part.view.host + offset, bits, part.view.bits + offset / 8);
             }
         }
     return holds;
@@ -344,7 +344,7 @@ bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
     const auto is_unwritten = [](const View& view, std::uint64_t offset, unsigned bytes) {
         return view.written && !written::all(view.written, offset, bytes);
     };
-    const auto copy = [](std::byte* to, const std::byte* from, const std::uint8_t* bits) {
+    const auto copy = [](std::byte* to, const std::byte* from, const std::uint8_t* bits, const std::uint8_t*) {
         std::memcpy(to, from, 16);
         return (bits[0] & bits[1]) == 0xff;
     };
@@ -373,10 +373,36 @@ bool AsyncProducts::gather(const MicroOp* op, Warp* w, Product& product) {
     return true;
 }
 
+/// What ordinary instructions have written must be fenced before a product reads it. False on a finding.
+bool AsyncProducts::is_visible(const MicroOp* op, Warp* w, Product& product) {
+    GenericWrites& writes = w->block->generic_writes;
+    std::array<Operand, 2> operands;
+    for (const Operand& operand : operands_of(product, operands)) {
+        const auto is_clear = [&](std::byte*, const std::byte*, const std::uint8_t*, const std::uint8_t* place) {
+            return writes.is_clear(place);
+        };
+        if (each_row_of_one(w, operand, is_clear)) continue;
+        const auto check = [&](std::byte*, const View& view, std::uint64_t offset, unsigned, unsigned) {
+            const auto writer = writes.unfenced(w, view.bits, offset);
+            if (!writer) return true;
+            found = nullptr;
+            fail(w, op,
+                 {.code = FaultCode::ProductNotVisible,
+                  .space = Space::Shared,
+                  .bytes = 16,
+                  .address = view.base + offset,
+                  .lanes = *writer});
+            return false;
+        };
+        if (!each_row(op, w, operand, check)) return false;
+    }
+    return true;
+}
+
 /// A wait covers the product. False on a finding.
 bool AsyncProducts::end(const MicroOp* op, Warp* w, Product& product) {
     product.is_over = true;
-    const auto is_same = [](const std::byte* was, const std::byte* is, const std::uint8_t* bits) {
+    const auto is_same = [](const std::byte* was, const std::byte* is, const std::uint8_t* bits, const std::uint8_t*) {
         return std::memcmp(was, is, 16) == 0 && (bits[0] & bits[1]) == 0xff;
     };
     std::array<Operand, 2> operands;

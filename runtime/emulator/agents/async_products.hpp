@@ -116,6 +116,7 @@ private:
     template <class F>
     static bool each_row_of_one(Warp* w, const Operand& operand, F f);
     bool gather(const MicroOp* op, Warp* w, Product& product);
+    bool is_visible(const MicroOp* op, Warp* w, Product& product);
     bool end(const MicroOp* op, Warp* w, Product& product);
     std::unique_ptr<Product> new_product(const Issue& issue, ListedOperands registers);
     unsigned draw(unsigned choices);

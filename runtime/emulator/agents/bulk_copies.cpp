@@ -175,6 +175,7 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
     if (!copy.form.reduces) {
         if (!view.written) block_.reopen(place);
         block_.in_flight.begin(to.bits, to.offset, to.bytes);
+        block_.generic_writes.forget(to.bits, to.offset, to.bytes);
     }
     loads_.push_back(std::move(copy));
     if (loads_.back().arrival == Arrival::Over) land(loads_.back());

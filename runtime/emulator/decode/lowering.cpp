@@ -291,7 +291,7 @@ void Lowering::run(const nvptx::Function& entry) {
         if (!names.empty()) products_of_functions_.emplace(&function, std::move(names));
     }
     if (!products_of_functions_.empty()) {
-        observers_.insert(observers_.begin(), observe_products());
+        observers_.insert(observers_.begin(), {observe_products(), observe_generic_writes()});
         kernel.shared.are_described = true;
     }
     scopes.emplace_back();

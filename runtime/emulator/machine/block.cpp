@@ -218,6 +218,7 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     bulk.clear(seed_of(2u << 30));
     mbarriers.clear(seed_of(1u << 30));
     registers.clear(warps_.size(), state_.kernel.registers);
+    generic_writes.clear(shared_written_, warps_.size() * warp_size, state_.kernel.shared.are_described);
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);

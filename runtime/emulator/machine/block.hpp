@@ -12,6 +12,7 @@
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/generic_writes.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/agents/register_pool.hpp"
 #include "runtime/emulator/machine/order.hpp"
@@ -112,6 +113,7 @@ public:
     BulkCopies bulk{*this};      // to and from its shared memory
     Mbarriers mbarriers{*this};  // in its shared memory
     AsyncProducts products;      // in flight
+    GenericWrites generic_writes;
     RegisterPool registers;
     std::string output;   // the kernel's output
     std::string finding;  // text of a finding under construction

@@ -89,10 +89,20 @@ bool is_of_warpgroup(FaultCode code) {
 
 void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
     diagnostic.message = block.finding;
+    const auto thread = [&](std::uint32_t number) {
+        const Warp& warp = block.warps()[number / warp_size];
+        return fmt::format("thread {}", tuple(block.thread(warp, number % warp_size)));
+    };
     if (fault.code == FaultCode::ProductSourceChanged)
         diagnostic.message =
             fmt::format("{} {} have changed while a product was reading them", plural(fault.bytes, "byte"),
                         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block));
+    if (fault.code == FaultCode::ProductNotVisible)
+        diagnostic.message =
+            fmt::format("a product reads {} {}, which {} has written without fence.proxy.async before it",
+                        plural(fault.bytes, "byte"),
+                        bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block),
+                        thread(fault.lanes));
     const nvptx::Instruction* const other = block.products.found;
     if (!other) return;
     const nvptx::Module& module = block.launch_state().module;

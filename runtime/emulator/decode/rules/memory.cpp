@@ -2,6 +2,7 @@
 // Loads, stores, atomics and fences.
 #include <fmt/format.h>
 
+#include "runtime/emulator/agents/generic_writes.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -287,6 +288,9 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void membar(Lowering& code, Modifiers& modifiers, Operands) {
+    const bool is_of_proxies = modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async);
+    if (is_of_proxies && !modifiers.has(Modifier::Global) && code.kernel.shared.are_described)
+        code.emit(fence_proxies, 0, 0, {});
     modifiers.take_all();  // always the strongest
     code.emit(fence, 0, 0, {});
 }

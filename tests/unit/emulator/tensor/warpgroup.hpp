@@ -38,7 +38,7 @@ fill:
     ld.global.b32 %r7, [%d3]; st.shared.b32 [%r5], %r7; add.u64 %d3, %d3, %d4; add.u32 %r5, %r5, %r3;
     bra fill;
 filled:
-    bar.sync 0;
+    fence.proxy.async.shared::cta; bar.sync 0;
 )" + body + R"(
 $end:
     ret;

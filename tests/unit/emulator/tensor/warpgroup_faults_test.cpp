@@ -259,6 +259,50 @@ TEST_CASE("immediates of products") {
                contains("wrong-immediate: "));
 }
 
+TEST_CASE("what ordinary instructions have written needs a fence before a product reads it") {
+    const std::string meet = "bar.sync 0;\n", visible = "fence.proxy.async.shared::cta;\n";
+    for (const std::string& write :
+         {std::string("@%p3 st.shared.b32 [%r2+16], %r1;\n"),
+          std::string("@%p3 st.shared.v4.b32 [%r2+8192], {%r1, %r1, %r1, %r1};\n"),
+          std::string("@%p3 st.shared.u8 [%r2+1023], 1;\n"), std::string("@%p3 red.shared.add.u32 [%r2], 1;\n"),
+          std::string("cvt.u64.u32 %d20, %r2; cvta.shared.u64 %d20, %d20; @%p3 st.b64 [%d20+8], %d20;\n"),
+          std::string("@%p3 cp.async.ca.shared.global [%r2+16], [%d1], 4; cp.async.wait_all;\n"),
+          std::string("and.b32 %r30, %r1, 7; shl.b32 %r30, %r30, 4; add.u32 %r30, %r30, %r2; @!%p2 bra $w;\n"
+                      "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r30], {%r1};\n$w:\n")}) {
+        CHECK_THAT(finding(begin + write + meet + whole),
+                   contains("product-not-visible: ") && contains("a product reads 16 bytes at offset ") &&
+                       contains("which thread (") && contains("has written without fence.proxy.async"));
+        CHECK(finding(begin + write + visible + meet + whole) == fine);
+        if (!write.starts_with("and"))  // by the thread that has written
+            CHECK(finding(begin + write + "@%p3 fence.proxy.async;\n" + meet + whole) == fine);
+        CHECK(finding(begin + write + meet + visible + whole) == fine);  // by the warps that read
+        // a fence of the warp that reads, before the write, but later in some orders of the warps
+        CHECK(is_found("product-not-visible", begin + visible + write + meet + whole));
+        CHECK_THAT(finding(begin + write + "fence.proxy.async.global; fence.acq_rel.cta;\n" + meet + whole),
+                   contains("product-not-visible: "));
+    }
+    // of another thread, in another warp than all that read
+    CHECK_THAT(finding(begin + "@%p3 st.shared.b32 [%r2+16], %r1;\n" + meet + "setp.ge.u32 %p5, %r1, 128; @%p5 " +
+                           visible + meet + "@%p5 bra $end;\n" + whole,
+                       160),
+               contains("product-not-visible: "));
+    // what is not read does not matter
+    CHECK(finding(begin + "@%p3 st.shared.b32 [%r2+12000], %r1;\n" + meet + whole) == fine);
+    CHECK_THAT(finding(begin + whole + "@%p3 st.shared.b32 [%r2+16], %r1;\n" + meet + whole),
+               contains("product-not-visible: "));
+    // a copy in bulk is no ordinary write
+    CHECK(
+        finding(begin +
+                    "@%p3 st.shared.b32 [%r2+16], %r1; bar.sync 0; mov.u32 %r30, ready; @!%p3 bra $w;\n"
+                    "mbarrier.init.shared.b64 [%r30], 1; fence.proxy.async.global;\n"
+                    "mbarrier.arrive.expect_tx.shared.b64 _, [%r30], 16;\n"
+                    "ld.param.u64 %d20, [p0];\n"
+                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+16], [%d20], 16, [%r30];\n"
+                    "$w: bar.sync 0;\n$l: mbarrier.test_wait.parity.shared.b64 %p5, [%r30], 0; @!%p5 bra $l;\n" +
+                    whole,
+                128, ".shared .align 8 .b64 ready;") == fine);
+}
+
 TEST_CASE("what nothing has written, in a product") {
     const std::string scope = ".shared .align 1024 .b8 hole[16384];\n", in_hole = "mov.u32 %r2, hole;\n";
     const auto hole = [&](int i, int start) {
@@ -272,7 +316,7 @@ TEST_CASE("what nothing has written, in a product") {
     const std::string half =
         "mov.u32 %r9, hole; shl.b32 %r11, %r1, 5; add.u32 %r9, %r9, %r11;\n"
         "st.shared.v4.b32 [%r9], {%r1, %r1, %r1, %r1}; st.shared.v4.b32 [%r9+16], {%r1, %r1, %r1, "
-        "%r1};\n bar.sync 0; setp.lt.u32 %p4, %r1, 64; setp.lt.u32 %p5, %r1, 32;\n";
+        "%r1};\n fence.proxy.async; bar.sync 0; setp.lt.u32 %p4, %r1, 64; setp.lt.u32 %p5, %r1, 32;\n";
     CHECK(finding(begin + half + hole(10, 0) + whole + "@%p5 " + store, 128, scope) == fine);
     CHECK_THAT(finding(begin + half + hole(10, 0) + whole + "@!%p4 " + store, 128, scope),
                contains("undefined-store: "));
@@ -280,7 +324,7 @@ TEST_CASE("what nothing has written, in a product") {
     const std::string columns =
         "setp.lt.u32 %p4, %r1, 32; mov.u32 %r9, hole; shl.b32 %r11, %r1, 4;\n"
         "add.u32 %r9, %r9, %r11; @%p4 st.shared.v4.b32 [%r9], {%r1, %r1, %r1, %r1};\n"
-        "bar.sync 0; and.b32 %r11, %r1, 3; setp.lt.u32 %p5, %r11, 2;\n";
+        "fence.proxy.async; bar.sync 0; and.b32 %r11, %r1, 3; setp.lt.u32 %p5, %r11, 2;\n";
     CHECK(finding(begin + columns + hole(11, 0) + whole + "@%p5 " + store, 128, scope) == fine);
     CHECK_THAT(finding(begin + columns + hole(11, 0) + whole + "@!%p5 " + store, 128, scope),
                contains("undefined-store: "));
