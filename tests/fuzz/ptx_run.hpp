@@ -47,9 +47,10 @@ inline Reached run_anything(std::string_view text, bool registers = false, std::
             options.check_registers = registers;
             options.output = [](std::string_view) {};
             const bool clusters = text.find(".reqnctapercluster") != text.npos;  // the corpus has some of two blocks
+            const bool is_group = text.find(".maxntid 128") != text.npos;        // and one of a warpgroup
             program.run({.entry = entry,
                          .grid = {clusters ? 2u : 1u, 1, 1},
-                         .block = {48, 1, 1},
+                         .block = {is_group ? 128u : 48u, 1, 1},
                          .dynamic_shared_bytes = 256,
                          .parameters = parameters},
                         options);
