@@ -91,7 +91,9 @@ void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const 
     if (point.grid.blocks.count() == 0) return;
     name_buffers(kernel.kernel, arguments, backend());
     const std::vector<std::byte> parameters = pack(arguments);
-    backend().launch(loaded->module.handle(), {loaded->compiled.name, point.grid, parameters}, stream);
+    Grid grid = point.grid;
+    grid.dynamic_shared_bytes += loaded->compiled.own_dynamic_shared_bytes;
+    backend().launch(loaded->module.handle(), {loaded->compiled.name, grid, parameters}, stream);
 }
 
 Module Device::load(std::string_view ptx, std::string_view name, bool check) const {

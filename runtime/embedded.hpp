@@ -25,8 +25,9 @@ struct EmbeddedImage {
 };
 
 struct EmbeddedKernel {
-    std::string_view name;                  // of the entry
-    std::span<const EmbeddedImage> images;  // one per target, in ascending order
+    std::string_view name;                       // of the entry
+    std::span<const EmbeddedImage> images;       // one per target, in ascending order
+    std::uint32_t own_dynamic_shared_bytes = 0;  // a launch adds them to those that it gives: Grid{..., bytes}
 };
 
 /// The image for the newest target that a device of target "sm_90" can run, or null. An image for an "a" target runs

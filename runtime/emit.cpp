@@ -39,7 +39,7 @@ void emit_files(const std::string& folder, const Compiled& compiled) {
     const std::string path = (std::filesystem::path(folder) / stem(compiled.name)).string();
     for (const Compiled::Stage& stage : compiled.stages)
         if (stage.name == "ssa" || stage.name == "opt") write_file(path + '.' + stage.name + ".ir", stage.text);
-    write_file(path + ".ptx", compiled.ptx);
+    write_file(path + ".ptx", file_text(compiled));
     write_file(path + ".report.txt", to_text(report(compiled)));
 }
 

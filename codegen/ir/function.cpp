@@ -97,6 +97,13 @@ std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space) {
     return out;
 }
 
+std::uint64_t own_dynamic_bytes(std::span<const Symbol> symbols) {
+    std::uint64_t out = 0;
+    for (const Symbol& symbol : symbols)
+        if (symbol.dynamic) out = std::max(out, symbol.count * info(symbol.element).bytes);
+    return out;
+}
+
 std::optional<Word> constant(const Function& fn, Value value) {
     const Inst inst = fn[value].instruction;
     if (inst == no_inst || fn[inst].op != Op::Const) return {};

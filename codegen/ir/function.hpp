@@ -122,7 +122,7 @@ struct Symbol {
     std::string name;
     Space space = Space::Shared;
     Type element = Type::U8;
-    std::uint64_t count = 0;      // elements; 0 for dynamic shared memory
+    std::uint64_t count = 0;      // elements; of dynamic shared memory: those that the kernel itself needs
     std::uint32_t alignment = 0;  // bytes
     bool dynamic = false;         // begins at the start of dynamic shared memory
     std::vector<Word> values{};   // of a constant array: each element's bits
@@ -131,6 +131,8 @@ struct Symbol {
 
 /// The size in bytes of the non-dynamic symbols of a space, laid out one after another at their alignments.
 std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space);
+/// The dynamic shared memory that the kernel itself needs, before what a launch gives it.
+std::uint64_t own_dynamic_bytes(std::span<const Symbol> symbols);
 
 struct LaunchBounds {
     std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not given

@@ -112,8 +112,8 @@ private:
         if (!contains(Storable, symbol.element)) at_function(name + " does not hold numbers");
         if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param)
             at_function(name + " is in a space that has no symbols");
-        if (symbol.dynamic && (symbol.space != Space::Shared || symbol.count))
-            at_function(name + " is dynamic: it must be in shared memory, without a size");
+        if (symbol.dynamic && (symbol.space != Space::Shared || (symbol.count && symbol.element != Type::U8)))
+            at_function(name + " is dynamic: it must be in shared memory, without a size unless of bytes");
         if (!symbol.dynamic && !symbol.count) at_function(name + " has no elements");
         if (symbol.values.size() != (symbol.space == Space::Const ? symbol.count : 0))
             at_function(name + ": constant arrays have a value for each element, others have none");

@@ -71,7 +71,7 @@ void describe(const ir::Function& fn, Compiled& out) {
     out.symbols = fn.symbols;
     out.bounds = fn.bounds;
     out.static_shared_bytes = std::uint32_t(ir::symbol_bytes(fn.symbols, ir::Space::Shared));
-    out.dynamic_shared = std::ranges::any_of(fn.symbols, &ir::Symbol::dynamic);
+    out.own_dynamic_shared_bytes = std::uint32_t(ir::own_dynamic_bytes(fn.symbols));
 }
 
 std::vector<RegisterUse> register_use(const regalloc::Allocation& allocation) {
@@ -163,6 +163,13 @@ Compiled compile(ir::Module module, const CompileOptions& options) {
     Stages stages(module.functions.back().name, options, out.stages);
     finish(std::move(module), options, stages, out);
     return out;
+}
+
+std::string file_text(const Compiled& compiled) {
+    const std::string bytes = std::to_string(compiled.own_dynamic_shared_bytes);
+    const std::string line = "// A launch of " + compiled.name + " gives " + bytes +
+                             " bytes of dynamic shared memory, besides those that it is to use.\n";
+    return (compiled.own_dynamic_shared_bytes ? line : "") + compiled.ptx;
 }
 
 Compiled compile(ir::Function fn, const CompileOptions& options) {

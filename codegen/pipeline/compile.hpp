@@ -42,7 +42,7 @@ struct Compiled {
     std::vector<RegisterUse> registers;
     nvptx::SourcePressure pressure;  // with CompileOptions::pressure
     std::uint32_t static_shared_bytes = 0;
-    bool dynamic_shared = false;
+    std::uint32_t own_dynamic_shared_bytes = 0;  // a launch adds them to those that it gives
 
     struct Stage {
         std::string name;  // "ast", "ssa", those of stages.hpp up to "opt" and "select", "registers", "ptx"
@@ -59,5 +59,8 @@ Compiled compile(const ast::KernelTree& kernel, const CompileOptions& options = 
 /// findings are the user's mistakes.
 Compiled compile(ir::Module module, const CompileOptions& options = {});
 Compiled compile(ir::Function kernel, const CompileOptions& options = {});
+
+/// The PTX as it is written to a file: behind a line that says what a launch adds, if it does.
+std::string file_text(const Compiled& compiled);
 
 }  // namespace ikat

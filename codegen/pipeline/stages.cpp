@@ -46,6 +46,7 @@ constexpr Stage table[] = {
 #define PASS(function, name, does) pass<passes::function>(name, does),
 #include "codegen/passes/passes.def"
     mark("opt", typed),
+    step<nvptx::merge_shared>("shared", typed),
     step<nvptx::expand_copies>("copies", typed),
     step<nvptx::expand_addresses>("indices", typed),
     step<nvptx::fold_addresses>("address", typed),
@@ -64,11 +65,11 @@ constexpr Stage table[] = {
     mark("select", selected),
 };
 
-constexpr std::string_view default_order[] = {"unroll",  "cfg",   "fold",  "simplify",   "ranges",  "cse",    "forward",
-                                              "licm",    "dce",   "cfg",   "uniform",    "opt",     "copies", "indices",
-                                              "address", "cse",   "licm",  "dce",        "atomics", "blocks", "print",
-                                              "vectors", "bytes", "legal", "sweep",      "carries", "narrow", "sweep",
-                                              "clamps",  "fuse",  "sweep", "immediates", "select"};
+constexpr std::string_view default_order[] = {
+    "unroll", "cfg",     "fold",   "simplify", "ranges",  "cse",        "forward", "licm",  "dce",
+    "cfg",    "uniform", "opt",    "shared",   "copies",  "indices",    "address", "cse",   "licm",
+    "dce",    "atomics", "blocks", "print",    "vectors", "bytes",      "legal",   "sweep", "carries",
+    "narrow", "sweep",   "clamps", "fuse",     "sweep",   "immediates", "select"};
 
 // The reasons for their order: `then` comes after `first`. Checked at compile time and not used otherwise.
 struct Order {
@@ -89,6 +90,7 @@ constexpr Order order[] = {
     {"cfg", "uniform", "what cfg leaves is what the mark is about"},
     {"cse", "dce", "cse leaves what only its duplicates used"},
     {"dce", "cfg", "dce empties blocks that cfg can then jump across"},
+    {"shared", "indices", "where an array lies in the dynamic one is part of its address"},
     {"copies", "address", "the loads that copies become may take the read-only path"},
     {"indices", "address", "what a sum of an address adds last is often a constant"},
     {"address", "cse", "sums without their constants are equal"},

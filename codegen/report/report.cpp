@@ -163,7 +163,9 @@ KernelReport report(const nvptx::Module& module, std::string_view entry, const R
     return out;
 }
 
-KernelReport report(const Compiled& compiled, const ReportOptions& options) {
+KernelReport report(const Compiled& compiled, const ReportOptions& given) {
+    ReportOptions options = given;
+    options.dynamic_shared_bytes += compiled.own_dynamic_shared_bytes;
     const Module module = nvptx::parse(compiled.ptx, compiled.name + ".ptx");
     KernelReport out = read(module, compiled.name);
     out.live.emplace();

@@ -104,13 +104,11 @@ Array declare_array(ir::Space space, Type element, std::uint64_t count, const Wh
     recorder.at(where);
     const std::uint32_t index =
         recorder.add_symbol({.name = {}, .space = space, .element = element, .count = count, .alignment = 16});
-    constexpr std::uint64_t most_shared = 49152;  // of every target
+    constexpr std::uint64_t most_shared = 232448;  // of any target
     const std::uint64_t bytes = ir::symbol_bytes(recorder.symbols(), ir::Space::Shared);
     if (space == ir::Space::Shared && bytes > most_shared)
-        recorder.complain(
-            "the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
-            "a block has at most 49152 bytes: use dynamic_shared<T>(n), whose size the launch gives, for more",
-            recorder.here());
+        recorder.complain("the kernel's Shared arrays take up " + std::to_string(bytes) + " bytes",
+                          "a block has at most 232448 bytes on any target", recorder.here());
     return {.index = index, .capture = recorder.capture(), .symbol = true, .element = element};
 }
 

@@ -39,8 +39,8 @@ const auto constant_bytes = kernel("constant_bytes", params("y"), [](Out<float> 
 });
 
 const auto shared_bytes = kernel("shared_bytes", params("y"), [](Out<float> y) {
-    Shared<float, 12000> first;
-    Shared<float, 289> second;
+    Shared<float, 58000> first;
+    Shared<float, 113> second;
     first[0] = 1;
     second[0] = 2;
     y[0] = first[0] + second[0];

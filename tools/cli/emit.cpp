@@ -48,7 +48,7 @@ void print_times(const Compiled& compiled, std::chrono::nanoseconds capture) {
 }
 
 std::string stage_text(const Compiled& compiled, const std::string& stage) {
-    if (stage == "ptx") return compiled.ptx;
+    if (stage == "ptx") return file_text(compiled);
     std::string names;
     for (const Compiled::Stage& kept : compiled.stages) {
         if (kept.name == stage) return kept.text;

@@ -45,8 +45,8 @@ std::vector<std::byte> machine_code(const Compiled& compiled, const std::string&
 }
 
 /// `{"sm_80", "...", saxpy_sm_80}`; the array that it names is added to `arrays`.
-std::string image(const Named& kernel, const std::string& target, const Options& options, std::string& arrays) {
-    const Compiled compiled = compile(*kernel.kernel, {.target = target});
+std::string image(const Named& kernel, const std::string& target, const Compiled& compiled, const Options& options,
+                  std::string& arrays) {
     const std::vector<std::byte> code = machine_code(compiled, target, options);
     const std::string array = kernel.variable + "_" + target;
     if (!code.empty()) arrays += "constexpr unsigned char " + array + "[] = {" + bytes(code) + "};\n";
@@ -79,11 +79,17 @@ Generated generate(std::span<const Named> kernels, const Options& options) {
                   .source = heading + ("#include \"" + options.name + ".hpp\"\n\n") + open};
     for (const Named& kernel : kernels) {
         std::string arrays, images;
-        for (const std::string& target : in_order(options.targets)) images += image(kernel, target, options, arrays);
+        std::uint32_t shared = 0;
+        for (const std::string& target : in_order(options.targets)) {
+            const Compiled compiled = compile(*kernel.kernel, {.target = target});
+            images += image(kernel, target, compiled, options, arrays);
+            shared = std::max(shared, compiled.own_dynamic_shared_bytes);
+        }
         out.header += "extern const ikat::EmbeddedKernel " + kernel.variable + ";\n";
         out.source += "\nnamespace {\n" + arrays + "constexpr ikat::EmbeddedImage " + kernel.variable +
                       "_images[] = {\n" + images + "};\n}\nconst ikat::EmbeddedKernel " + kernel.variable + "{\"" +
-                      kernel.kernel->name + "\", " + kernel.variable + "_images};\n";
+                      kernel.kernel->name + "\", " + kernel.variable + "_images" +
+                      (shared ? ", " + std::to_string(shared) : "") + "};\n";
     }
     out.header += "}\n";
     out.source += "}\n";

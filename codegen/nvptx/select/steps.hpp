@@ -28,6 +28,10 @@ using analysis::Changed;
 
 inline constexpr unsigned most_elements = 4;  // of a vector in memory
 
+/// shared.cpp. Shared arrays that exceed what a block has without asking become one dynamic array. Throws Error if the
+/// target does not have as much.
+Changed merge_shared(ir::Function& fn, const Target& target);
+
 /// copies.cpp. Copies that go on behind their instruction, and stores of matrices, if the target has none, become loads
 /// and stores.
 Changed expand_copies(ir::Function& fn, analysis::Context& context, const Target& target);
