@@ -2,6 +2,7 @@
 // Barriers in shared memory and asynchronous copies of kernels that nvcc compiles, on the emulator.
 #include <cstdio>
 
+#include "runtime/emulator/tensor_map.hpp"
 #include "tests/foreign/compilers.hpp"
 #include "tests/foreign/values.hpp"
 #include "tests/unit/emulator/machine.hpp"
@@ -100,6 +101,54 @@ TEST_CASE("bulk copies by CUDA's headers") {
         CHECK(machine.get<int>(y, 1024) == made<int>(1024, [&](int i) {
                   const int block = i / 128;
                   return x_of(128 * (block / 4 * 4 + (block + 3) % 4) + i % 128);
+              }));
+    }
+}
+
+TEST_CASE("bulk copies of tensors by CUDA's headers") {
+    const auto text = tests::nvcc_ptx(tests::foreign_source("tensor_copies.cu"),
+                                      "-std=c++17 -arch=sm_90a -isystem /usr/local/cuda/include");
+    if (!text) {
+        std::puts("skipped: no nvcc");
+        return;
+    }
+    for (const std::uint32_t seed : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+        INFO("seed " << seed);
+        tests::Machine machine;
+        machine.options.seed = seed;
+        machine.options.threads = 1 + seed % 2;
+        const auto x_of = [](int i) { return float(i * 37 % 101); };
+        const auto map_of = [](std::uint64_t address, std::uint64_t columns, std::uint64_t rows, std::uint32_t width,
+                               std::uint32_t height, emulator::MapSwizzle swizzle) {
+            return emulator::encode({.type = emulator::MapType::F32,
+                                     .rank = 2,
+                                     .address = address,
+                                     .extents = {columns, rows},
+                                     .strides = {4 * columns},
+                                     .box = {width, height},
+                                     .element_strides = {1, 1},
+                                     .swizzle = swizzle});
+        };
+        // tiles across both edges
+        constexpr int rows = 72, columns = 100;
+        const auto x = machine.buffer("x", made<float>(rows * columns, x_of));
+        const auto y = machine.empty<float>("y", rows * columns);
+        const auto swizzle = emulator::MapSwizzle::B128;
+        machine.run(*text, {.entry = "transpose", .grid = {4, 3, 1}, .block = {128, 1, 1}},
+                    map_of(x, columns, rows, 32, 32, swizzle), map_of(y, rows, columns, 32, 32, swizzle));
+        CHECK(machine.get<float>(y, rows * columns) ==
+              made<float>(rows * columns, [&](int i) { return x_of(i % rows * columns + i / rows); }));
+
+        const auto common = machine.buffer("common", made<float>(5 * 64, [](int i) { return float(i % 7); }));
+        const auto sums = machine.empty<float>("sums", 4 * 64);
+        machine.run(*text, {.entry = "shared_row", .grid = {4, 1, 1}, .block = {64, 1, 1}},
+                    map_of(x, 64, 20, 64, 1, emulator::MapSwizzle::None),
+                    map_of(common, 64, 5, 64, 1, emulator::MapSwizzle::None), sums, 5);
+        CHECK(machine.get<float>(sums, 256) == made<float>(256, [&](int i) {
+                  float sum = 0;
+                  for (int round = 0; round < 5; ++round)
+                      sum += x_of((5 * (i / 64) + round) * 64 + i % 64) * float((64 * round + i % 64) % 7);
+                  return sum;
               }));
     }
 }

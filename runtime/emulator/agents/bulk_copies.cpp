@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/agents/bulk_copies.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -18,10 +20,18 @@ constexpr std::size_t most_stores = 64;  // of a block, that are kept though the
 
 /// As in stores to global memory, what nothing has written may be padding inside a word, but not all of one.
 constexpr std::uint32_t word_bytes = 4;
-std::size_t first_unwritten_word(const Image& image) {
-    std::size_t at = 0;
-    while (at < image.bytes.size() && written::any(image.written.data(), at, word_bytes)) at += word_bytes;
-    return at;
+std::optional<std::size_t> unwritten_word(const Image& image, std::size_t at, std::size_t bytes) {
+    if (written::all(image.written.data(), at, bytes)) return {};
+    for (const std::size_t end = at + bytes; at < end; at += word_bytes)
+        if (!written::any(image.written.data(), at, std::min<std::size_t>(word_bytes, end - at))) return at;
+    return {};
+}
+
+/// The elements of a reduction in a tensor.
+Type type_of(MapType type) {
+    constexpr Type types[] = {Type::U8,  Type::U16, Type::U32,  Type::I32, Type::U64, Type::I64, Type::F16,
+                              Type::F32, Type::F64, Type::BF16, Type::F32, Type::F32, Type::F32};
+    return types[int(type)];
 }
 
 /// A finding about a copy, at its instruction; the address is in memory of a block, or global with none.
@@ -42,11 +52,9 @@ Error error_about(const BulkCopies::Copy& copy, FaultCode code, const ThreadBloc
 }  // namespace
 
 Image MemoryRange::image() const {
-    Image image{{host, host + bytes}, std::vector<std::uint8_t>(bytes / 8 + 1, 0)};
-    if (bits)
-        written::copy(image.written.data(), 0, bits, offset, bytes);
-    else
-        written::set(image.written.data(), 0, bytes, false);
+    Image image(bytes);
+    std::copy_n(host, bytes, image.bytes.begin());
+    image.take_written(0, bits, offset, bytes);
     return image;
 }
 
@@ -82,19 +90,21 @@ struct BulkCopies::Start {
     std::uint32_t bytes() const { return std::uint32_t(source(2)); }
     std::uint64_t barrier() const { return source(3); }
     std::uint32_t blocks() const { return std::uint32_t(source(4)); }
+    std::int32_t coordinate(unsigned i) const { return std::int32_t(source(5 + i)); }
 
     bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
         return fail_access(w, op, code, space, lane, address, bytes, store) != nullptr;
     }
     /// The memory at an address, if all of it is there and aligned; else a finding.
-    std::optional<MemoryRange> range(Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
+    std::optional<MemoryRange> range(Space space, std::uint64_t address, std::uint32_t bytes, bool store,
+                                     std::uint32_t alignment = unit) const {
         if (space == Space::Generic && address >> window_bits != std::uint64_t(Space::Shared))
             return wrong(FaultCode::NotShared, space, address, bytes, store), std::nullopt;
         const View view = view_of(*w, space, address);
         const std::uint64_t offset = address - view.base;
         const bool is_inside = view.bytes >= bytes && offset <= view.bytes - bytes;
-        if (!is_inside || address % unit)
-            return wrong(FaultCode::OutOfBounds, space, address, is_inside ? unit : bytes, store), std::nullopt;
+        if (!is_inside || address % alignment)
+            return wrong(FaultCode::OutOfBounds, space, address, is_inside ? alignment : bytes, store), std::nullopt;
         return MemoryRange{address, view.host + offset, view.bits, offset, bytes};
     }
     /// Whether neither a copy to a source in shared memory is in flight nor a barrier is there; else a finding.
@@ -122,26 +132,71 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
                .is_bulk = true}};
     copy.form = form;
     copy.arrival = chances_ ? Arrival(chances_.draw(3)) : Arrival::AtLast;
+    if (form.dimensions && !find_box(start, copy)) return false;
     switch (form.kind) {
         case BulkForm::Kind::Load:
         case BulkForm::Kind::Exchange: return start_loads(start, copy);
         case BulkForm::Kind::Store: return start_store(start, copy);
         case BulkForm::Kind::Prefetch: break;
     }
-    const std::uint64_t address = start.other();
+    const std::uint64_t address = copy.box ? 0 : start.other();
     return address % unit == 0 || start.wrong(FaultCode::BulkAlignment, Space::Global, address, unit, false);
+}
+
+/// The map and the box of a copy of a tensor, all of whose bytes are in buffers; else a finding.
+bool BulkCopies::find_box(const Start& start, Copy& copy) {
+    std::uint64_t address = start.other();
+    // mov gives the address of a parameter without its window.
+    if (address < block_.launch_state().kernel.parameter_bytes) address += window_address(Space::Param);
+    const View view = view_of(*start.w, Space::Generic, address);
+    const std::uint64_t offset = address - view.base;
+    const bool is_inside = view.bytes >= tensor_map_bytes && offset <= view.bytes - tensor_map_bytes;
+    if (!is_inside || address % tensor_map_alignment || view.lane_stride)
+        return start.wrong(FaultCode::OutOfBounds, Space::Generic, address,
+                           is_inside ? tensor_map_alignment : tensor_map_bytes, false);
+    const auto map = decode(std::span<const std::byte, tensor_map_bytes>(view.host + offset, tensor_map_bytes));
+    const auto wrong = [&](std::string what) {
+        block_.finding = std::move(what);
+        return start.wrong(FaultCode::BulkMap, Space::Generic, address, tensor_map_bytes, false);
+    };
+    if (!map) return wrong("these bytes are none");
+    const std::uint32_t dimensions = start.form.dimensions;
+    if (map->rank != dimensions)
+        return wrong(fmt::format("a copy in {} dimensions, of rank {}", dimensions, map->rank));
+    if (const std::string what = problem(*map); !what.empty()) return wrong(what);
+    std::array<std::int32_t, 5> at{};
+    for (unsigned i = 0; i < dimensions; ++i) at[i] = start.coordinate(i);
+    auto box = std::make_shared<TensorBox>(*map, at);
+    const std::uint32_t row = box_row_bytes(*map),
+                        span = map->swizzle == MapSwizzle::None ? row : unit << int(map->swizzle);
+    if (row != span)
+        return wrong(fmt::format("rows of {} bytes, swizzled by {}: where they go is not known", row, span));
+    if (start.form.reduces && !select_reducer(start.form.atomic, type_of(map->type)))
+        return wrong("this reduction has no elements of its type");
+    const Memory::State& memory = block_.launch_state().memory;
+    if (memory.find(map->address).bytes == 0)
+        return start.wrong(FaultCode::OutOfBounds, Space::Global, map->address, row, false);
+    if (const auto outside = box->outside(memory); outside && start.form.kind != BulkForm::Kind::Prefetch)
+        return start.wrong(FaultCode::OutOfBounds, Space::Global, outside->address, std::uint32_t(outside->bytes),
+                           start.form.kind == BulkForm::Kind::Store);
+    copy.box = std::move(box);
+    return true;
 }
 
 bool BulkCopies::start_loads(const Start& start, Copy& copy) {
     const BulkForm form = start.form;
     const bool is_global = form.kind == BulkForm::Kind::Load;
-    const auto source = start.range(is_global ? Space::Global : Space::Shared, start.other(), start.bytes(), false);
-    if (!source || (!is_global && !start.is_there(*source))) return false;
-    copy.other = *source;
-    copy.image = source->image();
-    if (is_global) start.w->bytes_read += source->bytes;
-
-    if (!start.range(form.space, start.shared(), start.bytes(), true)) return false;
+    if (copy.box) {
+        copy.image = copy.box->read(block_.launch_state().memory);
+    } else {
+        const auto source = start.range(is_global ? Space::Global : Space::Shared, start.other(), start.bytes(), false);
+        if (!source || (!is_global && !start.is_there(*source))) return false;
+        copy.other = *source;
+        copy.image = source->image();
+    }
+    const auto bytes = std::uint32_t(copy.image.bytes.size());
+    if (is_global) start.w->bytes_read += bytes;
+    if (!start.range(form.space, start.shared(), bytes, true, copy.box ? copy.box->alignment() : unit)) return false;
     const auto [owner, place] = block_.shared_place(start.shared() & (window_bytes - 1));
     const auto [judge, barrier] = block_.shared_place(start.barrier() & (window_bytes - 1));
     if (!form.is_multicast) {
@@ -159,16 +214,17 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
 /// To a place in this block.
 bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier) {
     const std::uint64_t address = copy.by->address_of(block_, place);
+    const auto bytes = std::uint32_t(copy.image.bytes.size());
     const View view = block_.shared_view(place);
-    if (block_.has_ended() || view.bytes < start.bytes() || place - view.base > view.bytes - start.bytes())
-        return start.wrong(FaultCode::OutOfBounds, Space::Generic, address, start.bytes(), true);
-    copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, start.bytes()};
+    if (block_.has_ended() || view.bytes < bytes || place - view.base > view.bytes - bytes)
+        return start.wrong(FaultCode::OutOfBounds, Space::Generic, address, bytes, true);
+    copy.shared = {place, view.host + (place - view.base), view.bits, place - view.base, bytes};
     copy.barrier = barrier;
     const MemoryRange& to = copy.shared;
     if (block_.in_flight.any(to.bits, to.offset, to.bytes))
-        return start.wrong(FaultCode::CopyOverwritten, Space::Generic, address, start.bytes(), true);
+        return start.wrong(FaultCode::CopyOverwritten, Space::Generic, address, bytes, true);
     if (block_.mbarriers.over(place, to.bytes))
-        return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, start.bytes(), true);
+        return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, bytes, true);
     if (!block_.mbarriers.find(barrier))
         return start.wrong(FaultCode::MbarrierMissing, Space::Generic, copy.by->address_of(block_, barrier),
                            mbarrier_bytes, true);
@@ -183,18 +239,32 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
 }
 
 bool BulkCopies::start_store(const Start& start, Copy& copy) {
-    const auto source = start.range(Space::Shared, start.shared(), start.bytes(), false);
+    const auto source = copy.box ? start.range(Space::Shared, start.shared(), std::uint32_t(copy.box->bytes()), false,
+                                               copy.box->alignment())
+                                 : start.range(Space::Shared, start.shared(), start.bytes(), false);
     if (!source || !start.is_there(*source)) return false;
-    const auto target = start.range(Space::Global, start.other(), start.bytes(), true);
-    if (!target) return false;
     copy.shared = *source;
-    copy.other = *target;
     copy.image = source->image();
-    if (const auto at = first_unwritten_word(copy.image); at < source->bytes)
-        return start.wrong(FaultCode::BulkUnwritten, Space::Shared, source->address + at, word_bytes, false);
+    std::optional<std::size_t> unwritten;
+    const auto bytes = std::uint32_t(source->bytes);
+    if (copy.box) {
+        const Image plain = copy.box->swizzled(copy.image);
+        copy.box->each_piece([&](const TensorBox::Piece& piece) {
+            unwritten = unwritten_word(plain, piece.place, piece.bytes);
+            return !unwritten;
+        });
+        if (unwritten) unwritten = copy.box->swizzled(*unwritten);
+    } else {
+        const auto target = start.range(Space::Global, start.other(), bytes, true);
+        if (!target) return false;
+        copy.other = *target;
+        unwritten = unwritten_word(copy.image, 0, bytes);
+    }
+    if (unwritten)
+        return start.wrong(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false);
     copy.group = groups_of(start.w)[start.lane];
-    start.w->bytes_written += target->bytes;
-    if (copy.form.reduces) start.w->bytes_read += target->bytes;
+    start.w->bytes_written += bytes;
+    if (copy.form.reduces) start.w->bytes_read += bytes;
     while (stores_.size() >= most_stores && stores_.front().was_read) {
         if (!stores_.front().has_arrived) write(stores_.front());
         stores_.pop_front();
@@ -214,7 +284,7 @@ void BulkCopies::land(Copy& load) {
     } else {
         if (!written::all(to.bits, to.offset, to.bytes))
             throw error_about(load, FaultCode::Unwritten, &block_, to.address, std::uint32_t(to.bytes));
-        reduce(load, to.host);
+        reduce(load, to.host, load.image.bytes.data(), to.bytes);
     }
     const auto count = std::uint32_t(to.bytes);
     Mbarriers::Barrier* const barrier = block_.mbarriers.find(load.barrier);
@@ -228,20 +298,29 @@ void BulkCopies::land(Copy& load) {
 
 void BulkCopies::write(Copy& store) {
     store.has_arrived = true;
-    const MemoryRange& to = store.other;
-    if (store.form.reduces) {
-        if (to.bits && !written::all(to.bits, to.offset, to.bytes))
-            throw error_about(store, FaultCode::Unwritten, nullptr, to.address, std::uint32_t(to.bytes));
-        return reduce(store, to.host);
-    }
-    std::ranges::copy(store.image.bytes, to.host);
-    if (to.bits) written::copy(to.bits, to.offset, store.image.written.data(), 0, to.bytes);
+    if (!store.box) return write_piece(store, store.image, {store.other.address, 0, store.other.bytes});
+    const Image plain = store.box->swizzled(store.image);
+    store.box->each_piece([&](const TensorBox::Piece& piece) { return write_piece(store, plain, piece), true; });
 }
 
-void BulkCopies::reduce(const Copy& copy, std::byte* to) const {
-    const std::size_t count = copy.image.bytes.size() / ir::info(copy.form.type).bytes;
+void BulkCopies::write_piece(const Copy& store, const Image& image, const TensorBox::Piece& piece) {
+    const View view = block_.launch_state().memory.find(piece.address);
+    const std::uint64_t offset = piece.address - view.base;
+    if (view.bytes < piece.bytes || offset > view.bytes - piece.bytes)  // it has been freed
+        throw error_about(store, FaultCode::OutOfBounds, nullptr, piece.address, std::uint32_t(piece.bytes));
+    if (store.form.reduces) {
+        if (view.bits && !written::all(view.bits, offset, piece.bytes))
+            throw error_about(store, FaultCode::Unwritten, nullptr, piece.address, std::uint32_t(piece.bytes));
+        return reduce(store, view.host + offset, image.bytes.data() + piece.place, piece.bytes);
+    }
+    std::memcpy(view.host + offset, image.bytes.data() + piece.place, piece.bytes);
+    if (view.bits) written::copy(view.bits, offset, image.written.data(), piece.place, piece.bytes);
+}
+
+void BulkCopies::reduce(const Copy& copy, std::byte* to, const std::byte* from, std::size_t bytes) const {
+    const Type type = copy.box ? type_of(copy.box->map().type) : copy.form.type;
     const bool parallel = copy.form.kind == BulkForm::Kind::Store && block_.launch_state().parallel;
-    select_reducer(copy.form.atomic, copy.form.type)(to, copy.image.bytes.data(), count, parallel);
+    select_reducer(copy.form.atomic, type)(to, from, bytes / ir::info(type).bytes, parallel);
 }
 
 void BulkCopies::some_arrive() {
@@ -293,12 +372,25 @@ bool BulkCopies::end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load
 
 /// Whether what has been copied is still there; else a finding.
 bool BulkCopies::is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const Copy& copy, const MemoryRange& from) {
-    if (std::memcmp(from.host, copy.image.bytes.data(), from.bytes) == 0) return true;
     const bool is_global = copy.form.kind == BulkForm::Kind::Load;
-    block_.in_flight.found = &copy;
-    const std::uint64_t address = is_global ? from.address : block_.address_of(*copy.by, from.address);
-    return fail_access(w, op, FaultCode::CopySourceChanged, is_global ? Space::Global : Space::Generic, lane, address,
-                       std::uint32_t(from.bytes), true) != nullptr;
+    const auto changed = [&](Space space, std::uint64_t address, std::uint64_t bytes) {
+        block_.in_flight.found = &copy;
+        return fail_access(w, op, FaultCode::CopySourceChanged, space, lane, address, std::uint32_t(bytes), true) !=
+               nullptr;
+    };
+    if (is_global && copy.box) {
+        const Memory::State& memory = block_.launch_state().memory;
+        const Image plain = copy.box->swizzled(copy.image);
+        return copy.box->each_piece([&](const TensorBox::Piece& piece) {
+            const View view = memory.find(piece.address);
+            const bool is_same = view.bytes && std::memcmp(view.host + (piece.address - view.base),
+                                                           plain.bytes.data() + piece.place, piece.bytes) == 0;
+            return is_same || changed(Space::Global, piece.address, piece.bytes);
+        });
+    }
+    if (std::memcmp(from.host, copy.image.bytes.data(), from.bytes) == 0) return true;
+    if (is_global) return changed(Space::Global, from.address, from.bytes);
+    return changed(Space::Generic, block_.address_of(*copy.by, from.address), from.bytes);
 }
 
 void BulkCopies::commit(const Warp* w, std::uint32_t mask) {

@@ -3,6 +3,7 @@
 //
 //     load      global or shared memory -> shared memory of the cluster; then a barrier there counts the bytes
 //     store     shared -> global memory; the thread's bulk groups tell when it has been read, and written
+// The other side may be a box of a tensor that a map describes (tensor_boxes.hpp).
 // What a copy moves is read at its start. It arrives at once, at a later operation of this kind, or as late as it may:
 // a load when everybody waits, a store when it is waited for or the block ends, as the seed of the launch has it; with
 // seed 0, as late as it may. The bytes that a load writes count as unwritten until a thread knows that the phase of the
@@ -12,10 +13,12 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "runtime/emulator/agents/in_flight.hpp"
 #include "runtime/emulator/agents/random.hpp"
+#include "runtime/emulator/agents/tensor_boxes.hpp"
 #include "runtime/emulator/ops/handlers.hpp"
 
 namespace ikat::emulator {
@@ -30,11 +33,13 @@ struct BulkForm {
     bool is_multicast = false;
     bool reduces = false;
     Atomic atomic = Atomic::Add;
-    Type type = Type::U32;
+    Type type = Type::U32;        // without a map
+    std::uint8_t dimensions = 0;  // of a tensor; 0: none
 
     constexpr std::uint32_t bits() const {
         return std::uint32_t(kind) | std::uint32_t(space) << 2 | std::uint32_t(is_multicast) << 6 |
-               std::uint32_t(reduces) << 7 | std::uint32_t(atomic) << 8 | std::uint32_t(type) << 16;
+               std::uint32_t(reduces) << 7 | std::uint32_t(atomic) << 8 | std::uint32_t(type) << 16 |
+               std::uint32_t(dimensions) << 24;
     }
     static constexpr BulkForm of(std::uint32_t x) {
         return {.kind = Kind(x & 3),
@@ -42,7 +47,8 @@ struct BulkForm {
                 .is_multicast = (x >> 6 & 1) != 0,
                 .reduces = (x >> 7 & 1) != 0,
                 .atomic = Atomic(x >> 8 & 255),
-                .type = Type(x >> 16 & 255)};
+                .type = Type(x >> 16 & 255),
+                .dimensions = std::uint8_t(x >> 24)};
     }
 };
 const MicroOp* start_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
@@ -54,12 +60,6 @@ const MicroOp* await_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uin
 using Reducer = void (*)(std::byte* at, const std::byte* value, std::size_t count, bool parallel);
 /// nullptr for a combination that PTX does not have. Sums of f32 flush subnormals.
 Reducer select_reducer(Atomic atomic, Type type);
-
-/// Bytes, and which of them have been written.
-struct Image {
-    std::vector<std::byte> bytes;
-    std::vector<std::uint8_t> written;  // a bit for each
-};
 
 /// A piece of memory that a copy reads or writes.
 struct MemoryRange {
@@ -80,7 +80,8 @@ public:
         BulkForm form{};
         Arrival arrival = Arrival::AtLast;
         MemoryRange shared{};  // a load writes it, a store reads it; the address is that of its block
-        MemoryRange other{};
+        MemoryRange other{};   // without a box
+        std::shared_ptr<const TensorBox> box{};
         Image image{};  // what is copied
         bool has_arrived = false;
         std::uint64_t barrier = 0, phase = 0;  // of a load: the barrier's address, and its phase when it arrived
@@ -110,9 +111,11 @@ private:
     bool start_loads(const Start& start, Copy& copy);
     bool start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier);
     bool start_store(const Start& start, Copy& copy);
+    bool find_box(const Start& start, Copy& copy);
     void land(Copy& load);
     void write(Copy& store);
-    void reduce(const Copy& copy, std::byte* to) const;
+    void write_piece(const Copy& store, const Image& image, const TensorBox::Piece& piece);
+    void reduce(const Copy& copy, std::byte* to, const std::byte* from, std::size_t bytes) const;
     bool end(const MicroOp* op, Warp* w, unsigned lane, const Copy& load);
     bool is_unchanged(const MicroOp* op, Warp* w, unsigned lane, const Copy& copy, const MemoryRange& from);
     std::array<std::uint32_t, warp_size>& groups_of(const Warp* w);

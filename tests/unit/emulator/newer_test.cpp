@@ -257,7 +257,7 @@ TEST_CASE("asynchronous instructions are rejected by name") {
         return machine.failure(kernel(instruction + " ret;"), {}, std::uint64_t{}, std::uint64_t{}, std::uint64_t{}, 0);
     };
     for (const std::string instruction :
-         {"cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%d1, {%r1}];",
+         {"cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h1;",
           "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32 {%f1, %f2, %f3, %f4}, %d1, %d2, %r1, 0, %p1, 1, 1;",
           "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r2];", "tcgen05.wait::ld.sync.aligned;",
           "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];", "st.bulk [%d1], 64, 0;",

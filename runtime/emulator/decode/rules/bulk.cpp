@@ -19,6 +19,7 @@ void take_reduction(Lowering& code, Modifiers& modifiers, BulkForm& form) {
                                                             {Modifier::Or, Atomic::Or},   {Modifier::Xor, Atomic::Xor}};
     form.reduces = true;
     form.atomic = modifiers.take_named(names).value_or(Atomic::Add);
+    if (modifiers.has(Modifier::Tensor)) return;  // the map has the type
     const bool keeps_subnormals = modifiers.take(Modifier::Noftz);
     form.type = modifiers.take_type().value_or(Type::U32);
     const bool is_small_sum = form.atomic == Atomic::Add && (form.type == Type::F16 || form.type == Type::BF16);
@@ -69,6 +70,51 @@ void prefetch(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
 }
 
+/// cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor, in tile mode
+void copy_tensor(Lowering& code, Modifiers& modifiers, Operands operands) {
+    static constexpr std::pair<Modifier, std::uint8_t> names[] = {{Modifier::Geometry1d, 1},
+                                                                  {Modifier::Geometry2d, 2},
+                                                                  {Modifier::Geometry3d, 3},
+                                                                  {Modifier::Geometry4d, 4},
+                                                                  {Modifier::Geometry5d, 5}};
+    modifiers.take(Modifier::Async);
+    modifiers.take(Modifier::Bulk);
+    BulkForm form;
+    if (modifiers.take(Modifier::Reduce)) take_reduction(code, modifiers, form);
+    modifiers.take(Modifier::Tensor);
+    const bool prefetches = modifiers.take(Modifier::Prefetch);
+    if (prefetches) modifiers.take(Modifier::L2);
+    form.dimensions = modifiers.take_named(names).value_or(0);
+    modifiers.take(Modifier::Tile);
+    modifiers.take(Modifier::MbarrierCompleteTxBytes);
+    form.is_multicast = modifiers.take(Modifier::MulticastCluster);
+    modifiers.take(Modifier::BulkGroup);
+    modifiers.take_cache_hints();
+    const Modifier to = modifiers.take_next({Modifier::Global, Modifier::SharedCluster, Modifier::SharedCta});
+    modifiers.take_next({Modifier::Global, Modifier::SharedCta});
+    const bool stores = to == Modifier::Global && !prefetches;
+    form.kind = prefetches ? BulkForm::Kind::Prefetch : stores ? BulkForm::Kind::Store : BulkForm::Kind::Load;
+    if (form.is_multicast) code.kernel.maps_shared = true;
+
+    const Operands tensor = code.module.operands(operands[stores || prefetches ? 0 : 1].children);
+    if (tensor[1].kind != nvptx::Operand::Kind::Vector) code.unsupported("coordinates are needed here");
+    const Operands coordinates = code.module.operands(tensor[1].children);
+    if (coordinates.size() != form.dimensions) code.unsupported("it has as many coordinates as dimensions");
+    const VReg none = code.constant(0, 8);
+    std::vector<VReg> sources = {none, code.source(tensor[0], Type::U64), code.constant(0, 4), none,
+                                 code.constant(0, 4)};
+    if (!prefetches) {
+        const Space space = to == Modifier::SharedCluster ? Space::Cluster : Space::Shared;
+        const AddressOperand shared = code.address(operands[stores ? 1 : 0], space);
+        form.space = shared.space;
+        sources[0] = whole(code, shared);
+        if (!stores) sources[3] = whole(code, code.address(operands[2], space));
+    }
+    if (form.is_multicast) sources[4] = code.resized(code.source(operands[3], Type::U16), 4);
+    for (const nvptx::Operand& coordinate : coordinates) sources.push_back(code.source(coordinate, Type::I32));
+    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+}
+
 void commit_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands) {
     modifiers.take(Modifier::Async);
     modifiers.take(Modifier::Bulk);
@@ -87,12 +133,11 @@ void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands)
 
 constexpr RuleRow bulk_rows[] = {
     {"cp", "bulk", copy_bulk},
-    {"cp", "reduce bulk", copy_bulk},
+    {"cp", "bulk tensor", copy_tensor},  // of prefetches, too
     {"cp", "bulk prefetch", prefetch},
     {"cp", "bulk cp_mask", not_run},
     {"cp", "bulk commit_group", commit_group_of_bulk},
     {"cp", "bulk wait_group", wait_group_of_bulk},
-    {"cp", "bulk tensor", not_run},
 };
 
 }  // namespace

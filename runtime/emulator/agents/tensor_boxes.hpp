@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The box of a tensor that a bulk copy moves (PTX ISA, tensors in tile mode): a row of it after the other in shared
+// memory, innermost dimension first, then its 16-byte parts exchanged as the map's swizzle says. Elements outside of
+// the tensor are filled in on the way to shared memory, and left out on the way back.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "runtime/emulator/agents/image.hpp"
+#include "runtime/emulator/machine/memory.hpp"
+#include "runtime/emulator/tensor_map.hpp"
+
+namespace ikat::emulator {
+
+class TensorBox {
+public:
+    TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at);
+
+    const TensorMap& map() const { return map_; }
+    /// In shared memory.
+    std::uint64_t bytes() const { return rows_ * row_bytes_; }
+    /// What its address there must be a multiple of: the pattern of the swizzle begins with the box.
+    std::uint32_t alignment() const;
+
+    /// The part of a row that is inside of the tensor.
+    struct Piece {
+        std::uint64_t address = 0;  // in global memory
+        std::uint64_t place = 0;    // in the box, before it is swizzled
+        std::uint64_t bytes = 0;
+    };
+    /// Calls f(piece) for each, until it returns false. Whether none did.
+    template <class F>
+    bool each_piece(F f) const {
+        std::array<std::uint32_t, 5> index{};
+        for (std::uint64_t row = 0; row < rows_; ++row) {
+            const std::optional<Piece> piece = piece_of(row, index);
+            if (piece && !f(*piece)) return false;
+            for (std::uint32_t i = 1; i < map_.rank && ++index[i] == counts_[i]; ++i) index[i] = 0;
+        }
+        return true;
+    }
+    /// The first piece that is not in a buffer, with the bytes of the row.
+    std::optional<Piece> outside(const Memory::State& memory) const;
+
+    /// The box as it is in shared memory, read from global memory, of which all pieces are in buffers.
+    Image read(const Memory::State& memory) const;
+    /// The same image, or place, as it is before it is swizzled, or the other way round.
+    Image swizzled(const Image& image) const;
+    std::uint64_t swizzled(std::uint64_t place) const;
+
+private:
+    std::optional<Piece> piece_of(std::uint64_t row, const std::array<std::uint32_t, 5>& index) const;
+    void fill(Image& image) const;
+
+    TensorMap map_;
+    std::array<std::int32_t, 5> at_{};       // the first element
+    std::array<std::uint32_t, 5> counts_{};  // of elements that are taken
+    std::uint64_t rows_ = 1, row_bytes_ = 0;
+};
+
+}  // namespace ikat::emulator
