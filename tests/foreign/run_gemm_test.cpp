@@ -69,7 +69,8 @@ void check_gemm(const std::string& entry) {
     int found = 0;
     for (std::uint32_t seed = 0; seed < 16; ++seed) {
         const std::string code = outcome(*ptx, entry + "_released_early", seed);
-        CHECK((code.empty() || code == "product-source-changed"));
+        // or a warp is two phases late
+        CHECK((code.empty() || code == "product-source-changed" || code == "deadlock"));
         found += !code.empty();
     }
     CHECK(found > 8);
@@ -78,3 +79,5 @@ void check_gemm(const std::string& entry) {
 }  // namespace
 
 TEST_CASE("a product of matrices whose tiles threads copy into a ring") { check_gemm("gemm_of_threads"); }
+
+TEST_CASE("a product of matrices whose tiles are copied in bulk as boxes") { check_gemm("gemm_of_boxes"); }

@@ -62,6 +62,7 @@ bool AsyncCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame,
     Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)], .by = &block_, .warp = w->index, .lane = lane}};
     copy.bytes = copy.taken = form.bytes;
     copy.arrival = arrival;
+    copy.place = GenericWrites::place(w, op);
     if (form.source == CopyForm::Source::Bytes) copy.taken = word(op->c);
     if (form.source == CopyForm::Source::Ignored && *reinterpret_cast<const std::uint32_t*>(frame + op->c) >> lane & 1)
         copy.taken = 0;
@@ -127,7 +128,7 @@ bool AsyncCopies::end(const MicroOp* op, Warp* w, unsigned lane, Copy& copy) {
     written::set(copy.bits, copy.offset, copy.bytes, false);
     if (copy.from_bits) written::copy(copy.bits, copy.offset, copy.from_bits, copy.from_offset, copy.taken);
     block_.in_flight.end(copy.bits, copy.offset, copy.bytes);
-    block_.generic_writes.note(copy.warp * warp_size + copy.lane, copy.bits, copy.offset, copy.bytes);
+    block_.generic_writes.note(copy.warp * warp_size + copy.lane, copy.place, copy.bits, copy.offset, copy.bytes);
     return true;
 }
 

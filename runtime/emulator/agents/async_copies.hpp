@@ -60,6 +60,7 @@ public:
         const std::uint8_t* from_bits = nullptr;  // of its buffer: which bytes have been written; nullptr: all
         std::uint64_t from_offset = 0;            // ... in it
         std::uint32_t bytes = 0, taken = 0;       // that are written, and read
+        std::uint32_t place = 0;                  // of the op (generic_writes.hpp)
         enum class Arrival : std::uint8_t { Over, Later, AtWait } arrival = Arrival::AtWait;
         std::array<std::byte, 16> before{};  // what the source was at the start
         bool has_barrier = false;            // an arrival at one has followed it

@@ -383,16 +383,9 @@ bool AsyncProducts::is_visible(const MicroOp* op, Warp* w, Product& product) {
         };
         if (each_row_of_one(w, operand, is_clear)) continue;
         const auto check = [&](std::byte*, const View& view, std::uint64_t offset, unsigned, unsigned) {
-            const auto writer = writes.unfenced(w, view.bits, offset);
-            if (!writer) return true;
             found = nullptr;
-            fail(w, op,
-                 {.code = FaultCode::ProductNotVisible,
-                  .space = Space::Shared,
-                  .bytes = 16,
-                  .address = view.base + offset,
-                  .lanes = *writer});
-            return false;
+            return writes.is_shown({op, w}, FaultCode::ProductNotVisible, "a product reads", view.bits, offset, 16,
+                                   Space::Shared, view.base + offset);
         };
         if (!each_row(op, w, operand, check)) return false;
     }

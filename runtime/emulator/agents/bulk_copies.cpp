@@ -27,13 +27,6 @@ std::optional<std::size_t> unwritten_word(const Image& image, std::size_t at, st
     return {};
 }
 
-/// The elements of a reduction in a tensor.
-Type type_of(MapType type) {
-    constexpr Type types[] = {Type::U8,  Type::U16, Type::U32,  Type::I32, Type::U64, Type::I64, Type::F16,
-                              Type::F32, Type::F64, Type::BF16, Type::F32, Type::F32, Type::F32};
-    return types[int(type)];
-}
-
 /// A finding about a copy, at its instruction; the address is in memory of a block, or global with none.
 Error error_about(const BulkCopies::Copy& copy, FaultCode code, const ThreadBlock* of, std::uint64_t address,
                   std::uint32_t bytes, std::uint32_t count = 0) {
@@ -92,6 +85,7 @@ struct BulkCopies::Start {
     std::uint32_t blocks() const { return std::uint32_t(source(4)); }
     std::int32_t coordinate(unsigned i) const { return std::int32_t(source(5 + i)); }
 
+    GenericWrites::Issuer issuer() const { return {op, w, lane}; }
     bool wrong(FaultCode code, Space space, std::uint64_t address, std::uint32_t bytes, bool store) const {
         return fail_access(w, op, code, space, lane, address, bytes, store) != nullptr;
     }
@@ -154,6 +148,9 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     if (!is_inside || address % tensor_map_alignment || view.lane_stride)
         return start.wrong(FaultCode::OutOfBounds, Space::Generic, address,
                            is_inside ? tensor_map_alignment : tensor_map_bytes, false);
+    if (!block_.generic_writes.is_shown_global(start.issuer(), Shown::Maps, "a bulk copy uses a tensor map with",
+                                               address, tensor_map_bytes))
+        return false;
     const auto map = decode(std::span<const std::byte, tensor_map_bytes>(view.host + offset, tensor_map_bytes));
     const auto wrong = [&](std::string what) {
         block_.finding = std::move(what);
@@ -171,7 +168,7 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
                         span = map->swizzle == MapSwizzle::None ? row : unit << int(map->swizzle);
     if (row != span)
         return wrong(fmt::format("rows of {} bytes, swizzled by {}: where they go is not known", row, span));
-    if (start.form.reduces && !select_reducer(start.form.atomic, type_of(map->type)))
+    if (start.form.reduces && !select_reducer(start.form.atomic, element_type(map->type)))
         return wrong("this reduction has no elements of its type");
     const Memory::State& memory = block_.launch_state().memory;
     if (memory.find(map->address).bytes == 0)
@@ -181,6 +178,29 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
                            start.form.kind == BulkForm::Kind::Store);
     copy.box = std::move(box);
     return true;
+}
+
+/// Whether what ordinary instructions have written is fenced, where a copy reads, and in global memory where it writes;
+/// else a finding.
+bool BulkCopies::is_shown(const Start& start, const Copy& copy) {
+    GenericWrites& writes = block_.generic_writes;
+    const bool stores = copy.form.kind == BulkForm::Kind::Store;
+    const MemoryRange& from = stores ? copy.shared : copy.other;
+    const char* const reads = "a bulk copy reads";
+    if (copy.form.kind != BulkForm::Kind::Load &&
+        !writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, reads, from.bits, from.offset, from.bytes,
+                         Space::Shared, from.address))
+        return false;
+    if (copy.form.kind == BulkForm::Kind::Exchange) return true;
+    const auto in_global = [&](std::uint64_t address, std::uint64_t bytes) {
+        if (!writes.is_shown_global(start.issuer(), Shown::Global, stores ? "a bulk copy overwrites" : reads, address,
+                                    bytes))
+            return false;
+        if (stores) writes.forget_global(address, bytes);
+        return true;
+    };
+    if (!copy.box) return in_global(copy.other.address, copy.other.bytes);
+    return copy.box->each_piece([&](const TensorBox::Piece& piece) { return in_global(piece.address, piece.bytes); });
 }
 
 bool BulkCopies::start_loads(const Start& start, Copy& copy) {
@@ -194,6 +214,7 @@ bool BulkCopies::start_loads(const Start& start, Copy& copy) {
         copy.other = *source;
         copy.image = source->image();
     }
+    if (!is_shown(start, copy)) return false;
     const auto bytes = std::uint32_t(copy.image.bytes.size());
     if (is_global) start.w->bytes_read += bytes;
     if (!start.range(form.space, start.shared(), bytes, true, copy.box ? copy.box->alignment() : unit)) return false;
@@ -225,9 +246,15 @@ bool BulkCopies::start_load(const Start& start, Copy copy, std::uint64_t place, 
         return start.wrong(FaultCode::CopyOverwritten, Space::Generic, address, bytes, true);
     if (block_.mbarriers.over(place, to.bytes))
         return start.wrong(FaultCode::MbarrierOverwritten, Space::Generic, address, bytes, true);
-    if (!block_.mbarriers.find(barrier))
+    const Mbarriers::Barrier* const judge = block_.mbarriers.find(barrier);
+    if (!judge)
         return start.wrong(FaultCode::MbarrierMissing, Space::Generic, copy.by->address_of(block_, barrier),
                            mbarrier_bytes, true);
+    if (!block_.generic_writes.is_shown(start.issuer(), FaultCode::BulkNotVisible, "a bulk copy overwrites", to.bits,
+                                        to.offset, to.bytes, Space::Generic, address) ||
+        !block_.generic_writes.is_shown_barrier(start.issuer(), judge->made_by, judge->made_at, judge->made,
+                                                copy.by->address_of(block_, barrier)))
+        return false;
     if (!copy.form.reduces) {
         if (!view.written) block_.reopen(place);
         block_.in_flight.begin(to.bits, to.offset, to.bytes);
@@ -262,6 +289,7 @@ bool BulkCopies::start_store(const Start& start, Copy& copy) {
     }
     if (unwritten)
         return start.wrong(FaultCode::BulkUnwritten, Space::Shared, source->address + *unwritten, word_bytes, false);
+    if (!is_shown(start, copy)) return false;
     copy.group = groups_of(start.w)[start.lane];
     start.w->bytes_written += bytes;
     if (copy.form.reduces) start.w->bytes_read += bytes;
@@ -318,7 +346,7 @@ void BulkCopies::write_piece(const Copy& store, const Image& image, const Tensor
 }
 
 void BulkCopies::reduce(const Copy& copy, std::byte* to, const std::byte* from, std::size_t bytes) const {
-    const Type type = copy.box ? type_of(copy.box->map().type) : copy.form.type;
+    const Type type = copy.box ? element_type(copy.box->map().type) : copy.form.type;
     const bool parallel = copy.form.kind == BulkForm::Kind::Store && block_.launch_state().parallel;
     select_reducer(copy.form.atomic, type)(to, from, bytes / ir::info(type).bytes, parallel);
 }

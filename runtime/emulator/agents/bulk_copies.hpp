@@ -112,6 +112,7 @@ private:
     bool start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier);
     bool start_store(const Start& start, Copy& copy);
     bool find_box(const Start& start, Copy& copy);
+    bool is_shown(const Start& start, const Copy& copy);
     void land(Copy& load);
     void write(Copy& store);
     void write_piece(const Copy& store, const Image& image, const TensorBox::Piece& piece);

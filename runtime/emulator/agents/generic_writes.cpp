@@ -1,65 +1,180 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/emulator/agents/generic_writes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
 #include "runtime/emulator/machine/block.hpp"
+#include "runtime/emulator/observe/messages.hpp"
+#include "runtime/emulator/observe/wording.hpp"
 
 namespace ikat::emulator {
 
-void GenericWrites::clear(const std::vector<std::uint8_t>& written, std::size_t threads, bool is_used) {
+namespace {
+
+constexpr std::uint32_t checked_place = 1u << 20;  // of an op of the checked code
+constexpr std::uint64_t word_bytes = 4;
+
+}  // namespace
+
+std::uint32_t GenericWrites::place(const Warp* w, const MicroOp* op) {
+    return (w->index_of(op) & (checked_place - 1)) | (w->kernel->is_checked() ? checked_place : 0);
+}
+
+void GenericWrites::clear(const std::vector<std::uint8_t>& written, bool is_used, bool has_global) {
     is_used_ = is_used;
+    has_global_ = has_global;
+    found = {};
+    pages_.clear();
     if (!is_used) return;
     written_ = written.data();
     words_.assign(2 * written.size() + 4, 0);  // a bit for each byte
-    fenced_.assign(threads, 0);
-    fences_ = 0;
+}
+
+std::uint64_t GenericWrites::word_of(std::uint32_t thread, std::uint32_t place) const {
+    return std::uint64_t(thread + 1) << thread_at | std::uint64_t(place) << place_at | block_.order_of_warps.now();
 }
 
 void GenericWrites::fill(const std::uint8_t* bits, std::uint64_t at, std::uint64_t count, std::uint64_t word) {
     const std::uint64_t first = 8 * std::uint64_t(bits - written_) + at;
-    std::fill(words_.begin() + std::ptrdiff_t(first / 4), words_.begin() + std::ptrdiff_t((first + count + 3) / 4),
-              word);
+    std::fill(words_.begin() + std::ptrdiff_t(first / word_bytes),
+              words_.begin() + std::ptrdiff_t((first + count + word_bytes - 1) / word_bytes), word);
 }
 
-void GenericWrites::fence(const Warp* w, std::uint32_t lanes) {
-    if (!is_used_) return;
-    ++fences_;
-    for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
-        fenced_[w->index * warp_size + unsigned(std::countr_zero(rest))] = fences_;
-}
-
-std::optional<std::uint32_t> GenericWrites::unfenced(const Warp* reader, const std::uint8_t* bits, std::uint64_t at) {
-    const auto of_reader = fenced_.begin() + reader->index * warp_size;
-    const std::uint64_t last = *std::max_element(of_reader, of_reader + warp_size);
-    std::uint64_t* const four = words_.data() + (8 * std::uint64_t(bits - written_) + at) / 4;
-    for (unsigned i = 0; i < 4; ++i) {
-        if (!four[i]) continue;
-        const auto thread = std::uint32_t(four[i] >> number_bits) - 1;
-        const std::uint64_t before = four[i] & ((std::uint64_t{1} << number_bits) - 1);
-        if (std::max(last, fenced_[thread]) <= before) return thread;
-        four[i] = 0;
+void GenericWrites::fill_global(std::uint64_t address, std::uint64_t count, std::uint64_t word) {
+    for (std::uint64_t at = address / word_bytes, end = (address + count + word_bytes - 1) / word_bytes; at < end;
+         ++at) {
+        const std::uint64_t number = at * word_bytes >> page_bits;
+        auto found = pages_.find(number);
+        if (found == pages_.end()) {
+            if (!word) continue;
+            found = pages_.emplace(number, std::make_unique<Page>()).first;
+        }
+        (*found->second)[at % found->second->size()] = word;
     }
-    return {};
+}
+
+void GenericWrites::note(std::uint32_t thread, std::uint32_t place, const std::uint8_t* bits, std::uint64_t at,
+                         std::uint64_t count) {
+    if (is_used_) fill(bits, at, count, word_of(thread, place));
+}
+
+void GenericWrites::note_global(std::uint32_t thread, std::uint32_t place, std::uint64_t address, std::uint64_t count) {
+    if (has_global_) fill_global(address, count, word_of(thread, place));
+}
+
+bool GenericWrites::is_shown_word(const Issuer& issuer, Shown shown, std::uint32_t thread, std::uint32_t when) const {
+    const WarpOrder &mine = block_.order_of_warps, &theirs = issuer.w->block->order_of_warps;
+    const std::uint32_t writer = thread / warp_size, first = issuer.w->index * warp_size;
+    // The host's maps need no fence; those that the kernel writes need one by which they are acquired.
+    if (shown != Shown::Maps && mine.has_fenced(shown, thread, when)) return true;
+    for (unsigned lane = issuer.lane.value_or(0); lane <= issuer.lane.value_or(warp_size - 1); ++lane)
+        if (theirs.has_fenced(shown, first + lane, when)) return true;
+    if (&mine == &theirs) return mine.is_shown(shown, issuer.w->index, writer, when);
+    for (std::uint32_t warp = 0; warp < mine.warps(); ++warp)  // how the other block has met it is not known
+        if (mine.is_shown(shown, warp, writer, when)) return true;
+    return false;
+}
+
+bool GenericWrites::find(const Issuer& issuer, Fault fault, std::string what, std::uint64_t word) {
+    const auto place = std::uint32_t(word >> place_at) & (2 * checked_place - 1);
+    const LaunchState& state = block_.launch_state();
+    const DecodedKernel& code = place & checked_place ? state.checked() : state.kernel;
+    ThreadBlock& reader = *issuer.w->block;
+    reader.generic_writes.found = {&block_, thread_of(word), code.instructions[place & (checked_place - 1)]};
+    reader.finding = std::move(what);
+    fault.lane = issuer.lane.value_or(0);
+    fail(issuer.w, issuer.op, fault);
+    return false;
+}
+
+bool GenericWrites::is_shown(const Issuer& issuer, FaultCode code, const char* does, const std::uint8_t* bits,
+                             std::uint64_t at, std::uint64_t count, Space space, std::uint64_t address) {
+    if (!is_used_) return true;
+    const std::uint64_t first = 8 * std::uint64_t(bits - written_) + at;
+    for (std::uint64_t i = 0; i < count; i += word_bytes) {
+        std::uint64_t& word = words_[(first + i) / word_bytes];
+        if (!word) continue;
+        if (block_.order_of_warps.has_fenced(Shown::Shared, thread_of(word), std::uint32_t(word))) {
+            word = 0;
+            continue;
+        }
+        if (is_shown_word(issuer, Shown::Shared, thread_of(word), std::uint32_t(word))) continue;
+        const Fault fault{.code = code, .space = space, .bytes = word_bytes, .address = address + i};
+        return find(
+            issuer, fault,
+            fmt::format("{} {} {}, which {} has written without fence.proxy.async before it", does,
+                        plural(word_bytes, "byte"),
+                        bytes_text({.space = space, .address = address + i, .bytes = word_bytes}, *issuer.w->block),
+                        thread_text(block_, thread_of(word))),
+            word);
+    }
+    return true;
+}
+
+bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const char* does, std::uint64_t address,
+                                    std::uint64_t count) {
+    if (pages_.empty()) return true;
+    for (std::uint64_t at = address; at < address + count; at += word_bytes) {
+        const auto page = pages_.find(at >> page_bits);
+        if (page == pages_.end()) {
+            at |= (std::uint64_t{1} << page_bits) - word_bytes;
+            continue;
+        }
+        const std::uint64_t word = (*page->second)[at / word_bytes % page->second->size()];
+        if (!word || is_shown_word(issuer, shown, thread_of(word), std::uint32_t(word))) continue;
+        const Fault fault{
+            .code = FaultCode::BulkNotVisible, .space = Space::Global, .bytes = word_bytes, .address = at};
+        const char* const fence = shown == Shown::Maps ? "fence.proxy.tensormap::generic.acquire" : "fence.proxy.async";
+        return find(
+            issuer, fault,
+            fmt::format("{} {} {}, which {} has written without {} before it", does, plural(word_bytes, "byte"),
+                        bytes_text({.space = Space::Global, .address = at, .bytes = word_bytes}, *issuer.w->block),
+                        thread_text(block_, thread_of(word)), fence),
+            word);
+    }
+    return true;
+}
+
+bool GenericWrites::is_shown_barrier(const Issuer& issuer, std::uint32_t thread, std::uint32_t when,
+                                     const nvptx::Instruction* made, std::uint64_t address) {
+    if (!is_used_ || is_shown_word(issuer, Shown::Barriers, thread, when)) return true;
+    ThreadBlock& reader = *issuer.w->block;
+    find(issuer, {.code = FaultCode::BulkNotVisible, .space = Space::Generic, .bytes = 8, .address = address},
+         fmt::format("a bulk copy arrives at the barrier {}, which {} has made without fence.mbarrier_init or "
+                     "fence.proxy.async behind it",
+                     bytes_text({.space = Space::Generic, .address = address, .bytes = 8}, reader),
+                     thread_text(block_, thread)),
+         std::uint64_t(thread + 1) << thread_at);
+    reader.generic_writes.found.instruction = made;
+    return false;
 }
 
 namespace {
 
 [[gnu::noinline]] void note_write(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
+    GenericWrites& writes = w->block->generic_writes;
+    const std::uint32_t place = GenericWrites::place(w, op);
     for (std::uint32_t rest = mask & op->b; rest; rest &= rest - 1) {
         const auto lane = unsigned(std::countr_zero(rest));
+        const std::uint32_t thread = w->index * warp_size + lane;
         const std::uint64_t base = op->y == 8 ? reinterpret_cast<const std::uint64_t*>(frame + op->a)[lane]
                                               : reinterpret_cast<const std::uint32_t*>(frame + op->a)[lane];
         std::uint64_t address = with_offset(op, Space(op->c), base);
-        if (Space(op->c) == Space::Generic) {
-            if (address >> window_bits != std::uint64_t(Space::Shared)) continue;
+        if (Space(op->c) != Space::Shared) {
+            if (const std::uint64_t window = address >> window_bits; window != std::uint64_t(Space::Shared)) {
+                if (window == 0 || window > std::uint64_t(Space::Const))
+                    writes.note_global(thread, place, address, op->d);
+                continue;
+            }
             address &= window_bytes - 1;
         }
         const View& view = w->windows[int(Space::Shared)].at(address);
         const std::uint64_t at = address - view.base;
         if (view.bytes < op->d || at > view.bytes - op->d) continue;  // of another block, or a finding
-        w->block->generic_writes.note(w->index * warp_size + lane, view.bits, at, op->d);
+        writes.note(thread, place, view.bits, at, op->d);
     }
 }
 
@@ -67,11 +182,6 @@ namespace {
 
 const MicroOp* note_generic_write(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     note_write(op, w, frame, mask);
-    IKAT_NEXT;
-}
-
-const MicroOp* fence_proxies(const MicroOp* op, Warp* w, [[maybe_unused]] std::byte* frame, std::uint32_t mask) {
-    w->block->generic_writes.fence(w, mask);
     IKAT_NEXT;
 }
 

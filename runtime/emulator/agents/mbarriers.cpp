@@ -28,6 +28,7 @@ const Mbarriers::Barrier* Mbarriers::over(std::uint64_t address, std::uint64_t b
 Mbarriers::Barrier& Mbarriers::make(const Barrier& barrier) {
     Barrier& made = barriers_[barrier.address] = barrier;
     made.tag = ++made_ & most_of_mbarrier;
+    block_.order_of_warps.forget(WarpOrder::key(barrier.address));
     return made;
 }
 
@@ -36,6 +37,7 @@ void Mbarriers::settle(Barrier& barrier) {
     if (barrier.pending || barrier.bytes) return;
     ++barrier.phase;
     barrier.pending = barrier.expected;
+    block_.order_of_warps.complete(WarpOrder::key(barrier.address));
     block_.wake();
 }
 
@@ -89,6 +91,8 @@ public:
                           .address = place_,
                           .bits = view_.bits,
                           .offset = offset,
+                          .made_by = w_->index * warp_size + lane_,
+                          .made_at = w_->block->order_of_warps.now(),
                           .expected = count,
                           .pending = count});
         return true;
@@ -109,6 +113,7 @@ public:
         const std::uint32_t count = form_.expects ? 1 : amount;
         if (form_.never_completes && barrier_->pending == count && barrier_->bytes == 0)
             return wrong(FaultCode::MbarrierNoComplete, count);
+        if (owner_ == w_->block) owner_->order_of_warps.arrive(w_->index, WarpOrder::key(place_));
         const auto code = mbarriers().arrive(*barrier_, count, form_.drops);
         return !code || wrong(*code, count);
     }
@@ -231,6 +236,7 @@ template <class F>
         const auto lane = unsigned(std::countr_zero(rest));
         if (barriers[lane] == known) continue;
         known = barriers[lane];
+        block.order_of_warps.leave(w->index, WarpOrder::key(known->address));
         if (!block.copies.end_phase(op, w, lane, known->address, known->phase)) return false;
         if (!block.bulk.end_phase(op, w, lane, known->address, known->phase)) return false;
     }

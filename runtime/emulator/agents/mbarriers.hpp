@@ -77,6 +77,7 @@ public:
         std::uint64_t address = 0;                 // as the block's own instructions see it
         std::uint8_t* bits = nullptr;              // of its variable: which bytes have been written
         std::uint64_t offset = 0;                  // ... in it
+        std::uint32_t made_by = 0, made_at = 0;    // thread, and when (warp_order.hpp)
         std::uint32_t tag = 0;                     // 20 bits that tell it from others
         std::uint64_t phase = 0;
         std::uint32_t expected = 0, pending = 0;  // arrivals in each phase, and still in this one

@@ -14,6 +14,12 @@ std::uint64_t span_of(MapSwizzle swizzle) { return swizzle == MapSwizzle::None ?
 
 }  // namespace
 
+ir::Type element_type(MapType type) {
+    using enum ir::Type;
+    constexpr ir::Type types[] = {U8, U16, U32, I32, U64, I64, F16, F32, F64, BF16, F32, F32, F32};
+    return types[int(type)];
+}
+
 TensorBox::TensorBox(const TensorMap& map, const std::array<std::int32_t, 5>& at) : map_(map), at_(at) {
     row_bytes_ = box_row_bytes(map);
     for (std::uint32_t i = 0; i < map.rank; ++i) {

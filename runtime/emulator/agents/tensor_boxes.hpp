@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <optional>
 
+#include "codegen/ir/type.hpp"
 #include "runtime/emulator/agents/image.hpp"
 #include "runtime/emulator/machine/memory.hpp"
 #include "runtime/emulator/tensor_map.hpp"
 
 namespace ikat::emulator {
+
+/// The elements of a reduction.
+ir::Type element_type(MapType type);
 
 class TensorBox {
 public:

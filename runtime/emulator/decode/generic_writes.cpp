@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops write shared memory as ordinary instructions do (agents/generic_writes.hpp).
+// Which ops write shared or global memory as ordinary instructions do (agents/generic_writes.hpp).
 #include "runtime/emulator/agents/generic_writes.hpp"
 
 #include <unordered_map>
@@ -21,7 +21,7 @@ std::unordered_map<Handler, Written> writing_handlers() {
     const auto add = [&](Handler handler, const Written& written) {
         if (handler) found.try_emplace(handler, written);
     };
-    for (const Space space : {Space::Shared, Space::Generic})
+    for (const Space space : {Space::Shared, Space::Global, Space::Generic})
         for (const unsigned address : {4u, 8u})
             for (const unsigned bytes : {1u, 2u, 4u, 8u})
                 for (const unsigned count : {1u, 2u, 4u})
@@ -39,7 +39,8 @@ std::unordered_map<Handler, Written> writing_handlers() {
 Observer observe_generic_writes() {
     const auto note = [](Lowering& code, const Micro& op, Space space, std::uint32_t bytes, std::uint32_t lanes,
                          std::uint32_t offset) {
-        if (space != Space::Shared && space != Space::Generic) return;
+        const bool is_global = space == Space::Global && code.kernel.has_bulk_copies;
+        if (space != Space::Shared && space != Space::Generic && !is_global) return;
         code.put({.run = note_generic_write,
                   .fields = {bytes, op.fields[1], lanes, std::uint32_t(space), offset, code.values[op.fields[1]].slot},
                   .reads = A});

@@ -290,10 +290,12 @@ void Lowering::run(const nvptx::Function& entry) {
         Names names = registers_of_products(module, function);
         if (!names.empty()) products_of_functions_.emplace(&function, std::move(names));
     }
+    kernel.has_products = !products_of_functions_.empty();
+    kernel.has_bulk_copies = module.find(".bulk") != nvptx::no_name;
     const bool copies_boxes = module.find(".tensor") != nvptx::no_name;  // which are swizzled by bits of addresses
-    kernel.shared.are_described = !products_of_functions_.empty() || copies_boxes;
-    if (!products_of_functions_.empty())
-        observers_.insert(observers_.begin(), {observe_products(), observe_generic_writes()});
+    kernel.shared.are_described = kernel.has_products || copies_boxes;
+    if (kernel.has_products || kernel.has_bulk_copies) observers_.insert(observers_.begin(), observe_generic_writes());
+    if (kernel.has_products) observers_.insert(observers_.begin(), observe_products());
     scopes.emplace_back();
     std::size_t offset = 0;
     for (const nvptx::Variable& variable : entry.parameters) {

@@ -218,7 +218,9 @@ void ThreadBlock::start(std::array<std::uint32_t, 3> coordinates) {
     bulk.clear(seed_of(2u << 30));
     mbarriers.clear(seed_of(1u << 30));
     registers.clear(warps_.size(), state_.kernel.registers);
-    generic_writes.clear(shared_written_, warps_.size() * warp_size, state_.kernel.shared.are_described);
+    const bool notes_writes = state_.kernel.has_products || state_.kernel.has_bulk_copies;
+    order_of_warps.clear(warps_.size(), notes_writes, peers_.front().order_of_warps);
+    generic_writes.clear(shared_written_, notes_writes, state_.kernel.has_bulk_copies);
     std::ranges::fill(reserved_shared_, std::byte{0});
     std::ranges::fill(reserved_written_, std::uint8_t{0xff});
     for (ScheduledWarp& warp : warps_) start_warp(warp);
@@ -379,6 +381,7 @@ void ThreadBlock::arrive(ScheduledWarp& warp) {
     barrier.counted |= (op.x & BarrierCounted) != 0;
     barrier.arrived += 1;
     barrier.came |= 1u << warp.index;
+    order_of_warps.arrive(warp.index, id);
     barrier.yes += yes;
     barrier.threads += unsigned(std::popcount(lanes));
     if (op.x & BarrierArrive) {
@@ -409,7 +412,10 @@ void ThreadBlock::wake_for_registers() {
 
 void ThreadBlock::complete(Barrier& barrier) {
     close_written();
+    const auto id = std::uint64_t(&barrier - barriers_.data());
+    order_of_warps.complete(id);
     for (const unsigned index : barrier.waiting) {
+        order_of_warps.leave(index, id);
         ScheduledWarp& warp = warps_[index];
         for (const Split& split : warp.splits()) {
             const MicroOp& op = warp.code[split.pc];
@@ -424,6 +430,7 @@ void ThreadBlock::complete(Barrier& barrier) {
         warp.pass_barrier();
         waiting_[index] = runs;
     }
+    order_of_warps.forget(id);
     barrier = {};
 }
 

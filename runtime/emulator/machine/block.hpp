@@ -113,7 +113,8 @@ public:
     BulkCopies bulk{*this};      // to and from its shared memory
     Mbarriers mbarriers{*this};  // in its shared memory
     AsyncProducts products;      // in flight
-    GenericWrites generic_writes;
+    WarpOrder order_of_warps;
+    GenericWrites generic_writes{*this};
     RegisterPool registers;
     std::string output;   // the kernel's output
     std::string finding;  // text of a finding under construction

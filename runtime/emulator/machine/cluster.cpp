@@ -48,11 +48,13 @@ void ThreadBlock::meet_cluster(ScheduledWarp& warp, bool arrives) {
                                     : "a thread waits at the cluster's barrier without having arrived");
     if (arrives) {
         cluster_.came |= self;
+        order_of_warps.arrive(warp.index, WarpOrder::cluster);
         warp.pass_barrier();
         return pass_cluster();
     }
     if (cluster_.passed & self) {
         cluster_.passed &= ~self;
+        order_of_warps.leave(warp.index, WarpOrder::cluster);
         return warp.pass_barrier();
     }
     cluster_.waiting |= self;
@@ -73,8 +75,10 @@ void ThreadBlock::pass_cluster() {
 }
 
 void ThreadBlock::leave_cluster_barrier() {
+    order_of_warps.complete(WarpOrder::cluster);
     for (std::uint32_t rest = cluster_.waiting; rest; rest &= rest - 1) {
         const int index = std::countr_zero(rest);
+        order_of_warps.leave(std::uint32_t(index), WarpOrder::cluster);
         warps_[std::size_t(index)].pass_barrier();
         waiting_[std::size_t(index)] = runs;
     }

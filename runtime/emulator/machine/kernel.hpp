@@ -93,6 +93,7 @@ struct DecodedKernel {
     bool needs_cluster = false;                     // .explicitcluster: it is not run without
     bool names_cluster = false;                     // ... is given
     std::uint32_t blocks_in_cluster() const { return cluster[0] * cluster[1] * cluster[2]; }
+    bool has_products = false, has_bulk_copies = false;  // by the asynchronous proxy (agents/generic_writes.hpp)
     bool maps_shared = false;  // it uses mapa, the only way to the shared memory of another block
     nvptx::Position where{};
 

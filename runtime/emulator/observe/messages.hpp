@@ -34,6 +34,8 @@ Location location(const nvptx::Module& module, const nvptx::Position& where);
 
 /// "at offset 12 of buffer 'x' (64 bytes)"
 std::string bytes_text(const Warp::Unwritten& at, const ThreadBlock& block);
+/// "thread (1,0,0)", by its number in the block
+std::string thread_text(const ThreadBlock& block, std::uint32_t number);
 /// Whether a finding is about a byte of a barrier in shared memory; message and notes of one about a barrier.
 bool is_of_mbarrier(const Fault& fault, const ThreadBlock& block);
 void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block);

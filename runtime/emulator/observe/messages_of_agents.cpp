@@ -82,6 +82,24 @@ void describe_mbarrier(Diagnostic& diagnostic, const Fault& fault, const ThreadB
         {location(module, barrier->made->where), fmt::format("the barrier: {}", nvptx::print(module, *barrier->made))});
 }
 
+std::string thread_text(const ThreadBlock& block, std::uint32_t number) {
+    return fmt::format("thread {}", tuple(block.thread(block.warps()[number / warp_size], number % warp_size)));
+}
+
+namespace {
+
+/// The ordinary write that has not been fenced.
+void note_write(Diagnostic& diagnostic, const ThreadBlock& block) {
+    const GenericWrites::Found& write = block.generic_writes.found;
+    const nvptx::Module& module = block.launch_state().module;
+    diagnostic.notes.push_back(
+        {location(module, write.instruction->where),
+         fmt::format("the write, by block {} {}: {}", tuple(write.by->coordinates()),
+                     thread_text(*write.by, write.thread), nvptx::print(module, *write.instruction))});
+}
+
+}  // namespace
+
 bool is_of_warpgroup(FaultCode code) {
     return (code >= FaultCode::PartialWarpgroup && code <= FaultCode::DescriptorReserved) ||
            (code >= FaultCode::RegisterCount && code <= FaultCode::RegistersNotMet);
@@ -89,20 +107,11 @@ bool is_of_warpgroup(FaultCode code) {
 
 void describe_warpgroup(Diagnostic& diagnostic, const Fault& fault, const ThreadBlock& block) {
     diagnostic.message = block.finding;
-    const auto thread = [&](std::uint32_t number) {
-        const Warp& warp = block.warps()[number / warp_size];
-        return fmt::format("thread {}", tuple(block.thread(warp, number % warp_size)));
-    };
     if (fault.code == FaultCode::ProductSourceChanged)
         diagnostic.message =
             fmt::format("{} {} have changed while a product was reading them", plural(fault.bytes, "byte"),
                         bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block));
-    if (fault.code == FaultCode::ProductNotVisible)
-        diagnostic.message =
-            fmt::format("a product reads {} {}, which {} has written without fence.proxy.async before it",
-                        plural(fault.bytes, "byte"),
-                        bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block),
-                        thread(fault.lanes));
+    if (fault.code == FaultCode::ProductNotVisible) return note_write(diagnostic, block);
     const nvptx::Instruction* const other = block.products.found;
     if (!other) return;
     const nvptx::Module& module = block.launch_state().module;
@@ -114,8 +123,10 @@ void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const Thread
     const auto where = [&] {
         return bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block);
     };
+    if (fault.code == FaultCode::BulkNotVisible) note_write(diagnostic, block);
     diagnostic.message = [&] {
         switch (fault.code) {
+            case FaultCode::BulkNotVisible: return block.finding;
             case FaultCode::BulkSize: return fmt::format("a bulk copy of {}", plural(fault.bytes, "byte"));
             case FaultCode::BulkAlignment: return fmt::format("a bulk prefetch from 0x{:x}", fault.address);
             case FaultCode::BulkUnwritten:

@@ -30,7 +30,7 @@ Observer observe_traffic();
 Observer observe_definedness();
 /// In modules with asynchronous products of matrices only, before the others (agents/async_products.hpp).
 Observer observe_products();
-/// The same of what they read (agents/generic_writes.hpp).
+/// In those, and in modules with bulk copies (agents/generic_writes.hpp).
 Observer observe_generic_writes();
 
 inline std::vector<Observer> attach(Observers set) {

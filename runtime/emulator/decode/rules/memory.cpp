@@ -2,7 +2,7 @@
 // Loads, stores, atomics and fences.
 #include <fmt/format.h>
 
-#include "runtime/emulator/agents/generic_writes.hpp"
+#include "runtime/emulator/agents/warp_order.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -288,9 +288,15 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
 }
 
 void membar(Lowering& code, Modifiers& modifiers, Operands) {
-    const bool is_of_proxies = modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async);
-    if (is_of_proxies && !modifiers.has(Modifier::Global) && code.kernel.shared.are_described)
-        code.emit(fence_proxies, 0, 0, {});
+    std::uint32_t shown = 0;
+    if (modifiers.has(Modifier::MbarrierInit)) shown = bit(Shown::Barriers);
+    if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
+        if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared) | bit(Shown::Barriers);
+        if (!modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster)) shown |= bit(Shown::Global);
+    }
+    if (modifiers.has(Modifier::TensormapGeneric) && modifiers.has(Modifier::Acquire)) shown = bit(Shown::Maps);
+    if (shown && (code.kernel.has_products || code.kernel.has_bulk_copies))
+        code.emit(fence_proxies, 0, 0, {0, 0, 0, 0, shown});
     modifiers.take_all();  // always the strongest
     code.emit(fence, 0, 0, {});
 }

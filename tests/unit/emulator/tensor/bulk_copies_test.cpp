@@ -158,8 +158,9 @@ TEST_CASE("a bulk copy to the other block of a cluster") {
     CHECK(result_of(own + peer + expect + send("%r12") + "$wait;" + take + meet, 2, pair) == swapped);
     CHECK_THAT(finding(own + peer + expect + send("bar") + "$wait;" + take + meet, 2, pair),
                contains("bulk-barrier: ") && contains("at offset 0 of 'bar'"));
-    CHECK_THAT(finding(own + peer + expect + send("%r12") + "st.shared.u32 [%r14], 7; $wait;" + take + meet, 2, pair),
-               contains("copy-source-changed: ") && contains("of 'source' in shared memory"));
+    CHECK_THAT(
+        finding(own + peer + expect + send("%r12") + "@%p1 st.shared.u32 [%r14], 7; $wait;" + take + meet, 2, pair),
+        contains("copy-source-changed: ") && contains("of 'source' in shared memory"));
     CHECK_THAT(finding(own + peer + expect + "ld.shared::cluster.u32 %r20, [%r11];" + send("%r12") +
                            "ld.shared.u32 %r20, [%r4]; $wait;" + meet,
                        2, pair),
@@ -170,7 +171,8 @@ TEST_CASE("a bulk copy to the other block of a cluster") {
         "[%r11], [source], 512, [%r12];\n";
     auto sums = numbered(256, 0);
     for (std::uint32_t i = 0; i < 256; ++i) sums[i] = (i ^ 128) + 9;
-    CHECK(result_of(own + "st.shared.u32 [%r4], 9;" + peer + expect + add + "$wait;" + take + meet, 2, pair) == sums);
+    CHECK(result_of(own + "st.shared.u32 [%r4], 9; fence.proxy.async;" + peer + expect + add + "$wait;" + take + meet,
+                    2, pair) == sums);
     CHECK_THAT(finding(own + peer + expect + add + "$wait;" + meet, 2, pair), contains("unwritten: "));
 
     // a multicast: each block loads half of the tile for both
@@ -255,7 +257,7 @@ TEST_CASE("what is in flight may neither be read nor written") {
                    contains("the copy, by block (0,0,0) thread (0,0,0): @%p1 cp.async.bulk.shared::cluster.global") &&
                    contains("wait for the phase of the barrier that counts the bytes"));
     CHECK_THAT(
-        finding(expect + load + "st.shared.u32 [%r4], 1; $wait;"),
+        finding(expect + load + "@%p1 st.shared.u32 [%r4], 1; $wait;"),
         contains("copy-overwritten: ") && contains("512 bytes at offset 0 of 'tile'") && contains("the copy, by"));
     CHECK_THAT(finding(expect + expect.substr(0, 4) + " mbarrier.expect_tx.shared::cta.b64 [bar], 512;" + load + load +
                        "$wait;"),
@@ -273,11 +275,12 @@ TEST_CASE("what is in flight may neither be read nor written") {
         finding("@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%d1], 16, [other];"),
         contains("out-of-bounds: ") || contains("mbarrier-overwritten: "));
     const std::string part =
-        "setp.lt.u32 %p2, %r1, 127; @%p2 st.shared.u32 [%r4], %r1; @!%p2 st.shared.u16 [%r4], 7; bar.sync 0;";
+        "setp.lt.u32 %p2, %r1, 127; @%p2 st.shared.u32 [%r4], %r1; @!%p2 st.shared.u16 [%r4], 7;"
+        "fence.proxy.async; bar.sync 0;";
     CHECK(finding(part + store + commit + wait_all) == ": no failure");  // padding
-    CHECK_THAT(
-        finding("setp.lt.u32 %p2, %r1, 127; @%p2 st.shared.u32 [%r4], %r1; bar.sync 0;" + store + commit + wait_all),
-        contains("bulk-unwritten: ") && contains("4 bytes at offset 508 of 'tile'"));
+    CHECK_THAT(finding("setp.lt.u32 %p2, %r1, 127; @%p2 st.shared.u32 [%r4], %r1; fence.proxy.async; bar.sync 0;" +
+                       store + commit + wait_all),
+               contains("bulk-unwritten: ") && contains("4 bytes at offset 508 of 'tile'"));
 }
 
 TEST_CASE("nothing is in flight when a block ends") {

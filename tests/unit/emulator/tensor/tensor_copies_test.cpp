@@ -386,7 +386,7 @@ TEST_CASE("a box in flight is left alone") {
     early.resize(early.find("$wait"));
     CHECK_THAT(finding(matrix(), early + "bar.sync 0; ld.shared.u32 %r8, [tile+1020];"),
                contains("copy-not-awaited: ") && contains("cp.async.bulk.tensor.2d"));
-    CHECK_THAT(finding(matrix(), early + "st.shared.u32 [tile+4], 1;" + load(2, 1024).substr(early.size())),
+    CHECK_THAT(finding(matrix(), early + "@%p1 st.shared.u32 [tile+4], 1;" + load(2, 1024).substr(early.size())),
                contains("copy-overwritten: "));
     CHECK_THAT(finding(matrix(), early), contains("bulk-at-exit: "));
     std::string changed = words(from_y, 1024) + ready + store(2);

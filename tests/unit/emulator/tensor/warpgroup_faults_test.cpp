@@ -270,8 +270,9 @@ TEST_CASE("what ordinary instructions have written needs a fence before a produc
           std::string("and.b32 %r30, %r1, 7; shl.b32 %r30, %r30, 4; add.u32 %r30, %r30, %r2; @!%p2 bra $w;\n"
                       "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r30], {%r1};\n$w:\n")}) {
         CHECK_THAT(finding(begin + write + meet + whole),
-                   contains("product-not-visible: ") && contains("a product reads 16 bytes at offset ") &&
-                       contains("which thread (") && contains("has written without fence.proxy.async"));
+                   contains("product-not-visible: ") && contains("a product reads 4 bytes at offset ") &&
+                       contains("which thread (") && contains("has written without fence.proxy.async") &&
+                       contains("note: the write, by block (0,0,0) "));
         CHECK(finding(begin + write + visible + meet + whole) == fine);
         if (!write.starts_with("and"))  // by the thread that has written
             CHECK(finding(begin + write + "@%p3 fence.proxy.async;\n" + meet + whole) == fine);
@@ -281,10 +282,12 @@ TEST_CASE("what ordinary instructions have written needs a fence before a produc
         CHECK_THAT(finding(begin + write + "fence.proxy.async.global; fence.acq_rel.cta;\n" + meet + whole),
                    contains("product-not-visible: "));
     }
-    // of another thread, in another warp than all that read
-    CHECK_THAT(finding(begin + "@%p3 st.shared.b32 [%r2+16], %r1;\n" + meet + "setp.ge.u32 %p5, %r1, 128; @%p5 " +
-                           visible + meet + "@%p5 bra $end;\n" + whole,
-                       160),
+    // of another thread, which has met the one that has written, before it meets those that read; or has not
+    const std::string fifth = "setp.ge.u32 %p5, %r1, 128; @%p5 " + visible, rest = "@%p5 bra $end;\n" + whole,
+                      write = "@%p3 st.shared.b32 [%r2+16], %r1;\n";
+    CHECK(finding(begin + write + meet + fifth + meet + rest, 160) == fine);
+    CHECK_THAT(finding(begin + write + fifth + meet + rest, 160), contains("product-not-visible: "));
+    CHECK_THAT(finding(begin + write + meet + fifth + "bar.warp.sync -1;" + rest, 160),
                contains("product-not-visible: "));
     // what is not read does not matter
     CHECK(finding(begin + "@%p3 st.shared.b32 [%r2+12000], %r1;\n" + meet + whole) == fine);
@@ -294,7 +297,7 @@ TEST_CASE("what ordinary instructions have written needs a fence before a produc
     CHECK(
         finding(begin +
                     "@%p3 st.shared.b32 [%r2+16], %r1; bar.sync 0; mov.u32 %r30, ready; @!%p3 bra $w;\n"
-                    "mbarrier.init.shared.b64 [%r30], 1; fence.proxy.async.global;\n"
+                    "mbarrier.init.shared.b64 [%r30], 1; fence.proxy.async;\n"
                     "mbarrier.arrive.expect_tx.shared.b64 _, [%r30], 16;\n"
                     "ld.param.u64 %d20, [p0];\n"
                     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2+16], [%d20], 16, [%r30];\n"

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the warps of a block know of each other's ordinary writes, and what of these fences have shown to the
+// asynchronous proxy (PTX ISA, "Proxies"), in kernels whose products or bulk copies access memory by it.
+//
+// Events are numbered in the order in which they are run. A warp's clock says of each warp up to which number it has
+// met it: at a barrier, or by waiting for a barrier in shared memory at which that one has arrived. A fence shows all
+// that its warp knows of.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/emulator/machine/machine.hpp"
+
+namespace ikat::emulator {
+
+/// What a fence shows: ordinary writes to shared and to global memory, barriers that have been made, tensor maps.
+enum class Shown : std::uint8_t { Shared, Global, Barriers, Maps };
+inline constexpr std::size_t shown_kinds = 4;
+constexpr std::uint32_t bit(Shown shown) { return 1u << int(shown); }
+
+/// Lanes execute a fence that shows what the set x says.
+const MicroOp* fence_proxies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// The lanes of a warp meet.
+const MicroOp* note_meeting(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+
+class WarpOrder {
+public:
+    static constexpr std::uint32_t most_warps = 32;
+    static constexpr std::uint64_t cluster = 16;  // its barrier
+    /// The key of a barrier in shared memory; those of others are their numbers.
+    static constexpr std::uint64_t key(std::uint64_t address) { return address + 32; }
+
+    /// A new block begins. Events are numbered by `first`, that of the cluster's first block.
+    void clear(std::size_t warps, bool is_used, WarpOrder& first);
+    bool is_used() const { return is_used_; }
+    std::uint32_t now() const { return first_->now_; }
+
+    void meet(std::uint32_t warp);
+    /// A warp arrives at a barrier, or has waited there.
+    void arrive(std::uint32_t warp, std::uint64_t key);
+    void leave(std::uint32_t warp, std::uint64_t key);
+    /// All have arrived: those who wait from now on leave.
+    void complete(std::uint64_t key);
+    /// The barrier at this key begins again.
+    void forget(std::uint64_t key) { meetings_.erase(key); }
+
+    void fence(std::uint32_t warp, std::uint32_t lanes, std::uint32_t shown);
+    /// Whether a fence of these threads has shown what was written at `when`.
+    bool has_fenced(Shown shown, std::uint32_t thread, std::uint32_t when) const {
+        return fenced_[int(shown)][thread] > when;
+    }
+    /// ... or, as the warp knows, of one that knew what the writing warp did then.
+    bool is_shown(Shown shown, std::uint32_t warp, std::uint32_t writer, std::uint32_t when) const {
+        return clocks_[warp].shown[int(shown)][writer] > when;
+    }
+    std::uint32_t warps() const { return std::uint32_t(clocks_.size()); }
+
+private:
+    using Events = std::array<std::uint32_t, most_warps>;  // by warp
+    struct Clock {
+        Events known{};
+        std::array<Events, shown_kinds> shown{};
+        void join(const Clock& other);
+    };
+    struct Meeting {
+        Clock arrived, over;
+    };
+
+    WarpOrder* first_ = this;
+    std::uint32_t now_ = 0;
+    std::vector<Clock> clocks_;                                     // by warp
+    std::unordered_map<std::uint64_t, Meeting> meetings_;           // by key
+    std::array<std::vector<std::uint32_t>, shown_kinds> fenced_{};  // by thread: its last fence
+    bool is_used_ = false;
+};
+
+}  // namespace ikat::emulator
