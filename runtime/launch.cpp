@@ -196,6 +196,11 @@ void Check::bounds(const Dim3& block, const Dim3& blocks) {
         report(fmt::format("a block of {} threads, but its launch bounds say at most {}", block.count(),
                            kernel.bounds.max_threads),
                "launch smaller blocks or raise launch_bounds()");
+    const auto& cluster = kernel.bounds.cluster;
+    if (blocks.x % cluster[0] || blocks.y % cluster[1] || blocks.z % cluster[2])
+        report(fmt::format("a grid of {} x {} x {} blocks in clusters of {} x {} x {}", blocks.x, blocks.y, blocks.z,
+                           cluster[0], cluster[1], cluster[2]),
+               "launch a multiple of the cluster's blocks along each axis");
     if (kernel.block.whole_warps && block.count() % 32 != 0)
         report(fmt::format("a block of {} threads, but the kernel needs whole warps", block.count()),
                "it exchanges values between all lanes of a warp: launch a multiple of 32 threads per block");

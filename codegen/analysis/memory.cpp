@@ -39,7 +39,10 @@ Alias at_offsets(const Address& a, const Address& b, Type type) {
     return distance >= std::int64_t(a.bytes) || distance <= -std::int64_t(b.bytes) ? Alias::No : Alias::May;
 }
 
+/// A block's own shared memory is also its cluster's.
 bool disjoint_spaces(Space a, Space b) {
+    if (a == Space::Peer) a = Space::Shared;
+    if (b == Space::Peer) b = Space::Shared;
     const auto named = [](Space space) { return space != Space::Generic && space != Space::None; };
     return a != b && named(a) && named(b);
 }

@@ -6,11 +6,13 @@
 //     if_(c, [&] { s = 1; });      {s} on one path, {} on the other
 //     y[i] = s;                    s is read with {}: a diagnostic
 // In uniformity.cpp: which operations need threads that may have diverged. In copies.cpp: copies that nobody waits for.
+// In barriers.cpp: barriers of different numbers of threads.
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/ast/barriers.hpp"
 #include "codegen/ast/copies.hpp"
 #include "codegen/ast/uniformity.hpp"
 
@@ -175,6 +177,7 @@ std::vector<Diagnostic> check(const KernelTree& kernel) {
     std::vector<Diagnostic> out = CheckWalk(kernel).run();
     for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
     for (Diagnostic& diagnostic : unfinished_copies(kernel)) out.push_back(std::move(diagnostic));
+    for (Diagnostic& diagnostic : unequal_barriers(kernel)) out.push_back(std::move(diagnostic));
     return out;
 }
 

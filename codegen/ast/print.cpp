@@ -44,6 +44,7 @@ private:
         keyword("max_threads", kernel_.bounds.max_threads, 0);
         keyword("min_blocks", kernel_.bounds.min_blocks, 0);
         keyword("max_registers", kernel_.bounds.max_registers, 0);
+        for (std::size_t axis = 0; axis < 3; ++axis) keyword(ir::cluster_words[axis], kernel_.bounds.cluster[axis], 1);
         if (kernel_.block.whole_warps) out_ += " whole_warps";
         if (kernel_.block.linear) out_ += kernel_.block.linear_grid ? " linear_grid" : " linear_blocks";
         keyword("block_threads", kernel_.block.threads, 0);
@@ -196,7 +197,8 @@ private:
                                                                              : kernel_.symbols[node.place.index].name;
         const std::string offset = node.place.offset == no_node ? "" : value(node.place.offset) + " + ";
         const std::string factor = node.memory.count == 1 ? "" : std::to_string(node.memory.count) + " * ";
-        return array + '[' + offset + factor + value(node.arguments[0]) + ']';
+        const std::string peer = node.place.rank == no_node ? "" : "peer " + value(node.place.rank) + ' ';
+        return peer + array + '[' + offset + factor + value(node.arguments[0]) + ']';
     }
 
     std::string guard(const NodeInfo& node) const {

@@ -31,9 +31,9 @@ struct Known {
     bool operator==(const Known&) const = default;
 };
 
-/// Which threads are here: all of a block, of some warps, some threads; and which line has parted them.
+/// Which threads are here: all of a cluster, of some blocks or warps, some threads; and which line has parted them.
 struct Control {
-    Extent extent = Extent::Block;
+    Extent extent = Extent::Cluster;
     Location parted{};
 };
 Control join(const Control& a, const Control& b) { return b.extent > a.extent ? b : a; }
@@ -108,7 +108,7 @@ private:
         switch (node.kind) {
             case Kind::Operation:
                 if (ir::effects(node.op).convergent) expect_together(node, here(control));
-                own = as_operation(node, node.arguments).result(members(node), Extent::Block);
+                own = as_operation(node, node.arguments).result(members(node), Extent::Cluster);
                 break;
             case Kind::Read: own = variables_[index(node.variable)].spread; break;
             case Kind::Load: own = load(node); break;
@@ -140,10 +140,10 @@ private:
 
     Spread load(const NodeInfo& node) {
         Extent agree = std::max(common(node, node.arguments), common(node, node.other));
-        for (Node other : {node.guard, node.place.offset})
+        for (Node other : {node.guard, node.place.offset, node.place.rank})
             if (other != no_node) agree = std::max(agree, extent(other));
         if (is_own_array(node.place)) return arrays_.load(node.place.index, agree);
-        return ir::loaded(node.memory, false, agree, Extent::Block, Doubt::Agrees);
+        return ir::loaded(node.memory, false, agree, Extent::Cluster, Doubt::Agrees);
     }
 
     bool is_own_array(const Place& place) const {
@@ -261,7 +261,19 @@ private:
             return report_named_barrier(node, control);
         Diagnostic out{
             .where = node.where, .message = {}, .hint = {}, .notes = {{control.parted, "the threads diverge here"}}};
-        if (barrier) {
+        if (node.op == Op::ClusterBarrier) {
+            const bool whole = needed == Extent::Cluster;
+            out.message = "a barrier of the cluster in divergent code: some threads of " +
+                          std::string(whole ? "the cluster" : "a warp") + " may not reach it";
+            out.hint = whole ? "move it out of the divergent region, or branch on something that is the same in all of "
+                               "its blocks"
+                             : "whole warps arrive and wait: branch on something that is the same for all threads of "
+                               "a warp";
+        } else if (needed == Extent::Warpgroup) {
+            out.message = "an operation of all warps of a warpgroup (" + std::string(ir::name(node.op)) +
+                          ") in divergent code: some of them may not reach it";
+            out.hint = "branch on something that is the same in the four warps, such as warpgroup_id()";
+        } else if (barrier) {
             out.message = "sync_block() in divergent code: some threads of the block may not reach it";
             out.hint = "move it out of the divergent region, or branch on something that is the same for all threads";
         } else {

@@ -5,6 +5,7 @@
 // are spans of two pools, so that an instruction may have any number of either. Values are results or block parameters.
 // After selection the same IR holds target operations: the types stay, but only widths must agree (see verify.hpp).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -134,8 +135,11 @@ std::uint64_t symbol_bytes(std::span<const Symbol> symbols, Space space);
 /// The dynamic shared memory that the kernel itself needs, before what a launch gives it.
 std::uint64_t own_dynamic_bytes(std::span<const Symbol> symbols);
 
+inline constexpr std::string_view cluster_words[] = {"cluster_x", "cluster_y", "cluster_z"};
 struct LaunchBounds {
     std::uint32_t max_threads = 0, min_blocks = 0, max_registers = 0;  // 0 = not given
+    std::array<std::uint32_t, 3> cluster{1, 1, 1};                     // the blocks of each
+    std::uint32_t cluster_blocks() const { return cluster[0] * cluster[1] * cluster[2]; }
     bool operator==(const LaunchBounds&) const = default;
 };
 

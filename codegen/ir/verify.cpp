@@ -45,6 +45,7 @@ public:
                 inst_ = inst;
                 for (const MemoryAccess& access : accesses(fn_[inst])) space(access);
                 if (effects(fn_[inst]).starts) copy(fn_[inst]);
+                if (fn_[inst].op == Op::Peer) own_place();
             }
         }
         return std::move(findings_);
@@ -78,10 +79,18 @@ private:
         for (const Parameter& parameter : fn_.parameters) this->parameter(parameter);
         for (const Symbol& symbol : fn_.symbols) this->symbol(symbol);
         if (symbol_bytes(fn_.symbols, Space::Const) > most_constant_bytes) at_function("too much constant memory");
+        cluster();
         distinct(fn_.parameters, "parameter %");
         distinct(fn_.symbols, "symbol $");
         if (fn_.gives != Type::Void && fn_.is_entry) at_function("a kernel has no result");
         if (fn_.gives != Type::Void && !contains(AnyNum | Packed, fn_.gives)) at_function("its result is not a number");
+    }
+    void cluster() {
+        constexpr std::uint64_t most = 16;  // of any device, if it is asked for more than 8
+        std::uint64_t blocks = 1;
+        for (const std::uint32_t extent : fn_.bounds.cluster) blocks *= std::min<std::uint64_t>(extent, most + 1);
+        if (blocks == 0 || blocks > most) at_function("a cluster has 1 to 16 blocks");
+        if (blocks != 1 && !fn_.is_entry) at_function("only a kernel has clusters");
     }
     void distinct(const auto& named, const std::string& kind) {
         std::vector<std::string_view> names;
@@ -110,7 +119,8 @@ private:
     void symbol(const Symbol& symbol) {
         const std::string name = "symbol $" + symbol.name;
         if (!contains(Storable, symbol.element)) at_function(name + " does not hold numbers");
-        if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param)
+        if (symbol.space == Space::None || symbol.space == Space::Generic || symbol.space == Space::Param ||
+            symbol.space == Space::Peer)
             at_function(name + " is in a space that has no symbols");
         if (symbol.dynamic && (symbol.space != Space::Shared || (symbol.count && symbol.element != Type::U8)))
             at_function(name + " is dynamic: it must be in shared memory, without a size unless of bytes");
@@ -256,6 +266,14 @@ private:
             return here("it ties results or operands that it does not have");
         for (std::uint32_t i = 0; i < tie.count; ++i)
             expect("tied operand", fn_.operands(inst_)[tie.operand + i], fn_.type(fn_.results(inst_)[tie.result + i]));
+    }
+
+    /// The place that op Peer maps.
+    void own_place() {
+        const Object object = object_of(fn_, fn_.operands(inst_)[0]);
+        if (object.kind == Object::Parameter ||
+            (object.kind == Object::Symbol && fn_.symbols[object.number].space != Space::Shared))
+            here("it is of a place in shared memory");
     }
 
     void space(const MemoryAccess& access) {

@@ -83,6 +83,10 @@ private:
                                "there are not so many groups");
             case Attribute::Mbarrier:
                 return require(!attribute_text(inst_.op, value).empty(), "a barrier has no such use");
+            case Attribute::Registers:
+                return require(
+                    !attribute_text(inst_.op, value).empty() && is_register_count(unpack<RegistersForm>(value).count),
+                    "a thread has 24 to 256 registers, a multiple of 8");
             case Attribute::Bulk: return bulk();
             case Attribute::Scale: return require(std::uint32_t(value) != 0, "its scale is 0");
             case Attribute::Text:

@@ -88,9 +88,13 @@ private:
         const bool global = node.place.base == ast::Place::Base::Parameter;
         const std::uint32_t size = ir::info(ast::element_type(node)).bytes;
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
+        const bool peer = node.place.rank != ast::no_node;
+        if (peer) base = build_.make(Op::Peer, Type::U32, {base, value(node.place.rank)});
         if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset), size);
         return {further(base, value(node.arguments[0]), size * node.memory.count),
-                global ? ir::Space::Global : fn_.symbols[node.place.index].space};
+                global ? ir::Space::Global
+                : peer ? ir::Space::Peer
+                       : fn_.symbols[node.place.index].space};
     }
     Value further(Value base, Value index, std::uint32_t bytes) {
         if (!contains(ir::Int, fn_.type(index))) index = build_.convert(fn_.type(base), index);
@@ -245,7 +249,7 @@ private:
                 const ast::NodeInfo& node = kernel[user];
                 if (node.kind != Kind::While) std::ranges::for_each(node.arguments, use);  // its own condition
                 std::ranges::for_each(node.other, use);
-                use(node.guard), use(node.place.offset);
+                use(node.guard), use(node.place.offset), use(node.place.rank);
             }
         return out;
     }

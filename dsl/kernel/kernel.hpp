@@ -236,6 +236,12 @@ public:
         handle_.launch_bounds(max_threads, min_blocks);
         return std::move(*this);
     }
+    /// The grid is divided into clusters of so many blocks, 1 to 8, which run at the same time, wait for each other and
+    /// reach each other's shared memory (dsl/threads/cluster.hpp). From sm_90 on.
+    Kernel&& cluster(std::uint32_t x, std::uint32_t y = 1, std::uint32_t z = 1) && {
+        handle_.cluster(x, y, z);
+        return std::move(*this);
+    }
     Kernel&& max_registers(std::uint32_t count) && {
         handle_.max_registers(count);
         return std::move(*this);

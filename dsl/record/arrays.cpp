@@ -19,7 +19,7 @@ namespace {
 
 /// An array as a place in the AST; commits the start of a slice.
 ast::Place place(Recorder& recorder, const Array& array) {
-    return Recorder::place_of(array, array.sliced ? recorder.commit(array.first) : ast::no_node);
+    return recorder.place_of(array, array.sliced ? recorder.commit(array.first) : ast::no_node);
 }
 
 ir::Space space(const Recorder& recorder, const Array& array) {
@@ -395,6 +395,7 @@ NodeInfo ordered_node(Recorder& recorder, Kind kind, Op op, const Slot& slot, Re
     node.memory.is_volatile = order == ir::Order::Weak;
     if (node.memory.is_volatile) return node;
     node.memory.scope = scope != ir::Scope::None                           ? scope
+                        : slot.array.peer                                  ? ir::Scope::Cluster
                         : space(recorder, slot.array) == ir::Space::Shared ? ir::Scope::Cta
                                                                            : ir::Scope::Gpu;
     return node;

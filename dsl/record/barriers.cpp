@@ -16,6 +16,7 @@ using ir::Type;
 namespace {
 
 ast::NodeInfo barrier_node(Recorder& recorder, const Slot& barrier, MbarrierForm form, RecordedValues numbers) {
+    if (barrier.array.peer) form.reach = MbarrierForm::Reach::Peer;
     ast::NodeInfo node = recorder.node_of({.op = Op::Mbarrier, .operand_type = Type::U32, .attribute = ir::pack(form)});
     node.arguments = recorder.commit_places({&barrier}, numbers);
     return node;

@@ -17,6 +17,7 @@
 
 #include "codegen/ir/verify.hpp"
 #include "codegen/support/environment.hpp"
+#include "dsl/record/clusters.hpp"
 #include "dsl/record/recorder.hpp"
 
 namespace ikat::trace {
@@ -77,6 +78,7 @@ private:
             std::ranges::for_each(node.other, [&](Node other) { use(other); });
             use(node.guard);
             use(node.place.offset);
+            use(node.place.rank);
             mark(node.regions[1]);
             mark(node.regions[0]);
         }
@@ -241,6 +243,7 @@ void KernelHandle::State::apply_contracts(Recorder& recorder) const {
     if (bounds.max_threads > 1024 || (bounds.max_threads == 0 && bounds.min_blocks > 0))
         recorder.complain("launch_bounds() of " + std::to_string(bounds.max_threads) + " threads",
                           "a block has 1 to 1024 threads", where);
+    finish_clusters(recorder, where);
 }
 
 /// Finds what is allowed in kernels only.
@@ -444,6 +447,7 @@ void KernelHandle::launch_bounds(std::uint32_t max_threads, std::uint32_t min_bl
     state_->bounds.max_threads = max_threads;
     state_->bounds.min_blocks = min_blocks;
 }
+void KernelHandle::cluster(std::uint32_t x, std::uint32_t y, std::uint32_t z) { state_->bounds.cluster = {x, y, z}; }
 void KernelHandle::max_registers(std::uint32_t count) { state_->bounds.max_registers = count; }
 void KernelHandle::contract() { state_->contracted = true; }
 

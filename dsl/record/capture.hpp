@@ -71,6 +71,7 @@ public:
     void require(const Contract& contract);
     void make_function();  // a function that kernels call
     void launch_bounds(std::uint32_t max_threads, std::uint32_t min_blocks);
+    void cluster(std::uint32_t x, std::uint32_t y, std::uint32_t z);
     void max_registers(std::uint32_t count);
     void contract();  // products and sums into fma
 

@@ -169,15 +169,18 @@ public:
     /// The number of a text among the kernel's texts; equal texts are shared.
     ir::Word add_text(std::string_view text);
     /// An array as a place in the AST, with the committed start of a slice.
-    static ast::Place place_of(const Array& array, ast::Node first) {
-        return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index, first};
+    ast::Place place_of(const Array& array, ast::Node first) {
+        return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index, first,
+                array.peer ? commit(array.rank) : ast::no_node};
     }
     /// The address of a slot whose index, and before it the start of a slice, are the next operands.
     ast::Node address(const Slot& slot, const ast::Node*& operand);
     /// The addresses of places, then values, as the operands of one statement.
     ast::Nodes commit_places(std::initializer_list<const Slot*> places, RecordedValues values);
-    bool is_shared(const Slot& slot) const {
-        return slot.array.symbol && kernel.symbols[slot.array.index].space == ir::Space::Shared;
+    /// Whether it is in the block's own shared memory.
+    bool is_shared(const Slot& slot) const { return !slot.array.peer && is_shared(slot.array); }
+    bool is_shared(const Array& array) const {
+        return array.symbol && kernel.symbols[array.index].space == ir::Space::Shared;
     }
     /// Whether an address is at a constant index at which so many bytes are not aligned.
     bool is_misaligned(ast::Node address, std::uint32_t bytes) const;

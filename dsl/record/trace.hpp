@@ -128,7 +128,9 @@ struct Array {
     bool sliced = false;
     Direction direction = Direction::ReadWrite;
     ir::Type element = ir::Type::Void;
-    Recorded first{};  // of a slice: elements before it; a u64 in a parameter, a u32 in a symbol
+    Recorded first{};   // of a slice: elements before it; a u64 in a parameter, a u32 in a symbol
+    bool peer = false;  // of a block of the cluster:
+    Recorded rank{};
 };
 
 /// A number of type `type` in a parameter of raw bytes, at an offset in bytes; if none can be there, a diagnostic, and
@@ -187,6 +189,8 @@ void subscript(const Array& array, const Position& index, const StructLayout& la
 Array slice(const Array& array, const Position& first);
 /// The same memory as elements of another type. A slice must begin at a whole number of them.
 Array viewed(const Array& array, ir::Type element);
+/// A shared array of the block of the cluster with this rank, a u32.
+Array peer(const Array& array, Recorded rank, const Where& where);
 /// The array from steps[0] * pitches[0] + steps[1] * pitches[1] + ... on. The pitches are u32; the products and the sum
 /// are 64 bits wide, so that they do not wrap. It is part of the current expression, unless it is `fixed`.
 Array advanced(const Array& array, const Position* steps, const Recorded* pitches, std::uint32_t count);

@@ -43,6 +43,9 @@ inline auto warp_id() {
     return (t.x + d.x * (t.y + d.y * t.z)) / 32;
 }
 
+/// The warpgroup's number in its block: four warps each.
+inline auto warpgroup_id() { return warp_id() / 4; }
+
 namespace detail {
 
 template <class R>
@@ -147,6 +150,16 @@ auto sync_and_ask(P&& p, const trace::Where& where) {
 }
 }  // namespace detail
 
+namespace detail {
+template <int N>
+void set_registers(ir::RegistersForm::Kind kind, const trace::Where& where) {
+    static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
+    trace::effect(
+        {.op = ir::Op::SetRegisters, .attribute = ir::pack(ir::RegistersForm{.kind = kind, .count = std::uint16_t(N)})},
+        {}, where);
+}
+}  // namespace detail
+
 /// sync_block() with a reduction over all threads: whether p holds in all of them, in any, in how many.
 template <DeviceValue P>
 Leaf<bool> sync_block_and(P&& p, const trace::Where& where = trace::Where::current()) {
@@ -159,6 +172,20 @@ Leaf<bool> sync_block_or(P&& p, const trace::Where& where = trace::Where::curren
 template <DeviceValue P>
 Leaf<std::uint32_t> sync_block_count(P&& p, const trace::Where& where = trace::Where::current()) {
     return detail::sync_and_ask<ir::BarrierForm::Kind::Count>(std::forward<P>(p), where);
+}
+
+// ---- registers
+
+/// From here on, the threads of this warpgroup may use N registers each, which waits until others have given back
+/// enough of them; registers_shrink gives back those beyond N. All four warps call it. N is a multiple of 8 from 24 to
+/// 256; the kernel has launch_bounds(threads, blocks). From sm_90a on.
+template <int N>
+void registers_grow(const trace::Where& where = trace::Where::current()) {
+    detail::set_registers<N>(ir::RegistersForm::Kind::Grow, where);
+}
+template <int N>
+void registers_shrink(const trace::Where& where = trace::Where::current()) {
+    detail::set_registers<N>(ir::RegistersForm::Kind::Shrink, where);
 }
 
 // ---- messages to the host

@@ -115,6 +115,12 @@ IKAT_SHUFFLE(shuffle_xor, Xor)
 IKAT_SHUFFLE(shuffle_idx, Idx)
 #undef IKAT_SHUFFLE
 
+/// The value of lane 0, in all lanes: for the compiler, too, it is then the same throughout the warp.
+template <DeviceValue V>
+auto warp_uniform(V&& v, const trace::Where& where = trace::Where::current()) {
+    return detail::shuffle(ir::ShuffleMode::Idx, std::forward<V>(v), 0u, all_lanes, 32, where);
+}
+
 /// Whether p holds in any lane, in all lanes; the lanes in which it holds, as bits.
 template <DeviceValue P>
 Leaf<bool> any(P&& p, const Members& members = all_lanes, const trace::Where& where = trace::Where::current()) {

@@ -41,6 +41,12 @@ constexpr bool is_address(Op op, std::size_t position) {
     return position < slots.size() && is_address(slots[position]);
 }
 
+/// Whether it uses the barrier of another block of the cluster.
+constexpr bool is_peer_barrier(const Instruction& inst) {
+    return info(inst.op).attribute == Attribute::Mbarrier &&
+           unpack<MbarrierForm>(inst.attribute).reach == MbarrierForm::Reach::Peer;
+}
+
 constexpr MemoryAccesses accesses(const Instruction& inst) {
     MemoryAccesses out;
     if (!is_address(inst.op, 0)) return out;  // if there are any, operand 0 is one
@@ -63,7 +69,7 @@ constexpr MemoryAccesses accesses(const Instruction& inst) {
                 break;
             case Slot::AtBarrier:
                 out.add({.operand = i,
-                         .space = Space::Shared,
+                         .space = is_peer_barrier(inst) ? Space::Peer : Space::Shared,
                          .reads = true,
                          .writes = true,
                          .offset = memory.offset,

@@ -5,6 +5,7 @@
 //     %t = mbarrier.u32 arrive_expect, [%b], 4096        it arrives, and 4096 bytes are to come
 //     bulk_copy load, %s, %x, 4096, %b                   these
 //     %p = mbarrier.u32 try, [%b], 0                     whether the first phase has ended
+//     mbarrier.u32 arrive.peer, [%c]                     at the barrier of another block of the cluster
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -24,9 +25,20 @@ struct MbarrierForm {
         Test,          // operand: the parity of a phase; result: whether that has ended
         Try,           // the same, and the thread may be suspended for a while
     };
+    /// Whose barrier it is, and who is told, or tells, what was written before: threads of the block or of the cluster.
+    enum class Reach : std::uint8_t {
+        Block,
+        Cluster,  // the own barrier, at which peers arrive: a test
+        Peer,     // the barrier of a block of the cluster: an arrival, without a token, or more bytes
+    };
     Kind kind = Kind::Init;
+    Reach reach = Reach::Block;
 
+    constexpr bool arrives() const { return kind == Kind::Arrive || kind == Kind::Drop || kind == Kind::ArriveExpect; }
+    constexpr bool tests() const { return kind == Kind::Test || kind == Kind::Try; }
     constexpr Shape shape() const {
+        if (arrives() && reach == Reach::Peer)
+            return {Slot::None, {Slot::AtBarrier, kind == Kind::ArriveExpect ? Slot::U32 : Slot::None}};
         switch (kind) {
             case Kind::Init:
             case Kind::Expect: return {Slot::None, {Slot::AtBarrier, Slot::U32}};
@@ -40,7 +52,14 @@ struct MbarrierForm {
 };
 inline constexpr std::string_view mbarrier_names[] = {"init",   "invalidate",    "arrive", "drop",
                                                       "expect", "arrive_expect", "test",   "try"};
+inline constexpr std::string_view mbarrier_reach_names[] = {"", "cluster", "peer"};
 inline constexpr std::uint32_t barrier_bytes = 8;
+constexpr bool exists(MbarrierForm form) {
+    using enum MbarrierForm::Reach;
+    if (std::size_t(form.kind) >= std::size(mbarrier_names)) return false;
+    if (form.reach == Peer) return form.arrives() || form.kind == MbarrierForm::Kind::Expect;
+    return form.reach == Block || (form.reach == Cluster && form.tests());
+}
 
 /// Its operands, in this order, where `map` is the address of a tensor's map and `at` its `rank` coordinates:
 ///

@@ -133,6 +133,45 @@ std::optional<Word> matrices_named(std::string_view text) {
     return exists(form) ? std::optional(pack(form)) : std::nullopt;
 }
 
+/// "arrive", "arrive.peer", "try.cluster"
+std::string text(MbarrierForm form) {
+    if (!exists(form)) return {};
+    const std::string_view reach = mbarrier_reach_names[std::size_t(form.reach)];
+    return std::string(mbarrier_names[std::size_t(form.kind)]) + (reach.empty() ? "" : '.' + std::string(reach));
+}
+std::optional<Word> mbarrier_named(std::string_view text) {
+    const auto kind = find_name(mbarrier_names, take_word(text));
+    const auto reach = text.empty() ? std::optional<std::size_t>(0) : find_name(mbarrier_reach_names, text);
+    if (!kind || !reach) return {};
+    const MbarrierForm form{MbarrierForm::Kind(*kind), MbarrierForm::Reach(*reach)};
+    return exists(form) ? std::optional(pack(form)) : std::nullopt;
+}
+/// ".init.shared", ".arrive.release.cluster.shared::cluster", ".try_wait.parity.acquire.cluster.shared"
+std::string mbarrier_suffix(MbarrierForm form) {
+    constexpr std::string_view kinds[] = {
+        ".init",           ".inval", ".arrive", ".arrive_drop", ".expect_tx", ".arrive.expect_tx", ".test_wait.parity",
+        ".try_wait.parity"};
+    const std::string kind(kinds[std::size_t(form.kind)]);
+    switch (form.reach) {
+        case MbarrierForm::Reach::Cluster: return kind + ".acquire.cluster.shared";
+        case MbarrierForm::Reach::Peer:
+            return kind + (form.arrives() ? ".release" : ".relaxed") + ".cluster.shared::cluster";
+        default: return kind + ".shared";
+    }
+}
+
+/// "grow.240"
+std::string text(RegistersForm form) {
+    if (std::size_t(form.kind) >= std::size(registers_kind_names) || form.unused) return {};
+    return std::string(registers_kind_names[std::size_t(form.kind)]) + '.' + std::to_string(form.count);
+}
+std::optional<Word> registers_named(std::string_view text) {
+    const auto kind = find_name(registers_kind_names, take_word(text));
+    const auto count = number(text, 0xffff);
+    if (!kind || !count) return {};
+    return pack(RegistersForm{.kind = RegistersForm::Kind(*kind), .count = std::uint16_t(*count)});
+}
+
 /// "load", "load.2d.multicast", "store.2d.add"
 std::string text(BulkForm form) {
     if (!exists(form)) return {};
@@ -198,7 +237,8 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Groups: return attribute > all_copies ? "" : groups_text(attribute);
         case Attribute::Matrix: return text(unpack<MatrixForm>(attribute));
         case Attribute::Matrices: return attribute >> 9 ? "" : text(unpack<MatricesForm>(attribute));
-        case Attribute::Mbarrier: return name_in(mbarrier_names, attribute);
+        case Attribute::Mbarrier: return attribute >> 16 ? "" : text(unpack<MbarrierForm>(attribute));
+        case Attribute::Registers: return attribute >> 32 ? "" : text(unpack<RegistersForm>(attribute));
         case Attribute::Bulk: return attribute >> 25 ? "" : text(unpack<BulkForm>(attribute));
         default: return {};
     }
@@ -217,7 +257,8 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Groups: return groups_named(text);
         case Attribute::Matrix: return matrix_named(text);
         case Attribute::Matrices: return matrices_named(text);
-        case Attribute::Mbarrier: return find_name(mbarrier_names, text);
+        case Attribute::Mbarrier: return mbarrier_named(text);
+        case Attribute::Registers: return registers_named(text);
         case Attribute::Bulk: return bulk_named(text);
         default: return {};
     }
@@ -246,7 +287,11 @@ AttributeChoice attribute_choice(Op op) {
                     "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
                     "integers .sat may follow, of bits .xor or .and does"};
         case Attribute::Matrices: return {"number of matrices", "x1, x2 or x4, and .trans for transposes"};
-        case Attribute::Mbarrier: return {"use of a barrier", list_names(mbarrier_names)};
+        case Attribute::Mbarrier:
+            return {"use of a barrier", list_names(mbarrier_names) +
+                                            ", and of a test .cluster, of what another block can "
+                                            "do .peer"};
+        case Attribute::Registers: return {"number of registers", "grow or shrink and a number, such as grow.240"};
         case Attribute::Bulk:
             return {"copy", list_names(bulk_names) + ", the rank of a tensor, .multicast or a reduction, " +
                                 list_names(bulk_reduction_names) + ", such as store.2d.add"};
@@ -258,17 +303,9 @@ std::string attribute_suffix(Op op, Word attribute) {
     if (info(op).attribute == Attribute::Groups) return attribute == all_copies ? ".wait_all" : ".wait_group";
     if (info(op).attribute == Attribute::Matrix) return matrix_suffix(unpack<MatrixForm>(attribute));
     if (info(op).attribute == Attribute::Bulk) return bulk_suffix(unpack<BulkForm>(attribute));
-    if (info(op).attribute == Attribute::Mbarrier) {
-        constexpr std::string_view suffixes[] = {".init",
-                                                 ".inval",
-                                                 ".arrive",
-                                                 ".arrive_drop",
-                                                 ".expect_tx",
-                                                 ".arrive.expect_tx",
-                                                 ".test_wait.parity",
-                                                 ".try_wait.parity"};
-        return std::string(suffixes[attribute]);
-    }
+    if (info(op).attribute == Attribute::Mbarrier) return mbarrier_suffix(unpack<MbarrierForm>(attribute));
+    if (info(op).attribute == Attribute::Registers)
+        return unpack<RegistersForm>(attribute).kind == RegistersForm::Kind::Grow ? ".inc" : ".dec";
     if (info(op).attribute == Attribute::Fence && !unpack<FenceForm>(attribute).has_scope()) {
         constexpr std::string_view suffixes[] = {".proxy.async", ".proxy.async.shared::cta",
                                                  ".mbarrier_init.release.cluster"};

@@ -78,6 +78,17 @@ struct BarrierForm {
 inline constexpr std::string_view barrier_kind_names[] = {"", "sync", "arrive", "and", "or", "count"};
 inline constexpr int most_barriers = 16;  // of a block
 
+/// To how many registers the threads of a warpgroup change.
+struct RegistersForm {
+    enum class Kind : std::uint8_t { Grow, Shrink };
+    Kind kind = Kind::Grow;
+    std::uint8_t unused = 0;
+    std::uint16_t count = 24;
+};
+inline constexpr std::string_view registers_kind_names[] = {"grow", "shrink"};
+/// Whether a thread can have so many after a change.
+constexpr bool is_register_count(std::uint64_t count) { return count >= 24 && count <= 256 && count % 8 == 0; }
+
 /// How a thread copies a few bytes while it goes on. Behind the addresses stands how many bytes are read; zeros fill
 /// the rest.
 struct CopyForm {

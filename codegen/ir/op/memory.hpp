@@ -6,8 +6,18 @@
 
 namespace ikat::ir {
 
-enum class Space : std::uint8_t { None, Generic, Global, Shared, Local, Const, Param };
-inline constexpr std::string_view space_names[] = {"", "generic", "global", "shared", "local", "const", "param"};
+enum class Space : std::uint8_t {
+    None,
+    Generic,
+    Global,
+    Shared,
+    Local,
+    Const,
+    Param,
+    Peer  // shared memory of the blocks of the cluster, also of this one: .shared::cluster
+};
+inline constexpr std::string_view space_names[] = {"",      "generic", "global", "shared",
+                                                   "local", "const",   "param",  "peer"};
 
 /// The maximum total size of a kernel's constant arrays.
 inline constexpr std::uint64_t most_constant_bytes = 65536;

@@ -57,6 +57,7 @@ enum class Attribute : std::uint8_t {
     Groups,     // how many groups of copies may be unfinished, or all_copies
     Mbarrier,   // an MbarrierForm (async.hpp)
     Bulk,       // a BulkForm, which gives the operands, too
+    Registers,  // a RegistersForm (families.hpp)
     Matrix,     // a MatrixForm (matrix.hpp), which gives the operands and results, too
     Matrices,   // a MatricesForm, which gives the number of results, or of words that are stored
 };

@@ -13,6 +13,7 @@ namespace ikat::ir {
 constexpr Type address_type(Space space) {
     switch (space) {
         case Space::Shared:
+        case Space::Peer:
         case Space::Local: return Type::U32;
         case Space::Generic:
         case Space::Global: return Type::U64;

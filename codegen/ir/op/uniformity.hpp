@@ -36,16 +36,18 @@ struct Spread {
     Extent extent = Extent::Cluster;
     // With Doubt::Agrees:
     bool linear = false;    // tid.x or the lane, plus something that is the same throughout a warp
-    bool combined = false;  // made of other lanes' values, as a reduction is: taken to be the same in the block
+    bool combined = false;  // made of other lanes' values, as a reduction is: taken to be the same everywhere
+    bool warps = false;     // tid.x / 32, plus something that is the same throughout a warpgroup
     bool operator==(const Spread&) const = default;
 };
 /// Below every other, where a walk begins that lets values differ as it finds out.
-inline constexpr Spread anything_yet{Extent::Cluster, true, true};
+inline constexpr Spread anything_yet{Extent::Cluster, true, true, true};
 
 /// A value that is one or the other, by the way that a thread has come; the ways have parted `parted`.
 constexpr Spread either(const Spread& a, const Spread& b, Extent parted) {
     const bool alike = parted != Extent::Thread;
-    return {std::max({a.extent, b.extent, parted}), a.linear && b.linear && alike, a.combined && b.combined && alike};
+    return {std::max({a.extent, b.extent, parted}), a.linear && b.linear && alike, a.combined && b.combined && alike,
+            a.warps && b.warps && parted <= Extent::Warpgroup};
 }
 
 // ---- the table
@@ -60,12 +62,12 @@ constexpr Extent extent_of(SpecialRegister which, Doubt doubt) {
         case LanemaskLt:
         case LanemaskGe:
         case LanemaskGt: return Extent::Thread;
-        case TidY:
-        case TidZ: return doubt == Doubt::Agrees ? Extent::Warp : Extent::Thread;
+        case TidY:  // of rows of whole warps or warpgroups
+        case TidZ: return doubt == Doubt::Agrees ? Extent::Warpgroup : Extent::Thread;
         case WarpId: return Extent::Warp;
-        case CtaidX:
+        case CtaidX:  // a condition may be about whole clusters
         case CtaidY:
-        case CtaidZ:
+        case CtaidZ: return doubt == Doubt::Agrees ? Extent::Cluster : Extent::Block;
         case SmId:
         case ClusterCtaidX:
         case ClusterCtaidY:
@@ -101,6 +103,8 @@ constexpr Extent given_by(Op op, Word attribute, Doubt doubt) {
 constexpr Extent needed_by(Op op, Word attribute, std::optional<Word> members, std::uint32_t max_threads) {
     if (!is_collective(op) || op == Op::ActiveMask) return Extent::Thread;
     if (takes_whole_warp(op)) return Extent::Warp;
+    if (op == Op::SetRegisters) return Extent::Warpgroup;
+    if (op == Op::ClusterBarrier) return mode_name(op, attribute) == "sync" ? Extent::Cluster : Extent::Warp;
     if (op == Op::Barrier) {
         const bool one_warp = max_threads > 0 && max_threads <= 32;
         return unpack<BarrierForm>(attribute).gathers_block() && !one_warp ? Extent::Block : Extent::Warp;
@@ -127,7 +131,7 @@ struct Operation {
     constexpr Extent common(std::size_t count) const {
         Extent out = Extent::Cluster;
         for (std::size_t i = 0; i < count; ++i) out = std::max(out, spread(i).extent);
-        return any_combined() ? std::min(out, Extent::Block) : out;
+        return any_combined() ? Extent::Cluster : out;
     }
     constexpr bool any_combined() const {
         if (doubt == Doubt::Differs) return false;
@@ -150,20 +154,60 @@ struct Operation {
             default: return false;
         }
     }
-    /// Whether an operation on a linear value gives the same for all threads of a warp.
-    constexpr bool divides_by_warps() const {
-        if (operands < 2 || !spread(0).linear) return false;
+    /// Whether the first operand counts something, and the operation tells apart only groups of so many: of a constant
+    /// that is not one of such groups, surely not.
+    constexpr bool divides_by(std::uint32_t group) const {
+        if (operands < 2) return false;
+        const auto number = constant(1);
+        const auto is_multiple = [&] { return number ? *number % group == 0 : group != 32 || whole_warps(1); };
         switch (op) {
             case Op::Div:
             case Op::Lt:
             case Op::Ge:
-            case Op::And: return whole_warps(1);
+            case Op::And: return is_multiple();
             case Op::Le:
-            case Op::Gt: return constant(1) && *constant(1) % 32 == 31;
+            case Op::Gt: return number && *number % group == group - 1;
             case Op::Shr:
-            case Op::ExtractBits: return constant(1) && *constant(1) >= 5;
+            case Op::ExtractBits: return number && (*number >= 32 || (std::uint64_t{1} << *number) % group == 0);
             default: return false;
         }
+    }
+    /// Who gets the same from an operation on a number of a thread or of a warp.
+    constexpr Extent extent_of_count() const {
+        const Extent all = common(operands);
+        const bool threads = operands > 0 && spread(0).linear, warps = operands > 0 && spread(0).warps;
+        if ((threads && divides_by(32) && divides_by(128)) || (warps && divides_by(4)))
+            return std::min(all, Extent::Warpgroup);
+        return threads && divides_by(32) ? std::min(all, Extent::Warp) : all;
+    }
+    /// Whether it gives the number of a warp, as such a value.
+    constexpr bool counts_warps() const {
+        const auto warps = [&](std::size_t i) { return spread(i).warps; };
+        const auto is_offset = [&](std::size_t i) {
+            return spread(i).extent <= Extent::Warpgroup && (!constant(i) || *constant(i) % 4 == 0);
+        };
+        switch (op) {
+            case Op::Add: return (warps(0) && is_offset(1)) || (warps(1) && is_offset(0));
+            case Op::Sub: return warps(0) && is_offset(1);
+            case Op::Convert: return warps(0) && contains(Int, type);
+            case Op::Div: return spread(0).linear && constant(1) == Word{32};
+            case Op::Shr: return spread(0).linear && constant(1) == Word{5};
+            default: return false;
+        }
+    }
+    /// A value that each lane takes from one lane of its warp, which all know.
+    constexpr std::optional<Spread> broadcast(std::optional<Word> members, Extent here) const {
+        if (op != Op::Shuffle || ShuffleMode(attribute) != ShuffleMode::Idx) return {};
+        const Spread given = spread(0);
+        if (doubt == Doubt::Differs) {
+            const bool whole =
+                members == Word{0xffffffff} && constant(2) == Word{31} && spread(1).extent <= Extent::Warp;
+            if (!whole) return {};
+            return Spread{std::max({std::min(given.extent, Extent::Warp), spread(1).extent, here})};
+        }
+        if (given.extent < Extent::Thread) return given;
+        if (given.linear && constant(1)) return Spread{.extent = Extent::Warp, .linear = true};
+        return {};
     }
 
     /// What it gives, if it depends on its operands and on other threads alone, in a place that is reached by the
@@ -176,13 +220,13 @@ struct Operation {
         }
         if (effects(op).convergent) {
             const Extent given = given_by(op, attribute, doubt);
+            if (const auto one = broadcast(members, here)) return *one;
             if (given == Extent::Thread) return {Extent::Thread};
-            if (doubt == Doubt::Agrees) return {.extent = Extent::Block, .combined = true};
+            if (doubt == Doubt::Agrees) return {.extent = Extent::Cluster, .combined = true};
             return {given == Extent::Block || members == Word{0xffffffff} ? std::max(given, here) : Extent::Thread};
         }
         if (doubt == Doubt::Differs) return {common(operands)};
-        if (divides_by_warps()) return {std::min(common(operands), Extent::Warp)};
-        return {common(operands), is_linear(), any_combined()};
+        return {extent_of_count(), is_linear(), any_combined(), counts_warps()};
     }
 };
 template <class S, class C, class W>
@@ -223,7 +267,7 @@ public:
 
 private:
     static constexpr Spread least(const Spread& a, const Spread& b) {
-        return {std::min(a.extent, b.extent), a.linear || b.linear, a.combined || b.combined};
+        return {std::min(a.extent, b.extent), a.linear || b.linear, a.combined || b.combined, a.warps || b.warps};
     }
     std::vector<Spread> held_;
     std::vector<std::optional<Spread>> stored_;

@@ -70,6 +70,7 @@ private:
         keyword("max_threads", fn_.bounds.max_threads, 0);
         keyword("min_blocks", fn_.bounds.min_blocks, 0);
         keyword("max_registers", fn_.bounds.max_registers, 0);
+        for (std::size_t axis = 0; axis < 3; ++axis) keyword(cluster_words[axis], fn_.bounds.cluster[axis], 1);
         out_ += " {\n";
     }
 

@@ -118,9 +118,11 @@ private:
             fn_.bounds.min_blocks = value;
         else if (keyword.word.text() == "max_registers")
             fn_.bounds.max_registers = value;
+        else if (const auto axis = find_name(cluster_words, keyword.word.text()))
+            fn_.bounds.cluster[*axis] = value;
         else
             fail(keyword.word, "a function has no " + std::string(keyword.word.text()),
-                 "it has max_threads, min_blocks, max_registers");
+                 "it has max_threads, min_blocks, max_registers, cluster_x, cluster_y, cluster_z");
     }
     void symbol(const Symbol& tree) {
         ir::Symbol& symbol = fn_.symbols.emplace_back();

@@ -24,6 +24,7 @@ Word spelled(const ir::Instruction& inst) {
             const auto form = ir::unpack<ir::CopyForm>(inst.attribute);
             return Word(form.cache) << 8 | Word(form.prefetch);
         }
+        case ir::Attribute::Registers: return Word(ir::unpack<ir::RegistersForm>(inst.attribute).kind);
         case ir::Attribute::Mbarrier:
         case ir::Attribute::Matrices: return inst.attribute;
         case ir::Attribute::Bulk: {
@@ -108,6 +109,7 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::AllMatch:
         case Op::Elect: return emit_truth(inst);
         case Op::Barrier: return emit_barrier(inst);
+        case Op::ClusterBarrier: return emit_cluster_barrier(inst);
         case Op::CopyAsync: return emit_copy(inst);
         case Op::Mma: return emit_product(inst);
         case Op::LoadMatrix:
@@ -186,9 +188,12 @@ void InstructionEmitter::emit_matrices(Inst inst) {
     put(inst, operands);
 }
 
-/// `mbarrier.init [b], n`, `mbarrier.arrive t, [b]`, `mbarrier.try_wait.parity p, [b], n`
+/// `mbarrier.init [b], n`, `mbarrier.arrive t, [b]`, of a peer `_, [b]`, `mbarrier.try_wait.parity p, [b], n`
 void InstructionEmitter::emit_mbarrier(Inst inst) {
     scratch_.clear();
+    const auto form = ir::unpack<ir::MbarrierForm>(fn_[inst].attribute);
+    const bool is_peer = fn_[inst].op == Op::Mbarrier && form.reach == ir::MbarrierForm::Reach::Peer;
+    if (is_peer && form.arrives()) scratch_.push_back({.kind = Operand::Kind::Sink});
     for (Value value : fn_.results(inst)) scratch_.push_back(operand(value));
     scratch_.push_back(address(inst, ir::accesses(fn_[inst])[0]));
     for (Value value : fn_.operands(inst).subspan(1)) scratch_.push_back(operand(value));
@@ -240,6 +245,14 @@ void InstructionEmitter::emit_barrier(Inst inst) {
     if (form.gathers_block()) scratch_.push_back(Writer::integer(form.id));
     for (Value value : fn_.operands(inst)) scratch_.push_back(operand(value));
     put(inst, scratch_);
+}
+
+/// `barrier.cluster.arrive.aligned`, `barrier.cluster.wait.aligned`, or both.
+void InstructionEmitter::emit_cluster_barrier(Inst inst) {
+    const std::string_view mode = ir::mode_name(Op::ClusterBarrier, fn_[inst].attribute);
+    for (const std::string_view step : {"arrive", "wait"})
+        if (mode == step || mode == "sync")
+            writer_.instruction("barrier.cluster." + std::string(step) + ".aligned", {});
 }
 
 void InstructionEmitter::emit_text(Inst inst) {
@@ -332,6 +345,8 @@ void InstructionEmitter::emit_plain(Inst inst) {
         scratch_.push_back(writer_.hexadecimal(fn_[inst].attribute));
     if (info(fn_[inst].op).attribute == ir::Attribute::Groups && fn_[inst].attribute != ir::all_copies)
         scratch_.push_back(Writer::integer(fn_[inst].attribute));
+    if (info(fn_[inst].op).attribute == ir::Attribute::Registers)
+        scratch_.push_back(Writer::integer(ir::unpack<ir::RegistersForm>(fn_[inst].attribute).count));
     put(inst, scratch_);
 }
 

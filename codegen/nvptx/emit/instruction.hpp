@@ -39,6 +39,7 @@ public:
 
 private:
     void emit_barrier(ir::Inst inst);
+    void emit_cluster_barrier(ir::Inst inst);
     void emit_call(ir::Inst inst);
     void emit_chain(ir::Inst inst);
     void emit_copy(ir::Inst inst);

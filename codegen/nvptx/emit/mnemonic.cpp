@@ -42,7 +42,10 @@ void append_memory(std::string& out, const ir::MemoryInfo& memory) {
         append_dotted(out, ir::order_names[int(memory.order)]);
         append_dotted(out, ir::scope_names[int(memory.scope)]);
     }
-    if (memory.space != ir::Space::Generic) append_dotted(out, ir::space_names[int(memory.space)]);
+    if (memory.space == ir::Space::Peer)
+        out += ".shared::cluster";
+    else if (memory.space != ir::Space::Generic)
+        append_dotted(out, ir::space_names[int(memory.space)]);
     append_dotted(out, ir::cache_operator_names[int(memory.cache)]);
 }
 

@@ -79,8 +79,11 @@ void Legaliser::rewrite(Inst inst) {
 
 void Legaliser::test_barrier(Inst inst) {
     using ir::MbarrierForm;
-    const bool tries = ir::unpack<MbarrierForm>(fn_[inst].attribute).kind == MbarrierForm::Kind::Try;
-    if (tries && !has_clusters_) walk_.edit(inst).attribute = ir::pack(MbarrierForm{MbarrierForm::Kind::Test});
+    auto form = ir::unpack<MbarrierForm>(fn_[inst].attribute);
+    if (form.kind == MbarrierForm::Kind::Try && !has_clusters_) {
+        form.kind = MbarrierForm::Kind::Test;
+        walk_.edit(inst).attribute = ir::pack(form);
+    }
     walk_.keep(inst);
 }
 

@@ -108,6 +108,7 @@ std::string in_words(const OpInfo& row) {
     if (row.attribute == Attribute::Matrix) return "[form], A …, B …, C … → D …";
     if (row.attribute == Attribute::Matrices)
         return shape.result == Slot::None ? "[matrices], shared address, T …" : "[matrices], shared address → T …";
+    if (row.attribute == Attribute::Registers) return "[grow or shrink, a number]";
     if (row.attribute == Attribute::Bulk) return "[form], addresses, coordinates, u32, …";
     if (row.attribute == Attribute::Mbarrier) return "[use], barrier's address, u32 → u64 or pred";
     if (row.attribute == Attribute::Barrier || row.attribute == Attribute::Fence || row.attribute == Attribute::Groups)
