@@ -71,7 +71,7 @@ struct Place {
     Base base = Base::Parameter;
     std::uint32_t index = 0;
     Node offset = no_node;  // elements before element 0 of a row or slice; u64 in a parameter, u32 in a symbol
-    Node rank = no_node;    // of the block of the cluster whose symbol it is; no_node: the own one
+    Node peer = no_node;    // the address of the symbol in another block of the cluster, where that is meant
     bool operator==(const Place&) const = default;
 };
 

@@ -97,7 +97,7 @@ private:
     }
 
     void read(const NodeInfo& node, const Place& place) {
-        if (place.base != Place::Base::Symbol || place.rank != no_node || now_->waited) return;
+        if (place.base != Place::Base::Symbol || place.peer != no_node || now_->waited) return;
         const Node begun = now_->begun[place.index];
         if (begun == no_node || !copied_only_[place.index]) return;
         diagnostics_.push_back(

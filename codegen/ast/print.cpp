@@ -197,7 +197,7 @@ private:
                                                                              : kernel_.symbols[node.place.index].name;
         const std::string offset = node.place.offset == no_node ? "" : value(node.place.offset) + " + ";
         const std::string factor = node.memory.count == 1 ? "" : std::to_string(node.memory.count) + " * ";
-        const std::string peer = node.place.rank == no_node ? "" : "peer " + value(node.place.rank) + ' ';
+        const std::string peer = node.place.peer == no_node ? "" : value(node.place.peer) + ' ';
         return peer + array + '[' + offset + factor + value(node.arguments[0]) + ']';
     }
 

@@ -140,7 +140,7 @@ private:
 
     Spread load(const NodeInfo& node) {
         Extent agree = std::max(common(node, node.arguments), common(node, node.other));
-        for (Node other : {node.guard, node.place.offset, node.place.rank})
+        for (Node other : {node.guard, node.place.offset, node.place.peer})
             if (other != no_node) agree = std::max(agree, extent(other));
         if (is_own_array(node.place)) return arrays_.load(node.place.index, agree);
         return ir::loaded(node.memory, false, agree, Extent::Cluster, Doubt::Agrees);

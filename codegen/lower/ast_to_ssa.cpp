@@ -88,8 +88,8 @@ private:
         const bool global = node.place.base == ast::Place::Base::Parameter;
         const std::uint32_t size = ir::info(ast::element_type(node)).bytes;
         Value base = global ? pointers_[node.place.index] : symbols_[node.place.index];
-        const bool peer = node.place.rank != ast::no_node;
-        if (peer) base = build_.make(Op::Peer, Type::U32, {base, value(node.place.rank)});
+        const bool peer = node.place.peer != ast::no_node;
+        if (peer) base = value(node.place.peer);
         if (node.place.offset != ast::no_node) base = further(base, value(node.place.offset), size);
         return {further(base, value(node.arguments[0]), size * node.memory.count),
                 global ? ir::Space::Global
@@ -249,7 +249,7 @@ private:
                 const ast::NodeInfo& node = kernel[user];
                 if (node.kind != Kind::While) std::ranges::for_each(node.arguments, use);  // its own condition
                 std::ranges::for_each(node.other, use);
-                use(node.guard), use(node.place.offset), use(node.place.rank);
+                use(node.guard), use(node.place.offset), use(node.place.peer);
             }
         return out;
     }

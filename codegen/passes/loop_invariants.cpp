@@ -8,7 +8,7 @@
 //       %4 = add.u32 %1, %3                   %4 = add.u32 %1, %3
 //       …                                     …
 //
-// Pure operations only: they cannot fail, so they may be computed even if the loop is not entered. An operation moves
+// Pure operations that cannot fail, only: they may be computed even if the loop is not entered. An operation moves
 // out of as many loops as its operands allow, to the end of the block that immediately dominates the header of the
 // outermost such loop.
 //
@@ -38,7 +38,7 @@ public:
 
 private:
     bool moved(Inst inst, Block block) {
-        const Block to = effects(fn_[inst]).none() ? destination(inst, block) : block;
+        const Block to = effects(fn_[inst]).speculated() ? destination(inst, block) : block;
         for (Value result : fn_.results(inst)) block_of_[index(result)] = to;
         if (to == block) return false;
         fn_[to].instructions.push_back(inst);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks branches on which all threads agree, so that the target can emit bra.uni and need not prepare for divergence.
+// Marks branches on which all threads of a warp agree, so that the target can emit bra.uni and need not prepare for divergence.
 //
 //     %0 = special.u32 ctaid.x
 //     %1 = lt.u32 %0, %n
@@ -16,7 +16,7 @@ Changed uniform_branches(ir::Function& fn, Context& context) {
     for (ir::Block block : fn.blocks()) {
         ir::Terminator& terminator = fn[block].terminator;
         if (terminator.condition == ir::no_value || terminator.uniform) continue;
-        if (!uniformity.is_uniform(terminator.condition)) continue;
+        if (uniformity.extent(terminator.condition) > ir::Extent::Warp) continue;
         terminator.uniform = changed = true;
     }
     return analysis::instructions_if(changed);

@@ -78,7 +78,7 @@ private:
             std::ranges::for_each(node.other, [&](Node other) { use(other); });
             use(node.guard);
             use(node.place.offset);
-            use(node.place.rank);
+            use(node.place.peer);
             mark(node.regions[1]);
             mark(node.regions[0]);
         }

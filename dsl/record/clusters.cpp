@@ -24,7 +24,11 @@ Array peer(const Array& array, Recorded rank, const Where& where) {
     }
     Array out = array;
     out.peer = true;
-    out.rank = settled(committed(rank));
+    const Recorded own = operation(
+        {.op = ir::Op::Symbol, .type = ir::Type::U32, .operand_type = ir::Type::U32, .attribute = array.index}, {});
+    const Recorded operands[] = {own, rank};
+    out.base = settled(committed(
+        operation({.op = ir::Op::Peer, .type = ir::Type::U32, .operand_type = ir::Type::U32}, {operands, 2})));
     return out;
 }
 
@@ -43,7 +47,7 @@ void check_cluster(Recorder& recorder, const Location& where) {
     if (bounds.cluster_blocks() != 1) return;
     const auto& nodes = recorder.kernel.nodes;
     const auto peer =
-        std::ranges::find_if(nodes, [](const ast::NodeInfo& node) { return node.place.rank != ast::no_node; });
+        std::ranges::find_if(nodes, [](const ast::NodeInfo& node) { return node.place.peer != ast::no_node; });
     if (peer != nodes.end())
         recorder.complain("peer() in a kernel without clusters",
                           "say how many blocks a cluster has: "
@@ -73,7 +77,7 @@ void reach_cluster(Recorder& recorder) {
     ast::KernelTree& kernel = recorder.kernel;
     std::vector<bool> reached(kernel.symbols.size());
     for (const ast::NodeInfo& node : kernel.nodes)
-        if (node.place.rank != ast::no_node) reached[node.place.index] = true;
+        if (node.place.peer != ast::no_node) reached[node.place.index] = true;
     for (ast::NodeInfo& node : kernel.nodes) {
         const bool atomic = node.memory.scope == ir::Scope::Cta && node.place.base == ast::Place::Base::Symbol;
         if (atomic && reached[node.place.index]) node.memory.scope = ir::Scope::Cluster;

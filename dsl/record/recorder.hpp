@@ -171,7 +171,7 @@ public:
     /// An array as a place in the AST, with the committed start of a slice.
     ast::Place place_of(const Array& array, ast::Node first) {
         return {array.symbol ? ast::Place::Base::Symbol : ast::Place::Base::Parameter, array.index, first,
-                array.peer ? commit(array.rank) : ast::no_node};
+                array.peer ? commit(array.base) : ast::no_node};
     }
     /// The address of a slot whose index, and before it the start of a slice, are the next operands.
     ast::Node address(const Slot& slot, const ast::Node*& operand);

@@ -129,8 +129,8 @@ struct Array {
     Direction direction = Direction::ReadWrite;
     ir::Type element = ir::Type::Void;
     Recorded first{};   // of a slice: elements before it; a u64 in a parameter, a u32 in a symbol
-    bool peer = false;  // of a block of the cluster:
-    Recorded rank{};
+    bool peer = false;  // of a block of the cluster, where its address is:
+    Recorded base{};
 };
 
 /// A number of type `type` in a parameter of raw bytes, at an offset in bytes; if none can be there, a diagnostic, and

@@ -77,7 +77,7 @@ void Recorder::each_earlier(Node node, F&& f) const {
     for (Node other : info.other) f(other);
     if (info.guard != ast::no_node) f(info.guard);
     if (info.place.offset != ast::no_node) f(info.place.offset);
-    if (info.place.rank != ast::no_node) f(info.place.rank);
+    if (info.place.peer != ast::no_node) f(info.place.peer);
 }
 
 Node Recorder::statement(ast::NodeInfo node) {

@@ -80,6 +80,7 @@ private:
 namespace detail {
 
 template <class E, std::size_t... N>
+requires std::is_base_of_v<Array<trace::Direction::ReadWrite, E, N...>, Shared<E, N...>>
 auto peer_of(const Shared<E, N...>& array, const trace::Recorded& rank, const trace::Where& where) {
     return Array<trace::Direction::ReadWrite, E, N...>(trace::peer(array.flat().array(), rank, where));
 }

@@ -133,7 +133,7 @@ private:
     Op computing_op() {
         Op op{};
         do op = Op(pick(ir::op_count));
-        while (!ir::effects(op).none() || ir::info(op).shape.arity() == 0);
+        while (!ir::effects(op).none() || ir::info(op).shape.arity() == 0 || op == Op::Peer);  // it needs a cluster
         return op;
     }
     Word mode(Op op) {
@@ -230,6 +230,7 @@ private:
                 inst.attribute = pick(std::size(ir::mbarrier_names));
                 inst.type = Type::U32;
                 break;
+            case ir::Attribute::Registers: inst.attribute = ir::pack(ir::RegistersForm{}); break;
             case ir::Attribute::Bulk:
                 inst.attribute = *ir::attribute_named(op, "load.2d");
                 inst.type = Type::Void;

@@ -21,6 +21,7 @@ struct Effects {
     bool writes = false;      // memory, or something visible to the host
     bool orders = false;      // other threads may act here: knowledge about memory from before is invalid after it
     bool convergent = false;  // communicates with other lanes or warps: no moves into or out of divergent control flow
+    bool fails = false;       // has no result for some operands: only where the program asks for it
     // Work that goes on behind the instruction that starts it, in the order of the program for each thread:
     bool starts = false;   // its reads and writes happen at some time up to a wait for them: until then nobody else may
                            // touch what it writes or write what it reads, and no access of that memory passes it
@@ -31,6 +32,8 @@ struct Effects {
     constexpr bool in_flight() const { return starts || commits || awaits; }
     /// Depends on operands and attribute alone and does nothing else.
     constexpr bool none() const { return !reads && removable(); }
+    /// ... and may be computed where it would not have been.
+    constexpr bool speculated() const { return none() && !fails; }
     /// May be removed if unused.
     constexpr bool removable() const { return !writes && !orders && !convergent && !in_flight(); }
     constexpr bool operator==(const Effects&) const = default;
@@ -57,6 +60,7 @@ constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
                 .starts = has(op, Starts),
                 .commits = has(op, Commits),
                 .awaits = has(op, Awaits)};
+    out.fails = op == Op::Peer;  // of a block that the cluster does not have
     out.orders = op == Op::Load || op == Op::Store ? !is_weak(memory) : out.reads && out.writes && !out.starts;
     return out;
 }

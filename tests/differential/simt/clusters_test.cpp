@@ -93,6 +93,18 @@ const auto exchanged = kernel("exchanged", params("x", "y"), [](In<float> x, Out
                            y[rank * 2 * row + t] = s[2 * row - 1 - t] + s[t];
                        }).cluster(2);
 
+/// A block is a peer of itself: what it stores there is its own.
+const auto own_peer = kernel("own_peer", params("y"), [](InOut<std::uint32_t> y) {
+                          Shared<std::uint32_t, row> s;
+                          u32 t = thread_id().x;
+                          auto own = peer(s, cluster_rank());
+                          s[t] = t;
+                          own[t] = own[t] + 100;
+                          u32 here = s[t];
+                          s[t] = here + 1000;
+                          y[block_id().x * row + t] = own[t] + here * 10000;
+                      }).cluster(2);
+
 /// The blocks of clusters of any shape know where they are.
 const auto places = kernel("places", params("y"), [](Out<std::uint32_t> y) {
                         const auto in = block_id_in_cluster(), size = cluster_dim(), at = cluster_id(),
@@ -180,6 +192,16 @@ TEST_CASE("blocks store in each other's dynamic shared memory") {
             for (std::uint32_t t = 0; t < row; ++t) CHECK(found[rank * 2 * row + t] == x[2 * row - 1 - t] + x[t]);
     });
     check_assembled(exchanged, 90);
+}
+
+TEST_CASE("a block may be its own peer") {
+    for_seeds("sm_90", [&](runtime::Device& device) {
+        auto y = device.upload(std::vector<std::uint32_t>(2 * row), "y");
+        device.launch(own_peer, runtime::Grid{{2}, {row}}, y);
+        const auto found = y.download();
+        for (std::uint32_t i = 0; i < 2 * row; ++i) CHECK(found[i] == i % row + 1100 + (i % row + 100) * 10000);
+    });
+    check_assembled(own_peer, 90);
 }
 
 TEST_CASE("blocks know where they are in their cluster") {

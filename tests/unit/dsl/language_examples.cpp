@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The examples of docs/language.md, compiled and captured. tests/unit/docs compares the page with this file.
 #include <ikat/async.hpp>
+#include <ikat/cluster.hpp>
 #include <ikat/ikat.hpp>
 #include <ikat/layout.hpp>
 #include <ikat/mma.hpp>
@@ -354,6 +355,50 @@ const auto transposed = kernel("transposed", params("a", "b"), [](TensorMap<floa
     });
 });
 
+const auto histogram_of_cluster = kernel("histogram_of_cluster", params("x", "n", "bins"),
+    [](In<std::uint32_t> x, u32 n, InOut<std::uint32_t> bins) {
+        Shared<std::uint32_t, 256> part;  // each of the four blocks counts 256 of 1024 bins
+        u32 t = thread_id().x;            // of 256
+        part[t] = 0;
+        cluster_sync();                   // all blocks have begun, and cleared their part
+        for (auto i : grid_stride(n)) {
+            u32 bin = x[i] % 1024;
+            atomic_add(peer(part, bin / 256)[bin % 256], 1);
+        }
+        cluster_sync();                   // nobody counts any more
+        atomic_add(bins[cluster_rank() * 256 + t], part[t]);
+    }).cluster(4);
+
+const auto sums_by_roles = kernel("sums_by_roles", params("x", "y", "n"), [](In<float> x, Out<float> y, u32 n) {
+    Shared<float, 4, 256> tiles;
+    Shared<Barrier, 4> full, empty;
+    if_(thread_id().x == 0, [&] {
+        for (int i = 0; i < 4; ++i) full[i].init(1), empty[i].init(256);
+        fence_barrier_init();
+    });
+    sync_block();
+    if_(warpgroup_id() == 0, [&] {  // it copies,
+        registers_shrink<40>();
+        if_(thread_id().x == 0, [&] {
+            for (auto k : range(n)) {
+                empty[k % 4].wait(k / 4 % 2 ^ 1);
+                full[k % 4].arrive_expect(1024);
+                bulk_load(tiles[k % 4, 0], x[k * 256], 1024, full[k % 4]);
+            }
+        });
+    }).else_([&] {                  // the two others add up
+        registers_grow<232>();
+        u32 t = thread_id().x - 128;
+        f32 sum = 0;
+        for (auto k : range(n)) {
+            full[k % 4].wait(k / 4 % 2);
+            sum += tiles[k % 4, t];
+            empty[k % 4].arrive();
+        }
+        y[t] = sum;
+    });
+}).launch_bounds(384, 1);
+
 // C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
 const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
     using M = Mma<16, 8, 16, bfloat16, float>;
@@ -401,6 +446,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(reversed_tiles.check());
     CHECK_NOTHROW(sums_of_tiles.check());
     CHECK_NOTHROW(transposed.check());
+    CHECK_NOTHROW(histogram_of_cluster.check());
+    CHECK_NOTHROW(sums_by_roles.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());
     CHECK_NOTHROW(doubled.check());

@@ -20,8 +20,9 @@ TEST_CASE("operations that can be evaluated have no effects") {
 }
 
 TEST_CASE("operations with effects have them in their row") {
-    const Op without[] = {Op::Convert,      Op::Bitcast, Op::Unpack, Op::ConvertPair, Op::Const,      Op::Param,
-                          Op::ParamAddress, Op::Special, Op::Symbol, Op::OpaqueValue, Op::CarryChain, Op::PureCall};
+    const Op without[] = {Op::Convert,    Op::Bitcast,      Op::Unpack,  Op::ConvertPair, Op::Const,
+                          Op::Param,      Op::ParamAddress, Op::Special, Op::Symbol,      Op::OpaqueValue,
+                          Op::CarryChain, Op::PureCall,     Op::Peer};
     for (int i = 0; i < op_count; ++i) {
         INFO(name(Op(i)));
         if (info(Op(i)).effect) CHECK(effects(Op(i)).none() == (std::ranges::count(without, Op(i)) == 1));

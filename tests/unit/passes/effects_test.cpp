@@ -49,7 +49,9 @@ std::vector<Word> bulk_copies(Type type) {
 std::vector<Word> uses_of_barriers() {
     std::vector<Word> out;
     for (std::size_t kind = 0; kind < std::size(mbarrier_names); ++kind)
-        out.push_back(pack(MbarrierForm{MbarrierForm::Kind(kind)}));
+        for (std::size_t reach = 0; reach < std::size(mbarrier_reach_names); ++reach)
+            if (const MbarrierForm form{MbarrierForm::Kind(kind), MbarrierForm::Reach(reach)}; exists(form))
+                out.push_back(pack(form));
     return out;
 }
 /// Of this type.
@@ -70,6 +72,8 @@ std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Matrix) return products(type);
     if (row.attribute == Attribute::Matrices)
         return {pack(MatricesForm{}), pack(MatricesForm{.count = 4, .transposed = true})};
+    if (row.attribute == Attribute::Registers)
+        return {pack(RegistersForm{}), pack(RegistersForm{RegistersForm::Kind::Shrink})};
     if (row.attribute == Attribute::Mbarrier) return uses_of_barriers();
     if (row.attribute == Attribute::Bulk) return bulk_copies(type);
     if (op != Op::CopyWait && row.attribute == Attribute::Groups) return {0, 3};
@@ -102,10 +106,12 @@ Function unused(Instruction inst) {
         const Value condition = operand(Type::Pred);
         build.append(inst, std::span(&condition, inst.op == Op::Check ? 1 : 0), {});
     } else {
+        const Value place =
+            !is_peer_barrier(inst) ? shared : build.make(Op::Peer, Type::U32, {shared, build.constant(Type::U32, 0)});
         std::vector<Value> operands;
         for (std::uint32_t i = 0; i < operand_count(inst); ++i)
             operands.push_back(!is_address(inst.op, i)              ? operand(operand_type(inst, i))
-                               : operand_type(inst, i) == Type::U32 ? shared
+                               : operand_type(inst, i) == Type::U32 ? place
                                                                     : buffer);
         build.make(inst, operands);
     }
@@ -174,7 +180,7 @@ TEST_CASE("an effect with an unused result survives the passes") {
 TEST_CASE("an effect with an unused result is in the PTX") {
     for (const Instruction& inst : lasting()) {
         if (inst.op == Op::Call) continue;  // of a module's functions
-        const std::string ptx = compile(unused(inst), {.target = "sm_90"}).ptx;
+        const std::string ptx = compile(unused(inst), {.target = "sm_90a"}).ptx;
         INFO(ptx);
         const std::string_view pattern = info(inst.op).ptx, word = pattern.substr(0, pattern.find_first_of("{ "));
         const auto has = [&](std::string_view text) { return ptx.find("    " + std::string(text)) != ptx.npos; };
