@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks branches on which all threads of a warp agree, so that the target can emit bra.uni and need not prepare for divergence.
+// Marks branches on which all threads of a warp agree, so that the target can emit bra.uni and need not prepare for
+// divergence.
 //
 //     %0 = special.u32 ctaid.x
 //     %1 = lt.u32 %0, %n
