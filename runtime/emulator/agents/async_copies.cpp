@@ -201,6 +201,20 @@ bool AsyncCopies::last_arrives() {
     return true;
 }
 
+void AsyncCopies::finish() {
+    for (const OfWarp& each : warps_)
+        for (const Copy& copy : each.flying) {
+            ScheduledWarp& warp = block_.warp(copy.warp);
+            warp.fault = {.code = FaultCode::CopyAtExit,
+                          .space = Space::Shared,
+                          .lane = copy.lane,
+                          .bytes = copy.bytes,
+                          .address = copy.to};
+            block_.in_flight.found = &copy;
+            throw fault_error(block_, warp, copy.instruction);
+        }
+}
+
 bool AsyncCopies::end_phase(const MicroOp* op, Warp* w, unsigned lane, std::uint64_t barrier, std::uint64_t phase) {
     const auto is_covered = [&](const Copy& copy) {
         return copy.has_barrier && copy.barrier == barrier && copy.phase < phase;

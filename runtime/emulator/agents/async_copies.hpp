@@ -82,6 +82,8 @@ public:
     /// Error on a finding.
     void some_arrive();
     bool last_arrives();
+    /// The block ends. Throws Error if a copy has not been waited for.
+    void finish();
     /// A copy in flight to any of these bytes, or nullptr.
     const Copy* over(std::uint64_t address, std::uint64_t bytes) const;
 

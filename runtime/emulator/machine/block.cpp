@@ -327,7 +327,7 @@ void ThreadBlock::end(const ScheduledWarp& warp) {
     ended_ |= 1u << warp.index;
     for (Barrier& barrier : barriers_)
         if (!barrier.waiting.empty() && is_met(barrier)) complete(barrier);
-    if (has_ended()) bulk.finish(), leave_cluster();
+    if (has_ended()) copies.finish(), bulk.finish(), leave_cluster();
     pass_cluster();
 }
 

@@ -372,7 +372,7 @@ Error fault_error(const ThreadBlock& block, const ScheduledWarp& warp, const nvp
             if (fault.code >= FaultCode::MbarrierMissing && fault.code <= FaultCode::MbarrierRemote)
                 describe_mbarrier(diagnostic, fault, block);
             if (is_of_warpgroup(fault.code)) describe_warpgroup(diagnostic, fault, block);
-            if (fault.code >= FaultCode::BulkSize && fault.code <= FaultCode::BulkAtExit)
+            if (fault.code >= FaultCode::BulkSize && fault.code <= FaultCode::CopyAtExit)
                 describe_bulk_copy(diagnostic, fault, block);
             diagnostic.message += fmt::format(", by {}", by);
     }

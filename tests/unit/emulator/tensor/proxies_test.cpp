@@ -178,7 +178,8 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy arrives the
 
 TEST_CASE("a tensor map that the kernel has written is acquired") {
     const std::string put = R"({ .reg .pred q; setp.lt.u32 q, %r1, 32; mov.b64 %d4, map; cvta.param.u64 %d4, %d4;
-    mul.wide.u32 %d5, %r1, 4; add.u64 %d4, %d4, %d5; @q ld.u32 %r8, [%d4]; add.u64 %d5, %d5, %d1; @q st.global.u32 [%d5], %r8; }
+    mul.wide.u32 %d5, %r1, 4; add.u64 %d4, %d4, %d5; @q ld.u32 %r8, [%d4]; add.u64 %d5, %d5, %d1;
+    @q st.global.u32 [%d5], %r8; }
 )",
                       copy = "@%p1 cp.async.bulk.prefetch.tensor.1d.L2.global [%d1, {0}];\n",
                       acquire = "fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;\n",
