@@ -126,6 +126,23 @@ void bulk_store(const Slot& to, const Slot& from, const ByteCount& bytes, BulkFo
          operands);
 }
 
+void bulk_send(const Slot& to, const Slot& from, const ByteCount& bytes, const Slot& barrier, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    for (const Slot* slot : {&to, &from, &barrier})
+        if (!recorder.owns(slot->array.capture)) return;
+    if (!to.array.peer)
+        return recorder.complain("bulk_send() to memory that is not of another block of the cluster",
+                                 "its first argument is peer(s, rank)[i]; bulk_store() copies to global memory",
+                                 recorder.here());
+    if (!recorder.is_shared(from))
+        return recorder.complain("bulk_send() from memory that is not the block's own shared memory",
+                                 "copy from a Shared<T, N> or dynamic_shared<T>() array", recorder.here());
+    const ast::Nodes operands = recorder.commit_places({&to, &from, &barrier}, {&bytes.value, 1});
+    check_copy(recorder, "bulk_send()", bytes, {operands[0], operands[1]});
+    bulk(recorder, {.kind = BulkForm::Kind::Send}, Type::Void, {operands[0], operands[1], operands[3], operands[2]});
+}
+
 void bulk_prefetch(const Slot& from, const ByteCount& bytes, const Where& where) {
     Recorder& recorder = Recorder::active();
     recorder.at(where);

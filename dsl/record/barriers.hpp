@@ -25,6 +25,8 @@ void bulk_load(const Slot& to, const Slot& from, const ByteCount& bytes, const S
 void bulk_store(const Slot& to, const Slot& from, const ByteCount& bytes, ir::BulkForm::Reduction reduction,
                 const Where& where);
 void bulk_prefetch(const Slot& from, const ByteCount& bytes, const Where& where);
+/// To another block of the cluster, where it arrives at a barrier of that block.
+void bulk_send(const Slot& to, const Slot& from, const ByteCount& bytes, const Slot& barrier, const Where& where);
 /// Waits for all but the last groups of stores, or, to change what they read, until it has been read.
 void bulk_commit(const Where& where);
 void bulk_wait(ir::Word groups, bool read_only, const Where& where);

@@ -109,4 +109,16 @@ auto peer(const A& of, R&& rank, const trace::Where& where = trace::Where::curre
                       "full[i]");
 }
 
+/// Begins to copy `bytes` bytes, a multiple of 16, from a place in the block's own shared memory to one in another
+/// block of the cluster: bulk_send(peer(s, rank)[i], r[j], bytes, peer(full[k], rank)). One thread calls it; the bytes
+/// arrive at the barrier, which is of that block. What other threads have stored is copied after their
+/// fence_async_shared() and a barrier, as in bulk_store().
+template <class To, class From, Operand V>
+void bulk_send(const To& to, const From& from, V&& bytes, const PeerBarrier& barrier,
+               const trace::Where& where = trace::Where::current()) {
+    if constexpr (detail::check_bulk<To, From>())
+        trace::bulk_send(to.slot(), from.slot(), detail::byte_count(std::forward<V>(bytes), where), barrier.slot(),
+                         where);
+}
+
 }  // namespace ikat

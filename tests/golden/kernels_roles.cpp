@@ -22,6 +22,7 @@ const auto uses_of_a_cluster = kernel("uses_of_a_cluster", params("y"), [](InOut
     peer(full[1], other).arrive_expect(t);
     peer(full[1], other).arrive();
     peer(full[1], other).arrive_drop();
+    bulk_send(peer(s, other)[8], s[4], 64, peer(full[0], other));
     full[1].wait(0);
     full[0].arrive();
     cluster_arrive();
@@ -176,6 +177,9 @@ const auto peers_of_the_wrong = kernel("peers_of_the_wrong", params("x"), [](InO
     peer(x, 1)[0] = 1;
     bulk_load(peer(s, 1)[0], x[0], 128, full[0]);
     copy_async<4>(peer(s, 1)[0], x[0]);
+    bulk_send(s[0], s[4], 16, peer(full[0], 1));
+    bulk_send(peer(s, 1)[0], x[0], 16, peer(full[0], 1));
+    bulk_send(peer(s, 1)[0], s[2], 24, peer(full[0], 1));
 }).cluster(2);
 
 #define ENTRY(kernel) {#kernel, kernel}

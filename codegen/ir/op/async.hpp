@@ -66,8 +66,9 @@ constexpr bool exists(MbarrierForm form) {
 ///     load       to shared, from global or (map, at), bytes unless of a tensor, barrier, mask of blocks if multicast
 ///     store      to global or (map, at), from shared, bytes unless of a tensor
 ///     prefetch   from global or (map, at), bytes unless of a tensor
+///     send       to a peer, from shared, bytes, barrier of the peer
 struct BulkForm {
-    enum class Kind : std::uint8_t { Load, Store, Prefetch };
+    enum class Kind : std::uint8_t { Load, Store, Prefetch, Send };
     enum class Reduction : std::uint8_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor };  // of a store
     Kind kind = Kind::Load;
     std::uint8_t rank = 0;  // of the tensor, 1 to 5; 0: bytes in a row
@@ -77,6 +78,7 @@ struct BulkForm {
     constexpr bool is_bitwise() const { return reduction >= Reduction::And; }
     /// The type of operand `position`; Void beyond the last.
     constexpr Type operand(std::uint32_t position) const {
+        if (kind == Kind::Send) return position < 4 ? Type::U32 : Type::Void;
         if (kind == Kind::Load && position-- == 0) return Type::U32;
         if (position-- == 0) return Type::U64;
         if (position < rank) return Type::I32;
@@ -92,13 +94,14 @@ struct BulkForm {
         return count;
     }
 };
-inline constexpr std::string_view bulk_names[] = {"load", "store", "prefetch"};
+inline constexpr std::string_view bulk_names[] = {"load", "store", "prefetch", "send"};
 inline constexpr std::string_view bulk_reduction_names[] = {"", "add", "min", "max", "inc", "dec", "and", "or", "xor"};
 inline constexpr std::uint32_t bulk_unit = 16;  // bytes: sizes and addresses are multiples of it
 constexpr bool exists(BulkForm form) {
     const bool stores = form.kind == BulkForm::Kind::Store, loads = form.kind == BulkForm::Kind::Load;
     return std::size_t(form.kind) < std::size(bulk_names) && form.rank <= 5 &&
            std::size_t(form.reduction) < std::size(bulk_reduction_names) &&
+           (form.kind != BulkForm::Kind::Send || form.rank == 0) &&
            (stores || form.reduction == BulkForm::Reduction::None) && (loads || !form.multicast);
 }
 

@@ -206,6 +206,7 @@ std::string bulk_suffix(BulkForm form) {
     const std::string reduction =
         reduces ? '.' + std::string(bulk_reduction_names[std::size_t(form.reduction)]) : std::string();
     switch (form.kind) {
+        case BulkForm::Kind::Send: return ".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes";
         case BulkForm::Kind::Prefetch: return ".async.bulk.prefetch" + tensor + ".L2.global" + tile;
         case BulkForm::Kind::Store:
             return (reduces ? ".reduce.async.bulk" : ".async.bulk") + tensor + ".global.shared::cta" +

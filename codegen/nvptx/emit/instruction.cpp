@@ -217,12 +217,14 @@ void InstructionEmitter::emit_bulk(Inst inst) {
         for (int i = 0; i < form.rank; ++i) place.push_back(take());
         return writer_.group(Operand::Kind::Address, std::array{map, writer_.group(Operand::Kind::Vector, place)});
     };
+    const bool sends = form.kind == ir::BulkForm::Kind::Send;
+    const bool arrives = sends || form.kind == ir::BulkForm::Kind::Load;
     scratch_.clear();
-    if (form.kind == ir::BulkForm::Kind::Load) scratch_.push_back(take_address());
-    scratch_.push_back(take_global());
+    if (arrives) scratch_.push_back(take_address());
+    scratch_.push_back(sends ? take_address() : take_global());
     if (form.kind == ir::BulkForm::Kind::Store) scratch_.push_back(take_address());
     if (form.rank == 0) scratch_.push_back(take());
-    if (form.kind == ir::BulkForm::Kind::Load) scratch_.push_back(take_address());
+    if (arrives) scratch_.push_back(take_address());
     if (form.multicast) scratch_.push_back(take());
     put(inst, scratch_);
 }

@@ -93,6 +93,32 @@ const auto exchanged = kernel("exchanged", params("x", "y"), [](In<float> x, Out
                            y[rank * 2 * row + t] = s[2 * row - 1 - t] + s[t];
                        }).cluster(2);
 
+/// Each block of four sends what it has computed to the next, in bulk, and uses what it gets.
+const auto sent_on =
+    kernel("sent_on", params("y"), [](Out<std::uint32_t> y) {
+        require_threads(2 * row);
+        Shared<std::uint32_t, 2, 2 * row> s;
+        Shared<std::uint32_t, 2 * row> made;
+        Shared<Barrier, 2> full;
+        u32 t = thread_id().x, rank = cluster_rank();
+        if_(t == 0, [&] {
+            for (int i = 0; i < 2; ++i) full[i].init(1), full[i].arrive_expect(8 * row);
+            fence_barrier_init();
+        });
+        cluster_sync();
+        u32 next = (rank + 1) % 4, value = 100 * rank + t;
+        for (int i = 0; i < 2; ++i) {
+            made[2 * row - 1 - t] = value;
+            fence_async_shared();
+            sync_block();
+            if_(t == 0, [&] { bulk_send(peer(s, next)[i, 0], made[0], 8 * row, peer(full[i], next)); });
+            full[i].wait(0);
+            value = s[i, t] + 1000;
+            cluster_sync();
+        }
+        y[block_id().x * 2 * row + t] = value;
+    }).cluster(4);
+
 /// A block is a peer of itself: what it stores there is its own.
 const auto own_peer = kernel("own_peer", params("y"), [](InOut<std::uint32_t> y) {
                           Shared<std::uint32_t, row> s;
@@ -192,6 +218,17 @@ TEST_CASE("blocks store in each other's dynamic shared memory") {
             for (std::uint32_t t = 0; t < row; ++t) CHECK(found[rank * 2 * row + t] == x[2 * row - 1 - t] + x[t]);
     });
     check_assembled(exchanged, 90);
+}
+
+TEST_CASE("blocks of a cluster send to each other in bulk") {
+    for_seeds("sm_90", [&](runtime::Device& device) {
+        auto y = device.upload(std::vector<std::uint32_t>(8 * 2 * row), "y");
+        device.launch(sent_on, runtime::Grid{{8}, {2 * row}}, y);
+        const auto found = y.download();
+        for (std::uint32_t i = 0; i < found.size(); ++i)
+            CHECK(found[i] == (i / (2 * row) + 2) % 4 * 100 + i % (2 * row) + 2000);
+    });
+    check_assembled(sent_on, 90);
 }
 
 TEST_CASE("a block may be its own peer") {

@@ -5,6 +5,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "tests/catch.hpp"
+#include "tests/message.hpp"
 
 namespace ikat {
 namespace {
@@ -99,6 +100,23 @@ TEST_CASE("what other blocks do is seen where it is waited for") {
     CHECK(has(ptx_of(waits(false)), "try_wait.parity.shared"));
     CHECK(has(ptx_of(waits(true)), "red.relaxed.cluster.shared.add"));
     CHECK(has(ptx_of(waits(false)), "red.relaxed.cta.shared.add"));
+}
+
+TEST_CASE("a target that lacks clusters or changes of registers is told, and one that has them") {
+    const auto clusters = kernel("clusters", [](InOut<float> x) { x[0] = 1; }).cluster(2);
+    const auto changes = kernel("changes", [](InOut<float> x) {
+                             registers_grow<64>();
+                             x[0] = 1;
+                         }).launch_bounds(128, 1);
+    const auto said = [](const auto& kernel, const char* target) {
+        return tests::message_of([&] { compile(kernel.ast(), {.target = target}); });
+    };
+    CHECK_THAT(said(clusters, "sm_80"), tests::contains("sm_80 does not have clusters"));
+    CHECK_THAT(said(clusters, "sm_80"), tests::contains("it needs .target sm_90 or higher"));
+    CHECK(said(clusters, "sm_90").empty());
+    CHECK_THAT(said(changes, "sm_90"), tests::contains("sm_90 does not have setmaxnreg"));
+    CHECK_THAT(said(changes, "sm_90"), tests::contains("it needs .target sm_90a"));
+    CHECK(said(changes, "sm_90a").empty());
 }
 
 TEST_CASE("a branch on what one lane gives its warp is not divergent") {

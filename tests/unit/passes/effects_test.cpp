@@ -40,8 +40,8 @@ std::vector<Word> copies() {
 /// Of this type.
 std::vector<Word> bulk_copies(Type type) {
     std::vector<Word> out;
-    for (const char* form :
-         {"load", "load.2d", "load.5d.multicast", "store", "store.3d", "store.1d.add", "prefetch", "prefetch.4d"})
+    for (const char* form : {"load", "load.2d", "load.5d.multicast", "store", "store.3d", "store.1d.add", "prefetch",
+                             "prefetch.4d", "send"})
         if (type == Type::Void) out.push_back(*attribute_named(Op::BulkCopy, form));
     if (type != Type::Void) out.push_back(*attribute_named(Op::BulkCopy, "store.add"));
     return out;
