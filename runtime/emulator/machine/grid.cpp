@@ -86,25 +86,35 @@ private:
             }
     }
 
-    /// True if the block has ended, by itself or because an earlier one has failed.
+    /// True if the block has ended, by itself or because an earlier one has failed, or one of its cluster, for which it
+    /// may wait.
     bool advance(ThreadBlock& block, std::uint64_t steps) {
+        const bool is_last = failed_in_ == &block.peer(0) && !stuck_;
         try {
             const std::uint64_t generation = begin_turn(block);
             const ThreadBlock::Turn turn = block.run(steps);
             end_turn(block, turn, generation);
-            if (turn == ThreadBlock::Turn::Ended) return true;
+            if (turn == ThreadBlock::Turn::Ended || is_last) return true;
             // Of blocks that all wait forever, each reports it itself, so that the first is named.
             return state_.stop && (block.index() > failed_block_ || (turn == ThreadBlock::Turn::Waits && !stuck_));
-        } catch (...) {
-            const std::lock_guard lock(mutex_);
-            if (block.index() < failed_block_) {
-                failed_block_ = block.index();
-                failure_ = std::current_exception();
-            }
-            state_.stop = true;
-            write(block);
+        } catch (const Error& error) {
+            constexpr FaultCode waits[] = {FaultCode::Deadlock, FaultCode::EndlessWait, FaultCode::StepBudget,
+                                           FaultCode::LaunchBudget};
+            const auto is_it = [&](FaultCode code) { return error.diagnostics().front().code == info(code).name; };
+            if (!is_last || std::ranges::none_of(waits, is_it)) fail(block);
             return true;
+        } catch (...) { return fail(block), true; }
+    }
+
+    void fail(ThreadBlock& block) {
+        const std::lock_guard lock(mutex_);
+        if (block.index() < failed_block_) {
+            failed_block_ = block.index();
+            failed_in_ = &block.peer(0);
+            failure_ = std::current_exception();
         }
+        state_.stop = true;
+        write(block);
     }
 
     /// Withdraws the block's report. Once all are known to wait forever, all report it.
@@ -182,6 +192,7 @@ private:
     std::map<std::uint64_t, std::string> outputs_;
     std::uint64_t next_output_ = 0;
     std::atomic<std::uint64_t> failed_block_{~std::uint64_t{0}};
+    std::atomic<const ThreadBlock*> failed_in_ = nullptr;  // the first block of its cluster
     std::exception_ptr failure_;
     Statistics statistics_;
 };

@@ -190,6 +190,8 @@ TEST_CASE("a bulk copy to the other block of a cluster") {
                               ".multicast::cluster [%r3], [%d1], 256, [bar], %h1;",
                        2, pair),
                contains("bulk-blocks: ") && contains("block 2 of the cluster"));
+    // what one block does wrong is found, and not that the other waits for it
+    CHECK_THAT(finding(peer + expect + "setp.eq.u32 %p3, %r5, 1; @%p3 trap; $wait;", 2, pair), contains("trap: "));
     // a block waits for what only the other one sends, and it has ended
     CHECK_THAT(finding(meet + expect + "setp.eq.u32 %p3, %r5, 1; @%p3 bra $end; $wait;", 2, pair),
                contains("deadlock: ") && contains("lacks 512 bytes"));
