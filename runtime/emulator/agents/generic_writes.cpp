@@ -117,7 +117,9 @@ bool GenericWrites::is_shown(const Issuer& issuer, FaultCode code, const char* d
 bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const char* does, std::uint64_t address,
                                     std::uint64_t count) {
     if (pages_.empty()) return true;
-    for (std::uint64_t at = address; at < address + count; at += word_bytes) {
+    // Of a word at the edge of a box, others may have written the rest.
+    const std::uint64_t end = (address + count) / word_bytes * word_bytes;
+    for (std::uint64_t at = (address + word_bytes - 1) / word_bytes * word_bytes; at < end; at += word_bytes) {
         const auto page = pages_.find(at >> page_bits);
         if (page == pages_.end()) {
             at |= (std::uint64_t{1} << page_bits) - word_bytes;

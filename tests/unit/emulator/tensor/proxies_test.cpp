@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ordinary instructions have written, and bulk copies read or overwrite: a fence.proxy.async must be between them.
+#include <regex>
+
 #include "runtime/emulator/tensor_map.hpp"
 #include "tests/unit/emulator/machine.hpp"
 
@@ -36,7 +38,9 @@ std::string with_tile(std::string body, const std::string& made = "fence.mbarrie
 }
 
 /// The code of what is found with each seed.
-std::vector<std::string> codes(const std::string& text, std::string* said = nullptr) {
+std::vector<std::string> codes(const std::string& text, std::string* said = nullptr,
+                               emulator::TensorMap description = {
+                                   .type = emulator::MapType::U32, .rank = 1, .extents = {128}, .box = {128}}) {
     std::vector<std::string> all;
     for (std::uint32_t seed = 0; seed < 12; ++seed) {
         Machine machine;
@@ -44,8 +48,8 @@ std::vector<std::string> codes(const std::string& text, std::string* said = null
         machine.options.check_registers = seed % 3 == 2;
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(128, 5));
         const auto y = machine.buffer("y", std::vector<std::uint32_t>(128, 7));
-        const auto map = encode(emulator::TensorMap{
-            .type = emulator::MapType::U32, .rank = 1, .address = y, .extents = {128}, .box = {128}});
+        description.address = y;
+        const auto map = encode(description);
         const std::string text_of = machine.failure(text, {.block = {128, 1, 1}}, map, x, y);
         INFO("seed " << seed << ": " << text_of);
         CHECK((machine.code.empty() || machine.code == "bulk-not-visible"));
@@ -150,6 +154,17 @@ TEST_CASE("a bulk copy reads or overwrites global memory that its block has writ
         CHECK_THAT(found_by_all(with("red.global.add.u32 [%d3], 1;" + meet)), contains("buffer 'y'"));
         check_fine(with("@%p0 st.global.u32 [%d1], 1;\n"));  // elsewhere
         check_fine(with("ld.global.u32 %r8, [%d3];\n" + meet));
+    }
+    // the other half of a word at the edge of a box
+    const emulator::TensorMap halves{.type = emulator::MapType::U16, .rank = 1, .extents = {63}, .box = {64}};
+    for (const std::string& copy : {boxes_out, std::regex_replace(boxes_in, std::regex("512"), "128")}) {
+        const auto beside = [&](int at) {
+            return codes(
+                with_tile(ready + meet + "@%p1 st.global.u16 [%d2+" + std::to_string(at) + "], 1;" + meet + copy),
+                nullptr, halves);
+        };
+        CHECK(beside(126) == std::vector<std::string>(12));
+        CHECK(beside(120) == std::vector<std::string>(12, "bulk-not-visible"));
     }
     // what a bulk copy has overwritten is no ordinary write any more
     check_fine(with_tile(write + "st.global.u32 [%d3], %r1;" + fence + meet + store + meet + load));
