@@ -157,6 +157,7 @@ std::vector<Mutant> mutants_of(const std::string& text) {
         for (const int step : {-32, 32}) number("bar\\.sync 1, ", step);
         if (std::regex_search(line, std::regex("mbarrier\\.arrive\\.(shared|release)")))
             add(i, std::regex_replace(line, std::regex("\\];"), "], 2;"));
+        if (line.find(".noinc") != line.npos) add(i, std::regex_replace(line, std::regex("\\.noinc"), ""));
         // the other phase
         if (std::regex_search(line, found, std::regex("^(\\w+:.*\\], )(%r\\d+)(; .*)$")))
             add(i, "xor.b32 %r31, " + found.str(2) + ", 1;\n" + found.str(1) + "%r31" + found.str(3));
@@ -198,6 +199,10 @@ TEST_CASE("each order is needed in a product by warpgroups whose tiles threads c
         survivors("mixed.ptx", run_mixed) ==
         std::vector<std::string>{"mbarrier.init.shared.b64 [full], 128; -> mbarrier.init.shared.b64 [full], 127;",
                                  "mbarrier.init.shared.b64 [full+8], 128; -> mbarrier.init.shared.b64 [full+8], 127;"});
+}
+
+TEST_CASE("each order is needed in a product by warpgroups for which copies of threads arrive") {
+    CHECK(survivors("arriving.ptx", run_mixed) == std::vector<std::string>{});
 }
 
 TEST_CASE("each order is needed in a product by the blocks of a cluster") {
