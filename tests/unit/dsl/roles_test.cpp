@@ -120,19 +120,24 @@ TEST_CASE("a target that lacks clusters or changes of registers is told, and one
 }
 
 TEST_CASE("a branch on what one lane gives its warp is not divergent") {
-    const auto branches = [](bool uniform) {
-        return kernel("branches", [uniform](InOut<std::uint32_t> y) {
-            u32 t = thread_id().x, warp = t / 32;
-            if (uniform) warp = warp_uniform(warp);
+    const auto is_uniform = [](const auto& given) {
+        const auto branches = kernel("branches", [given](InOut<std::uint32_t> y) {
+            u32 t = thread_id().x, warp = given(t);
             while_([&] { return warp < 3; },
                    [&] {
                        y[t] = y[t] * 3;
                        warp += 1;
                    });
         });
+        return has(ptx_of(branches), "bra.uni");
     };
-    CHECK(has(ptx_of(branches(true)), "bra.uni"));
-    CHECK_FALSE(has(ptx_of(branches(false)), "bra.uni"));
+    CHECK(is_uniform([](const u32& t) { return warp_uniform(t / 32); }));
+    CHECK(is_uniform([](const u32& t) { return shuffle_idx(t, cluster_rank()); }));
+    CHECK_FALSE(is_uniform([](const u32& t) { return t / 32; }));
+    CHECK_FALSE(is_uniform([](const u32& t) { return shuffle_idx(t, 0, 0xffff); }));
+    CHECK_FALSE(is_uniform([](const u32& t) { return shuffle_idx(t, 0, all_lanes, 16); }));
+    CHECK_FALSE(is_uniform([](const u32& t) { return shuffle_idx(t, t); }));
+    CHECK_FALSE(is_uniform([](const u32& t) { return shuffle_xor(t, 1); }));
 }
 
 }  // namespace ikat
