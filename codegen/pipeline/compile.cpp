@@ -2,6 +2,7 @@
 #include "codegen/pipeline/compile.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "codegen/ir/text/print.hpp"
@@ -165,11 +166,25 @@ Compiled compile(ir::Module module, const CompileOptions& options) {
     return out;
 }
 
+namespace {
+std::string before_own_bytes(std::string_view kernel) { return "// A launch of " + std::string(kernel) + " gives "; }
+constexpr std::string_view behind_own_bytes = " bytes of dynamic shared memory, besides those that it is to use.\n";
+}  // namespace
+
 std::string file_text(const Compiled& compiled) {
-    const std::string bytes = std::to_string(compiled.own_dynamic_shared_bytes);
-    const std::string line = "// A launch of " + compiled.name + " gives " + bytes +
-                             " bytes of dynamic shared memory, besides those that it is to use.\n";
-    return (compiled.own_dynamic_shared_bytes ? line : "") + compiled.ptx;
+    if (compiled.own_dynamic_shared_bytes == 0) return compiled.ptx;
+    return before_own_bytes(compiled.name) + std::to_string(compiled.own_dynamic_shared_bytes) +
+           std::string(behind_own_bytes) + compiled.ptx;
+}
+
+std::uint32_t own_dynamic_bytes(std::string_view file_text, std::string_view kernel) {
+    const std::string before = before_own_bytes(kernel);
+    const std::size_t at = file_text.find(before);
+    if (at == file_text.npos || (at && file_text[at - 1] != '\n')) return 0;
+    std::uint32_t bytes = 0;
+    const char* const end = file_text.data() + file_text.size();
+    const auto [rest, error] = std::from_chars(file_text.data() + at + before.size(), end, bytes);
+    return error == std::errc{} && std::string_view(rest, end).starts_with(behind_own_bytes) ? bytes : 0;
 }
 
 Compiled compile(ir::Function fn, const CompileOptions& options) {

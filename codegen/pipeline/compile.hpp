@@ -62,5 +62,7 @@ Compiled compile(ir::Function kernel, const CompileOptions& options = {});
 
 /// The PTX as it is written to a file: behind a line that says what a launch adds, if it does.
 std::string file_text(const Compiled& compiled);
+/// The bytes that this line says of a kernel; 0 if there is none.
+std::uint32_t own_dynamic_bytes(std::string_view file_text, std::string_view kernel);
 
 }  // namespace ikat

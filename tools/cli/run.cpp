@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/pipeline/compile.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
@@ -331,7 +332,9 @@ runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
         if (launch.entry.parameters[i].is_array) structures[i] = structure(argument(launch, i), launch.first + i);
         values.push_back({.bits = bits(argument(launch, i), launch.first + i), .bytes = structures[i]});
     }
-    const runtime::Grid grid{*launch.grid, *launch.block, launch.options->shared.value_or(0)};
+    const std::uint64_t bytes =
+        std::uint64_t{launch.options->shared.value_or(0)} + own_dynamic_bytes(file.text, launch.entry.name);
+    const runtime::Grid grid{*launch.grid, *launch.block, std::uint32_t(std::min<std::uint64_t>(bytes, ~0u))};
     device.launch(*file.loaded, launch.entry.name, grid, pack(launch.entry, values));
     return grid;
 }
