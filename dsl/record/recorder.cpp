@@ -207,13 +207,35 @@ ast::Nodes Recorder::commit_places(std::initializer_list<const Slot*> places, Re
     return out;
 }
 
+std::optional<ir::Word> Recorder::remainder(ast::Node node, ir::Word power) const {
+    const ast::NodeInfo& at = kernel[node];
+    if (at.kind != Kind::Operation) return {};
+    if (at.op == ir::Op::Const) return at.attribute % power;
+    const auto of = [&](std::size_t argument) { return remainder(at.arguments[argument], power); };
+    const auto product = [&]() -> std::optional<ir::Word> {
+        const auto a = of(0), b = of(1);
+        if (a == ir::Word{0} || b == ir::Word{0}) return 0;
+        return a && b ? std::optional(*a * *b % power) : std::nullopt;
+    };
+    const auto sum = [&](std::optional<ir::Word> a, std::optional<ir::Word> b) {
+        return a && b ? std::optional((*a + *b) % power) : std::nullopt;
+    };
+    switch (at.op) {
+        case ir::Op::Add: return sum(of(0), of(1));
+        case ir::Op::Mul: return product();
+        case ir::Op::Fma: return sum(product(), of(2));
+        case ir::Op::Convert:
+            return ir::contains(ir::Int, at.from) && ir::contains(ir::Int, at.type) ? of(0) : std::nullopt;
+        default: return {};
+    }
+}
+
 bool Recorder::is_misaligned(ast::Node address, std::uint32_t bytes) const {
     const ast::NodeInfo& at = kernel[address];
-    const ast::NodeInfo& index = kernel[at.arguments[0]];
-    const std::uint64_t step = std::uint64_t{at.memory.count} * ir::info(at.operand_type).bytes;
-    const bool is_constant =
-        index.kind == ast::Kind::Operation && index.op == ir::Op::Const && at.place.offset == ast::no_node;
-    return is_constant && index.attribute * step % bytes != 0;
+    const std::uint32_t size = ir::info(at.operand_type).bytes;
+    const auto index = remainder(at.arguments[0], bytes);
+    const auto offset = at.place.offset == ast::no_node ? ir::Word{0} : remainder(at.place.offset, bytes);
+    return index && offset && (*index * at.memory.count + *offset) * size % bytes != 0;
 }
 
 ast::NodeInfo Recorder::node_of(const Operation& what) const {

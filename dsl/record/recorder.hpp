@@ -182,7 +182,9 @@ public:
     bool is_shared(const Array& array) const {
         return array.symbol && kernel.symbols[array.index].space == ir::Space::Shared;
     }
-    /// Whether an address is at a constant index at which so many bytes are not aligned.
+    /// The remainder of an integer that is divided by a power of two, if that can be seen.
+    std::optional<ir::Word> remainder(ast::Node node, ir::Word power) const;
+    /// Whether an address is surely not a multiple of so many bytes, a power of two, if its array is.
     bool is_misaligned(ast::Node address, std::uint32_t bytes) const;
     /// Adds a symbol, named by its space and its number.
     std::uint32_t add_symbol(ir::Symbol symbol);
