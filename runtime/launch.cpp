@@ -204,6 +204,9 @@ void Check::bounds(const Dim3& block, const Dim3& blocks) {
     if (kernel.block.whole_warps && block.count() % 32 != 0)
         report(fmt::format("a block of {} threads, but the kernel needs whole warps", block.count()),
                "it exchanges values between all lanes of a warp: launch a multiple of 32 threads per block");
+    if (kernel.block.whole_warpgroups && block.count() % 128 != 0)
+        report(fmt::format("a block of {} threads, but the kernel needs whole warpgroups", block.count()),
+               "four warps multiply matrices together: launch a multiple of 128 threads per block");
     if (kernel.block.threads && block.count() != kernel.block.threads)
         report(fmt::format("a block of {} threads, but the kernel is laid out for {}", block.count(),
                            kernel.block.threads),

@@ -86,8 +86,9 @@ struct NodeInfo {
     ir::MemoryInfo memory{};  // Load, Store, Atomic; the space follows from the place
     ir::Word attribute = 0;   // by op, as in ir::Instruction; Extract: which; For: unroll factor (0, 1 = none)
     Place place{};
-    Variable variable{};
-    Nodes arguments{};  // an access's first argument is the index of the element, or of the vector, u32 or u64
+    Variable variable{};  // of a Wgmma: the first of those that it adds to
+    Variable factor{};    // Wgmma with A in registers: the first of A's
+    Nodes arguments{};    // an access's first argument is the index of the element, or of the vector, u32 or u64
     // Load and Store under a condition (load_if): if it is false, nothing is accessed and a load gives `other`.
     Node guard = no_node;
     Nodes other{};
@@ -118,10 +119,11 @@ struct View {
 
 /// The body's requirements on blocks and grids; each launch checks them.
 struct BlockShape {
-    bool whole_warps = false;   // a multiple of 32 threads
-    bool linear = false;        // one dimension
-    bool linear_grid = false;   // and so has the grid
-    std::uint32_t threads = 0;  // exactly that many; 0: any number
+    bool whole_warps = false;       // a multiple of 32 threads
+    bool whole_warpgroups = false;  // ... of 128
+    bool linear = false;            // one dimension
+    bool linear_grid = false;       // and so has the grid
+    std::uint32_t threads = 0;      // exactly that many; 0: any number
 };
 
 /// A kernel, or a function that kernels call.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a captured kernel as a whole, in three walks. Here: which variables are assigned and which code is reached, by
+// Checks a captured kernel as a whole, in five walks. Here: which variables are assigned and which code is reached, by
 // structured dataflow:
 //
 //     f32 s;                       {}
@@ -7,6 +7,7 @@
 //     y[i] = s;                    s is read with {}: a diagnostic
 // In uniformity.cpp: which operations need threads that may have diverged. In copies.cpp: copies that nobody waits for.
 // In barriers.cpp: barriers of different numbers of threads.
+// In products.cpp: products of matrices in flight.
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "codegen/ast/ast.hpp"
 #include "codegen/ast/barriers.hpp"
 #include "codegen/ast/copies.hpp"
+#include "codegen/ast/products.hpp"
 #include "codegen/ast/uniformity.hpp"
+#include "codegen/ir/op/wgmma.hpp"
 
 namespace ikat::ast {
 namespace {
@@ -60,7 +63,7 @@ private:
 
     void visit(const NodeInfo& node) {
         switch (node.kind) {
-            case Kind::Read: return read(node);
+            case Kind::Read: return read(node, node.variable);
             case Kind::Assign: (*now_)[index(node.variable)] = true; return;
             case Kind::Load:
             case Kind::Store:
@@ -73,22 +76,37 @@ private:
             case Kind::Return: return jump(node, "return_()");
             case Kind::Scope: return visit_scope(node);
             case Kind::Leave: meet(*leaving_, now_); return jump(node, "return_value()");
-            case Kind::Operation:
+            case Kind::Operation: return operation(node);
             case Kind::Extract:
             case Kind::Address:
             case Kind::Declare: return;
         }
     }
 
-    void read(const NodeInfo& node) {
-        const auto v = index(node.variable);
+    void read(const NodeInfo& node, Variable which) {
+        const auto v = index(which);
         if ((*now_)[v] || reported_[v]) return;
         reported_[v] = true;
-        const VariableInfo& variable = kernel_[node.variable];
+        const VariableInfo& variable = kernel_[which];
         diagnostics_.push_back({.where = node.where,
                                 .message = "a device variable is read that may be unassigned",
                                 .hint = "assign it where it is declared, or on all paths that lead here",
                                 .notes = {{variable.where, "it is declared here"}}});
+    }
+
+    void operation(const NodeInfo& node) {
+        if (node.op != ir::Op::Wgmma) return;
+        const bool adds = ir::unpack<ir::WgmmaForm>(node.attribute).adds != ir::WgmmaForm::Sum::Overwrites;
+        read_all(node, factors_of(node));
+        if (adds) read_all(node, sums_of(node));
+        const VariableRange sums = sums_of(node);
+        for (std::uint32_t i = 0; i < sums.count; ++i) (*now_)[index(sums.first) + i] = true;
+    }
+    /// A finding for the first of them says enough.
+    void read_all(const NodeInfo& node, VariableRange variables) {
+        const std::size_t before = diagnostics_.size();
+        for (std::uint32_t i = 0; i < variables.count && diagnostics_.size() == before; ++i)
+            read(node, Variable(index(variables.first) + i));
     }
 
     void access(const NodeInfo& node) {
@@ -178,6 +196,7 @@ std::vector<Diagnostic> check(const KernelTree& kernel) {
     for (Diagnostic& diagnostic : divergent_operations(kernel)) out.push_back(std::move(diagnostic));
     for (Diagnostic& diagnostic : unfinished_copies(kernel)) out.push_back(std::move(diagnostic));
     for (Diagnostic& diagnostic : unequal_barriers(kernel)) out.push_back(std::move(diagnostic));
+    for (Diagnostic& diagnostic : follow_products(kernel).diagnostics) out.push_back(std::move(diagnostic));
     return out;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/ast/products.hpp"
 #include "codegen/ir/text/literal.hpp"
 #include "codegen/ir/text/print.hpp"
 
@@ -46,6 +47,7 @@ private:
         keyword("max_registers", kernel_.bounds.max_registers, 0);
         for (std::size_t axis = 0; axis < 3; ++axis) keyword(ir::cluster_words[axis], kernel_.bounds.cluster[axis], 1);
         if (kernel_.block.whole_warps) out_ += " whole_warps";
+        if (kernel_.block.whole_warpgroups) out_ += " whole_warpgroups";
         if (kernel_.block.linear) out_ += kernel_.block.linear_grid ? " linear_grid" : " linear_blocks";
         keyword("block_threads", kernel_.block.threads, 0);
         out_ += '\n';
@@ -145,7 +147,11 @@ private:
         if (node.operand_type != ir::Type::Void) (out += '.') += name(node.operand_type);
         if (node.from != ir::Type::Void) (out += '.') += name(node.from);
         out += ir::print(node.fp);
-        const std::string what = attribute(node), arguments = list(node.arguments);
+        std::string what = attribute(node);
+        if (node.op == ir::Op::Wgmma)
+            for (const VariableRange& variables : {sums_of(node), factors_of(node)})
+                if (variables.count) what += ", " + run(variables);
+        const std::string arguments = list(node.arguments);
         if (!what.empty()) out += ' ' + what;
         if (!arguments.empty()) out += (what.empty() ? " " : ", ") + arguments;
         return out;
@@ -223,6 +229,16 @@ private:
         std::uint32_t& number = variables_[index(variable)];
         if (number == 0) number = ++next_variable_;
         return given.empty() ? '$' + std::to_string(number - 1) : given;
+    }
+
+    /// Consecutive variables: "$0 to $3".
+    std::string run(VariableRange variables) {
+        std::string out;
+        for (std::uint32_t i = 0; i < variables.count; ++i) {
+            const std::string name = variable(Variable(index(variables.first) + i));
+            if (i == 0 || i + 1 == variables.count) out += (i ? " to " : "") + name;
+        }
+        return out;
     }
 
     static std::string_view name(ir::Type type) { return ir::info(type).name; }

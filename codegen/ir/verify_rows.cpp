@@ -20,6 +20,7 @@ public:
         modifiers();
         attribute();
         memory();
+        if (inst_.op == Op::WgmmaFence || inst_.op == Op::WgmmaWait) passes_on();
         return std::move(findings_);
     }
 
@@ -76,11 +77,10 @@ private:
             case Attribute::Table: return require(value < 256, "a table of three bits has eight rows");
             case Attribute::Copy: return copy();
             case Attribute::Matrix: return matrix();
+            case Attribute::Wgmma: return wgmma();
             case Attribute::Matrices:
                 return require(!attribute_text(inst_.op, value).empty(), "matrices are one, two or four");
-            case Attribute::Groups:
-                return require(inst_.op == Op::CopyWait ? value <= all_copies : value < all_copies,
-                               "there are not so many groups");
+            case Attribute::Groups: return require(value < most_groups(inst_.op), "there are not so many groups");
             case Attribute::Mbarrier:
                 return require(!attribute_text(inst_.op, value).empty(), "a barrier has no such use");
             case Attribute::Registers:
@@ -135,6 +135,19 @@ private:
         if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
         const Type type = register_type(form.sum);
         require(inst_.type == type, "this matrix product is of type " + name(type));
+    }
+
+    void wgmma() {
+        const auto form = unpack<WgmmaForm>(inst_.attribute);
+        if (attribute_text(inst_.op, inst_.attribute).empty()) return require(false, "there is no such matrix product");
+        const Type type = register_type(form.sum);
+        require(inst_.type == type, "this matrix product is of type " + name(type));
+        require(inst_.tie == tie_of(form), "its results are tied to what it adds to");
+    }
+
+    void passes_on() {
+        const auto count = std::uint16_t(inst_.results.count);
+        require(inst_.operands.count == count && inst_.tie == Tie{0, 0, count}, "each result is tied to an operand");
     }
 
     void bulk() {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "codegen/ir/op/families.hpp"
+#include "codegen/ir/op/shape.hpp"
 #include "codegen/lower/lower.hpp"
 #include "codegen/lower/paths.hpp"
 #include "codegen/support/inline_vector.hpp"
@@ -118,13 +119,14 @@ private:
         for (Node node : kernel_[region]) {
             if (!paths_.reachable()) return;
             build_.set_location(kernel_[node].where);
+            if (kernel_[node].kind != Kind::Operation) pass_on(node, {.op = Op::WgmmaFence});
             lower(node, kernel_[node]);
         }
     }
 
     void lower(Node id, const ast::NodeInfo& node) {
         switch (node.kind) {
-            case Kind::Operation: values_[index(id)] = operation(node); break;
+            case Kind::Operation: values_[index(id)] = operation(id, node); break;
             case Kind::Read: values_[index(id)] = paths_[node.variable]; break;
             case Kind::Load: values_[index(id)] = load(node); break;
             case Kind::Extract: values_[index(id)] = extract(node); break;
@@ -154,7 +156,10 @@ private:
         return {};
     }
 
-    Value operation(const ast::NodeInfo& node) {
+    Value operation(Node id, const ast::NodeInfo& node) {
+        if (node.op == Op::Wgmma) return product(node);
+        if (node.op == Op::WgmmaFence || node.op == Op::WgmmaWait)
+            return pass_on(id, {.op = node.op, .attribute = node.attribute});
         if (const auto word = known(node)) return build_.constant(node.type, *word);
         const ir::Instruction inst{
             .op = node.op, .type = node.operand_type, .from = node.from, .fp = node.fp, .attribute = node.attribute};
@@ -163,6 +168,42 @@ private:
         const std::span<const Type> one(&node.type, node.type == Type::Void ? 0 : 1);
         const ir::Inst made = build_.append(inst, operands, node.results.empty() ? one : std::span(node.results));
         return node.type == Type::Void ? ir::no_value : fn_.result(made);
+    }
+
+    /// Its operands are A, B, perhaps whether it adds, and what it adds to, which becomes its results.
+    Value product(const ast::NodeInfo& node) {
+        const ast::VariableRange sums = ast::sums_of(node), factors = ast::factors_of(node);
+        Few operands;
+        for (std::uint32_t i = 0; i < factors.count; ++i) operands.push_back(paths_[nth(factors, i)]);
+        for (const Node argument : node.arguments) operands.push_back(value(argument));
+        const auto form = ir::unpack<ir::WgmmaForm>(node.attribute);
+        if (form.adds != ir::WgmmaForm::Sum::Overwrites)
+            for (std::uint32_t i = 0; i < sums.count; ++i) operands.push_back(paths_[nth(sums, i)]);
+        const ir::Instruction inst{
+            .op = node.op, .type = node.operand_type, .attribute = node.attribute, .tie = ir::tie_of(form)};
+        const std::vector<Type> types(sums.count, node.operand_type);
+        const auto results = fn_.results(build_.append(inst, operands, types));
+        for (std::uint32_t i = 0; i < sums.count; ++i) paths_[nth(sums, i)] = results[i];
+        return ir::no_value;
+    }
+    static ast::Variable nth(ast::VariableRange variables, std::uint32_t i) {
+        return ast::Variable(index(variables.first) + i);
+    }
+
+    /// A fence or a wait, or a fence before control flow: what it is about comes out as it goes in.
+    Value pass_on(Node id, ir::Instruction inst) {
+        std::vector<Value> operands;
+        std::vector<Type> types;
+        std::vector<ast::Variable> passed;
+        for (const ast::VariableRange& variables : products_.passed(id))
+            for (std::uint32_t i = 0; i < variables.count; ++i)
+                if (const Value now = paths_[nth(variables, i)]; now != ir::no_value)
+                    operands.push_back(now), types.push_back(fn_.type(now)), passed.push_back(nth(variables, i));
+        if (operands.empty() && kernel_[id].kind != Kind::Operation) return ir::no_value;
+        inst.tie = {0, 0, std::uint16_t(operands.size())};
+        const ir::Inst made = build_.append(inst, operands, types);
+        for (std::size_t i = 0; i < passed.size(); ++i) paths_[passed[i]] = fn_.results(made)[i];
+        return ir::no_value;
     }
 
     Value load(const ast::NodeInfo& node) {
@@ -377,9 +418,10 @@ private:
     }
 
     const ast::KernelTree& kernel_;
+    const ast::Products products_ = ast::follow_products(kernel_);
     ir::Function fn_;
     ir::Builder build_{fn_, ir::Block(0)};
-    Paths paths_{kernel_, fn_, build_};
+    Paths paths_{kernel_, products_, fn_, build_};
     std::vector<Value> values_;              // by ast::Node
     std::vector<Value> pointers_, symbols_;  // by parameter, by symbol
     std::vector<OpenLoop> loops_;            // innermost last

@@ -65,6 +65,8 @@ void Paths::mark_assigned(ast::Region region, std::vector<bool>& assigned) const
     for (ast::Node id : kernel_[region]) {
         const ast::NodeInfo& node = kernel_[id];
         if (node.kind == ast::Kind::Assign || node.kind == ast::Kind::For) assigned[index(node.variable)] = true;
+        for (const ast::VariableRange& variables : products_.assigned_by(id, node))
+            std::fill_n(assigned.begin() + std::ptrdiff_t(index(variables.first)), variables.count, true);
         for (ast::Region inner : node.regions) mark_assigned(inner, assigned);
     }
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "codegen/ast/ast.hpp"
+#include "codegen/ast/products.hpp"
 #include "codegen/ir/builder.hpp"
 
 namespace ikat::lower {
@@ -37,8 +38,12 @@ struct Join {
 class Paths {
 public:
     /// `build` is positioned in the block of this path, and no variable has a value yet.
-    Paths(const ast::KernelTree& kernel, ir::Function& fn, ir::Builder& build)
-        : kernel_(kernel), fn_(fn), build_(build), variables_(kernel.variables.size(), ir::no_value) {}
+    Paths(const ast::KernelTree& kernel, const ast::Products& products, ir::Function& fn, ir::Builder& build)
+        : kernel_(kernel),
+          products_(products),
+          fn_(fn),
+          build_(build),
+          variables_(kernel.variables.size(), ir::no_value) {}
 
     /// Whether the current point is reachable. If not, nothing is built.
     bool reachable() const { return reachable_; }
@@ -76,6 +81,7 @@ private:
     void mark_assigned(ast::Region region, std::vector<bool>& assigned) const;
 
     const ast::KernelTree& kernel_;
+    const ast::Products& products_;
     ir::Function& fn_;
     ir::Builder& build_;
     bool reachable_ = true;

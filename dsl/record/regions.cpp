@@ -119,8 +119,9 @@ namespace {
 bool same(const ast::NodeInfo& a, const ast::NodeInfo& b) {
     return a.kind == b.kind && a.op == b.op && a.type == b.type && a.operand_type == b.operand_type &&
            a.from == b.from && a.fp == b.fp && a.memory == b.memory && a.attribute == b.attribute &&
-           a.place == b.place && a.variable == b.variable && a.guard == b.guard && a.regions[0] == b.regions[0] &&
-           (a.kind == Kind::While || a.arguments == b.arguments) && a.other == b.other && a.results == b.results;
+           a.place == b.place && a.variable == b.variable && a.factor == b.factor && a.guard == b.guard &&
+           a.regions[0] == b.regions[0] && (a.kind == Kind::While || a.arguments == b.arguments) &&
+           a.other == b.other && a.results == b.results;
 }
 
 template <class T>

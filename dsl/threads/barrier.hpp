@@ -117,8 +117,8 @@ private:
 inline void fence_barrier_init(const trace::Where& where = trace::Where::current()) {
     fence(Scope::None, FenceOrder::BarrierInit, where);
 }
-/// What this thread has stored is seen by copies of many bytes that are begun behind it, and the next barrier of the
-/// block: in shared memory, or with fence_async() in all memory.
+/// What this thread has stored is seen by copies of many bytes, and by products of a warpgroup, that are begun behind
+/// it, and the next barrier of the block: in shared memory, or with fence_async() in all memory.
 inline void fence_async_shared(const trace::Where& where = trace::Where::current()) {
     fence(Scope::None, FenceOrder::AsyncShared, where);
 }

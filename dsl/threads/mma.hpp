@@ -117,6 +117,30 @@ struct FragmentLayout {
                                          : part == MatrixPart::B ? ir::registers_of_b(form)
                                                                  : ir::registers_of_sum(form));
     static constexpr int each = ir::matrix_bits(element) == 64 ? 1 : 32 / int(ir::matrix_bits(element));
+
+    /// Of element i (codegen/ir/op/matrix.hpp).
+    static auto row(int i) {
+        if constexpr (part == MatrixPart::B)
+            return along(i, i / each);
+        else if constexpr (part == MatrixPart::A)
+            return lane_id() / 4 + 8 * (i / each % tall);
+        else
+            return lane_id() / 4 + 8 * (i / 2);
+    }
+    static auto column(int i) {
+        if constexpr (part == MatrixPart::B)
+            return lane_id() / 4 + 0;
+        else if constexpr (part == MatrixPart::A)
+            return along(i, i / each / tall);
+        else
+            return lane_id() % 4 * 2 + i % 2;
+    }
+
+private:
+    // The registers of A for the same columns: of rows g and, where there are 16, g + 8.
+    static constexpr int tall = form.extents().m / 8;
+    /// The place in the dimension that A and B share.
+    static auto along(int i, int chunk) { return lane_id() % 4 * each + (4 * each * chunk + i % each); }
 };
 
 }  // namespace detail
@@ -125,8 +149,6 @@ struct FragmentLayout {
 template <class Layout, class Register>
 class Fragment : public Regs<Register, std::size_t(Layout::registers)> {
     using Base = Regs<Register, std::size_t(Layout::registers)>;
-    // The registers of A for the same columns: of rows g and, where there are 16, g + 8 (codegen/ir/op/matrix.hpp).
-    static constexpr int tall = Layout::form.extents().m / 8;
 
 public:
     using layout = Layout;
@@ -160,33 +182,9 @@ public:
     static constexpr int elements = Layout::registers * Layout::each, elements_per_register = Layout::each;
 
     /// The row, in the matrix, of element i, a host number, in the executing lane: a u32.
-    static auto row(int i) {
-        i = trace::checked_element(i, elements);
-        const int reg = i / Layout::each;
-        if constexpr (Layout::part == detail::MatrixPart::B)
-            return along(i, reg);
-        else if constexpr (Layout::part == detail::MatrixPart::A)
-            return lane_id() / 4 + 8 * (reg % tall);
-        else
-            return lane_id() / 4 + 8 * (i / 2);
-    }
+    static auto row(int i) { return Layout::row(trace::checked_element(i, elements)); }
     /// Its column.
-    static auto column(int i) {
-        i = trace::checked_element(i, elements);
-        const int reg = i / Layout::each;
-        if constexpr (Layout::part == detail::MatrixPart::B)
-            return lane_id() / 4 + 0;
-        else if constexpr (Layout::part == detail::MatrixPart::A)
-            return along(i, reg / tall);
-        else
-            return lane_id() % 4 * 2 + i % 2;
-    }
-
-private:
-    /// The place in the dimension that A and B share.
-    static auto along(int i, int chunk) {
-        return lane_id() % 4 * Layout::each + (4 * Layout::each * chunk + i % Layout::each);
-    }
+    static auto column(int i) { return Layout::column(trace::checked_element(i, elements)); }
 };
 
 /// A product of an m x k matrix of T and a k x n matrix of T2, added to an m x n matrix of Sum.

@@ -4,3 +4,4 @@
 #include "ikat/dsl.hpp"
 
 #include "dsl/threads/mma.hpp"
+#include "dsl/threads/wgmma.hpp"

@@ -235,6 +235,10 @@ private:
                 inst.attribute = *ir::attribute_named(op, "load.2d");
                 inst.type = Type::Void;
                 break;
+            case ir::Attribute::Wgmma:
+                inst.attribute = *ir::attribute_named(op, "m64n16k16.f16.f16.f32.overwrite");
+                inst.type = Type::F32;
+                break;
             case ir::Attribute::Matrix:
                 inst.attribute = *ir::attribute_named(op, "m16n8k8.tf32.tf32.f32");
                 inst.type = Type::F32;

@@ -53,6 +53,12 @@ constexpr bool takes_whole_warp(Op op) {
     return op == Op::Mma || op == Op::LoadMatrix || op == Op::StoreMatrix || op == Op::TransposeMatrix;
 }
 
+/// Whether all lanes of the four warps of a warpgroup take part.
+constexpr bool takes_warpgroup(Op op) {
+    return op == Op::Wgmma || op == Op::WgmmaFence || op == Op::WgmmaCommit || op == Op::WgmmaWait ||
+           op == Op::SetRegisters;
+}
+
 constexpr Effects effects(Op op, const MemoryInfo& memory = {}) {
     Effects out{.reads = has(op, Reads),
                 .writes = has(op, Writes),

@@ -6,6 +6,7 @@
 
 #include "codegen/ir/op/async.hpp"
 #include "codegen/ir/op/matrix.hpp"
+#include "codegen/ir/op/wgmma.hpp"
 #include "codegen/support/names.hpp"
 
 namespace ikat::ir {
@@ -118,6 +119,47 @@ std::string matrix_suffix(MatrixForm form) {
     return '.' + std::string(form.extents().name) + ".row.col" + std::string(variants[std::size_t(form.variant)]) +
            element(form.sum) + element(form.a) + element(form.b) + element(form.sum) +
            std::string(bits[std::size_t(form.variant)]);
+}
+
+std::string shape_text(WgmmaForm form) { return "m64n" + std::to_string(form.n()) + 'k' + std::to_string(form.k()); }
+/// "m64n128k16.bf16.bf16.f32", "m64n8k32.s8.u8.s32.pred.registers.sat"
+std::string text(WgmmaForm form) {
+    if (!exists(form) || form.unused[0] || form.unused[1]) return {};
+    std::string out = shape_text(form);
+    for (const MatrixElement element : {form.a, form.b, form.sum})
+        (out += '.') += matrix_element_names[std::size_t(element)];
+    if (form.adds != WgmmaForm::Sum::Adds) (out += '.') += wgmma_sum_names[std::size_t(form.adds)];
+    for (std::size_t flag = 0; flag < std::size(wgmma_flag_names); ++flag)
+        if (form.flags >> flag & 1) (out += '.') += wgmma_flag_names[flag];
+    return out;
+}
+std::optional<Word> wgmma_named(std::string_view text) {
+    const std::string_view shape = take_word(text);
+    std::optional<std::size_t> elements[3];
+    for (auto& element : elements) element = find_name(matrix_element_names, take_word(text));
+    const std::size_t k = shape.find('k');
+    const auto n = shape.starts_with("m64n") && k != shape.npos ? number(shape.substr(4, k - 4), 256) : std::nullopt;
+    if (!n || *n % 8 || !elements[0] || !elements[1] || !elements[2]) return {};
+    WgmmaForm form{.columns = std::uint8_t(*n / 8),
+                   .a = MatrixElement(*elements[0]),
+                   .b = MatrixElement(*elements[1]),
+                   .sum = MatrixElement(*elements[2])};
+    while (!text.empty()) {
+        const std::string_view word = take_word(text);
+        if (const auto adds = find_name(wgmma_sum_names, word))
+            form.adds = WgmmaForm::Sum(*adds);
+        else if (const auto flag = find_name(wgmma_flag_names, word))
+            form.flags |= std::uint8_t(1 << *flag);
+        else
+            return {};
+    }
+    return exists(form) && shape == shape_text(form) ? std::optional(pack(form)) : std::nullopt;
+}
+/// ".m64n128k16.f32.bf16.bf16": D's, A's and B's elements
+std::string wgmma_suffix(WgmmaForm form) {
+    const auto element = [](MatrixElement one) { return '.' + std::string(matrix_element_names[std::size_t(one)]); };
+    return '.' + shape_text(form) + (form.has(WgmmaForm::Saturates) ? ".satfinite" : "") + element(form.sum) +
+           element(form.a) + element(form.b) + (form.a == MatrixElement::B1 ? ".and.popc" : "");
 }
 
 /// "x4", "x4.trans"
@@ -240,6 +282,7 @@ std::string attribute_text(Op op, Word attribute) {
         case Attribute::Matrices: return attribute >> 9 ? "" : text(unpack<MatricesForm>(attribute));
         case Attribute::Mbarrier: return attribute >> 16 ? "" : text(unpack<MbarrierForm>(attribute));
         case Attribute::Registers: return attribute >> 32 ? "" : text(unpack<RegistersForm>(attribute));
+        case Attribute::Wgmma: return text(unpack<WgmmaForm>(attribute));
         case Attribute::Bulk: return attribute >> 25 ? "" : text(unpack<BulkForm>(attribute));
         default: return {};
     }
@@ -260,6 +303,7 @@ std::optional<Word> attribute_named(Op op, std::string_view text) {
         case Attribute::Matrices: return matrices_named(text);
         case Attribute::Mbarrier: return mbarrier_named(text);
         case Attribute::Registers: return registers_named(text);
+        case Attribute::Wgmma: return wgmma_named(text);
         case Attribute::Bulk: return bulk_named(text);
         default: return {};
     }
@@ -287,6 +331,10 @@ AttributeChoice attribute_choice(Op op) {
             return {"matrix product",
                     "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
                     "integers .sat may follow, of bits .xor or .and does"};
+        case Attribute::Wgmma:
+            return {"matrix product",
+                    "a shape and the elements of A, B and D, such as m64n128k16.bf16.bf16.f32, whether it adds, " +
+                        list_names(wgmma_sum_names) + ", and " + list_names(wgmma_flag_names)};
         case Attribute::Matrices: return {"number of matrices", "x1, x2 or x4, and .trans for transposes"};
         case Attribute::Mbarrier:
             return {"use of a barrier", list_names(mbarrier_names) +
@@ -302,6 +350,7 @@ AttributeChoice attribute_choice(Op op) {
 
 std::string attribute_suffix(Op op, Word attribute) {
     if (info(op).attribute == Attribute::Groups) return attribute == all_copies ? ".wait_all" : ".wait_group";
+    if (info(op).attribute == Attribute::Wgmma) return wgmma_suffix(unpack<WgmmaForm>(attribute));
     if (info(op).attribute == Attribute::Matrix) return matrix_suffix(unpack<MatrixForm>(attribute));
     if (info(op).attribute == Attribute::Bulk) return bulk_suffix(unpack<BulkForm>(attribute));
     if (info(op).attribute == Attribute::Mbarrier) return mbarrier_suffix(unpack<MbarrierForm>(attribute));

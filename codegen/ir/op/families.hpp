@@ -104,6 +104,8 @@ inline constexpr std::string_view copy_cache_names[] = {"ca", "cg"};
 inline constexpr std::string_view copy_prefetch_names[] = {"", "64B", "128B", "256B"};
 /// The attribute of a wait for all copies, committed or not.
 inline constexpr Word all_copies = 0xffff;
+/// A wait names fewer groups than this.
+constexpr Word most_groups(Op op) { return op == Op::WgmmaWait ? 8 : op == Op::CopyWait ? all_copies + 1 : all_copies; }
 
 /// How far op At goes, in bytes: for each element, and besides.
 struct AddressForm {

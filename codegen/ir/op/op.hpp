@@ -60,6 +60,7 @@ enum class Attribute : std::uint8_t {
     Registers,  // a RegistersForm (families.hpp)
     Matrix,     // a MatrixForm (matrix.hpp), which gives the operands and results, too
     Matrices,   // a MatricesForm, which gives the number of results, or of words that are stored
+    Wgmma,      // a WgmmaForm (wgmma.hpp), which gives the operands and results, too
 };
 
 enum class SpecialRegister : std::uint8_t {

@@ -103,7 +103,7 @@ constexpr Extent given_by(Op op, Word attribute, Doubt doubt) {
 constexpr Extent needed_by(Op op, Word attribute, std::optional<Word> members, std::uint32_t max_threads) {
     if (!is_collective(op) || op == Op::ActiveMask) return Extent::Thread;
     if (takes_whole_warp(op)) return Extent::Warp;
-    if (op == Op::SetRegisters) return Extent::Warpgroup;
+    if (takes_warpgroup(op)) return Extent::Warpgroup;
     if (op == Op::ClusterBarrier) return mode_name(op, attribute) == "sync" ? Extent::Cluster : Extent::Warp;
     if (op == Op::Barrier) {
         const bool one_warp = max_threads > 0 && max_threads <= 32;

@@ -38,6 +38,12 @@ Word spelled(const ir::Instruction& inst) {
             return Word(form.shape) | Word(form.a) << 4 | Word(form.b) << 8 | Word(form.variant) << 12 |
                    Word(is_half) << 14;
         }
+        case ir::Attribute::Wgmma: {
+            const auto form = ir::unpack<ir::WgmmaForm>(inst.attribute);
+            const bool is_half = form.sum == ir::MatrixElement::F16;
+            return Word(form.columns - 1) | Word(form.a) << 5 | Word(form.b) << 9 | Word(is_half) << 13 |
+                   Word(form.has(ir::WgmmaForm::Saturates)) << 14;
+        }
         default: return 0;
     }
 }
@@ -112,6 +118,9 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::ClusterBarrier: return emit_cluster_barrier(inst);
         case Op::CopyAsync: return emit_copy(inst);
         case Op::Mma: return emit_product(inst);
+        case Op::Wgmma: return emit_wgmma(inst);
+        case Op::WgmmaFence: return put(inst, {});
+        case Op::WgmmaWait: return put(inst, std::array{Writer::integer(fn_[inst].attribute)});
         case Op::LoadMatrix:
         case Op::StoreMatrix: return emit_matrices(inst);
         case Op::Mbarrier:
@@ -174,6 +183,33 @@ void InstructionEmitter::emit_product(Inst inst) {
     for (const std::uint32_t count : {ir::registers_of_a(form), ir::registers_of_b(form), ir::registers_of_sum(form)}) {
         put_matrix(operands.first(count));
         operands = operands.subspan(count);
+    }
+    put(inst, scratch_);
+}
+
+/// `wgmma.mma_async {d, …}, a, b, p, 1, 1, 0, 0`: a is a descriptor or registers in braces; then whether it adds, and
+/// where PTX has them, the signs of a and b, and whether they are transposed.
+void InstructionEmitter::emit_wgmma(Inst inst) {
+    using Form = ir::WgmmaForm;
+    const auto form = ir::unpack<Form>(fn_[inst].attribute);
+    const auto operands = fn_.operands(inst);
+    const auto matrix = [&](std::span<const Value> registers) {
+        std::vector<Operand> out;
+        for (Value value : registers) out.push_back(operand(value));
+        return writer_.group(Operand::Kind::Vector, out);
+    };
+    const std::uint32_t of_a = form.operands_of_a();
+    scratch_.assign({matrix(fn_.results(inst)),
+                     form.has(Form::ARegisters) ? matrix(operands.first(of_a)) : operand(operands[0]),
+                     operand(operands[of_a])});
+    const bool by_predicate = form.adds == Form::Sum::ByPredicate;
+    scratch_.push_back(by_predicate ? operand(operands[of_a + 1]) : Writer::integer(form.adds == Form::Sum::Adds));
+    if (form.sum != ir::MatrixElement::S32)
+        for (const Form::Flag negates : {Form::NegatesA, Form::NegatesB})
+            scratch_.push_back(Writer::integer(form.has(negates) ? ~Word{0} : 1));
+    if (ir::matrix_bits(form.a) == 16) {
+        if (!form.has(Form::ARegisters)) scratch_.push_back(Writer::integer(form.has(Form::TransposesA)));
+        scratch_.push_back(Writer::integer(form.has(Form::TransposesB)));
     }
     put(inst, scratch_);
 }

@@ -44,6 +44,7 @@ private:
     void emit_chain(ir::Inst inst);
     void emit_copy(ir::Inst inst);
     void emit_product(ir::Inst inst);
+    void emit_wgmma(ir::Inst inst);
     void emit_matrices(ir::Inst inst);
     void emit_mbarrier(ir::Inst inst);
     void emit_bulk(ir::Inst inst);

@@ -413,6 +413,37 @@ const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat1
     for (int i = 0; i < M::C::elements; ++i) c[M::C::row(i) * 8 + M::C::column(i)] = sums[i];
 });
 
+// C = A * B: A is m x k by rows, B is k x n by columns. Blocks have 128 threads and make 64 x 64 of C.
+const auto tile_product = kernel("tile_product", params("a", "b", "C", "k"), [](TensorMap<bfloat16, Box<64, 64>, 128> a, TensorMap<bfloat16, Box<64, 64>, 128> b, Out<float, 2> C, u32 k) {
+    using W = Wgmma<64, 64, 16, bfloat16, float>;
+    Shared<bfloat16, 64, 64> x, y;
+    Shared<Barrier, 1> full;
+    u32 row = block_id().y * 64, column = block_id().x * 64;
+    if_(thread_id().x == 0, [&] {
+        full[0].init(1);
+        fence_barrier_init();
+    });
+    sync_block();
+    W::C sums(0.0f);
+    for (auto from : range(0, k, 64)) {
+        if_(thread_id().x == 0, [&] {
+            full[0].arrive_expect(a.bytes + b.bytes);
+            tma_load(x[0, 0], a[row, from], full[0]);
+            tma_load(y[0, 0], b[column, from], full[0]);
+        });
+        full[0].wait(from / 64 % 2);
+        wgmma_fence();
+        for (int i = 0; i < 64; i += W::k) wgmma(sums, k_major<128>(x[0, i]), k_major<128>(y[0, i]));
+        wgmma_commit();
+        wgmma_wait<0>();
+        sync_block();  // x and y may be overwritten
+    }
+    for (int i = 0; i < W::C::elements; ++i) {
+        u32 r = row + W::C::row(i), c = column + W::C::column(i);
+        if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C[r, c] = sums[i]; });
+    }
+});
+
 TEST_CASE("the layouts of docs/language.md are right") {
     const Layout tile({8, 8}, {8, 1});                         // (8,8):(8,1), by rows
     const auto swizzled = compose(Swizzle(3, 0, 3), tile);     // Sw<3,0,3> o (8,8):(8,1)
@@ -448,6 +479,8 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(transposed.check());
     CHECK_NOTHROW(histogram_of_cluster.check());
     CHECK_NOTHROW(sums_by_roles.check());
+    CHECK_NOTHROW(product.check());
+    CHECK_NOTHROW(tile_product.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());
     CHECK_NOTHROW(doubled.check());

@@ -106,6 +106,8 @@ std::string in_words(const OpInfo& row) {
                                                "matrices", "use",      "copy"};
     const Shape& shape = row.shape;
     if (row.attribute == Attribute::Matrix) return "[form], A …, B …, C … → D …";
+    if (row.attribute == Attribute::Wgmma) return "[form], A …, B, pred, D … → D …";
+    if (row.shape.variadic && row.attribute == Attribute::Groups) return "[number], D … → D …";
     if (row.attribute == Attribute::Matrices)
         return shape.result == Slot::None ? "[matrices], shared address, T …" : "[matrices], shared address → T …";
     if (row.attribute == Attribute::Registers) return "[grow or shrink, a number]";

@@ -63,6 +63,15 @@ std::vector<Word> products(Type type) {
             out.push_back(word);
     return out;
 }
+/// Of this type.
+std::vector<Word> warpgroup_products(Type type) {
+    std::vector<Word> out;
+    for (const char* form : {"m64n8k16.f16.f16.f16", "m64n16k8.tf32.tf32.f32.overwrite",
+                             "m64n8k16.bf16.bf16.f32.pred.registers", "m64n48k32.s8.u8.s32.sat"})
+        if (const Word word = *attribute_named(Op::Wgmma, form); register_type(unpack<WgmmaForm>(word).sum) == type)
+            out.push_back(word);
+    return out;
+}
 std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Special) return {Word(SpecialRegister::Clock)};
     if (row.attribute == Attribute::Shuffle) return {0, 1, 2, 3};
@@ -70,6 +79,7 @@ std::vector<Word> attributes(const OpInfo& row, Op op, Type type) {
     if (row.attribute == Attribute::Barrier) return barriers();
     if (row.attribute == Attribute::Copy) return copies();
     if (row.attribute == Attribute::Matrix) return products(type);
+    if (row.attribute == Attribute::Wgmma) return warpgroup_products(type);
     if (row.attribute == Attribute::Matrices)
         return {pack(MatricesForm{}), pack(MatricesForm{.count = 4, .transposed = true})};
     if (row.attribute == Attribute::Registers)
@@ -109,6 +119,7 @@ Function unused(Instruction inst) {
         const Value place =
             !is_peer_barrier(inst) ? shared : build.make(Op::Peer, Type::U32, {shared, build.constant(Type::U32, 0)});
         std::vector<Value> operands;
+        if (is_wgmma(inst.op)) inst.tie = tie_of(unpack<WgmmaForm>(inst.attribute));
         for (std::uint32_t i = 0; i < operand_count(inst); ++i)
             operands.push_back(!is_address(inst.op, i)              ? operand(operand_type(inst, i))
                                : operand_type(inst, i) == Type::U32 ? place
