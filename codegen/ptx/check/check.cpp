@@ -452,7 +452,9 @@ void Checker::operands(const Instruction& instruction, const Match& match) {
         findings_.back().excerpt = excerpt_of_operand(module_, instruction, rules.size());
         return;
     }
-    const OperandContext context{module_, scopes_, match, has_short_addresses(instruction)};
+    const OpcodeKind kind = info(instruction.opcode).kind;
+    const OperandContext context{module_, scopes_, match, has_short_addresses(instruction),
+                                 kind == OpcodeKind::Load || kind == OpcodeKind::Store};
     for (std::size_t i = 0; i < std::min(given.size(), rules.size()); ++i) {
         if (rules[i].letter == '*') return;
         const std::string wrong = misfit(context, given[i], rules[i]);

@@ -230,10 +230,11 @@ private:
 
     std::string vector(const Operand& operand, const Allowed& may, Type type) const {
         const std::span<const Operand> parts = context_.module.operands(operand.children);
-        if (may.lanes && context_.match.vector > 1) {
+        const bool is_one = context_.match.vector == 1 && parts.size() == 1 && context_.vectors_of_one;
+        if (may.lanes && (context_.match.vector > 1 || is_one)) {
             if (parts.size() != context_.match.vector)
                 return "has " + counted(parts.size(), "element") + ", not " + std::to_string(context_.match.vector);
-            return elements(parts, {.wider = true, .literal = may.literal, .sink = !may.literal}, type);
+            return elements(parts, {.wider = true, .literal = may.literal, .sink = !may.literal && !is_one}, type);
         }
         if (!may.parts || type.kind != Type::Kind::Bits) return "is a vector where a single operand belongs";
         if (parts.empty() || type.bits % parts.size() != 0) return "does not divide into equal parts";

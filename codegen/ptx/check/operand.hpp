@@ -14,6 +14,7 @@ struct OperandContext {
     const Scopes& scopes;
     const Match& match;
     bool short_addresses;  // 32 bits address the instruction's space
+    bool vectors_of_one;   // {%r1} is %r1
 };
 
 /// Why the operand does not match the rule, as the rest of a sentence that begins with the operand: "is a predicate,
