@@ -98,13 +98,14 @@ std::optional<std::string> clang_ptx(std::string_view source, std::string_view o
     return run(*clang, "--target=nvptx64-nvidia-cuda -S " + std::string(options), "cpp", source);
 }
 
-std::optional<std::map<std::string, std::string>> triton_ptx() {
+std::optional<std::map<std::string, std::string>> triton_files(std::string_view script) {
     if (std::system("python3 -c 'import triton' >/dev/null 2>&1") != 0) return std::nullopt;
     const Scratch scratch;
     const std::string log = (scratch.path / "log").string(), folder = (scratch.path / "ptx").string();
     fs::create_directory(folder);
     const std::string command = "TRITON_CACHE_DIR=" + (scratch.path / "cache").string() + " python3 " +
-                                IKAT_SOURCE_DIR "/tests/foreign/triton_kernels.py " + folder + " >" + log + " 2>&1";
+                                IKAT_SOURCE_DIR "/tests/foreign/" + std::string(script) + ' ' + folder + " >" + log +
+                                " 2>&1";
     if (std::system(command.c_str()) != 0) throw std::runtime_error(command + "\n" + read(log));
     std::map<std::string, std::string> made;
     for (const auto& entry : fs::directory_iterator(folder)) made[entry.path().filename()] = read(entry.path());

@@ -14,8 +14,9 @@ std::optional<std::string> nvcc_ptx(std::string_view source, std::string_view op
 /// PTX of C++ source by clang++-19; nothing if it is not installed.
 std::optional<std::string> clang_ptx(std::string_view source, std::string_view options);
 
-/// PTX of the kernels in triton_kernels.py, by file: "0_vector_add.sm_80.ptx"; nothing if `python3` has no Triton.
-std::optional<std::map<std::string, std::string>> triton_ptx();
+/// What a script of this folder writes with Triton, by file: triton_kernels.py "0_vector_add.sm_80.ptx"; nothing if
+/// `python3` has no Triton.
+std::optional<std::map<std::string, std::string>> triton_files(std::string_view script);
 
 /// The machine code that ptxas makes of the text, by section: ".text.saxpy". Precondition: find_ptxas(). Throws
 /// std::runtime_error with the log if it does not assemble.

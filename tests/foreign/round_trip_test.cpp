@@ -6,32 +6,17 @@
 #include <fstream>
 #include <sstream>
 
-#include "codegen/ptx/check/check.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "tests/catch.hpp"
 #include "tests/foreign/compilers.hpp"
+#include "tests/foreign/reprint.hpp"
 #include "tests/ptxas.hpp"
 
 using namespace ikat;
+using tests::check_machine_code;
+using tests::reprint;
 
 namespace {
-
-/// Reprints the text, and checks that reprinting again changes nothing.
-std::string reprint(const std::string& text) {
-    const std::string printed = nvptx::print(nvptx::parse(text, "original"));
-    REQUIRE(nvptx::print(nvptx::parse(printed, "printed")) == printed);
-    return printed;
-}
-
-void check_machine_code(const std::string& original, const std::string& target) {
-    const std::string printed = reprint(original);
-    for (const Diagnostic& each : nvptx::check(nvptx::parse(printed, "printed"), {.unknown_opcodes = Severity::Error}))
-        FAIL_CHECK(to_string(each));
-    if (tests::skip_without_ptxas()) return;
-    const auto before = tests::machine_code(original, target);
-    REQUIRE_FALSE(before.empty());
-    CHECK(before == tests::machine_code(printed, target));
-}
 
 std::string read_source(const std::string& path) {
     std::ostringstream text;
@@ -79,7 +64,7 @@ TEST_CASE("PTX by clang") {
 }
 
 TEST_CASE("PTX by Triton") {
-    const auto made = tests::triton_ptx();
+    const auto made = tests::triton_files("triton_kernels.py");
     if (!made) {
         std::puts("skipped: no triton in python3");
         return;

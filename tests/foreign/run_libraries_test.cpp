@@ -120,7 +120,7 @@ TEST_CASE("distributed shared memory by cooperative groups") {
 }
 
 TEST_CASE("kernels by Triton") {
-    const auto made_by_triton = tests::triton_ptx();
+    const auto made_by_triton = tests::triton_files("triton_kernels.py");
     if (!made_by_triton) {
         std::puts("skipped: no triton in python3");
         return;
