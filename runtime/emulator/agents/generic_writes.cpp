@@ -142,7 +142,8 @@ bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const cha
 
 bool GenericWrites::is_shown_barrier(const Issuer& issuer, std::uint32_t thread, std::uint32_t when,
                                      const nvptx::Instruction* made, std::uint64_t address) {
-    // In its own block a barrier needs no fence: operations on it, also a copy's, are not of the asynchronous proxy.
+    // The ISA names no fence for a barrier of the own block, and the examples of libcu++ have none: only other blocks'
+    // copies need one.
     if (!is_used_ || &block_ == issuer.w->block || is_shown_word(issuer, Shown::Barriers, thread, when)) return true;
     ThreadBlock& reader = *issuer.w->block;
     find(issuer, {.code = FaultCode::BulkNotVisible, .space = Space::Generic, .bytes = 8, .address = address},
