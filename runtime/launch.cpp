@@ -393,7 +393,7 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
     if (const std::string wrong = problem(map); !wrong.empty())
         refuse("the tensor has no map: " + wrong,
                "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");
-    auto mapped = std::make_shared<MappedTensor>(buffer, part.memory->device()->encode(map));
+    auto mapped = make_reference<MappedTensor>(buffer, part.memory->device()->encode(map));
     return {.type = ir::Type::U8, .raw = mapped->bytes, .alignment = 64, .mapped = mapped};
 }
 

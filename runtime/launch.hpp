@@ -4,7 +4,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <source_location>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "codegen/ir/type.hpp"
+#include "codegen/support/reference.hpp"
 #include "runtime/backend.hpp"
 
 namespace ikat::ast {
@@ -36,7 +36,7 @@ struct Argument {
 
     std::span<const std::byte> raw{};              // of type u8, read when the launch is called
     std::uint32_t alignment = 0;                   // of the raw bytes
-    std::shared_ptr<const MappedTensor> mapped{};  // if these are the map of a tensor, what it is of
+    Reference<const MappedTensor> mapped{};  // if these are the map of a tensor, what it is of
 
     bool is_buffer() const { return memory != nullptr; }
     std::uint64_t address() const;   // of the buffer's part
@@ -45,7 +45,8 @@ struct Argument {
 };
 
 /// The map of a tensor and the memory that it is of.
-struct MappedTensor {
+struct MappedTensor final : Counted {
+    MappedTensor(const Argument& buffer, const TensorMapBytes& bytes) : buffer(buffer), bytes(bytes) {}
     Argument buffer;
     alignas(64) TensorMapBytes bytes;
 };
