@@ -34,8 +34,8 @@ struct Argument {
     std::uint64_t offset = 0;                  // of the part, in bytes
     std::uint64_t length = ~std::uint64_t{0};  // of the part, in bytes; clamped to the end of the buffer
 
-    std::span<const std::byte> raw{};              // of type u8, read when the launch is called
-    std::uint32_t alignment = 0;                   // of the raw bytes
+    std::span<const std::byte> raw{};        // of type u8, read when the launch is called
+    std::uint32_t alignment = 0;             // of the raw bytes
     Reference<const MappedTensor> mapped{};  // if these are the map of a tensor, what it is of
 
     bool is_buffer() const { return memory != nullptr; }

@@ -39,11 +39,13 @@ DeviceId device_id(const Driver& driver, int ordinal) {
     return id;
 }
 
-/// The newest target whose PTX the driver accepts for a device of this capability.
+/// The newest target whose PTX the driver accepts for a device of this capability: its own, such as sm_90a for 9.0, has
+/// what others do not have.
 std::string target_for(std::uint32_t major, std::uint32_t minor) {
     std::string_view newest;
+    const std::uint32_t capability = major * 10 + minor;
     for (const nvptx::Target& target : nvptx::targets())
-        if (!target.specific && target.number <= major * 10 + minor) newest = target.name;
+        if (target.specific ? target.number == capability : target.number <= capability) newest = target.name;
     if (newest.empty())
         throw Error(fmt::format("a device of compute capability {}.{} is too old", major, minor),
                     fmt::format("the oldest target is {}; run on the CPU with IKAT_DEVICE=emulator",

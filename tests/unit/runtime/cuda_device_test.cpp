@@ -25,7 +25,7 @@ TEST_CASE("a device is opened on its primary context and released at the end") {
     auto device = cuda::open_device(cuda::load_driver(FAKE_CUDA), 0);
     CHECK_THAT(fake.log(), contains("cuDevicePrimaryCtxRetain 40\n"));
     CHECK(device->properties().name == "Fake GPU");
-    CHECK(device->properties().target == "sm_90");
+    CHECK(device->properties().target == "sm_90a");
     CHECK(device->properties().multiprocessors == 132);
     CHECK(device->properties().shared_bytes_optin == 232448);
     device = Reference<Backend>();
