@@ -74,10 +74,6 @@ private:
     static constexpr int in_block(int i) { return part == MatrixPart::A ? i : i % 4; }
 };
 
-/// The product of 16 rows whose fragments each warp has.
-template <int k, class T, class Sum, class T2>
-using OfWarp = Mma<16, 8, k, T, Sum, T2>;
-
 }  // namespace detail
 
 /// A product of an m x k matrix of T and a k x n matrix of T2, added to an m x n matrix of Sum; m is 64, and k elements
@@ -88,7 +84,7 @@ struct Wgmma : private detail::CheckedWgmma<T, T2, Sum, detail::wgmma_form<m_, n
     static constexpr ir::WgmmaForm form = detail::wgmma_form<m, n, k, T, T2, Sum>();
 
 private:
-    using OfWarp = detail::OfWarp<k, T, Sum, T2>;
+    using OfWarp = Mma<16, 8, k, T, Sum, T2>;  // of 16 rows: its fragments are those of each warp
 
 public:
     using A = Fragment<detail::WgmmaLayout<Wgmma, typename OfWarp::A::layout, detail::MatrixPart::A>,
