@@ -390,6 +390,7 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
         if (d < last) map.strides[d] = pitches[last - 1 - d] * info(element).bytes;
     }
     map.swizzle = map_swizzle(box.swizzle);
+    map.fills_with_nan = box.fills_with_nan;
     if (const std::string wrong = problem(map); !wrong.empty())
         refuse("the tensor has no map: " + wrong,
                "a tensor begins at a multiple of 16 bytes, and so do its rows: pad the pitch");

@@ -14,6 +14,7 @@ struct TensorMap {
     std::uint32_t rank = 0;              // 1 to 5
     std::array<std::uint32_t, 5> box{};  // in elements, as rows and columns are written: the innermost last
     std::uint32_t swizzle = 0;           // bytes of a row of the box that is swizzled: 32, 64, 128; or 0
+    bool fills_with_nan = false;         // for elements outside of the tensor, else zeros
     bool is_written = false;             // the kernel stores through it
 
     constexpr std::uint64_t box_bytes() const {

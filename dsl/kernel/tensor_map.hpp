@@ -57,15 +57,21 @@ private:
     trace::Recorded value_;
 };
 
+/// What a load has for elements outside of the tensor.
+enum class Fill : std::uint8_t { Zeros, NaN };
+
 namespace detail {
 
-template <class T, class B, int swizzle>
+template <class T, class B, int swizzle, Fill fill>
 constexpr ast::TensorMap tensor_map() {
     static_assert(ir::contains(ir::AnyNum | ir::Float8, ir::type_of<T>), "TensorMap: elements are integers and floats");
     static_assert(B::rank >= 1 && B::rank <= 5, "TensorMap: a box has one to five dimensions");
     static_assert(swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == 128,
                   "TensorMap: rows are swizzled within 32, 64 or 128 bytes, or with 0 not at all");
-    ast::TensorMap out{.element = ir::type_of<T>, .rank = B::rank, .swizzle = swizzle};
+    static_assert(fill == Fill::Zeros || ir::contains(ir::Float, ir::type_of<T>),
+                  "TensorMap: only of half, bfloat16, float and double can the fill be NaN");
+    ast::TensorMap out{
+        .element = ir::type_of<T>, .rank = B::rank, .swizzle = swizzle, .fills_with_nan = fill == Fill::NaN};
     for (std::uint32_t d = 0; d < B::rank; ++d) out.box[d] = B::extents[d];
     return out;
 }
@@ -90,13 +96,13 @@ constexpr bool check_box() {
 /// A tensor of elements T that the kernel reads and writes in boxes B; rows of a box in shared memory are swizzled
 /// within `swizzle` bytes: 16-byte piece number p of row r lies in place p ^ r % 8 with 128 bytes, p ^ r / 2 % 4 with
 /// 64, p ^ r / 4 % 2 with 32, if a row has as many bytes.
-template <class T, class B, int swizzle_ = 0>
+template <class T, class B, int swizzle_ = 0, Fill fill = Fill::Zeros>
 class TensorMap {
     static_assert(detail::check_box<T, B, swizzle_>());
 
 public:
     using element_type = T;
-    static constexpr ast::TensorMap map = detail::tensor_map<T, B, swizzle_>();
+    static constexpr ast::TensorMap map = detail::tensor_map<T, B, swizzle_, fill>();
     static constexpr int rank = int(B::rank), swizzle = swizzle_;
     /// Of a box.
     static constexpr std::uint32_t bytes = std::uint32_t(map.box_bytes());
@@ -124,9 +130,9 @@ private:
     trace::Array parameter_;
 };
 
-template <class T, class B, int swizzle>
-struct ParameterTraits<TensorMap<T, B, swizzle>> {
-    using Map = TensorMap<T, B, swizzle>;
+template <class T, class B, int swizzle, Fill fill>
+struct ParameterTraits<TensorMap<T, B, swizzle, fill>> {
+    using Map = TensorMap<T, B, swizzle, fill>;
     static constexpr bool valid = true;
     static constexpr int mapped_rank = Map::rank;
     using host_type = T;
@@ -149,8 +155,8 @@ constexpr bool check_box_place() {
 }  // namespace detail
 
 /// Begins to copy the box that starts at map[i, ...] to a place in shared memory, aligned to 128 bytes, or with a
-/// swizzle to 8 rows of it. One thread calls it. Its bytes, map.bytes, all arrive at the barrier; zeros are in for
-/// elements outside of the tensor.
+/// swizzle to 8 rows of it. One thread calls it. Its bytes, map.bytes, all arrive at the barrier; for elements
+/// outside of the tensor there are zeros, or NaN if the map says so.
 template <class P, class T>
 void tma_load(const P& to, const TensorPlace<T>& from, const BarrierPlace& barrier,
               const trace::Where& where = trace::Where::current()) {

@@ -64,6 +64,7 @@ TEST_CASE("a launch makes the map that the kernel's type asks for") {
     CHECK(two.box[1] == 16);
     CHECK(two.element_strides[0] == 1);
     CHECK(two.swizzle == emulator::MapSwizzle::B128);
+    CHECK_FALSE(two.fills_with_nan);
     const auto four = map_seen<half, Box<1, 2, 3, 8>, 0>(device, x.view(3, 4, 5, 8));
     CHECK(four.rank == 4);
     CHECK(four.extents[3] == 3);

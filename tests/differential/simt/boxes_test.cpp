@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes of tensors (TMA), under several orders of the threads and of what is copied.
+#include "tests/differential/simt/run.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <ikat/async.hpp>
+#include <ikat/cluster.hpp>
+
+namespace ikat::test {
+namespace {
+
+constexpr const char* box_schedules[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+
+std::vector<float> ascending(std::size_t count) {
+    std::vector<float> out(count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = float(i);
+    return out;
+}
+
+/// Each block transposed_boxes a box of 32 x 32; what lies outside is left out.
+const auto transposed_boxes =
+    kernel("transposed_boxes", params("a", "b"), [](TensorMap<float, Box<32, 32>> a, TensorMap<float, Box<32, 32>> b) {
+        require_threads(32);
+        Shared<float, 32, 32> s, r;
+        Shared<Barrier, 1> full;
+        u32 t = thread_id().x, row = block_id().y * 32, column = block_id().x * 32;
+        if_(t == 0, [&] {
+            full[0].init(1);
+            fence_barrier_init();
+            full[0].arrive_expect(a.bytes);
+            tma_load(s[0, 0], a[row, column], full[0]);
+        });
+        sync_block();
+        full[0].wait(0);
+        for (int i = 0; i < 32; ++i) r[t, i] = s[i, t];
+        fence_async_shared();
+        sync_block();
+        if_(t == 0, [&] {
+            tma_store(b[column, row], r[0, 0]);
+            bulk_commit();
+            bulk_wait_read<0>();
+        });
+    });
+
+/// The box that starts at (row, column), as it lies in shared memory.
+template <int swizzle, Fill fill>
+const auto filled_boxes = kernel("filled_boxes", params("a", "y", "row", "column"),
+                                 [](TensorMap<float, Box<8, 16>, swizzle, fill> a, Out<float> y, i32 row, i32 column) {
+                                     require_threads(32);
+                                     Shared<float, 128> s;
+                                     Shared<Barrier, 1> full;
+                                     if_(thread_id().x == 0, [&] {
+                                         full[0].init(1);
+                                         fence_barrier_init();
+                                         full[0].arrive_expect(a.bytes);
+                                         tma_load(s[0], a[row, column], full[0]);
+                                     });
+                                     sync_block();
+                                     full[0].wait(0);
+                                     for (auto i : range(thread_id().x, 128u, 32u)) y[i] = s[i];
+                                 });
+
+/// All blocks add a box of ones to the same place.
+const auto added_boxes = kernel("added_boxes", params("a"), [](TensorMap<std::uint32_t, Box<4, 8>> a) {
+    require_threads(32);
+    Shared<std::uint32_t, 32> s;
+    s[thread_id().x] = 1;
+    fence_async_shared();
+    sync_block();
+    if_(thread_id().x == 0, [&] {
+        tma_add(a[3, 5], s[0]);
+        bulk_commit();
+        bulk_wait<0>();
+    });
+});
+
+/// One block of two copies a box to both.
+const auto shared_boxes =
+    kernel("shared_boxes", params("a", "y"), [](TensorMap<float, Box<4, 8>> a, Out<float> y) {
+        require_threads(32);
+        Shared<float, 32> s;
+        Shared<Barrier, 1> full;
+        if_(thread_id().x == 0, [&] {
+            full[0].init(1);
+            fence_barrier_init();
+            full[0].arrive_expect(a.bytes);
+        });
+        cluster_sync();
+        if_((thread_id().x == 0) & (cluster_rank() == 0), [&] { tma_load(s[0], a[2, 0], full[0], 3); });
+        full[0].wait(0);
+        y[block_id().x * 32 + thread_id().x] = s[thread_id().x];
+        cluster_sync();
+    }).cluster(2);
+
+runtime::Device opened_for_boxes(const char* schedule) {
+    return open_device({.target = "sm_90", .schedule = schedule, .check = "registers"});
+}
+
+}  // namespace
+
+TEST_CASE("boxes are copied to shared memory and back, also at the edges") {
+    constexpr std::uint32_t m = 70, n = 44;
+    const std::vector<float> a = ascending(m * n);
+    std::vector<float> wanted(n * 72, -1);
+    for (std::uint32_t i = 0; i < m; ++i)
+        for (std::uint32_t j = 0; j < n; ++j) wanted[j * 72 + i] = a[i * n + j];
+    for (const char* schedule : box_schedules) {
+        runtime::Device device = opened_for_boxes(schedule);
+        const auto x = device.upload(a, "a");
+        auto y = device.upload(std::vector<float>(n * 72, -1), "b");
+        device.launch(transposed_boxes, runtime::Grid{{2, 3}, {32}}, x.view(m, n), y.view(n, m).pitched(72));
+        CHECK(y.download() == wanted);
+    }
+    check_assembled(transposed_boxes, 90);
+}
+
+TEST_CASE("boxes are swizzled, and filled outside of the tensor") {
+    constexpr std::uint32_t m = 20, n = 24;
+    const std::vector<float> a = ascending(m * n);
+    runtime::Device device = opened_for_boxes("3");
+    const auto x = device.upload(a, "a");
+    const auto check = [&](const auto& made, int swizzle, bool nan) {
+        for (const auto& [row, column] : {std::pair(0, 0), {5, 4}, {-3, 12}, {17, -8}, {30, 0}}) {
+            auto y = device.upload(std::vector<float>(128, -1), "y");
+            device.launch(made, runtime::Grid{{1}, {32}}, x.view(m, n), y, row, column);
+            const std::vector<float> got = y.download();
+            int wrong = 0;
+            for (int r = 0; r < 8; ++r)
+                for (int c = 0; c < 16; ++c) {
+                    const int i = row + r, j = column + c, piece = swizzle == 64 ? c / 4 ^ r / 2 % 4 : c / 4;
+                    const float at = got[std::size_t(r * 16 + piece * 4 + c % 4)];
+                    const bool inside = i >= 0 && i < int(m) && j >= 0 && j < int(n);
+                    wrong += inside ? at != a[std::size_t(i * int(n) + j)] : nan ? !std::isnan(at) : at != 0;
+                }
+            CHECK(wrong == 0);
+        }
+    };
+    check(filled_boxes<0, Fill::Zeros>, 0, false);
+    check(filled_boxes<64, Fill::Zeros>, 64, false);
+    check(filled_boxes<0, Fill::NaN>, 0, true);
+    check(filled_boxes<64, Fill::NaN>, 64, true);
+}
+
+TEST_CASE("boxes are added, and copied to all blocks of a cluster") {
+    for (const char* schedule : box_schedules) {
+        runtime::Device device = opened_for_boxes(schedule);
+        auto sums = device.upload(std::vector<std::uint32_t>(12 * 16, 7), "sums");
+        device.launch(added_boxes, runtime::Grid{{5}, {32}}, sums.view(12, 16));
+        std::vector<std::uint32_t> wanted(12 * 16, 7);
+        for (int i = 0; i < 32; ++i) wanted[std::size_t((3 + i / 8) * 16 + 5 + i % 8)] += 5;
+        CHECK(sums.download() == wanted);
+
+        const auto x = device.upload(ascending(8 * 8), "a");
+        auto y = device.upload(std::vector<float>(128, -1), "y");
+        device.launch(shared_boxes, runtime::Grid{{4}, {32}}, x.view(8, 8), y);
+        std::vector<float> shared(128);
+        for (std::size_t i = 0; i < 128; ++i) shared[i] = float(16 + i % 32);
+        CHECK(y.download() == shared);
+    }
+    check_assembled(added_boxes, 90);
+    check_assembled(shared_boxes, 90);
+}
+
+}  // namespace ikat::test
