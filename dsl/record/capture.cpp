@@ -66,21 +66,32 @@ private:
         if (node != ast::no_node) used_[index(node)] = true;
     }
 
-    /// Uses come after definitions: one backward walk finds everything that is used.
-    void mark(Region region) {
-        if (region == ast::no_region) return;
-        const auto& nodes = from_.regions[index(region)];
-        for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-            const ast::NodeInfo& node = from_[*it];
-            if (may_go(node) && !used_[index(*it)]) continue;
-            used_[index(*it)] = true;
-            std::ranges::for_each(node.arguments, [&](Node argument) { use(argument); });
-            std::ranges::for_each(node.other, [&](Node other) { use(other); });
-            use(node.guard);
-            use(node.place.offset);
-            use(node.place.peer);
-            mark(node.regions[1]);
-            mark(node.regions[0]);
+    /// Uses come after definitions: one backward walk finds everything that is used. It keeps a list of the regions
+    /// that it is in, because they may be nested deeper than this thread's stack would allow.
+    void mark(Region body) {
+        struct Open {
+            Region region;
+            std::size_t left;  // nodes that it has not come to
+        };
+        std::vector<Open> open;
+        const auto enter = [&](Region region) {
+            if (region != ast::no_region) open.push_back({region, from_.regions[index(region)].size()});
+        };
+        enter(body);
+        while (!open.empty()) {
+            Open& now = open.back();
+            if (now.left == 0) {
+                open.pop_back();
+                continue;
+            }
+            const Node id = from_.regions[index(now.region)][--now.left];
+            const ast::NodeInfo& node = from_[id];
+            if (may_go(node) && !used_[index(id)]) continue;
+            used_[index(id)] = true;
+            for (const Node argument : node.arguments) use(argument);
+            for (const Node other : node.other) use(other);
+            use(node.guard), use(node.place.offset), use(node.place.peer);
+            for (const Region region : node.regions) enter(region);  // the last is walked first
         }
     }
 
