@@ -123,19 +123,6 @@ std::vector<float> numbers() {
     return out;
 }
 
-/// On the emulator under several seeds.
-template <class F>
-void under_seeds(const char* target, F&& run) {
-    const bool emulates = simt_device().properties().kind == runtime::DeviceKind::Emulator;
-    if (!emulates) return run(simt_device());
-    for (int seed = 0; seed < 8; ++seed) {
-        INFO(target << ", seed " << seed);
-        const std::string schedule = std::to_string(seed);
-        runtime::Device device = open_device({.target = target, .schedule = schedule});
-        run(device);
-    }
-}
-
 }  // namespace
 
 TEST_CASE("rings of tiles that some threads copy for others") {

@@ -12,8 +12,6 @@
 namespace ikat::test {
 namespace {
 
-constexpr const char* box_schedules[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
-
 std::vector<float> ascending(std::size_t count) {
     std::vector<float> out(count);
     for (std::size_t i = 0; i < count; ++i) out[i] = float(i);
@@ -95,10 +93,6 @@ const auto shared_boxes =
         cluster_sync();
     }).cluster(2);
 
-runtime::Device opened_for_boxes(const char* schedule) {
-    return open_device({.target = "sm_90", .schedule = schedule, .check = "registers"});
-}
-
 }  // namespace
 
 TEST_CASE("boxes are copied to shared memory and back, also at the edges") {
@@ -107,20 +101,20 @@ TEST_CASE("boxes are copied to shared memory and back, also at the edges") {
     std::vector<float> wanted(n * 72, -1);
     for (std::uint32_t i = 0; i < m; ++i)
         for (std::uint32_t j = 0; j < n; ++j) wanted[j * 72 + i] = a[i * n + j];
-    for (const char* schedule : box_schedules) {
-        runtime::Device device = opened_for_boxes(schedule);
+    const auto run = [&](runtime::Device& device) {
         const auto x = device.upload(a, "a");
         auto y = device.upload(std::vector<float>(n * 72, -1), "b");
         device.launch(transposed_boxes, runtime::Grid{{2, 3}, {32}}, x.view(m, n), y.view(n, m).pitched(72));
         CHECK(y.download() == wanted);
-    }
+    };
+    under_seeds("sm_90", run, "registers");
     check_assembled(transposed_boxes, 90);
 }
 
 TEST_CASE("boxes are swizzled, and filled outside of the tensor") {
     constexpr std::uint32_t m = 20, n = 24;
     const std::vector<float> a = ascending(m * n);
-    runtime::Device device = opened_for_boxes("3");
+    runtime::Device device = open_device({.target = "sm_90", .schedule = "3", .check = "registers"});
     const auto x = device.upload(a, "a");
     const auto check = [&](const auto& made, int swizzle, bool nan) {
         for (const auto& [row, column] : {std::pair(0, 0), {5, 4}, {-3, 12}, {17, -8}, {30, 0}}) {
@@ -145,8 +139,7 @@ TEST_CASE("boxes are swizzled, and filled outside of the tensor") {
 }
 
 TEST_CASE("boxes are added, and copied to all blocks of a cluster") {
-    for (const char* schedule : box_schedules) {
-        runtime::Device device = opened_for_boxes(schedule);
+    const auto run = [&](runtime::Device& device) {
         auto sums = device.upload(std::vector<std::uint32_t>(12 * 16, 7), "sums");
         device.launch(added_boxes, runtime::Grid{{5}, {32}}, sums.view(12, 16));
         std::vector<std::uint32_t> wanted(12 * 16, 7);
@@ -159,7 +152,8 @@ TEST_CASE("boxes are added, and copied to all blocks of a cluster") {
         std::vector<float> shared(128);
         for (std::size_t i = 0; i < 128; ++i) shared[i] = float(16 + i % 32);
         CHECK(y.download() == shared);
-    }
+    };
+    under_seeds("sm_90", run, "registers");
     check_assembled(added_boxes, 90);
     check_assembled(shared_boxes, 90);
 }

@@ -149,25 +149,12 @@ std::vector<float> numbers_of(std::size_t count) {
     return out;
 }
 
-/// On the emulator under several seeds.
-template <class F>
-void for_seeds(const char* target, F&& run) {
-    const bool emulates = simt_device().properties().kind == runtime::DeviceKind::Emulator;
-    if (!emulates) return run(simt_device());
-    for (int seed = 0; seed < 8; ++seed) {
-        INFO(target << ", seed " << seed);
-        const std::string schedule = std::to_string(seed);
-        runtime::Device device = open_device({.target = target, .schedule = schedule});
-        run(device);
-    }
-}
-
 }  // namespace
 
 TEST_CASE("blocks of a cluster share the bins of a histogram") {
     std::vector<std::uint32_t> x(1000), expected(4 * row);
     for (std::size_t i = 0; i < x.size(); ++i) ++expected[x[i] = std::uint32_t(i * i * 7 % (4 * row))];
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto bins = device.upload(std::vector<std::uint32_t>(4 * row), "bins");
         device.launch(shared_bins, runtime::Grid{{8}, {row}}, device.upload(x, "x"), 1000u, bins);
         CHECK(bins.download() == expected);
@@ -177,7 +164,7 @@ TEST_CASE("blocks of a cluster share the bins of a histogram") {
 
 TEST_CASE("blocks of a cluster pass values on") {
     const std::vector<float> x = numbers_of(4 * 2 * row);
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.buffer<float>(x.size(), "y");
         device.launch(passed_on, runtime::Grid{{4, 2}, {row}}, device.upload(x, "x"), y);
         const auto found = y.download();
@@ -195,7 +182,7 @@ TEST_CASE("blocks of a cluster pass values on") {
 TEST_CASE("a block fills the shared memory of another, with barriers of both") {
     constexpr std::uint32_t n = 7;
     const std::vector<float> x = numbers_of(n * row);
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.buffer<float>(row, "y");
         device.launch(remote_ring, runtime::Grid{{2}, {row}}, device.upload(x, "x"), y, n);
         const auto found = y.download();
@@ -210,7 +197,7 @@ TEST_CASE("a block fills the shared memory of another, with barriers of both") {
 
 TEST_CASE("blocks store in each other's dynamic shared memory") {
     const std::vector<float> x = numbers_of(2 * row);
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.upload(std::vector<float>(4 * row), "y");
         device.launch(exchanged, runtime::Grid{{2}, {row}, 8 * row}, device.upload(x, "x"), y);
         const auto found = y.download();
@@ -221,7 +208,7 @@ TEST_CASE("blocks store in each other's dynamic shared memory") {
 }
 
 TEST_CASE("blocks of a cluster send to each other in bulk") {
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.upload(std::vector<std::uint32_t>(8 * 2 * row), "y");
         device.launch(sent_on, runtime::Grid{{8}, {2 * row}}, y);
         const auto found = y.download();
@@ -232,7 +219,7 @@ TEST_CASE("blocks of a cluster send to each other in bulk") {
 }
 
 TEST_CASE("a block may be its own peer") {
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.upload(std::vector<std::uint32_t>(2 * row), "y");
         device.launch(own_peer, runtime::Grid{{2}, {row}}, y);
         const auto found = y.download();
@@ -242,7 +229,7 @@ TEST_CASE("a block may be its own peer") {
 }
 
 TEST_CASE("blocks know where they are in their cluster") {
-    for_seeds("sm_90", [&](runtime::Device& device) {
+    under_seeds("sm_90", [&](runtime::Device& device) {
         auto y = device.upload(std::vector<std::uint32_t>(3 * 4 * 6), "y");
         device.launch(places, runtime::Grid{{3, 4, 6}, {1}}, y);
         for (const std::uint32_t found : y.download()) CHECK(found == 15 + 16 * 6 + 256 * 3);

@@ -2,6 +2,8 @@
 // Test helpers: run a kernel on one block, with upload and download of its buffers; assemble it with ptxas.
 #pragma once
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/ir/text/parse.hpp"
@@ -54,6 +56,19 @@ inline std::vector<std::uint32_t> run_ir(const char* text, const std::vector<std
                          {.blocks = {1}, .threads = {threads}, .dynamic_shared_bytes = 64},
                          std::as_bytes(std::span(&address, 1)));
     return y.download();
+}
+
+/// On the emulator under several seeds, with these checks; on a GPU once.
+template <class F>
+void under_seeds(const char* target, F&& run, std::string_view checks = {}) {
+    const bool emulates = simt_device().properties().kind == runtime::DeviceKind::Emulator;
+    if (!emulates) return run(simt_device());
+    for (int seed = 0; seed < 8; ++seed) {
+        INFO(target << ", seed " << seed);
+        const std::string schedule = std::to_string(seed);
+        runtime::Device device = open_device({.target = target, .schedule = schedule, .check = checks});
+        run(device);
+    }
 }
 
 /// Checks that NVIDIA's assembler accepts the kernel for each target from sm_`lowest` on, without a warning.
