@@ -82,7 +82,8 @@ struct CheckedProduct {
     static constexpr bool of_8 = std::is_same_v<A, std::int8_t> || std::is_same_v<A, std::uint8_t>;
     static constexpr bool of_4 = std::is_same_v<A, s4> || std::is_same_v<A, u4>, of_bits = std::is_same_v<A, b1>;
     static constexpr bool of_float8 = std::is_same_v<A, e4m3> || std::is_same_v<A, e5m2>;
-    static_assert(exists || !of_half, "Mma: of half there are 16, 8, 8 and 16, 8, 16, with sums of half or float");
+    static_assert(exists || !of_half,
+                  "Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with sums of half or float");
     static_assert(exists || !of_bfloat16, "Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with sums of float");
     static_assert(exists || !of_tf32, "Mma: of tf32 there are 16, 8, 4 and 16, 8, 8, with sums of float");
     static_assert(exists || !of_double,
@@ -106,7 +107,7 @@ enum class MatrixPart { A, B, Sum };
 
 /// One of a product's matrices: its element, a lane's registers, and how many elements each of them has.
 template <class Product, MatrixPart part_>
-struct FragmentLayout {
+struct FragmentRegisters {
     static constexpr MatrixPart part = part_;
     using product = Product;
     static constexpr ir::MatrixForm form = Product::form;
@@ -117,8 +118,16 @@ struct FragmentLayout {
                                          : part == MatrixPart::B ? ir::registers_of_b(form)
                                                                  : ir::registers_of_sum(form));
     static constexpr int each = ir::matrix_bits(element) == 64 ? 1 : 32 / int(ir::matrix_bits(element));
+    static constexpr std::uint8_t flags = 0;
+};
 
-    /// Of element i (codegen/ir/op/matrix.hpp).
+/// Where its elements are (codegen/ir/op/matrix.hpp).
+template <class Product, MatrixPart part>
+struct FragmentLayout : FragmentRegisters<Product, part> {
+    using Base = FragmentRegisters<Product, part>;
+    using Base::each, Base::form;
+
+    /// Of element i.
     static auto row(int i) {
         if constexpr (part == MatrixPart::B)
             return along(i, i / each);
@@ -141,6 +150,50 @@ private:
     static constexpr int tall = form.extents().m / 8;
     /// The place in the dimension that A and B share.
     static auto along(int i, int chunk) { return lane_id() % 4 * each + (4 * each * chunk + i % each); }
+};
+
+/// The same of a quad pair, which has a product for itself. Transposed: its lanes hold A by columns, B by rows.
+template <class Product, MatrixPart part, bool transposed = false>
+struct QuadPairLayout : FragmentRegisters<Product, part> {
+    using Base = FragmentRegisters<Product, part>;
+    static constexpr std::uint8_t flags = !transposed             ? 0
+                                          : part == MatrixPart::A ? ir::MatrixForm::TransposesA
+                                                                  : ir::MatrixForm::TransposesB;
+
+    static auto row(int i) {
+        if constexpr (part == MatrixPart::B)
+            return along(i);
+        else
+            return across(i);
+    }
+    static auto column(int i) {
+        if constexpr (part == MatrixPart::B)
+            return across(i);
+        else
+            return along(i);
+    }
+
+private:
+    static constexpr bool of_words = Base::each == 1;  // sums of 32 bits
+    static auto upper() { return lane_id() / 16 * 4; }
+    /// The place in a row of A, C and D, in a column of B.
+    static auto along(int i) {
+        if constexpr (of_words)
+            return (lane_id() & 2) + ((i & 4) + (i & 1));
+        else if constexpr (transposed)
+            return lane_id() % 4 + 0;
+        else
+            return constant<std::uint32_t>(i);
+    }
+    /// Which row or column this is.
+    static auto across(int i) {
+        if constexpr (of_words)
+            return upper() + ((lane_id() & 1) + (i & 2));
+        else if constexpr (transposed)
+            return upper() + i;
+        else
+            return upper() + lane_id() % 4;
+    }
 };
 
 }  // namespace detail
@@ -201,6 +254,24 @@ struct Mma : private detail::CheckedProduct<T, T2, Sum, detail::matrix_form<m_, 
                        typename detail::MatrixElementOf<Sum>::register_type>;
 };
 
+/// Four such products, each by a quad pair: product q by lanes 4q to 4q + 3 and 4q + 16 to 4q + 19. A lane's fragments,
+/// and the rows and columns of their elements, are of its own product.
+template <class Sum>
+struct Mma<8, 8, 4, half, Sum, half>
+    : private detail::CheckedProduct<half, half, Sum, detail::matrix_form<8, 8, 4, half, half, Sum>()> {
+    static constexpr int m = 8, n = 8, k = 4, products = 4;
+    static constexpr ir::MatrixForm form = detail::matrix_form<m, n, k, half, half, Sum>();
+    /// The product of the executing lane, 0 to 3.
+    static auto product() { return lane_id() / 4 % 4; }
+
+    using A = Fragment<detail::QuadPairLayout<Mma, detail::MatrixPart::A>, half2>;
+    using AByColumns = Fragment<detail::QuadPairLayout<Mma, detail::MatrixPart::A, true>, half2>;
+    using B = Fragment<detail::QuadPairLayout<Mma, detail::MatrixPart::B>, half2>;
+    using BByRows = Fragment<detail::QuadPairLayout<Mma, detail::MatrixPart::B, true>, half2>;
+    using C = Fragment<detail::QuadPairLayout<Mma, detail::MatrixPart::Sum>,
+                       typename detail::MatrixElementOf<Sum>::register_type>;
+};
+
 namespace detail {
 
 template <class V>
@@ -244,6 +315,7 @@ auto product(ir::MatrixForm::Variant variant, const A& a, const B& b, V&& c, con
         append_registers(a, next), append_registers(b, next);
         for (const trace::Recorded& sum : sums.values().recorded()) *next++ = sum;
         ir::MatrixForm form = Product::form;
+        form.flags = A::layout::flags | B::layout::flags;
         if (variant != ir::MatrixForm::Variant::Plain) form.variant = variant;
         const ir::Type type = ir::register_type(form.sum);
         ir::Type types[count];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // Products of matrices: shapes, types and fragments.
-// expect: Mma: of half there are 16, 8, 8 and 16, 8, 16, with sums of half or float
+// expect: Mma: of half there are 8, 8, 4, 16, 8, 8 and 16, 8, 16, with sums of half or float
 // expect: Mma: of bfloat16 there are 16, 8, 8 and 16, 8, 16, with sums of float
 // expect: Mma: matrices are of half, bfloat16, tf32, double, std::int8_t, std::uint8_t, s4, u4, b1, e4m3 or e5m2
 // expect: mma(a, b, c): a and b are fragments, M::A and M::B of an Mma
@@ -14,7 +14,7 @@
 // expect: transpose_matrix: of half2 or bfloat16x2
 // expect: load_matrix<N>(s[i]), store_matrix<N>(s[i], v): elements have at most 32 bits
 // expect: load_matrix_transposed<N>(s[i]), store_matrix_transposed<N>(s[i], v): elements have 16 bits; s.as<half>() takes others by halves
-// errors: 13
+// errors: 14
 #include <ikat/mma.hpp>
 using namespace ikat;
 
@@ -22,6 +22,7 @@ using M = Mma<16, 8, 16, bfloat16, float>;
 using N = Mma<16, 8, 8, bfloat16, float>;
 
 Mma<16, 8, 4, half, float> wrong_shape;
+Mma<8, 8, 4, bfloat16, float> wrong_quad_pairs;
 Mma<16, 8, 16, bfloat16, bfloat16> wrong_sum;
 Mma<16, 8, 16, float, float> wrong_type;
 

@@ -89,34 +89,44 @@ std::optional<Word> copy_named(std::string_view text) {
         .bytes = std::uint8_t(*bytes), .cache = CopyForm::Cache(*cache), .prefetch = CopyForm::Prefetch(*prefetch)});
 }
 
-/// "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat"
+/// "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat", "m8n8k4.f16.f16.f32.trans_a"
 std::string text(MatrixForm form) {
-    if (!exists(form) || form.unused[0] || form.unused[1] || form.unused[2]) return {};
+    if (!exists(form) || form.unused[0] || form.unused[1]) return {};
     std::string out(form.extents().name);
     for (const MatrixElement element : {form.a, form.b, form.sum})
         (out += '.') += matrix_element_names[std::size_t(element)];
     if (form.variant != MatrixForm::Variant::Plain) (out += '.') += matrix_variant_names[std::size_t(form.variant)];
+    for (std::size_t flag = 0; flag < std::size(matrix_flag_names); ++flag)
+        if (form.flags >> flag & 1) (out += '.') += matrix_flag_names[flag];
     return out;
 }
-std::optional<Word> matrix_named(std::string_view text) {
-    const std::string_view name = take_word(text);
-    const auto shape = std::ranges::find(matrix_shapes, name, &MatrixShape::name);
+std::optional<Word> matrix_named(std::string_view name) {
+    std::string_view rest = name;
+    const auto shape = std::ranges::find(matrix_shapes, take_word(rest), &MatrixShape::name);
     std::optional<std::size_t> elements[3];
-    for (auto& element : elements) element = find_name(matrix_element_names, take_word(text));
-    const auto variant = text.empty() ? std::optional<std::size_t>(0) : find_name(matrix_variant_names, text);
-    if (shape == std::end(matrix_shapes) || !elements[0] || !elements[1] || !elements[2] || !variant) return {};
-    const MatrixForm form{.shape = std::uint8_t(shape - matrix_shapes),
-                          .a = MatrixElement(*elements[0]),
-                          .b = MatrixElement(*elements[1]),
-                          .sum = MatrixElement(*elements[2]),
-                          .variant = MatrixForm::Variant(*variant)};
-    return exists(form) ? std::optional(pack(form)) : std::nullopt;
+    for (auto& element : elements) element = find_name(matrix_element_names, take_word(rest));
+    if (shape == std::end(matrix_shapes) || !elements[0] || !elements[1] || !elements[2]) return {};
+    MatrixForm form{.shape = std::uint8_t(shape - matrix_shapes),
+                    .a = MatrixElement(*elements[0]),
+                    .b = MatrixElement(*elements[1]),
+                    .sum = MatrixElement(*elements[2])};
+    while (!rest.empty()) {
+        const std::string_view word = take_word(rest);
+        if (const auto variant = find_name(matrix_variant_names, word))
+            form.variant = MatrixForm::Variant(*variant);
+        else if (const auto flag = find_name(matrix_flag_names, word))
+            form.flags |= std::uint8_t(1 << *flag);
+        else
+            return {};
+    }
+    return text(form) == name ? std::optional(pack(form)) : std::nullopt;
 }
 /// ".m16n8k16.row.col.f32.bf16.bf16.f32": D's, A's, B's and C's elements
 std::string matrix_suffix(MatrixForm form) {
     const auto element = [](MatrixElement one) { return '.' + std::string(matrix_element_names[std::size_t(one)]); };
     const std::string_view variants[] = {"", ".satfinite", "", ""}, bits[] = {"", "", ".xor.popc", ".and.popc"};
-    return '.' + std::string(form.extents().name) + ".row.col" + std::string(variants[std::size_t(form.variant)]) +
+    return '.' + std::string(form.extents().name) + (form.has(MatrixForm::TransposesA) ? ".col" : ".row") +
+           (form.has(MatrixForm::TransposesB) ? ".row" : ".col") + std::string(variants[std::size_t(form.variant)]) +
            element(form.sum) + element(form.a) + element(form.b) + element(form.sum) +
            std::string(bits[std::size_t(form.variant)]);
 }
@@ -330,7 +340,7 @@ AttributeChoice attribute_choice(Op op) {
         case Attribute::Matrix:
             return {"matrix product",
                     "a shape and the elements of A, B and C, such as m16n8k16.bf16.bf16.f32; of "
-                    "integers .sat may follow, of bits .xor or .and does"};
+                    "integers .sat may follow, of bits .xor or .and does, of m8n8k4.f16 .trans_a and .trans_b may"};
         case Attribute::Wgmma:
             return {"matrix product",
                     "a shape and the elements of A, B and D, such as m64n128k16.bf16.bf16.f32, whether it adds, " +

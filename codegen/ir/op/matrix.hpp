@@ -7,6 +7,11 @@
 // Where the elements lie: lane 4g + t holds rows g and g + 8 of A, C and D, and column g of B. In the other direction
 // a register of A and B holds e elements, from t * e on, and the next register those 4 * e further; C and D have
 // columns 2t and 2t + 1.
+//
+// m8n8k4 of f16 is four products at once, each by a quad pair: lanes 4q to 4q + 3, which are its threads 0 to 3, and 16
+// lanes further on threads 4 to 7. Thread j holds row j of A and column j of B. If A is transposed, it holds four
+// elements of column j % 4, the first or, from thread 4 on, the last; so of row j % 4 of B. Of C and D of f16 it holds
+// row j, of f32 two pairs of columns of two rows each (PTX ISA, "Matrix fragments for mma.m8n8k4 with .f16 ...").
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -38,16 +43,23 @@ struct MatrixForm {
         Xor,        // of bits: how many differ,
         And,        // or how many are set in both
     };
-    std::uint8_t shape = 0;         // in matrix_shapes
-    MatrixElement a{}, b{}, sum{};  // sum: of C and D
+    enum Flag : std::uint8_t { TransposesA = 1, TransposesB = 2 };  // of quad pairs
+    std::uint8_t shape = 0;                                         // in matrix_shapes
+    MatrixElement a{}, b{}, sum{};                                  // sum: of C and D
     Variant variant = Variant::Plain;
-    std::uint8_t unused[3] = {};
+    std::uint8_t flags = 0;
+    std::uint8_t unused[2] = {};
 
     constexpr MatrixShape extents() const {
         return shape < std::size(matrix_shapes) ? matrix_shapes[shape] : MatrixShape{"", 0, 0, 0};
     }
+    constexpr bool has(Flag flag) const { return flags & flag; }
+    /// Whether it is four products, each by eight lanes.
+    constexpr bool of_quad_pairs() const { return a == MatrixElement::F16 && extents().m == 8; }
+    constexpr std::uint32_t products() const { return of_quad_pairs() ? 4 : 1; }
 };
 inline constexpr std::string_view matrix_variant_names[] = {"", "sat", "xor", "and"};
+inline constexpr std::string_view matrix_flag_names[] = {"trans_a", "trans_b"};
 
 /// Bits that an element takes in a register.
 constexpr std::uint32_t matrix_bits(MatrixElement element) {
@@ -83,17 +95,16 @@ constexpr std::uint32_t matrix_registers(std::uint32_t count, MatrixElement elem
     return count / 32 * width / (width == 64 ? 64 : 32);
 }
 constexpr std::uint32_t registers_of_a(MatrixForm form) {
-    return matrix_registers(form.extents().m * form.extents().k, form.a);
+    return matrix_registers(form.products() * form.extents().m * form.extents().k, form.a);
 }
 constexpr std::uint32_t registers_of_b(MatrixForm form) {
-    return matrix_registers(form.extents().k * form.extents().n, form.b);
+    return matrix_registers(form.products() * form.extents().k * form.extents().n, form.b);
 }
 constexpr std::uint32_t registers_of_sum(MatrixForm form) {
-    return matrix_registers(form.extents().m * form.extents().n, form.sum);
+    return matrix_registers(form.products() * form.extents().m * form.extents().n, form.sum);
 }
 
-/// Whether PTX has the form of dense matrices, on one target or another. (m8n8k4 of f16 it has, too: four products of
-/// eight lanes each, whose fragments are unlike all others.)
+/// Whether PTX has the form of dense matrices, on one target or another.
 constexpr bool exists(MatrixForm form) {
     using enum MatrixElement;
     using Variant = MatrixForm::Variant;
@@ -103,7 +114,8 @@ constexpr bool exists(MatrixForm form) {
     };
     const auto is_k = [&](auto... some) { return ((k == some) || ...); };
     const bool plain = form.variant == Variant::Plain, large = m == 16;
-    if (both(F16, F16)) return plain && large && is_k(8, 16) && (form.sum == F16 || form.sum == F32);
+    if (form.flags > (form.of_quad_pairs() ? 3 : 0)) return false;
+    if (both(F16, F16)) return plain && (large ? is_k(8, 16) : is_k(4)) && (form.sum == F16 || form.sum == F32);
     if (both(BF16, BF16)) return plain && large && is_k(8, 16) && form.sum == F32;
     if (both(TF32, TF32)) return plain && large && is_k(4, 8) && form.sum == F32;
     if (both(F64, F64)) return plain && (large ? is_k(4, 8, 16) : is_k(4)) && form.sum == F64;

@@ -36,7 +36,7 @@ Word spelled(const ir::Instruction& inst) {
             // C's elements are F16, F64, or, with the same A and B, one other.
             const bool is_half = form.sum == ir::MatrixElement::F16;
             return Word(form.shape) | Word(form.a) << 4 | Word(form.b) << 8 | Word(form.variant) << 12 |
-                   Word(is_half) << 14;
+                   Word(is_half) << 14 | Word(form.flags) << 15;
         }
         case ir::Attribute::Wgmma: {
             const auto form = ir::unpack<ir::WgmmaForm>(inst.attribute);
@@ -61,7 +61,7 @@ std::uint64_t spelling_key(const ir::Instruction& inst, bool read) {
     add(inst.fp.rounding, 2), add(inst.fp.ftz, 1), add(inst.fp.sat, 1), add(inst.fp.approx, 1);
     const ir::MemoryInfo& memory = inst.memory;
     add(memory.space, 4), add(memory.count, 5), add(memory.cache, 4), add(memory.order, 4), add(memory.scope, 4);
-    add(memory.is_volatile, 1), add(read, 1), add(spelled(inst), 16);
+    add(memory.is_volatile, 1), add(read, 1), add(spelled(inst), 17);
     return key;
 }
 

@@ -132,6 +132,60 @@ TEST_CASE("sums of integers wrap, or are clamped where that is asked for; bits a
     check_product<Bits, b1, std::int32_t>(std::vector<int>(Bits::m * Bits::n, 7), both, times, itself);
 }
 
+/// Four products, by A and B in one order or the other. Of each matrix there are four, one after the other; a lane has
+/// the pairs of its own product.
+template <class M, class A, class B>
+void check_quad_pairs() {
+    using Sum = RegisterOfFragment<typename M::C>;
+    CAPTURE(int(M::form.sum), int(A::layout::flags), int(B::layout::flags));
+    const auto made = kernel("products", params("x", "w", "y"), [](In<half> x, In<half> w, InOut<Sum> y) {
+        A a;
+        B b;
+        typename M::C c;
+        const auto pair = [](const auto& from, int r, auto&& at) {
+            Regs<f16, 2> both;
+            for (int i = 0; i < 2; ++i) both[i] = from[M::product() * 32 + at(2 * r + i)];
+            return pack(both[0], both[1]);
+        };
+        for (int r = 0; r < 2; ++r) a[r] = pair(x, r, [](int i) { return A::row(i) * M::k + A::column(i); });
+        for (int r = 0; r < 2; ++r) b[r] = pair(w, r, [](int i) { return B::column(i) * M::k + B::row(i); });
+        constexpr int in_c = M::C::elements_per_register;
+        const auto at = [&](int r) {
+            return (M::product() * 64 + M::C::row(r * in_c) * M::n + M::C::column(r * in_c)) / in_c;
+        };
+        for (int r = 0; r < int(M::C::size); ++r) c[r] = y[at(r)];
+        c = mma(a, b, c);
+        for (int r = 0; r < int(M::C::size); ++r) y[at(r)] = c[r];
+    });
+    const auto a = random_matrix<half>(4 * 32), b = random_matrix<half>(4 * 32), c = random_matrix<half>(4 * 64);
+    const auto x = simt_device().upload(packed<half, half>(a), "x"),
+               w = simt_device().upload(packed<half, half>(b), "w");
+    using Element = std::conditional_t<std::is_same_v<Sum, float>, float, half>;
+    auto y = simt_device().upload(packed<Element, Sum>(c), "y");
+    simt_device().launch(made, runtime::Grid{{1}, {32}}, x, w, y);
+    std::vector<double> wanted;
+    const auto part = [](const std::vector<int>& of, int size, int i) {
+        return std::vector(of.begin() + size * i, of.begin() + size * (i + 1));
+    };
+    for (int i = 0; i < 4; ++i)
+        for (double sum : expected<M>(part(a, 32, i), part(b, 32, i), part(c, 64, i), times)) wanted.push_back(sum);
+    CHECK(numbers<Element>(y.download()) == wanted);
+    check_assembled(made, 75);
+}
+template <class Sum>
+void check_quad_pairs() {
+    using M = Mma<8, 8, 4, half, Sum>;
+    check_quad_pairs<M, typename M::A, typename M::B>();
+    check_quad_pairs<M, typename M::AByColumns, typename M::B>();
+    check_quad_pairs<M, typename M::A, typename M::BByRows>();
+    check_quad_pairs<M, typename M::AByColumns, typename M::BByRows>();
+}
+
+TEST_CASE("four products by the quad pairs of a warp") {
+    check_quad_pairs<half>();
+    check_quad_pairs<float>();
+}
+
 /// Sums that stay in registers through a loop, scaled as lanes are at its end.
 const auto long_product = kernel("long_product", params("x", "w", "y", "steps"),
                                  [](In<bfloat16x2> x, In<bfloat16x2> w, Out<float> y, u32 steps) {
@@ -289,6 +343,7 @@ void check_on_sm_75(const char* name) {
 }
 
 TEST_CASE("products that sm_75 has") {
+    check_on_sm_75<Mma<8, 8, 4, half, float>>("quad_pairs");
     check_on_sm_75<Mma<16, 8, 8, half, float>>("halves");
     check_on_sm_75<Mma<8, 8, 16, std::int8_t, std::int32_t>>("bytes");
     check_on_sm_75<Mma<8, 8, 32, u4, std::int32_t>>("nibbles");

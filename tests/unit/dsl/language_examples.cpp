@@ -413,6 +413,19 @@ const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat1
     for (int i = 0; i < M::C::elements; ++i) c[M::C::row(i) * 8 + M::C::column(i)] = sums[i];
 });
 
+// y[q] = a[q] * b[q] for four pairs of matrices, a 8 x 4 by rows, b 4 x 8 by columns.
+const auto four_products = kernel("four_products", params("a", "b", "y"), [](In<half2, 3> a, In<half2, 3> b, Out<float, 3> y) {
+    using M = Mma<8, 8, 4, half, float>;
+    M::A x;
+    M::B w;
+    for (int r = 0; r < 2; ++r) {
+        x[r] = a[M::product(), M::A::row(2 * r), M::A::column(2 * r) / 2];
+        w[r] = b[M::product(), M::B::column(2 * r), M::B::row(2 * r) / 2];
+    }
+    M::C sums = mma(x, w, M::C(0.0f));
+    for (int i = 0; i < M::C::elements; ++i) y[M::product(), M::C::row(i), M::C::column(i)] = sums[i];
+});
+
 // C = A * B: A is m x k by rows, B is k x n by columns. Blocks have 128 threads and make 64 x 64 of C.
 const auto tile_product = kernel("tile_product", params("a", "b", "C", "k"), [](TensorMap<bfloat16, Box<64, 64>, 128> a, TensorMap<bfloat16, Box<64, 64>, 128> b, Out<float, 2> C, u32 k) {
     using W = Wgmma<64, 64, 16, bfloat16, float>;
@@ -480,6 +493,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(histogram_of_cluster.check());
     CHECK_NOTHROW(sums_by_roles.check());
     CHECK_NOTHROW(product.check());
+    CHECK_NOTHROW(four_products.check());
     CHECK_NOTHROW(tile_product.check());
     CHECK_NOTHROW(scale_by.check());
     CHECK_NOTHROW(advance.check());

@@ -57,8 +57,8 @@ std::vector<Word> uses_of_barriers() {
 /// Of this type.
 std::vector<Word> products(Type type) {
     std::vector<Word> out;
-    for (const char* form : {"m8n8k4.f64.f64.f64", "m16n8k8.f16.f16.f16", "m16n8k16.bf16.bf16.f32",
-                             "m16n8k32.s8.u8.s32.sat", "m16n8k256.b1.b1.s32.and"})
+    for (const char* form : {"m8n8k4.f64.f64.f64", "m8n8k4.f16.f16.f32.trans_b", "m16n8k8.f16.f16.f16",
+                             "m16n8k16.bf16.bf16.f32", "m16n8k32.s8.u8.s32.sat", "m16n8k256.b1.b1.s32.and"})
         if (const Word word = *attribute_named(Op::Mma, form); register_type(unpack<MatrixForm>(word).sum) == type)
             out.push_back(word);
     return out;
