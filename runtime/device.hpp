@@ -38,7 +38,9 @@ struct OpenOptions {
     // The order in which warps run: "0" round-robin, "7" by a seed, "7,lanes" also for diverged lanes of a warp,
     // "random" by a random seed that is printed; empty: IKAT_SCHEDULE, else by the launch's number in the process.
     std::string_view schedule{};
-    // "registers": also finds the use of uninitialised registers, and is slower; empty: IKAT_CHECK.
+    // Checks that are turned on, or off with "no-", separated by commas; empty: IKAT_CHECK. "registers": the use of
+    // uninitialised registers is found, which is slower. "no-barrier-fences": a block's bulk copies may arrive at its
+    // barriers without a fence behind mbarrier.init.
     std::string_view check{};
     std::string* printed = nullptr;  // output of kernels is appended here instead of going to stdout
     std::vector<emulator::LaunchTraffic>* traffic = nullptr;  // the traffic of each launch is appended here

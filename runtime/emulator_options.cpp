@@ -27,12 +27,24 @@ unsigned threads_from_environment() {
     return threads;
 }
 
-bool checks_registers(std::string_view asked) {
-    const std::string_view text = asked.empty() ? environment("IKAT_CHECK") : asked;
-    if (!text.empty() && text != "registers")
-        throw Error(fmt::format("there is no check '{}'{}", text, asked.empty() ? " (from IKAT_CHECK)" : ""),
-                    "the only check is registers: that each has been assigned before it is used");
-    return text == "registers";
+/// "registers,no-barrier-fences": see OpenOptions.
+void set_checks(emulator::Options& options, std::string_view asked) {
+    std::string_view rest = asked.empty() ? environment("IKAT_CHECK") : asked;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+        constexpr std::string_view no = "no-";
+        const bool on = !word.starts_with(no);
+        const std::string_view name = on ? word : word.substr(no.size());
+        if (name == "registers")
+            options.check_registers = on;
+        else if (name == "barrier-fences")
+            options.check_barrier_fences = on;
+        else
+            throw Error(fmt::format("there is no check '{}'{}", name, asked.empty() ? " (from IKAT_CHECK)" : ""),
+                        "checks are registers: that each has been assigned before it is used; and barrier-fences: that "
+                        "one is behind mbarrier.init before a bulk copy arrives, which no-barrier-fences turns off");
+    }
 }
 
 /// "7", "7,lanes", "random", "random,lanes": see OpenOptions. False if it is malformed.
@@ -60,7 +72,7 @@ EmulatorOptions emulator_options(const OpenOptions& options) {
     EmulatorOptions out;
     out.threads = options.threads ? options.threads : threads_from_environment();
     if (options.step_budget) out.step_budget = options.step_budget;
-    out.check_registers = checks_registers(options.check);
+    set_checks(out, options.check);
     if (options.printed) out.output = [to = options.printed](std::string_view text) { to->append(text); };
     if (options.traffic)
         out.traffic = [to = options.traffic](const emulator::LaunchTraffic& launch) { to->push_back(launch); };

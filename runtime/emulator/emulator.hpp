@@ -70,6 +70,8 @@ struct Progress {
 struct Options {
     unsigned threads = 1;          // host threads over which the CTAs of a launch are spread
     bool check_registers = false;  // uninitialised registers are undefined: slower
+    // Behind mbarrier.init a fence must be before a bulk copy of the block arrives there.
+    bool check_barrier_fences = true;
     std::uint64_t step_budget =
         1000000000;                       // instructions of a warp between two of its barriers; more count as endless
     std::uint64_t launch_budget = ~0ull;  // the same for all warps of a launch, for tests of any kernel

@@ -416,7 +416,8 @@ void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
     add_launch_options(*command, options->launches[0]);
     command->add_option("--device", options->device, "emulator or cuda; default: IKAT_DEVICE, else what is available");
     command->add_option("--check", options->check,
-                        "registers: the emulator also finds the use of uninitialised registers");
+                        "registers: the emulator also finds the use of uninitialised registers; no-barrier-fences: it "
+                        "does not ask for a fence behind mbarrier.init; both, separated by a comma");
     command->add_option("--schedule", options->schedule,
                         "The order in which the emulator runs warps: 0 (round-robin), a number, or random; with ,lanes "
                         "appended also the order of diverged lanes; default: IKAT_SCHEDULE, else 1");

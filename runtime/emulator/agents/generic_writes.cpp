@@ -142,11 +142,12 @@ bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const cha
 
 bool GenericWrites::is_shown_barrier(const Issuer& issuer, std::uint32_t thread, std::uint32_t when,
                                      const nvptx::Instruction* made, std::uint64_t address) {
-    // The ISA names no fence for a barrier of the own block, and the examples of libcu++ have none: only other blocks'
-    // copies need one.
-    if (!is_used_ || &block_ == issuer.w->block || is_shown_word(issuer, Shown::Barriers, thread, when)) return true;
     ThreadBlock& reader = *issuer.w->block;
-    find(issuer, {.code = FaultCode::BulkNotVisible, .space = Space::Generic, .bytes = 8, .address = address},
+    if (!is_used_ || (&block_ == &reader && !reader.launch_state().options.check_barrier_fences)) return true;
+    // fence.mbarrier_init is for barriers of its own thread only.
+    if (block_.order_of_warps.has_fenced(Shown::Barriers, thread, when)) return true;
+    if (is_shown_word(issuer, Shown::Shared, thread, when)) return true;
+    find(issuer, {.code = FaultCode::BulkBarrierNotFenced, .space = Space::Generic, .bytes = 8, .address = address},
          fmt::format("a bulk copy arrives at the barrier {}, which {} has made without fence.mbarrier_init or "
                      "fence.proxy.async behind it",
                      bytes_text({.space = Space::Generic, .address = address, .bytes = 8}, reader),

@@ -64,7 +64,7 @@ public:
                   std::uint64_t count, Space space, std::uint64_t address);
     bool is_shown_global(const Issuer& issuer, Shown shown, const char* does, std::uint64_t address,
                          std::uint64_t count);
-    /// The same of a barrier in its shared memory, for copies of other blocks of the cluster.
+    /// The same of a barrier in its shared memory at which a copy arrives.
     bool is_shown_barrier(const Issuer& issuer, std::uint32_t thread, std::uint32_t when,
                           const nvptx::Instruction* made, std::uint64_t address);
 

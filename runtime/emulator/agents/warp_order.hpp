@@ -16,7 +16,8 @@
 
 namespace ikat::emulator {
 
-/// What a fence shows: ordinary writes to shared and to global memory, barriers that have been made, tensor maps.
+/// What a fence shows: ordinary writes to shared and to global memory, barriers that its own thread has made, tensor
+/// maps.
 enum class Shown : std::uint8_t { Shared, Global, Barriers, Maps };
 inline constexpr std::size_t shown_kinds = 4;
 constexpr std::uint32_t bit(Shown shown) { return 1u << int(shown); }

@@ -123,10 +123,12 @@ void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const Thread
     const auto where = [&] {
         return bytes_text({.space = fault.space, .address = fault.address, .bytes = fault.bytes}, block);
     };
-    if (fault.code == FaultCode::BulkNotVisible) note_write(diagnostic, block);
+    if (fault.code == FaultCode::BulkNotVisible || fault.code == FaultCode::BulkBarrierNotFenced)
+        note_write(diagnostic, block);
     diagnostic.message = [&] {
         switch (fault.code) {
-            case FaultCode::BulkNotVisible: return block.finding;
+            case FaultCode::BulkNotVisible:
+            case FaultCode::BulkBarrierNotFenced: return block.finding;
             case FaultCode::BulkSize: return fmt::format("a bulk copy of {}", plural(fault.bytes, "byte"));
             case FaultCode::BulkAlignment: return fmt::format("a bulk prefetch from 0x{:x}", fault.address);
             case FaultCode::BulkUnwritten:

@@ -124,7 +124,13 @@ TEST_CASE("uninitialised registers are found if options or the environment ask f
     const Environment nothing("IKAT_CHECK", "");
     CHECK(result("") == "");
     CHECK_THAT(result("registers"), contains("note: a register that nothing has assigned"));
+    for (const char* const several : {"registers,no-barrier-fences", "no-barrier-fences,registers"})
+        CHECK_THAT(result(several), contains("note: a register that nothing has assigned"));
+    CHECK(result("no-barrier-fences") == "");
+    CHECK(result("registers,no-registers") == "");
     CHECK_THAT(result("all"), contains("error: there is no check 'all'\n"));
+    for (const char* const wrong : {"registers,all", "no-all", "all,registers"})
+        CHECK_THAT(result(wrong), contains("error: there is no check 'all'\n"));
     const Environment registers("IKAT_CHECK", "registers");
     CHECK_THAT(result(""), contains("note: a register that nothing has assigned"));
     const Environment wrong("IKAT_CHECK", "all");

@@ -291,7 +291,7 @@ void membar(Lowering& code, Modifiers& modifiers, Operands) {
     std::uint32_t shown = 0;
     if (modifiers.has(Modifier::MbarrierInit)) shown = bit(Shown::Barriers);
     if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
-        if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared) | bit(Shown::Barriers);
+        if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared);
         if (!modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster)) shown |= bit(Shown::Global);
     }
     if (modifiers.has(Modifier::TensormapGeneric) && modifiers.has(Modifier::Acquire)) shown = bit(Shown::Maps);

@@ -42,12 +42,14 @@ const emulator::TensorMap whole{.type = emulator::MapType::U32, .rank = 1, .exte
 
 /// The code of what is found with each seed, in one cluster of the blocks.
 std::vector<std::string> codes(const std::string& text, std::string* said = nullptr,
-                               emulator::TensorMap description = whole, std::uint32_t blocks = 1) {
+                               emulator::TensorMap description = whole, std::uint32_t blocks = 1,
+                               bool check_barriers = true) {
     std::vector<std::string> all;
     for (std::uint32_t seed = 0; seed < 12; ++seed) {
         Machine machine;
         machine.options.seed = seed;
         machine.options.check_registers = seed % 3 == 2;
+        machine.options.check_barrier_fences = check_barriers;
         const auto x = machine.buffer("x", std::vector<std::uint32_t>(128, 5));
         const auto y = machine.buffer("y", std::vector<std::uint32_t>(128, 7));
         description.address = y;
@@ -55,7 +57,8 @@ std::vector<std::string> codes(const std::string& text, std::string* said = null
         const std::string text_of =
             machine.failure(text, {.grid = {blocks, 1, 1}, .block = {128, 1, 1}, .cluster = {blocks, 1, 1}}, map, x, y);
         INFO("seed " << seed << ": " << text_of);
-        CHECK((machine.code.empty() || machine.code == "bulk-not-visible"));
+        CHECK(
+            (machine.code.empty() || machine.code == "bulk-not-visible" || machine.code == "bulk-barrier-not-fenced"));
         if (said && !machine.code.empty()) *said = text_of;
         all.push_back(machine.code);
     }
@@ -64,9 +67,9 @@ std::vector<std::string> codes(const std::string& text, std::string* said = null
 
 void check_fine(const std::string& text) { CHECK(codes(text) == std::vector<std::string>(12)); }
 /// What every seed finds.
-std::string found_by_all(const std::string& text) {
+std::string found_by_all(const std::string& text, const std::string& code = "bulk-not-visible") {
     std::string said;
-    CHECK(codes(text, &said) == std::vector<std::string>(12, "bulk-not-visible"));
+    CHECK(codes(text, &said) == std::vector<std::string>(12, code));
     return said;
 }
 /// Some orders of the warps show it.
@@ -173,14 +176,45 @@ TEST_CASE("a bulk copy reads or overwrites global memory that its block has writ
     check_fine(with_tile(write + "st.global.u32 [%d3], %r1;" + fence + meet + store + meet + load));
 }
 
-TEST_CASE("a barrier that has been made is met before a bulk copy of its block arrives there") {
+TEST_CASE("a barrier that has been made is fenced before a bulk copy of its block arrives there") {
     const std::string copy =
         "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;\n@%p1 cp.async.bulk"
         ".shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];\n$wait_bar;";
-    check_fine(with_tile(copy));
-    check_fine(with_tile(copy, meet));
-    CHECK_THAT(found_by_all(with_tile("@%p0 " + write + meet + copy)),
-               contains("overwrites"));  // fence.mbarrier_init is not for stores
+    const std::string init = "fence.mbarrier_init.release.cluster;", not_fenced = "bulk-barrier-not-fenced";
+    const auto found_behind = [&](const std::string& made) { return found_by_all(with_tile(copy, made), not_fenced); };
+    CHECK_THAT(
+        found_behind(meet),
+        contains("a bulk copy arrives at the barrier at offset 0 of 'bar'") &&
+            contains("which thread (0,0,0) has made without fence.mbarrier_init or fence.proxy.async behind it") &&
+            contains(".mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];") &&
+            contains("note: the write, by block (0,0,0) thread (0,0,0): @%p0 mbarrier.init.shared.b64 [bar], 1;") &&
+            contains("no-barrier-fences"));
+    CHECK(codes(with_tile(copy, meet), nullptr, whole, 1, false) == std::vector<std::string>(12));
+    // by the thread that has made it, by that which copies, and by another that meets both
+    check_fine(with_tile(copy, "@%p0 " + init + meet));
+    check_fine(with_tile(copy, fence + meet));
+    check_fine(with_tile(copy, "@%p0 fence.proxy.async.shared::cta;" + meet));
+    check_fine(with_tile(copy, meet + "@%p1 " + fence));
+    check_fine(with_tile(copy, meet + "@%p2 " + fence + meet));
+    CHECK_THAT(found_behind("@%p2 " + fence + meet), contains("'bar'"));
+    CHECK_THAT(found_behind(meet + "@%p2 " + fence), contains("'bar'"));
+    // that fence is for barriers of its own thread, and not for stores
+    for (const std::string thread : {"@%p1 ", "@%p2 "})
+        CHECK_THAT(found_behind(meet + thread + init + meet), contains("'bar'"));
+    CHECK_THAT(found_by_all(with_tile("@%p0 " + write + meet + copy)), contains("overwrites"));
+    CHECK_THAT(found_behind("fence.proxy.async.global; fence.acq_rel.cluster;" + meet), contains("'bar'"));
+    // what threads do there needs none, nor do copies to global memory
+    check_fine(with_tile("@%p1 mbarrier.arrive.shared.b64 _, [bar];\n$wait_bar;" + write + fence + meet + store, meet));
+}
+
+TEST_CASE("a barrier is fenced again when it has been made again") {
+    const std::string copy =
+        "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;\n@%p1 cp.async.bulk"
+        ".shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%d2], 512, [bar];\n$wait_bar;";
+    const std::string again = meet + "@%p0 mbarrier.inval.shared.b64 [bar]; @%p0 mbarrier.init.shared.b64 [bar], 1;\n";
+    check_fine(with_tile(copy + again + "@%p0 fence.mbarrier_init.release.cluster;" + meet + copy));
+    CHECK_THAT(found_by_all(with_tile(copy + again + meet + copy), "bulk-barrier-not-fenced"),
+               contains("mbarrier.inval") || contains("mbarrier.init"));
 }
 
 TEST_CASE("a barrier that has been made is fenced before a bulk copy of another block arrives there") {
@@ -195,6 +229,9 @@ TEST_CASE("a barrier that has been made is fenced before a bulk copy of another 
         std::string said;
         const std::vector<std::string> all = codes(with_tile(body, made), &said, whole, 2);
         CHECK(std::ranges::count(all, all.front()) == std::ptrdiff_t(all.size()));
+        CHECK((said.empty() || all.front() == "bulk-barrier-not-fenced"));
+        // That check is for copies of the own block.
+        CHECK(codes(with_tile(body, made), nullptr, whole, 2, false) == all);
         return said;
     };
     CHECK(outcome("fence.mbarrier_init.release.cluster;" + meet) == "");
