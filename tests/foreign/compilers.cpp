@@ -92,6 +92,18 @@ std::optional<std::string> nvcc_ptx(std::string_view source, std::string_view op
     return run(*nvcc, "-ptx " + std::string(options), "cu", source);
 }
 
+std::optional<std::string> cute_ptx(std::string_view source, std::string_view options) {
+    const Scratch scratch;
+    const std::string found = (scratch.path / "found").string();
+    constexpr const char* folder = "import os, cutlass_library as c; print(os.path.dirname(c.__file__) + '/source')";
+    const std::string ask = "python3 -c \"" + std::string(folder) + "\" >" + found + " 2>/dev/null";
+    const char* given = std::getenv("CUTLASS_PATH");
+    if (!given && std::system(ask.c_str()) != 0) return std::nullopt;
+    std::string headers = given ? given : read(found);
+    while (headers.ends_with('\n')) headers.pop_back();
+    return nvcc_ptx(source, "-I" + headers + "/include " + std::string(options));
+}
+
 std::optional<std::string> clang_ptx(std::string_view source, std::string_view options) {
     const auto clang = find_program("clang++-19", "/usr/lib/llvm-19/bin/clang++");
     if (!clang) return std::nullopt;

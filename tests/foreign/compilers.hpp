@@ -11,6 +11,10 @@ namespace ikat::tests {
 /// PTX of CUDA source by nvcc ($PATH, else /usr/local/cuda/bin); nothing if it is not installed.
 std::optional<std::string> nvcc_ptx(std::string_view source, std::string_view options);
 
+/// The same of source that includes CuTe, whose headers are those of CUTLASS in $CUTLASS_PATH/include or else of
+/// python3's cutlass_library (pip's nvidia-cutlass); nothing without them.
+std::optional<std::string> cute_ptx(std::string_view source, std::string_view options);
+
 /// PTX of C++ source by clang++-19; nothing if it is not installed.
 std::optional<std::string> clang_ptx(std::string_view source, std::string_view options);
 

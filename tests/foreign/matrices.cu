@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by inline PTX, whose fragments are filled as the formulas of the PTX ISA say ("Matrix Fragments for
-// mma.m16n8k16 with floating point type" and so on), and tiles that CUDA's headers copy behind the program's back.
+// Products of matrices by wmma of CUDA's headers, and by inline mma, and tiles that CUDA's headers copy behind the program's
+// back.
 #include <cuda/pipeline>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -11,103 +11,7 @@ namespace {
 
 __device__ unsigned lane() { return threadIdx.x % 32; }
 
-template <class T>
-__device__ unsigned packed(T low, T high) {
-    static_assert(sizeof(T) == 2);
-    return unsigned(*reinterpret_cast<const unsigned short*>(&low)) |
-           unsigned(*reinterpret_cast<const unsigned short*>(&high)) << 16;
-}
-
 }  // namespace
-
-/// c[16][8] = a[16][16] b[16][8]
-extern "C" __global__ void m16n8k16(const __half* a, const __half* b, float* c) {
-    const unsigned group = lane() >> 2, in_group = lane() % 4;
-    const auto at_a = [&](int i) {
-        const unsigned row = i < 2 || (i >= 4 && i < 6) ? group : group + 8;
-        const unsigned column = in_group * 2 + (i & 1) + (i < 4 ? 0 : 8);
-        return a[16 * row + column];
-    };
-    const auto at_b = [&](int i) {
-        const unsigned row = in_group * 2 + (i & 1) + (i < 2 ? 0 : 8);
-        return b[8 * row + group];
-    };
-    unsigned ra[4], rb[2];
-    for (int r = 0; r < 4; ++r) ra[r] = packed(at_a(2 * r), at_a(2 * r + 1));
-    for (int r = 0; r < 2; ++r) rb[r] = packed(at_b(2 * r), at_b(2 * r + 1));
-    float d[4] = {};
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
-    for (int i = 0; i < 4; ++i) c[8 * (i < 2 ? group : group + 8) + in_group * 2 + (i & 1)] = d[i];
-}
-
-/// Four products c[8][8] += a[8][4] b[4][8], a by columns.
-extern "C" __global__ void m8n8k4(const __half* a, const __half* b, float* c) {
-    const unsigned product = lane() % 16 / 4, high = lane() < 16 ? 0 : 4;
-    a += 32 * product, b += 32 * product, c += 64 * product;
-    __half xa[4], xb[4];
-    for (int i = 0; i < 4; ++i) {
-        xa[i] = a[8 * (lane() % 4) + i % 4 + high];   // row i % 4 (+ 4), column %laneid % 4
-        xb[i] = b[8 * i + lane() % 4 + high];         // row i, column %laneid % 4 (+ 4)
-    }
-    const auto at_c = [&](int i) -> float& {
-        const unsigned row = (lane() & 1) + (i & 2) + high, column = (i & 4) + (lane() & 2) + (i & 1);
-        return c[8 * row + column];
-    };
-    float d[8];
-    for (int i = 0; i < 8; ++i) d[i] = at_c(i);
-    asm volatile("mma.sync.aligned.m8n8k4.col.col.f32.f16.f16.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, "
-                 "{%0,%1,%2,%3,%4,%5,%6,%7};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
-                 : "r"(packed(xa[0], xa[1])), "r"(packed(xa[2], xa[3])), "r"(packed(xb[0], xb[1])),
-                   "r"(packed(xb[2], xb[3])));
-    for (int i = 0; i < 8; ++i) at_c(i) = d[i];
-}
-
-/// c[16][8] = a[16][32] b[32][8]
-extern "C" __global__ void m16n8k32(const signed char* a, const signed char* b, int* c) {
-    const unsigned group = lane() >> 2, in_group = lane() % 4;
-    unsigned ra[4] = {}, rb[2] = {};
-    for (int i = 0; i < 16; ++i) {
-        const unsigned row = i < 4 || (i >= 8 && i < 12) ? group : group + 8;
-        const unsigned column = in_group * 4 + (i & 3) + (i < 8 ? 0 : 16);
-        ra[i / 4] |= unsigned(static_cast<unsigned char>(a[32 * row + column])) << 8 * (i % 4);
-    }
-    for (int i = 0; i < 8; ++i) {
-        const unsigned row = in_group * 4 + (i & 3) + (i < 4 ? 0 : 16);
-        rb[i / 4] |= unsigned(static_cast<unsigned char>(b[8 * row + group])) << 8 * (i % 4);
-    }
-    int d[4] = {};
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-                 : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
-    for (int i = 0; i < 4; ++i) c[8 * (i < 2 ? group : group + 8) + in_group * 2 + (i & 1)] = d[i];
-}
-
-/// c[16][8] = a[16][8] b[8][8]
-extern "C" __global__ void m16n8k8_tf32(const float* a, const float* b, float* c) {
-    const unsigned group = lane() >> 2, in_group = lane() % 4;
-    unsigned ra[4], rb[2];
-    for (int i = 0; i < 4; ++i)
-        ra[i] = __float_as_uint(a[8 * (i % 2 ? group + 8 : group) + in_group + (i < 2 ? 0 : 4)]);
-    for (int i = 0; i < 2; ++i) rb[i] = __float_as_uint(b[8 * (in_group + 4 * i) + group]);
-    float d[4] = {};
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
-    for (int i = 0; i < 4; ++i) c[8 * (i < 2 ? group : group + 8) + in_group * 2 + (i & 1)] = d[i];
-}
-
-/// c[8][8] = a[8][4] b[4][8]
-extern "C" __global__ void m8n8k4_f64(const double* a, const double* b, double* c) {
-    const unsigned group = lane() >> 2, in_group = lane() % 4;
-    double d[2] = {};
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                 : "+d"(d[0]), "+d"(d[1])
-                 : "d"(a[4 * group + in_group]), "d"(b[8 * in_group + group]));
-    for (int i = 0; i < 2; ++i) c[8 * group + in_group * 2 + i] = d[i];
-}
 
 /// c[16][16] = a[16][k] b[k][16] by one warp: tiles of 16 x 16 come by cp.async, two ahead, and into registers by ldmatrix.
 extern "C" __global__ void tiled(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int k) {

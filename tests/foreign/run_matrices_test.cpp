@@ -34,18 +34,14 @@ std::vector<std::uint16_t> as_brains(const std::vector<float>& values) {
     return out;
 }
 
-/// c[m][n] += a[m][k] b[k][n]
-std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float> c, int m, int n,
-                           int k, bool a_by_columns = false) {
+/// a[m][k] b[k][n]
+std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, int m, int n, int k) {
+    std::vector<float> c(std::size_t(m * n));
     for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j)
             for (int l = 0; l < k; ++l)
-                c[std::size_t(n * i + j)] +=
-                    a[std::size_t(a_by_columns ? m * l + i : k * i + l)] * b[std::size_t(n * l + j)];
+                c[std::size_t(n * i + j)] += a[std::size_t(k * i + l)] * b[std::size_t(n * l + j)];
     return c;
-}
-std::vector<float> product(const std::vector<float>& a, const std::vector<float>& b, int m, int n, int k) {
-    return product(a, b, std::vector<float>(std::size_t(m * n)), m, n, k);
 }
 
 std::optional<std::string> text() {
@@ -55,38 +51,6 @@ std::optional<std::string> text() {
 }
 
 }  // namespace
-
-TEST_CASE("inline mma with the fragments of the ISA's formulas") {
-    const auto ptx = text();
-    if (!ptx) return;
-    tests::Machine machine;
-    const auto check = [&]<class T, class Sum>(const char* entry, int m, int k, T, Sum) {
-        INFO(entry);
-        const auto a = numbers(m * k, 1), b = numbers(8 * k, 2);
-        const auto at_a = machine.buffer("a", as<T>(a)), at_b = machine.buffer("b", as<T>(b));
-        const auto c = machine.empty<Sum>("c", std::size_t(8 * m));
-        machine.run(*ptx, {.entry = entry, .block = {32, 1, 1}}, at_a, at_b, c);
-        CHECK(machine.get<Sum>(c, std::size_t(8 * m)) == as<Sum>(product(a, b, m, 8, k)));
-    };
-    check("m16n8k16", 16, 16, std::uint16_t{}, float{});
-    check("m16n8k32", 16, 32, std::int8_t{}, int{});
-    check("m16n8k8_tf32", 16, 8, float{}, float{});
-    check("m8n8k4_f64", 8, 4, double{}, double{});
-
-    const auto a = numbers(4 * 32, 3), b = numbers(4 * 32, 4), c = numbers(4 * 64, 5);
-    const auto at_a = machine.buffer("a", as<std::uint16_t>(a)), at_b = machine.buffer("b", as<std::uint16_t>(b));
-    const auto at_c = machine.buffer("c", c);
-    machine.run(*ptx, {.entry = "m8n8k4", .block = {32, 1, 1}}, at_a, at_b, at_c);
-    std::vector<float> expected;
-    for (int i = 0; i < 4; ++i) {
-        const auto part = [&](const std::vector<float>& of, int size) {
-            return std::vector<float>(of.begin() + size * i, of.begin() + size * (i + 1));
-        };
-        const auto one = product(part(a, 32), part(b, 32), part(c, 64), 8, 8, 4, true);
-        expected.insert(expected.end(), one.begin(), one.end());
-    }
-    CHECK(machine.get<float>(at_c, 256) == expected);
-}
 
 TEST_CASE("products by wmma of CUDA's headers") {
     const auto ptx = text();
