@@ -7,9 +7,13 @@
 //
 // On a GPU a product reads and writes at any time from its start to the wait that covers it. Here it does so at once,
 // and what would show the difference is found: a register of d or a that another instruction touches, and, at the first
-// wait that covers the product, operands that are no longer what they were. For the registers, the decoder inserts an
-// op (touch_registers) before each op that uses a register which is d or a of some product
-// (decode/rules/warpgroup.cpp); other kernels have no such ops. By the seed, a warp lets others run before it waits.
+// wait that covers the product, operands that are no longer what they were. For its registers each warp has to wait
+// itself: the groups are those of the warp that commits them, and a wait of another says nothing about its own. The
+// operands in shared memory are free at the first of the four waits: it says that the product is complete, which all
+// four warps execute together. Kernels rely on that, in which one thread of a warpgroup tells who copies that a tile
+// has been read. For the registers, the decoder inserts an op (touch_registers) before each op that uses a register
+// which is d or a of some product (decode/rules/warpgroup.cpp); other kernels have no such ops. By the seed, a warp
+// lets others run before it waits.
 #pragma once
 #include <deque>
 #include <memory>

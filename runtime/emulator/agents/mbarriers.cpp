@@ -58,11 +58,19 @@ std::optional<FaultCode> Mbarriers::add_bytes(Barrier& barrier, std::int64_t byt
     return {};
 }
 
-bool Mbarriers::misses(const Warp* w) {
+std::uint32_t Mbarriers::missing(Warp* w, std::uint32_t lanes) {
     const std::uint32_t self = 1u << w->index;
     const bool misses = chances_ && !(missed_ & self) && chances_.draw(4) == 0;
     missed_ = misses ? missed_ | self : missed_ & ~self;
-    return misses;
+    if (!misses) return 0;
+    if (!w->by_chance || std::has_single_bit(lanes) || chances_.draw(2) == 0) return lanes;
+    // So the lanes of a warp do not always arrive together, each behind what all of them have done.
+    std::uint32_t rest = lanes;
+    for (unsigned skip = chances_.draw(unsigned(std::popcount(lanes))); skip; --skip) rest &= rest - 1;
+    auto* const warp = static_cast<ScheduledWarp*>(w);
+    warp->late = rest & -rest;
+    warp->strayed = true;
+    return warp->late;
 }
 
 void Mbarriers::note(const Warp* w, const Question& question) {
@@ -227,9 +235,11 @@ template <class F>
         block.mbarriers.note(w, {first.address, first.phase});
         w->polls = true;
         w->slice_end = w->leave_at = w->instructions;
-    } else if (MbarrierForm::of(op->y).may_miss && block.mbarriers.misses(w)) {
-        over = 0;
-        ++w->changes;  // asking again helps
+    } else if (MbarrierForm::of(op->y).may_miss) {
+        if (const std::uint32_t missing = block.mbarriers.missing(w, over)) {
+            over &= ~missing;
+            ++w->changes;  // asking again helps
+        }
     }
     const Mbarriers::Barrier* known = nullptr;
     for (std::uint32_t rest = over; rest; rest &= rest - 1) {

@@ -97,8 +97,8 @@ public:
     std::optional<FaultCode> arrive(Barrier& barrier, std::uint32_t count, bool drops);
     std::optional<FaultCode> add_bytes(Barrier& barrier, std::int64_t bytes);
 
-    /// Whether an answer that is yes is given as no.
-    bool misses(const Warp* w);
+    /// Of lanes that are to be told yes, those that are told no: none, or all, or one that then falls behind.
+    std::uint32_t missing(Warp* w, std::uint32_t lanes);
     /// The last question of a warp whose answer was no.
     struct Question {
         std::uint64_t address = 0;  // of the barrier

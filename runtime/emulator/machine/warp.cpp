@@ -161,6 +161,7 @@ void ScheduledWarp::bound_turn(std::uint32_t from, bool strays) {
 void ScheduledWarp::execute(Split split, bool strays) {
     leave = Leave::None;
     polls = false;
+    late = 0;
     set_running(split.mask);
     bound_turn(split.pc, strays);
     for (const MicroOp* op = code + split.pc; op;) {
@@ -175,8 +176,8 @@ void ScheduledWarp::execute(Split split, bool strays) {
     switch (leave) {
         case Leave::Reschedule: put(pc, mask, Split::Wait::None, polls); break;
         case Leave::Diverge:
-            put(target, taken, Split::Wait::None);
-            put(pc, mask & ~taken, Split::Wait::None);
+            put(target, taken, Split::Wait::None, taken == late);
+            put(pc, mask & ~taken, Split::Wait::None, (mask & ~taken) == late);
             break;
         case Leave::Scatter:
             for (std::uint32_t rest = mask; rest; rest &= rest - 1) {

@@ -52,6 +52,9 @@ public:
 
     std::byte* frame() const { return frame_; }
 
+    /// At the next branch, lanes that let all others go first, as those that poll do.
+    std::uint32_t late = 0;
+
     /// Continues in the checked code of the kernel, with all registers defined, or none.
     void start_checking(const DecodedKernel& checked, bool defined);
     /// Loads the code of a kernel, to start at its beginning.

@@ -123,6 +123,14 @@ TEST_CASE("registers of a product in flight") {
                    contains("product-not-awaited: ") && contains("reads it as a part of a"));
     // without a commit there is nothing to wait for
     CHECK_THAT(finding(begin + fence + product + wait + store), contains("product-not-awaited: "));
+    // a warp waits for itself: neither another's wait nor meeting it afterwards is enough
+    for (const std::string waits : {"lt", "eq", "gt", "ne"})
+        for (const std::string then : {"", "bar.sync 0;\n"})
+            CHECK_THAT(finding(started + "setp." + waits + ".u32 %p6, %r10, 2;\n@!%p6 bra $read;\n" + wait +
+                               "$read:\n" + then + store),
+                       contains("product-not-awaited: ") && contains("writes it"));
+    CHECK(finding(started + "@!%p2 bra $others;\n" + wait + "$others: bar.sync 0;\n@%p2 bra $read;\n" + wait +
+                  "$read:\n" + store) == fine);
     // another product
     for (const std::string other :
          {"m64n8k16.f32.f16.f16 {%f1, %f0, %f2, %f3}, %d10, %d11, 1, 1, 1, 0, 0;",
