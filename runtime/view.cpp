@@ -47,7 +47,7 @@ std::string view_problem(std::span<const std::uint64_t> extents, std::span<const
                 return fmt::format("{} with an extent or a pitch of {}, which is not below 2^32", shape, number);
     for (std::size_t d = pitches.size(); d-- > 0;) {
         const std::uint64_t inner = view_size(extents.subspan(d + 1), pitches.subspan(d + 1));
-        if (pitches[d] < inner)
+        if (extents[d] > 1 && pitches[d] < inner)
             return fmt::format("{} with a pitch of {}, which is less than {}", shape, pitches[d], inner);
     }
     const std::uint64_t size = view_size(extents, pitches);

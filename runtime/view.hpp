@@ -49,8 +49,8 @@ BufferPart part_of(const BufferPart& whole, std::uint64_t first, std::uint64_t c
 std::uint64_t view_size(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches);
 
 /// The mistake in viewing `elements` elements as a row-major array, with a pitch in elements for each dimension but the
-/// last. Empty if valid: extents and pitches are below 2^32, neither rows nor planes overlap, and the last element
-/// exists.
+/// last. Empty if valid: extents and pitches are below 2^32, neither rows nor planes overlap (of a dimension with one
+/// index, the pitch does not matter), and the last element exists.
 std::string view_problem(std::span<const std::uint64_t> extents, std::span<const std::uint64_t> pitches,
                          std::uint64_t elements);
 
