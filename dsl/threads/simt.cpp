@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/ir/text/format.hpp"
+#include "dsl/record/complaint.hpp"
 #include "dsl/record/recorder.hpp"
 
 namespace ikat::trace {
@@ -57,6 +58,12 @@ void require_linear_grid() {
     require_linear_blocks();
     Recorder::active().kernel.block.linear_grid = true;
 }
+void complain(std::string message, std::string hint, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    recorder.at(where);
+    recorder.complain(std::move(message), std::move(hint), recorder.here());
+}
+
 void require_threads(std::uint32_t count) { Recorder::active().kernel.block.threads = count; }
 
 Recorded exchange(const Operation& what, RecordedValues arguments, const Where& where) {

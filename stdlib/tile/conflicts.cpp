@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/tile/conflicts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "dsl/record/complaint.hpp"
+#include "stdlib/tile/shared_tile.hpp"
+
+namespace ikat::stdlib {
+
+std::uint32_t wavefronts(std::span<const std::uint64_t> places, std::uint32_t bytes) {
+    constexpr std::uint64_t banks = 32, bank_bytes = 4;
+    const std::size_t together = bytes == 16 ? 8 : bytes == 8 ? 16 : 32;
+    std::uint32_t out = 0;
+    for (std::size_t first = 0; first < places.size(); first += together) {
+        std::array<std::vector<std::uint64_t>, banks> words;
+        for (const std::uint64_t place : places.subspan(first, std::min(together, places.size() - first)))
+            for (std::uint64_t word = place / bank_bytes; word <= (place + bytes - 1) / bank_bytes; ++word)
+                if (auto& bank = words[word % banks]; !std::ranges::count(bank, word)) bank.push_back(word);
+        out += std::uint32_t(std::ranges::max(words, {}, &std::vector<std::uint64_t>::size).size());
+    }
+    return out;
+}
+
+void require_no_conflicts(const SwizzledLayout& tile, std::uint32_t element_bytes, const trace::Where& where) {
+    const std::uint64_t columns = tile.layout.extent(1), per_piece = 16 / element_bytes;
+    std::uint32_t most = 1;
+    for (std::uint64_t column = 0; column < columns; column += per_piece) {
+        std::array<std::uint64_t, 8> rows{};
+        for (std::uint64_t r = 0; r < rows.size(); ++r) rows[r] = tile(r, column) * element_bytes;
+        most = std::max(most, wavefronts(rows, 16));
+    }
+    if (most == 1) return;
+    const std::uint32_t swizzle = swizzle_of_rows(columns * element_bytes);
+    trace::complain("eight rows of a matrix of this SharedTile, " + tile.text() + ", are read in " +
+                        std::to_string(most) + " accesses to shared memory instead of one: they share banks",
+                    "swizzle " + std::to_string(swizzle) + " bytes: SharedTile<T, stages, rows, columns, " +
+                        std::to_string(swizzle) + ">, the default; or say tile.conflicts_allowed()",
+                    where);
+}
+
+}  // namespace ikat::stdlib

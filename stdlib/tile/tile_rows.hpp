@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sums of a warp, row by row: lanes of fragments exchange them by way of shared memory, so that each has some that
+// follow each other in a row and can be stored at once.
+//
+//     each_row<8>(sums, scratch, [&](const auto& row, const auto& column, const auto& v) {    v: eight lanes
+//         C.vec<8>(first_row + row, (first_column + column) / 8) = cast<bf16>(v);
+//     });
+#pragma once
+#include "dsl/lanes/registers.hpp"
+#include "dsl/threads/simt.hpp"
+#include "dsl/threads/warp.hpp"
+#include "stdlib/tile/warp_tiles.hpp"
+
+namespace ikat::stdlib {
+
+/// How many numbers of shared memory each warp needs to exchange 16 rows of its sums. Rows are eight words, or 24, more
+/// than a multiple of all banks: pairs of four rows are in different ones.
+template <class Sums>
+inline constexpr std::uint32_t row_scratch = 16 * (Sums::n + (Sums::n % 16 == 0 ? 8 : 0));
+
+/// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warp's part that follow each
+/// other, until all have been passed. `scratch` has row_scratch numbers for this warp.
+template <std::uint32_t count, class M, std::uint32_t m, std::uint32_t n, class Scratch>
+void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch, auto&& f) {
+    using Sums = WarpTiles<M, m, n>;
+    using Sum = typename Sums::Sum;
+    constexpr std::uint32_t pitch = row_scratch<Sums> / 16, groups = n / count, all = 16 * groups;
+    static_assert(n % count == 0, "each_row: a row of the warp's part is a whole number of groups");
+    const auto lane = value(lane_id());
+    for (std::uint32_t i = 0; i < Sums::rows; ++i) {
+        if (i > 0) sync_warp();  // what was there before has been read
+        for (std::uint32_t j = 0; j < Sums::columns; ++j) {
+            const auto& fragment = sums(i, j);
+            for (std::uint32_t half = 0; half < 2; ++half) {
+                const auto place = value((lane / 4u + 8 * half) * pitch + 8 * j + lane % 4u * 2u);
+                scratch.template vec<2>(place / 2u) = {fragment[2 * half], fragment[2 * half + 1]};
+            }
+        }
+        sync_warp();
+        for (std::uint32_t begin = 0; begin < all; begin += 32) {
+            const auto at = value(begin + lane);
+            const auto read = [&] {
+                const auto row = value(at / groups), column = value(at % groups * count);
+                LaneValues<Sum, LaneShape<count>> values;
+                for (std::uint32_t k = 0; k < count; k += 4) {
+                    const auto four = scratch.template vec<4>((row * pitch + column + k) / 4u);
+                    for (std::uint32_t e = 0; e < 4; ++e) values.set(k + e, four.lane(e).recorded());
+                }
+                f(value(row + 16 * i), column, values);
+            };
+            if (all - begin < 32)
+                if_(at < all, read);
+            else
+                read();
+        }
+    }
+}
+
+}  // namespace ikat::stdlib

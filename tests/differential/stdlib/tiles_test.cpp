@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles in shared memory: where their elements are, how they are filled, and how conflicts are found.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/schedule.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/message.hpp"
+
+#include <ikat/ikat.hpp>
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+using runtime::Device;
+
+// ---- places
+
+/// The place of each element on the device is the layout's on the host, all elements have places of their own, and
+/// matrices of eight rows use all banks.
+template <class T, std::uint32_t rows, std::uint32_t columns>
+void check_places() {
+    using Tile = SharedTile<T, 2, rows, columns>;
+    const auto places = kernel("places", [](Out<std::uint32_t> y) {
+        u32 t = thread_id().x;
+        y[t] = Tile::place(t / columns, t % columns);
+    });
+    const Device device = test::open_device();
+    auto y = device.buffer<std::uint32_t>(rows * columns, "y");
+    device.launch(places, Grid{{1}, {rows * columns}}, y);
+    const auto got = y.download();
+    const SwizzledLayout layout = Tile::layout();
+    INFO(layout.text());
+    std::vector<std::uint32_t> expected;
+    for (std::uint32_t i = 0; i < rows; ++i)
+        for (std::uint32_t j = 0; j < columns; ++j) expected.push_back(std::uint32_t(layout(i, j) * sizeof(T)));
+    CHECK(got == expected);
+    std::ranges::sort(expected);
+    for (std::uint32_t e = 0; e < expected.size(); ++e) CHECK(expected[e] == e * sizeof(T));
+    for (std::uint32_t i = 0; i < rows; i += 8)
+        for (std::uint32_t j = 0; j < columns; j += 16 / sizeof(T)) {
+            std::vector<std::uint64_t> matrix;
+            for (std::uint32_t r = 0; r < 8; ++r) matrix.push_back(layout(i + r, j) * sizeof(T));
+            CHECK(wavefronts(matrix, 16) == 1);
+        }
+}
+
+}  // namespace
+
+TEST_CASE("tiles: elements have the places of the layout, free of conflicts") {
+    check_places<half, 8, 8>();    // 16 bytes a row
+    check_places<half, 8, 16>();   // 32
+    check_places<half, 16, 24>();  // 48: no swizzle
+    check_places<half, 16, 32>();  // 64
+    check_places<half, 8, 64>();   // 128
+    check_places<half, 8, 80>();   // five panels of 32
+    check_places<half, 8, 96>();   // three of 64
+    check_places<half, 8, 128>();  // two of 128
+    check_places<float, 16, 32>();
+    check_places<std::int8_t, 8, 128>();
+}
+
+TEST_CASE("tiles: accesses to banks") {
+    const auto count = [](std::uint32_t lanes, std::uint64_t step, std::uint32_t bytes) {
+        std::vector<std::uint64_t> places;
+        for (std::uint32_t lane = 0; lane < lanes; ++lane) places.push_back(lane * step);
+        return wavefronts(places, bytes);
+    };
+    CHECK(count(32, 4, 4) == 1);
+    CHECK(count(32, 0, 4) == 1);  // one word for all
+    CHECK(count(32, 2, 2) == 1);
+    CHECK(count(32, 8, 4) == 2);
+    CHECK(count(32, 128, 4) == 32);
+    CHECK(count(32, 8, 8) == 2);
+    CHECK(count(32, 16, 16) == 4);
+    CHECK(count(8, 128, 16) == 8);
+    CHECK(count(8, 144, 16) == 1);
+    CHECK(count(8, 32, 16) == 2);
+}
+
+TEST_CASE("tiles: one with conflicts is not captured, unless they are allowed") {
+    using M = Mma<16, 8, 16, half, float>;
+    constexpr int line = __LINE__ + 5;
+    const auto made = [](bool allowed) {
+        return kernel("conflicts", [allowed](Out<half> y) {
+            SharedTile<half, 1, 16, 64, 0> a;
+            if (allowed) a.conflicts_allowed();
+            const LeftFactor<M, decltype(a), Major::K> left(a, 0);
+            const auto fragment = left.fragment(a[0], 0, 0);
+            y[thread_id().x] = fragment[0][0];
+        });
+    };
+    const std::string message = tests::message_of([&] { made(false).check(); });
+    INFO(message);
+    CHECK(message.find("tiles_test.cpp:" + std::to_string(line) + ":") != std::string::npos);
+    CHECK(
+        message.find("eight rows of a matrix of this SharedTile, Sw<0,3,3> o (16,64):(64,1), are read in 8 accesses to "
+                     "shared memory instead of one: they share banks") != std::string::npos);
+    CHECK(message.find("swizzle 128 bytes: SharedTile<T, stages, rows, columns, 128>, the default; or say "
+                       "tile.conflicts_allowed()") != std::string::npos);
+    CHECK(tests::message_of([&] { made(true).check(); }).empty());
+}
+
+// ---- slices
+
+namespace {
+
+/// Copies slice `slice` of a matrix of rows x columns in this way, and compares the tile with the host's.
+template <class T, std::uint32_t tile_rows, std::uint32_t tile_columns, Along along, std::uint32_t threads = 64>
+void check_slices(const TileAccess& access, std::uint32_t rows, std::uint32_t columns, std::uint32_t pitch) {
+    INFO(tile_rows << " x " << tile_columns << " along " << int(along) << " of " << rows << " x " << columns << ", by "
+                   << access.bytes << " bytes, transposed " << access.transposed);
+    const auto copied = kernel("copied", params("x", "first", "slice", "y", "count"),
+                               [access](In<T, 2> x, u32 first, u32 slice, Out<T> y, Out<std::uint32_t> count) {
+                                   require_linear_blocks();
+                                   SharedTile<T, 2, tile_rows, tile_columns> tile;
+                                   const TileSource<decltype(tile), threads, along> source(x, first, access);
+                                   source.load(tile[1], slice);
+                                   copy_commit();
+                                   copy_wait<0>();
+                                   sync_block();
+                                   for (auto e : range(thread_id().x, tile_rows * tile_columns, threads))
+                                       y[e] = tile[1][e / tile_columns, e % tile_columns];
+                                   count[0] = source.count();
+                               });
+    std::vector<T> x(std::size_t(rows) * pitch);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = T(float(int(i % 119) - 50));
+    const std::uint32_t extent_i = access.transposed ? columns : rows, extent_j = access.transposed ? rows : columns;
+    const auto element = [&](std::uint32_t i, std::uint32_t j) {  // of the matrix as the tile has it
+        return access.transposed ? x[std::size_t(j) * pitch + i] : x[std::size_t(i) * pitch + j];
+    };
+    const bool is_along_columns = along == Along::Columns;
+    const std::uint32_t of_slice = is_along_columns ? tile_columns : tile_rows;
+    const std::uint32_t length = is_along_columns ? extent_j : extent_i, slices = (length + of_slice - 1) / of_slice;
+    for (int seed = 0; seed < 3; ++seed) {
+        const Device device = test::open_device({.schedule = std::to_string(seed)});
+        const auto matrix = device.upload(x, "x");
+        auto y = device.buffer<T>(tile_rows * tile_columns, "y");
+        auto count = device.buffer<std::uint32_t>(1, "count");
+        for (std::uint32_t slice = 0; slice <= slices; ++slice)
+            for (const std::uint32_t first : {0u, is_along_columns ? tile_rows : tile_columns}) {
+                if (first >= (is_along_columns ? extent_i : extent_j)) continue;
+                device.launch(copied, Grid{{1}, {threads}}, matrix.view(rows, columns).pitched(pitch), first, slice, y,
+                              count);
+                CHECK(count.download()[0] == slices);
+                const auto got = y.download();
+                std::size_t wrong = 0;
+                for (std::uint32_t r = 0; r < tile_rows; ++r)
+                    for (std::uint32_t c = 0; c < tile_columns; ++c) {
+                        const std::uint32_t i = is_along_columns ? first + r : slice * tile_rows + r;
+                        const std::uint32_t j = is_along_columns ? slice * tile_columns + c : first + c;
+                        if (i < extent_i && j < extent_j)
+                            wrong += !(got[r * tile_columns + c] == element(i, j));
+                        else if (is_along_columns ? j >= extent_j : i >= extent_i)
+                            wrong += !(got[r * tile_columns + c] == T(0.0f));
+                    }
+                INFO("slice " << slice << ", first " << first << ", seed " << seed);
+                CHECK(wrong == 0);
+            }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
+    using enum Along;
+    for (const std::uint32_t bytes : {16u, 8u, 4u, 0u}) {
+        check_slices<half, 16, 64, Columns>({bytes}, 21, 72, 80);
+        check_slices<half, 16, 64, Rows>({bytes}, 21, 72, 80);
+        check_slices<float, 16, 32, Columns>({bytes}, 3, 100, 104);
+        check_slices<std::int8_t, 32, 128, Columns>({bytes}, 33, 144, 160);
+        check_slices<half, 8, 80, Rows>({bytes}, 50, 80, 80);    // threads do not divide into rows
+        check_slices<half, 8, 24, Columns>({bytes}, 9, 56, 64);  // fewer pieces than threads
+    }
+    check_slices<half, 16, 64, Columns>({0}, 21, 71, 75);
+    check_slices<float, 16, 32, Columns>({0, true}, 70, 21, 23);
+    check_slices<std::int8_t, 16, 128, Columns>({0, true}, 150, 21, 23);
+}
+
+// ---- schedules
+
+TEST_CASE("tiles: a raster in groups has each tile once, neighbours in a group of rows") {
+    const auto raster =
+        kernel("raster", params("rows", "columns", "y"), [](u32 rows, u32 columns, Out<std::uint32_t> y) {
+            const auto at = grouped_raster(thread_id().x, rows, columns, 4);
+            y[thread_id().x] = at.plane * 10000 + at.row * 100 + at.column;
+        });
+    const Device device = test::open_device();
+    for (const std::uint32_t rows : {1u, 4u, 7u, 9u})
+        for (const std::uint32_t columns : {1u, 3u, 10u}) {
+            auto y = device.buffer<std::uint32_t>(2 * rows * columns, "y");
+            device.launch(raster, Grid{{1}, {2 * rows * columns}}, rows, columns, y);
+            auto got = y.download();
+            for (std::uint32_t i = 1; i < std::min(4u, rows); ++i) CHECK(got[i] == i * 100);
+            std::vector<std::uint32_t> expected;
+            for (std::uint32_t i = 0; i < 2 * rows * columns; ++i)
+                expected.push_back(i / (rows * columns) * 10000 + i / columns % rows * 100 + i % columns);
+            std::ranges::sort(got);
+            CHECK(got == expected);
+        }
+}
