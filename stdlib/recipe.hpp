@@ -152,8 +152,12 @@ public:
     template <runtime::Element T>
     Operand(const BufferSlice<T>& slice) : type_(ir::type_of<T>), part_(slice.part()) {}
     Operand(std::uint32_t number) : type_(ir::Type::U32), bits_(number) {}
+    Operand(std::int32_t number) : type_(ir::Type::I32), bits_(std::uint32_t(number)) {}
     Operand(float number) : type_(ir::Type::F32), bits_(std::bit_cast<std::uint32_t>(number)) {}
 
+    ir::Type type() const { return type_; }
+    /// The memory, unless it is a number.
+    const std::optional<runtime::BufferPart>& part() const { return part_; }
     runtime::Argument as_argument(const ast::KernelTree& kernel, std::size_t position, const Location& where) const;
 
 private:

@@ -7,6 +7,7 @@
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/gemv.hpp"
+#include "stdlib/gemm/tensor_core.hpp"
 #include "stdlib/layout/copy.hpp"
 #include "stdlib/layout/layout.hpp"
 #include "stdlib/math/math.hpp"

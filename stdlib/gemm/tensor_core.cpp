@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/gemm/tensor_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ikat::stdlib {
+namespace {
+
+using Step = TensorKernel::Step;
+constexpr std::string_view function = "gemm_tensor_core";
+
+/// A call whose arguments fit each other.
+class Gemm {
+public:
+    Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+         const GemmOptions& options);
+
+    std::uint64_t workspace() const { return parts_ > 1 ? sum_count() * 4 : 0; }
+    void run() const;
+
+private:
+    [[noreturn]] void fail(std::string message, std::string hint) const {
+        throw Error(Diagnostic{.where = where_, .message = fmt::format("{}: {}", function, message), .hint = hint});
+    }
+    void check_types() const;
+    void check_sizes() const;
+    /// Which kernel, and how many parts.
+    void choose();
+
+    std::uint64_t m() const { return C_.extents[1]; }
+    std::uint64_t n() const { return C_.extents[2]; }
+    std::uint64_t k() const { return A_.extents[options_.a == MatrixOrder::Rows ? 2 : 1]; }
+    std::uint64_t matrices() const { return C_.extents[0]; }
+    ir::Type element() const { return A_.type == ir::Type::I8 ? ir::Type::I32 : A_.type; }  // of C
+    /// Of a row of sums: they are aligned.
+    std::uint64_t sum_pitch() const { return (n() + 7) / 8 * 8; }
+    std::uint64_t sum_count() const { return matrices() * parts_ * m() * sum_pitch(); }
+    std::uint64_t tiles(TileSize size) const {
+        const TensorTile tile = tensor_tile(size);
+        return matrices() * ((m() - 1) / tile.m + 1) * ((n() - 1) / tile.n + 1);
+    }
+
+    /// The arguments of a kernel, one after the other.
+    class Arguments;
+    void launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const;
+    void add_epilogue(Arguments& to) const;
+
+    const Queue& queue_;
+    Location where_;
+    const MatrixOperand &A_, &B_, &C_;
+    const GemmOptions& options_;
+    TensorKernel kernel_{};
+    std::uint32_t parts_ = 1;
+};
+
+class Gemm::Arguments {
+public:
+    Arguments(const ast::KernelTree& kernel, const Location& where) : kernel_(kernel), where_(where) {}
+    void add(const MatrixOperand& matrix) { add(matrix.type, matrix.part, matrix.extents, matrix.pitches); }
+    void add(ir::Type type, const runtime::BufferPart& part, const std::array<std::uint64_t, 3>& extents,
+             const std::array<std::uint64_t, 2>& pitches) {
+        list_.push_back(runtime::buffer_argument(type, part, kernel_, list_.size(), where_));
+        for (const std::uint64_t number : extents) add(std::uint32_t(number));
+        for (const std::uint64_t number : pitches) add(std::uint32_t(number));
+    }
+    void add(const Operand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
+    std::span<const runtime::Argument> list() const { return list_; }
+
+private:
+    const ast::KernelTree& kernel_;
+    const Location& where_;
+    std::vector<runtime::Argument> list_;
+};
+
+Gemm::Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+           const GemmOptions& options)
+    : queue_(queue), where_(queue.where()), A_(A), B_(B), C_(C), options_(options) {
+    check_types();
+    check_sizes();
+    choose();
+}
+
+std::string_view name_of(ir::Type type) { return ir::info(type).name; }
+
+void Gemm::check_types() const {
+    using enum ir::Type;
+    const auto check_life = [&](const runtime::BufferPart& part) {
+        if (!part.is_there()) fail(runtime::freed, runtime::freed_hint);
+    };
+    for (const MatrixOperand* matrix : {&A_, &B_, &C_}) check_life(matrix->part);
+    if (options_.residual) check_life(options_.residual->part);
+    if (options_.bias && !options_.bias->part()) fail("the bias is a number", "it is a Buffer, or a slice of one");
+    if (options_.bias) check_life(*options_.bias->part());
+    if (A_.type != F16 && A_.type != BF16 && A_.type != F32 && A_.type != I8)
+        fail(fmt::format("A has elements of {}", name_of(A_.type)),
+             "tensor cores multiply f16, bf16, f32 (as tf32) and i8");
+    if (B_.type != A_.type)
+        fail(fmt::format("A has elements of {}, B of {}", name_of(A_.type), name_of(B_.type)),
+             "they have the same type");
+    const auto same_as_c = [&](std::string_view what, ir::Type type) {
+        if (type != element())
+            fail(fmt::format("{} has elements of {}", what, name_of(type)),
+                 fmt::format("of A and B in {} it has {}", name_of(A_.type), name_of(element())));
+    };
+    same_as_c("C", C_.type);
+    if (options_.bias) same_as_c("the bias", options_.bias->type());
+    if (options_.residual) same_as_c("the residual", options_.residual->type);
+    if (C_.is_const) fail("C is written, but it is const", "pass a view of a Buffer that is not const");
+    if (element() != I32) return;
+    if (options_.activation != Activation::none && options_.activation != Activation::relu)
+        fail("an activation of integers", "the result is i32: none or relu");
+    for (const float factor : {options_.alpha, options_.beta})
+        if (factor != std::floor(factor) || std::abs(factor) > 0x1p31f)
+            fail(fmt::format("a factor of {} for integers", factor), "alpha and beta are integers where C is i32");
+}
+
+void Gemm::check_sizes() const {
+    const auto check = [&](std::string_view what, const MatrixOperand& x, std::uint64_t rows, std::uint64_t columns) {
+        const auto shape = [](std::uint64_t planes, std::uint64_t r, std::uint64_t c) {
+            return planes == 1 ? fmt::format("{} x {}", r, c) : fmt::format("{} times {} x {}", planes, r, c);
+        };
+        if (x.extents != std::array{matrices(), rows, columns})
+            fail(fmt::format("{} is {}, not {}", what, shape(x.extents[0], x.extents[1], x.extents[2]),
+                             shape(matrices(), rows, columns)),
+                 fmt::format(
+                     "C is {}, and k is {}: A is m x k, B is k x n, C is m x n; stored by columns, A is k x m and "
+                     "B is n x k",
+                     shape(matrices(), m(), n()), k()));
+    };
+    const bool a = options_.a == MatrixOrder::Rows, b = options_.b == MatrixOrder::Rows;
+    check("A", A_, a ? m() : k(), a ? k() : m());
+    check("B", B_, b ? k() : n(), b ? n() : k());
+    if (options_.residual) check("the residual", *options_.residual, m(), n());
+    if (!options_.bias) return;
+    const std::uint64_t elements = options_.bias->part()->bytes / ir::info(C_.type).bytes;
+    if (elements < n())
+        fail(fmt::format("the bias has {} elements, C has {} columns", elements, n()), "it has one for each column");
+}
+
+std::uint64_t address_of(const runtime::BufferPart& part) { return part.memory->address() + part.offset; }
+
+/// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
+std::uint32_t access_of(const MatrixOperand& x) {
+    const std::uint64_t size = ir::info(x.type).bytes;
+    std::uint64_t all = address_of(x.part) | x.pitches[1] * size | x.extents[2] * size;
+    if (x.extents[0] > 1) all |= x.pitches[0] * size;
+    for (const std::uint32_t bytes : {16u, 8u, 4u})
+        if (all % bytes == 0) return bytes;
+    return 0;
+}
+/// Whether rows begin at multiples of 16 bytes.
+bool is_aligned(const MatrixOperand& x) {
+    MatrixOperand rows = x;
+    rows.extents[2] = 0;
+    return access_of(rows) == 16;
+}
+
+void Gemm::choose() {
+    kernel_ = {.type = A_.type, .a = options_.a, .b = options_.b, .activation = options_.activation};
+    kernel_.has_bias = options_.bias.has_value();
+    kernel_.has_residual = options_.residual.has_value();
+    if (m() == 0 || n() == 0 || matrices() == 0) return;
+    kernel_.c_is_aligned = is_aligned(C_) && (!options_.residual || is_aligned(*options_.residual)) &&
+                           (!options_.bias || address_of(*options_.bias->part()) % 16 == 0);
+    if (k() == 0) return;
+    kernel_.access = {access_of(A_), access_of(B_)};
+
+    const runtime::DeviceProperties& device = queue_.device().properties();
+    const std::uint64_t busy = std::max(device.multiprocessors, 1u);
+    kernel_.tile = options_.tile;
+    if (kernel_.tile == TileSize::chosen) {
+        const TensorTile large = tensor_tile(TileSize::large);
+        const bool has_room = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin;
+        kernel_.tile = has_room && tiles(TileSize::large) >= 2 * busy ? TileSize::large
+                       : tiles(TileSize::medium) >= busy              ? TileSize::medium
+                                                                      : TileSize::small;
+    }
+    const std::uint64_t slices = (k() * ir::info(A_.type).bytes - 1) / 128 + 1;
+    constexpr std::uint64_t least = 8;  // slices of a part: fewer are not worth a second kernel
+    parts_ = options_.parts;
+    if (parts_ == 0)
+        parts_ = std::uint32_t(std::clamp<std::uint64_t>(busy / tiles(kernel_.tile), 1, slices / least + 1));
+    parts_ = std::uint32_t(std::min<std::uint64_t>(parts_, slices));
+    if (tiles(kernel_.tile) * parts_ > 0x7fffffff)
+        fail(fmt::format("C is made of {} tiles", tiles(kernel_.tile) * parts_),
+             "a grid has at most 2147483647 blocks");
+}
+
+void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const {
+    TensorKernel which = kernel_;
+    which.step = step;
+    const trace::KernelHandle& handle = which.handle();
+    Arguments arguments(handle.ast(), where_);
+    add(arguments);
+    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle}, {Grid{{std::uint32_t(blocks)}, {threads}}, where_},
+                  arguments.list());
+}
+
+void Gemm::add_epilogue(Arguments& to) const {
+    for (const float factor : {options_.alpha, options_.beta}) {
+        if (element() == ir::Type::I32)
+            to.add(std::int32_t(factor));
+        else
+            to.add(factor);
+    }
+    if (options_.bias) to.add(*options_.bias);
+    if (options_.residual) to.add(*options_.residual);
+}
+
+void Gemm::run() const {
+    if (m() == 0 || n() == 0 || matrices() == 0) return;
+    const std::uint64_t rows = std::min<std::uint64_t>(matrices() * m(), 0x7fffffff);
+    if (k() == 0)
+        return launch(Step::Scale, rows, 256, [&](Arguments& to) {
+            to.add(C_);
+            add_epilogue(to);
+        });
+    const std::uint32_t threads = tensor_tile(kernel_.tile).threads();
+    if (parts_ == 1)
+        return launch(Step::Whole, tiles(kernel_.tile), threads, [&](Arguments& to) {
+            to.add(A_), to.add(B_), to.add(C_);
+            add_epilogue(to);
+        });
+    Workspace workspace(queue_, function, options_.workspace, this->workspace());
+    const auto sums = workspace.take<float>(sum_count());
+    const ir::Type type = element() == ir::Type::I32 ? ir::Type::I32 : ir::Type::F32;
+    const auto add_sums = [&](Arguments& to) {
+        to.add(type, sums.part(), {matrices() * parts_, m(), n()}, {m() * sum_pitch(), sum_pitch()});
+    };
+    launch(Step::Part, tiles(kernel_.tile) * parts_, threads, [&](Arguments& to) {
+        to.add(A_), to.add(B_);
+        add_sums(to);
+        to.add(parts_);
+    });
+    launch(Step::Finish, rows, 256, [&](Arguments& to) {
+        add_sums(to);
+        to.add(C_);
+        to.add(parts_);
+        add_epilogue(to);
+    });
+}
+
+}  // namespace
+
+void gemm_tensor_core(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+                      const GemmOptions& options) {
+    Gemm(queue, A, B, C, options).run();
+}
+
+std::uint64_t gemm_workspace(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
+                             const GemmOptions& options) {
+    return Gemm(queue, A, B, C, options).workspace();
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/gemm/tensor_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "dsl/kernel/kernel.hpp"
+#include "stdlib/math/math.hpp"
+#include "stdlib/tile/schedule.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Step = TensorKernel::Step;
+
+/// The elements of C.
+template <class T>
+using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
+/// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual. Where beta is 0, C is not read.
+template <class Out, class Sum>
+struct Epilogue {
+    Leaf<Sum> alpha, beta;
+    Activation activation = Activation::none;
+    std::optional<In<Out>> bias{};
+    std::optional<In<Out, 3>> residual{};
+
+    /// Elements (i, j), (i, j + 1) ... of matrix p from as many sums; if more than one, j is a multiple of their
+    /// number, and rows are aligned to 16 bytes.
+    template <std::size_t count>
+    void store(const InOut<Out, 3>& c, const Word& plane, const Word& row, const Word& column, const auto& sums) const {
+        using Values = std::conditional_t<count == 1, Var<Sum>, Regs<Var<Sum>, count>>;
+        const auto p = word(plane), i = word(row), j = word(column);
+        const auto at = [&](const auto& x, const auto&... index) {
+            if constexpr (count == 1)
+                return cast<Var<Sum>>(x[index..., j]);
+            else
+                return cast<Var<Sum>>(x.template vec<int(count)>(index..., j / std::uint32_t(count)));
+        };
+        Values v(alpha * sums);
+        if_(beta != Sum{}, [&] { v += beta * at(c, p, i); });
+        if (bias) v += at(*bias);
+        if constexpr (std::is_same_v<Sum, float>) {
+            if (activation == Activation::gelu) apply(v, [](const auto& x) { return gelu(x); });
+            if (activation == Activation::gelu_tanh) apply(v, [](const auto& x) { return gelu_tanh(x); });
+            if (activation == Activation::silu) apply(v, [](const auto& x) { return silu(x); });
+        }
+        if (activation == Activation::relu) apply(v, [](const auto& x) { return max(x, Sum{}); });
+        if (residual) v += at(*residual, p, i);
+        if constexpr (count == 1)
+            c[p, i, j] = cast<Var<Out>>(v);
+        else
+            c.template vec<int(count)>(p, i, j / std::uint32_t(count)) = cast<Var<Out>>(v);
+    }
+
+private:
+    template <class V>
+    static void apply(V& v, auto&& f) {
+        if constexpr (DeviceValue<V>)
+            v = f(v);
+        else
+            for (auto& each : v) each = f(each);
+    }
+};
+
+/// The sums of a group of columns of a row, to C: whole, or one by one at its edge, or where it is not aligned.
+template <std::uint32_t count>
+void store_group(const auto& epilogue, bool is_aligned, const auto& c, const auto& plane, const auto& i, const auto& j,
+                 const auto& sums) {
+    const auto n = c.extent(2);
+    const auto one_by_one = [&] {
+        for (std::uint32_t e = 0; e < count; ++e)
+            if_(j + e < n, [&] { epilogue.template store<1>(c, plane, i, value(j + e), sums.lane(e)); });
+    };
+    if (!is_aligned) return one_by_one();
+    if_(j + (count - 1) < n, [&] { epilogue.template store<count>(c, plane, i, j, sums); }).else_(one_by_one);
+}
+
+/// A kernel with parameters P, and those of the epilogue behind them.
+template <class T, class... P>
+trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const char*, sizeof...(P)>& names,
+                                  auto body) {
+    using Out = Element<T>;
+    using Sum = typename ProductOf<T>::C::element_type;
+    const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
+        ParameterNames<sizeof...(P) + 2 + sizeof...(E)> all{};
+        const char** next = std::ranges::copy(names, all.names).out;
+        *next++ = "alpha", *next++ = "beta";
+        std::ranges::copy(more, next);
+        return kernel(is.name().c_str(), all,
+                      [=](P... given, Var<Sum> alpha, Var<Sum> beta, E... further) {
+                          Epilogue<Out, Sum> epilogue{value(alpha), value(beta), is.activation};
+                          set(epilogue, further...);
+                          body(given..., epilogue);
+                      })
+            .launch_bounds(is.step == Step::Whole ? tensor_tile(is.tile).threads() : 256)
+            .handle();
+    };
+    using Bias = In<Out>;
+    using Residual = In<Out, 3>;
+    if (is.has_bias && is.has_residual)
+        return make.template operator()<Bias, Residual>({"bias", "residual"},
+                                                        [](auto& to, const Bias& bias, const Residual& residual) {
+                                                            to.bias.emplace(bias);
+                                                            to.residual.emplace(residual);
+                                                        });
+    if (is.has_bias)
+        return make.template operator()<Bias>({"bias"}, [](auto& to, const Bias& bias) { to.bias.emplace(bias); });
+    if (is.has_residual)
+        return make.template operator()<Residual>(
+            {"residual"}, [](auto& to, const Residual& residual) { to.residual.emplace(residual); });
+    return make.template operator()<>({}, [](auto&) {});
+}
+
+template <class T, TensorTile tile, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle product_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    using Product = BlockProduct<T, tile, a, b>;
+    using Sum = typename Product::Sum;
+    if (is.step == Step::Part)
+        return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
+                      [is](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
+                          const auto m = sums.extent(1), n = sums.extent(2);
+                          const auto at = grouped_raster(block_id().x, tiles_of(m, tile.m), tiles_of(n, tile.n));
+                          const auto plane = value(at.plane / parts), part = value(at.plane % parts);
+                          const auto k = value(A.extent(a == MatrixOrder::Rows ? 2 : 1));
+                          const auto slices = tiles_of(k, 128 / sizeof(T));
+                          const auto each = value((slices - 1u) / parts + 1u);
+                          const auto first = value(min(part * each, slices));
+                          const Product product(A.plane(plane), B.plane(plane), at.row * tile.m, at.column * tile.n,
+                                                is.access, PartOfK{first, value(min(each, slices - first))});
+                          product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+                              if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
+                          });
+                      })
+            .launch_bounds(tile.threads())
+            .handle();
+    return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
+        is, {"A", "B", "C"}, [is](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
+            const auto at = grouped_raster(block_id().x, tiles_of(C.extent(1), tile.m), tiles_of(C.extent(2), tile.n));
+            const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n, is.access);
+            constexpr std::uint32_t count = 16 / sizeof(Out);
+            product.template each<count>([&](const auto& i, const auto& j, const auto& v) {
+                if_(i < C.extent(1), [&] { store_group<count>(epilogue, is.c_is_aligned, C, at.plane, i, j, v); });
+            });
+        });
+}
+
+/// `count` numbers of a row, which is aligned to 16 bytes, from column j on.
+template <std::uint32_t count, class Sum>
+auto row_lanes(const In<Sum, 3>& from, const auto& plane, const auto& i, const auto& j) {
+    LaneValues<Sum, LaneShape<count>> out;
+    for (std::uint32_t k = 0; k < count; k += 4) {
+        const auto four = from.template vec<4>(plane, i, (j + k) / 4u);
+        for (std::uint32_t e = 0; e < 4; ++e) out.set(k + e, four.lane(e).recorded());
+    }
+    return out;
+}
+
+/// Blocks take rows of all matrices of C, threads groups of columns.
+void each_group(const auto& c, std::uint32_t count, auto&& f) {
+    require_linear_blocks();
+    require_linear_grid();
+    const auto m = c.extent(1), n = c.extent(2);
+    for (auto row : range(block_id().x, c.extent(0) * m, grid_dim().x))
+        for (auto group : range(thread_id().x, tiles_of(n, count), block_dim().x))
+            f(value(row / m), value(row % m), value(group * count));
+}
+
+template <class T>
+trace::KernelHandle second_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    using Sum = typename ProductOf<T>::C::element_type;
+    constexpr std::uint32_t count = 16 / sizeof(Out);
+    if (is.step == Step::Scale)
+        return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [is](const InOut<Out, 3>& C, const auto& epilogue) {
+            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
+                const Regs<Var<Sum>, count> none(Sum{});
+                store_group<count>(epilogue, is.c_is_aligned, C, plane, i, j, none.lanes());
+            });
+        });
+    return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
+        is, {"sums", "C", "parts"},
+        [is](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
+            each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
+                Regs<Var<Sum>, count> sum(Sum{});
+                for (auto part : range(parts)) sum += row_lanes<count>(sums, value(plane * parts + part), i, j);
+                store_group<count>(epilogue, is.c_is_aligned, C, plane, i, j, sum.lanes());
+            });
+        });
+}
+
+template <class T, TensorTile tile>
+trace::KernelHandle of_tile(const TensorKernel& is) {
+    using enum MatrixOrder;
+    if (is.a == Rows && is.b == Rows) return product_kernel<T, tile, Rows, Rows>(is);
+    if (is.a == Rows) return product_kernel<T, tile, Rows, Columns>(is);
+    if (is.b == Rows) return product_kernel<T, tile, Columns, Rows>(is);
+    return product_kernel<T, tile, Columns, Columns>(is);
+}
+template <class T>
+trace::KernelHandle of_type(const TensorKernel& is) {
+    if (is.step == Step::Finish || is.step == Step::Scale) return second_kernel<T>(is);
+    if (is.tile == TileSize::small) return of_tile<T, tensor_tile(TileSize::small)>(is);
+    if (is.tile == TileSize::large) return of_tile<T, tensor_tile(TileSize::large)>(is);
+    return of_tile<T, tensor_tile(TileSize::medium)>(is);
+}
+trace::KernelHandle made(const TensorKernel& is) {
+    switch (is.type) {
+        case ir::Type::F16: return of_type<half>(is);
+        case ir::Type::BF16: return of_type<bfloat16>(is);
+        case ir::Type::I8: return of_type<std::int8_t>(is);
+        default: return of_type<float>(is);
+    }
+}
+
+}  // namespace
+
+std::string TensorKernel::name() const {
+    const char* const letters[] = {"n", "t"};
+    std::string out = "gemm_tensor_core_";
+    out += type == ir::Type::F32 ? "tf32" : type == ir::Type::I8 ? "s8" : type == ir::Type::F16 ? "f16" : "bf16";
+    if (step == Step::Whole || step == Step::Part) {
+        if (a != MatrixOrder::Rows || b != MatrixOrder::Rows)
+            out += std::string("_") + letters[int(a)] + letters[int(b)];
+    }
+    const char* const activations[] = {"", "_relu", "_gelu", "_gelu_tanh", "_silu"};
+    if (has_bias) out += "_bias";
+    out += activations[int(activation)];
+    if (has_residual) out += "_residual";
+    const char* const steps[] = {"", "_part", "_finish", "_scale"};
+    return out + steps[int(step)];
+}
+
+const trace::KernelHandle& TensorKernel::handle() const {
+    static std::map<TensorKernel, trace::KernelHandle> kernels;
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    const auto found = kernels.find(*this);
+    return found != kernels.end() ? found->second : kernels.emplace(*this, made(*this)).first->second;
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm_tensor_core in all types, orders and tiles, on shapes around the edges of tiles, with matrices that begin and go
+// on anywhere. Elements are small integers, whose products and sums are exact: every element of C must be.
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "stdlib/gemm/tensor_core.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+using runtime::Device;
+using enum MatrixOrder;
+
+struct Shape {
+    std::uint32_t m, n, k;
+    std::uint32_t gap = 0;    // elements between rows
+    std::uint32_t first = 0;  // element of the buffer at which the matrix begins
+    std::uint32_t matrices = 1;
+};
+
+/// A matrix, or several, in a buffer.
+template <class T>
+struct Stored {
+    Stored(const Device& device, const Shape& shape, std::uint32_t rows, std::uint32_t columns, auto&& value)
+        : rows(rows),
+          columns(columns),
+          shape(shape),
+          elements(shape.first + std::size_t(shape.matrices) * rows * pitch()),
+          buffer(device.upload(fill(value), "matrix")) {}
+
+    std::uint32_t rows, columns;
+    Shape shape;
+    std::vector<T> elements;
+    runtime::Buffer<T> buffer;
+
+    const std::vector<T>& fill(auto&& value) {
+        for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = T(float(value(i)));
+        return elements;
+    }
+    std::uint32_t pitch() const { return columns + shape.gap; }
+    std::size_t at(std::uint32_t p, std::uint32_t i, std::uint32_t j) const {
+        return shape.first + (std::size_t(p) * rows + i) * pitch() + j;
+    }
+    auto view() {
+        return buffer.slice(shape.first, buffer.size() - shape.first)
+            .view(shape.matrices, rows, columns)
+            .pitched(std::uint64_t(rows) * pitch(), pitch());
+    }
+};
+template <class T>
+using Result = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+
+struct Factors {
+    int alpha = 1, beta = 0;
+    bool bias = false, residual = false;
+};
+
+template <class T>
+void check_product(const Device& device, const Shape& shape, GemmOptions options, const Factors& factors = {}) {
+    using Out = Result<T>;
+    const auto [m, n, k] = std::array{shape.m, shape.n, shape.k};
+    INFO("m " << m << ", n " << n << ", k " << k << ", gap " << shape.gap << ", first " << shape.first << ", matrices "
+              << shape.matrices << ", orders " << int(options.a) << int(options.b) << ", tile " << int(options.tile)
+              << ", parts " << options.parts);
+    const bool a_by_rows = options.a == Rows, b_by_rows = options.b == Rows;
+    const auto small = [](std::size_t i) { return int(i * 7 + i / 11) % 5 - 2; };
+    Stored<T> A(device, shape, a_by_rows ? m : k, a_by_rows ? k : m, small);
+    Stored<T> B(device, shape, b_by_rows ? k : n, b_by_rows ? n : k, [&](auto i) { return small(3 * i + 1); });
+    const auto before = [&](std::size_t i) { return factors.beta == 0 ? NAN : float(small(i + 2)); };
+    Stored<Out> C(device, shape, m, n,
+                  [&](auto i) { return std::is_integral_v<Out> && factors.beta == 0 ? 99.0f : before(i); });
+    Stored<Out> residual(device, shape, m, n, [&](auto i) { return small(5 * i); });
+    std::vector<Out> bias(n);
+    for (std::uint32_t j = 0; j < n; ++j) bias[j] = Out(float(small(j + 4)));
+    const auto bias_buffer = device.upload(bias, "bias");
+    options.alpha = float(factors.alpha), options.beta = float(factors.beta);
+    if (factors.bias) options.bias = bias_buffer;
+    if (factors.residual) options.residual = residual.view();
+    gemm_tensor_core(device, A.view(), B.view(), C.view(), options);
+
+    const std::vector<Out> got = C.buffer.download();
+    std::size_t wrong = 0, first = 0;
+    const auto expect = [&](std::size_t i, float want) {
+        const bool same = float(got[i]) == float(Out(want)) || (std::isnan(want) && std::isnan(float(got[i])));
+        if (!same && wrong++ == 0) first = i;
+    };
+    std::vector<bool> is_element(got.size());
+    for (std::uint32_t p = 0; p < shape.matrices; ++p)
+        for (std::uint32_t i = 0; i < m; ++i)
+            for (std::uint32_t j = 0; j < n; ++j) {
+                int sum = 0;
+                for (std::uint32_t l = 0; l < k; ++l)
+                    sum += int(float(A.elements[a_by_rows ? A.at(p, i, l) : A.at(p, l, i)])) *
+                           int(float(B.elements[b_by_rows ? B.at(p, l, j) : B.at(p, j, l)]));
+                float want = float(factors.alpha * sum);
+                const std::size_t at = C.at(p, i, j);
+                if (factors.beta != 0) want += float(factors.beta) * float(C.elements[at]);
+                if (factors.bias) want += float(bias[j]);
+                if (options.activation == Activation::relu) want = std::max(want, 0.0f);
+                if (factors.residual) want += float(residual.elements[at]);
+                is_element[at] = true;
+                expect(at, want);
+            }
+    for (std::size_t i = 0; i < got.size(); ++i)  // nothing else is written
+        if (!is_element[i]) expect(i, float(C.elements[i]));
+    INFO("the first at " << first << ": " << float(got.empty() ? Out{} : got[first]));
+    CHECK(wrong == 0);
+}
+
+const Shape shapes[] = {{1, 1, 1},
+                        {1, 1, 8},
+                        {64, 64, 64},
+                        {63, 65, 33},
+                        {65, 63, 72, 8},
+                        {129, 130, 100, 3},
+                        {127, 257, 136, 16, 8},
+                        {1, 300, 40, 0, 4},
+                        {300, 1, 48, 15},
+                        {40, 72, 257, 15, 1},
+                        {72, 40, 64, 0, 0, 3},
+                        {33, 17, 24, 5, 2, 2}};
+
+template <class T>
+void check_shapes(TileSize tile) {
+    for (const MatrixOrder a : {Rows, Columns})
+        for (const MatrixOrder b : {Rows, Columns})
+            for (int seed = 0; seed < 4; ++seed) {
+                const Device device = test::open_device({.schedule = std::to_string(seed)});
+                for (const Shape& shape : shapes) check_product<T>(device, shape, {.a = a, .b = b, .tile = tile});
+            }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("tensor cores: products in small tiles", "", half, bfloat16, float, std::int8_t) {
+    check_shapes<TestType>(TileSize::small);
+}
+TEMPLATE_TEST_CASE("tensor cores: products in medium tiles", "", half, bfloat16, float, std::int8_t) {
+    check_shapes<TestType>(TileSize::medium);
+}
+TEMPLATE_TEST_CASE("tensor cores: products in large tiles", "", half, bfloat16, float, std::int8_t) {
+    check_shapes<TestType>(TileSize::large);
+}
+
+TEMPLATE_TEST_CASE("tensor cores: parts of k are added in their order", "", half, bfloat16, float, std::int8_t) {
+    const Device device = test::open_device();
+    for (const std::uint32_t parts : {2u, 3u, 7u, 100u})
+        for (const Shape& shape : {Shape{65, 63, 777, 8}, Shape{30, 20, 500, 0, 0, 3}, Shape{1, 1, 1}})
+            check_product<TestType>(device, shape, {.tile = TileSize::small, .parts = parts},
+                                    {.alpha = 2, .bias = true});
+}
+
+TEMPLATE_TEST_CASE("tensor cores: what follows a product", "", half, bfloat16, float, std::int8_t) {
+    const Device device = test::open_device();
+    for (const Shape& shape : {Shape{65, 72, 40}, Shape{65, 71, 40, 1}, Shape{20, 30, 0}})
+        for (const std::uint32_t parts : {1u, 2u})
+            for (const Factors& factors : {Factors{3, 0}, Factors{0, 1}, Factors{2, -3, true},
+                                           Factors{1, 0, false, true}, Factors{-1, 2, true, true}})
+                for (const Activation activation : {Activation::none, Activation::relu})
+                    check_product<TestType>(
+                        device, shape, {.activation = activation, .tile = TileSize::small, .parts = parts}, factors);
+}
+
+TEST_CASE("tensor cores: the other activations") {
+    const Device device = test::open_device();
+    constexpr std::uint32_t n = 21;
+    std::vector<float> a(n), b{1};
+    for (std::uint32_t i = 0; i < n; ++i) a[i] = float(int(i) - 10) / 4;  // exact as tf32
+    const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+    auto C = device.buffer<float>(n, "C");
+    const auto check = [&](Activation activation, auto&& f) {
+        gemm_tensor_core(device, A.view(n, 1), B.view(1, 1), C.view(n, 1), {.activation = activation});
+        const auto got = C.download();
+        for (std::uint32_t i = 0; i < n; ++i) CHECK(std::abs(got[i] - f(double(a[i]))) <= 2e-6);
+    };
+    check(Activation::gelu, [](double x) { return x / 2 * std::erfc(-x / std::sqrt(2)); });
+    check(Activation::gelu_tanh, [](double x) {
+        return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+    });
+    check(Activation::silu, [](double x) { return x / (1 + std::exp(-x)); });
+}
+
+TEST_CASE("tensor cores: tf32 cuts the low bits of f32 off, and infinities and NaNs go through") {
+    const Device device = test::open_device();
+    const std::vector<float> a{1 + 0x1p-10f + 0x1p-11f + 0x1p-23f, INFINITY, NAN, 1}, b{1};
+    const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+    auto C = device.buffer<float>(4, "C");
+    gemm_tensor_core(device, A.view(4, 1), B.view(1, 1), C.view(4, 1));
+    const auto got = C.download();
+    CHECK(got[0] == 1 + 0x1p-10f);
+    CHECK(got[1] == INFINITY);
+    CHECK(std::isnan(got[2]));
+    CHECK(got[3] == 1);
+}
+
+TEST_CASE("tensor cores: no elements, no launch") {
+    const Device device = test::open_device();
+    check_product<half>(device, {0, 5, 8}, {});
+    check_product<half>(device, {5, 0, 8}, {});
+    check_product<half>(device, {5, 8, 8, 0, 0, 0}, {});
+}
+
+TEST_CASE("tensor cores: calls that do not fit together") {
+    const Device device = test::open_device();
+    const auto message = [&](auto&& call) {
+        try {
+            call();
+        } catch (const Error& error) { return std::string(error.what()); }
+        return std::string("no error");
+    };
+    auto a = device.buffer<half>(200, "a"), b = device.buffer<half>(200, "b"), c = device.buffer<half>(200, "c");
+    auto other = device.buffer<bfloat16>(200, "other");
+    using Catch::Matchers::Contains;
+    const auto run = [&](const auto& A, const auto& B, const auto& C, const GemmOptions& options = {}) {
+        return message([&] { gemm_tensor_core(device, A, B, C, options); });
+    };
+    CHECK_THAT(run(a.view(4, 8), other.view(8, 5), c.view(4, 5)),
+               Contains("gemm_tensor_core: A has elements of f16, B of bf16"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), other.view(4, 5)), Contains("C has elements of bf16"));
+    CHECK_THAT(run(a.view(4, 8), b.view(7, 5), c.view(4, 5)), Contains("B is 7 x 5, not 8 x 5"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.b = Columns}), Contains("B is 8 x 5, not 5 x 8"));
+    CHECK_THAT(run(a.view(2, 4, 8), b.view(8, 5), c.view(2, 4, 5)), Contains("B is 8 x 5, not 2 times 8 x 5"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.bias = c.slice(100, 4)}),
+               Contains("the bias has 4 elements, C has 5 columns"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.residual = c.view(4, 4)}),
+               Contains("the residual is 4 x 4, not 4 x 5"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.residual = c.view(4, 5)}),
+               Contains("'residual' (in f16[]) and 'C' (inout f16[]) are the same memory"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), std::as_const(c).view(4, 5)), Contains("C is written, but it is const"));
+    auto bytes = device.buffer<std::int8_t>(200, "bytes");
+    auto sums = device.buffer<std::int32_t>(200, "sums");
+    CHECK_THAT(run(bytes.view(4, 8), bytes.view(8, 5), sums.view(4, 5), {.alpha = 0.5f}),
+               Contains("a factor of 0.5 for integers"));
+    CHECK_THAT(run(bytes.view(4, 8), bytes.view(8, 5), sums.view(4, 5), {.activation = Activation::gelu}),
+               Contains("an activation of integers"));
+    auto freed = std::optional(device.buffer<half>(200, "freed"));
+    const auto view = freed->view(4, 8);
+    freed.reset();
+    CHECK_THAT(run(view, b.view(8, 5), c.view(4, 5)), Contains("has been freed"));
+}
