@@ -32,6 +32,8 @@ std::uint32_t checksum(const Encoded& map) {
     return sum;
 }
 
+bool is_one(const Encoded& map) { return map.magic == magic && map.check == checksum(map); }
+
 bool is_float(MapType type) { return type >= MapType::F16; }
 
 }  // namespace
@@ -97,7 +99,7 @@ std::array<std::byte, tensor_map_bytes> encode(const TensorMap& map) {
 std::optional<TensorMap> decode(std::span<const std::byte, tensor_map_bytes> bytes) {
     Encoded in;
     std::memcpy(&in, bytes.data(), sizeof in);
-    if (in.magic != magic || in.check != checksum(in)) return {};
+    if (!is_one(in)) return {};
     TensorMap map{.type = MapType(in.type), .rank = in.rank, .address = in.address};
     for (std::uint32_t i = 0; i < map.rank; ++i) {
         map.extents[i] = std::uint64_t(in.last[i]) + 1;
@@ -110,6 +112,63 @@ std::optional<TensorMap> decode(std::span<const std::byte, tensor_map_bytes> byt
     map.l2_promotion = in.l2_promotion;
     map.fills_with_nan = in.fills_with_nan;
     return map;
+}
+
+std::uint32_t replaced_values(MapField field) {
+    switch (field) {
+        case MapField::Type: return 13;
+        case MapField::Interleave: return 3;
+        case MapField::Swizzle: return 4;
+        case MapField::FillsWithNan: return 2;
+        default: return 0;
+    }
+}
+
+MapType replaced_type(std::uint32_t value) {
+    using enum MapType;
+    constexpr MapType types[] = {U8, U16, U32, I32, U64, I64, F16, F32, F32Ftz, F64, Bf16, Tf32, Tf32Ftz};
+    return types[value];
+}
+
+std::string replace(std::span<std::byte, tensor_map_bytes> bytes, MapField field, std::uint32_t dimension,
+                    std::uint64_t value) {
+    Encoded map;
+    std::memcpy(&map, bytes.data(), sizeof map);
+    if (std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; }))
+        map.magic = magic;
+    else if (!is_one(map))
+        return "these bytes are none";
+    const auto is_in = [&](std::uint64_t least, std::uint64_t most) { return value >= least && value <= most; };
+    const auto wrong = [&](const char* what, const char* range) {
+        return fmt::format("{} {} is {}: it is {}", what, dimension, value, range);
+    };
+    switch (field) {
+        case MapField::Address: map.address = value; break;
+        case MapField::Rank:
+            if (!is_in(0, 4)) return fmt::format("a rank of {}, less one: it is 0 to 4", value);
+            map.rank = std::uint8_t(value + 1);
+            break;
+        case MapField::Box:
+            if (!is_in(1, 256)) return wrong("box", "1 to 256");
+            map.box[dimension] = std::uint16_t(value);
+            break;
+        case MapField::Extent:
+            if (!is_in(1, std::uint64_t{1} << 32)) return wrong("extent", "1 to 2^32");
+            map.last[dimension] = std::uint32_t(value - 1);
+            break;
+        case MapField::Stride: map.strides[dimension] = value; break;
+        case MapField::ElementStride:
+            if (!is_in(1, 8)) return wrong("element stride", "1 to 8");
+            map.element_strides[dimension] = std::uint8_t(value);
+            break;
+        case MapField::Type: map.type = std::uint8_t(replaced_type(std::uint32_t(value))); break;
+        case MapField::Interleave: map.interleave = std::uint8_t(value); break;
+        case MapField::Swizzle: map.swizzle = std::uint8_t(value); break;
+        case MapField::FillsWithNan: map.fills_with_nan = std::uint8_t(value); break;
+    }
+    map.check = checksum(map);
+    std::memcpy(bytes.data(), &map, sizeof map);
+    return {};
 }
 
 }  // namespace ikat::emulator

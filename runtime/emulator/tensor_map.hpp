@@ -42,7 +42,29 @@ std::uint32_t box_row_bytes(const TensorMap& map);
 std::string problem(const TensorMap& map);
 
 std::array<std::byte, tensor_map_bytes> encode(const TensorMap& map);
-/// Nothing if encode() did not make these bytes.
+/// Nothing if neither encode() nor replace() made these bytes.
 std::optional<TensorMap> decode(std::span<const std::byte, tensor_map_bytes> bytes);
+
+/// What a kernel can replace in a map.
+enum class MapField : std::uint8_t {
+    Address,
+    Rank,  // the value is one less
+    Box,   // of one dimension, as are the next three
+    Extent,
+    Stride,  // of dimension + 1, in bytes
+    ElementStride,
+    Type,  // by replaced_type()
+    Interleave,
+    Swizzle,
+    FillsWithNan,
+};
+/// How many values there are for a field that can only be a constant; 0: it can be any.
+std::uint32_t replaced_values(MapField field);
+/// The types as tensormap.replace numbers them, which is not as the driver API does.
+MapType replaced_type(std::uint32_t value);
+/// Replaces a field of a map. If the bytes are all zeros, they become one of which all other fields are 0, or 1 for
+/// extents. What is wrong, or "": then they are as before. Whether the map as a whole makes sense is for who uses it.
+std::string replace(std::span<std::byte, tensor_map_bytes> bytes, MapField field, std::uint32_t dimension,
+                    std::uint64_t value);
 
 }  // namespace ikat::emulator

@@ -150,5 +150,29 @@ TEST_CASE("bulk copies of tensors by CUDA's headers") {
                       sum += x_of((5 * (i / 64) + round) * 64 + i % 64) * float((64 * round + i % 64) % 7);
                   return sum;
               }));
+
+        // a map of bytes, of which the kernel makes one for each of its groups
+        const std::vector<int> pitches{32, 36, 100, 64}, counts{8, 30, 3, 17};
+        std::vector<std::uint64_t> groups;
+        for (const int g : {0, 1, 2, 3}) groups.push_back(x + std::uint64_t(16 * (11 * g + 1)));
+        const auto any = emulator::encode({.type = emulator::MapType::U8,
+                                           .rank = 1,
+                                           .address = common,
+                                           .extents = {32},
+                                           .box = {32},
+                                           .element_strides = {1},
+                                           .swizzle = swizzle,
+                                           .fills_with_nan = true});
+        const auto maps = machine.empty<std::byte>("maps", 4 * 128), of_groups = machine.empty<float>("y", 128);
+        machine.run(*text, {.entry = "sums_of_groups", .grid = {4, 1, 1}, .block = {32, 1, 1}}, any,
+                    machine.buffer("groups", groups), machine.buffer("counts", counts),
+                    machine.buffer("pitches", pitches), maps, of_groups);
+        CHECK(machine.get<float>(of_groups, 128) == made<float>(128, [&](int i) {
+                  const auto g = std::size_t(i / 32);
+                  float sum = 0;
+                  for (int row = 0; row < counts[g]; ++row)
+                      sum += x_of(4 * (11 * int(g) + 1) + row * pitches[g] + i % 32);
+                  return sum;
+              }));
     }
 }

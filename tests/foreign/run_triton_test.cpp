@@ -120,12 +120,16 @@ std::string product_by(const TritonKernel& kernel, TritonRun& run) {
 
 /// The same of boxes.
 std::string boxes_by(const TritonKernel& kernel, TritonRun& run) {
-    const bool persistent = kernel.name.starts_with("persistent");
-    const int m = 200, n = 152, k = 264;
+    const bool persistent = kernel.name.starts_with("persistent"), makes = kernel.name == "made_boxes";
+    const int m = 200, n = makes ? 144 : 152, k = makes ? 272 : 264;
     const auto a = made<double>(std::size_t(m * k), [](int i) { return small(i, 1); });
     const auto b = made<double>(std::size_t(n * k), [](int i) { return small(i, 2); });
     const auto at_a = buffer<half>(run, "a", a), at_b = buffer<half>(run, "b", b);
     const auto c = run.machine.empty<float>("c", std::size_t(m * n));
+    if (makes) {
+        run({blocks(m, kernel["M"]), blocks(n, kernel["N"]), 1}, at_a, at_b, c, m, n, k);
+        return far(run.machine.get<float>(c, std::size_t(m * n)), product(a, b, m, n, k, k, k, true, 0));
+    }
     const auto map_a = run.descriptor(0, MapType::F16, at_a, m, k), map_b = run.descriptor(1, MapType::F16, at_b, n, k);
     const auto map_c = run.descriptor(2, MapType::F32, c, m, n);
     if (persistent)
@@ -164,6 +168,7 @@ TEST_CASE("products of boxes by Triton") {
     const auto check = [](const TritonKernel& kernel, TritonRun& run) { CHECK(boxes_by(kernel, run) == ""); };
     each("boxes", check);
     each("persistent", check);
+    each("made_boxes", check);
 }
 
 TEST_CASE("boxes added to memory by Triton") {
@@ -374,6 +379,8 @@ TEST_CASE("what is taken out of Triton's kernels is missed") {
                tests::contains("without fence.proxy.async"));
     CHECK_THAT(found("boxes", "sm_90a", "fence\\.proxy\\.async[^;]*;", "", boxes_by),
                tests::contains("without fence.proxy.async"));
+    CHECK_THAT(found("made_boxes", "sm_90a", "fence\\.proxy\\.tensormap[^;]*;", "fence.acq_rel.gpu;", boxes_by),
+               tests::contains("without fence.proxy.tensormap::generic.acquire"));
     // Shared memory as Triton declares it: where the launch places it, a pattern of wgmma need not begin.
     CHECK_THAT(
         found("product_f16", "sm_90a", "\\.align 1024 \\.b8 global_smem", ".align 16 .b8 global_smem", product_by),

@@ -70,3 +70,46 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1)
     }
     y[64 * blockIdx.x + threadIdx.x] = sum;
 }
+
+/// Sums of groups of rows of 32 numbers, each group somewhere else: block g reads `count[g]` rows from `groups[g]`, with a
+/// map that it makes of that for all.
+extern "C" __global__ void sums_of_groups(const __grid_constant__ CUtensorMap any, float* const* groups, const int* count,
+                                          const int* pitch, CUtensorMap* maps, float* y) {
+    alignas(128) __shared__ CUtensorMap map;
+    alignas(128) __shared__ float rows[8][32];
+    __shared__ std::uint64_t bar;
+    const int g = blockIdx.x, lane = threadIdx.x;
+    reinterpret_cast<int*>(&map)[lane] = reinterpret_cast<const int*>(&any)[lane];
+    if (lane == 0) {
+        ptx::mbarrier_init(&bar, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    __syncwarp();
+    if (lane == 0) {
+        ptx::tensormap_replace_global_address(ptx::space_shared, &map, groups[g]);
+        ptx::tensormap_replace_global_dim(ptx::space_shared, &map, ptx::n32_t<1>(), count[g]);
+        ptx::tensormap_replace_global_stride(ptx::space_shared, &map, ptx::n32_t<0>(), std::int64_t(4 * pitch[g]));
+        ptx::tensormap_replace_box_dim(ptx::space_shared, &map, ptx::n32_t<1>(), 8);
+        ptx::tensormap_replace_element_stride(ptx::space_shared, &map, ptx::n32_t<1>(), 1);
+        ptx::tensormap_replace_rank(ptx::space_shared, &map, 1);
+        ptx::tensormap_replace_elemtype(ptx::space_shared, &map, ptx::n32_t<7>());
+        ptx::tensormap_replace_interleave_layout(ptx::space_shared, &map, ptx::n32_t<0>());
+        ptx::tensormap_replace_swizzle_mode(ptx::space_shared, &map, ptx::n32_t<0>());
+        ptx::tensormap_replace_fill_mode(ptx::space_shared, &map, ptx::n32_t<0>());
+    }
+    __syncwarp();
+    ptx::tensormap_cp_fenceproxy(ptx::sem_release, ptx::scope_gpu, maps + g, &map, ptx::n32_t<128>());
+    ptx::fence_proxy_tensormap_generic(ptx::sem_acquire, ptx::scope_gpu, maps + g, ptx::n32_t<128>());
+    float sum = 0;
+    for (int row = 0, round = 0; row < count[g]; row += 8, ++round) {
+        if (lane == 0) {
+            const int at[] = {0, row};
+            ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, rows, maps + g, at, &bar);
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, sizeof rows);
+        }
+        wait(&bar, round % 2);
+        for (int i = 0; i < 8; ++i) sum += rows[i][lane];
+        __syncwarp();
+    }
+    y[32 * g + lane] = sum;
+}

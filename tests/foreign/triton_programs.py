@@ -42,6 +42,15 @@ def boxes(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 
 
 @triton.jit
+def made_boxes(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The same by descriptors that the kernel makes."""
+    left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [M, K])
+    right = tl.make_tensor_descriptor(b, [n, k], [k, 1], [N, K])
+    out = tl.make_tensor_descriptor(c, [m, n], [n, 1], [M, N])
+    boxes(left, right, out, m, n, k, M, N, K)
+
+
+@triton.jit
 def persistent(a, b, c, m, n, k, blocks, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FLAT: tl.constexpr):
     """c = a b^T by descriptors; each block computes several tiles."""
     tiles_across = tl.cdiv(n, N)
@@ -244,6 +253,8 @@ PROGRAMS = {
     "product_e4": (product, of("*fp8e4nv", "*fp8e4nv", M=64, N=64, K=64, T=1), {"num_stages": 3}, (90,)),
     "boxes": (boxes, box_product(128, 64, 64), {"num_stages": 3}, (90,)),
     "boxes_wide": (boxes, box_product(128, 128, 64), {"num_stages": 4, "num_warps": 8}, (90,)),
+    "made_boxes": (made_boxes, ({"a": HALF, "b": HALF, "c": SINGLE, "m": "i32", "n": "i32:16", "k": "i32:16"},
+                                {"M": 128, "N": 64, "K": 64}), {"num_stages": 3}, (90,)),
     "persistent": (persistent, box_product(128, 64, 64, {"FLAT": False}, blocks="i32"), {"num_stages": 3}, (90,)),
     "persistent_flat": (persistent, box_product(128, 64, 64, {"FLAT": True}, blocks="i32"), {"num_stages": 3}, (90,)),
     "box_sums": (box_sums, ({"x": box("fp32", 32, 32), "y": box("fp32", 32, 32)}, {"M": 32, "N": 32}), {}, (90,)),

@@ -126,15 +126,22 @@ bool GenericWrites::is_shown_global(const Issuer& issuer, Shown shown, const cha
             continue;
         }
         const std::uint64_t word = (*page->second)[at / word_bytes % page->second->size()];
-        if (!word || is_shown_word(issuer, shown, thread_of(word), std::uint32_t(word))) continue;
+        if (!word) continue;
+        const std::uint32_t thread = thread_of(word), when = std::uint32_t(word);
+        const bool is_map = shown == Shown::Maps,
+                   is_released = !is_map || is_shown_word(issuer, Shown::ReleasedMaps, thread, when),
+                   is_acquired = !is_map || block_.order_of_warps.is_acquired(address, when);
+        if (is_released && is_acquired && is_shown_word(issuer, shown, thread, when)) continue;
         const Fault fault{
             .code = FaultCode::BulkNotVisible, .space = Space::Global, .bytes = word_bytes, .address = at};
-        const char* const fence = shown == Shown::Maps ? "fence.proxy.tensormap::generic.acquire" : "fence.proxy.async";
+        const char* const fence = !is_map       ? "fence.proxy.async"
+                                  : is_released ? "fence.proxy.tensormap::generic.acquire"
+                                                : "fence.proxy.tensormap::generic.release";
         return find(
             issuer, fault,
             fmt::format("{} {} {}, which {} has written without {} before it", does, plural(word_bytes, "byte"),
                         bytes_text({.space = Space::Global, .address = at, .bytes = word_bytes}, *issuer.w->block),
-                        thread_text(block_, thread_of(word)), fence),
+                        thread_text(block_, thread), fence),
             word);
     }
     return true;

@@ -22,6 +22,7 @@ void WarpOrder::clear(std::size_t warps, bool is_used, WarpOrder& first) {
     if (!is_used) return;
     clocks_.assign(warps, {});
     meetings_.clear();
+    acquired_.clear();
     for (auto& each : fenced_) each.assign(warps * warp_size, 0);
 }
 

@@ -17,9 +17,9 @@
 namespace ikat::emulator {
 
 /// What a fence shows: ordinary writes to shared and to global memory, barriers that its own thread has made, tensor
-/// maps.
-enum class Shown : std::uint8_t { Shared, Global, Barriers, Maps };
-inline constexpr std::size_t shown_kinds = 4;
+/// maps, which one fence has to release and another to acquire.
+enum class Shown : std::uint8_t { Shared, Global, Barriers, ReleasedMaps, Maps };
+inline constexpr std::size_t shown_kinds = 5;
 constexpr std::uint32_t bit(Shown shown) { return 1u << int(shown); }
 
 /// Lanes execute a fence that shows what the set x says.
@@ -49,6 +49,15 @@ public:
     void forget(std::uint64_t key) { meetings_.erase(key); }
 
     void fence(std::uint32_t warp, std::uint32_t lanes, std::uint32_t shown);
+    /// A map is acquired, by some thread.
+    void acquire(std::uint64_t address) {
+        if (is_used_) acquired_[address] = now();
+    }
+    /// Whether it has been since it was written at `when`.
+    bool is_acquired(std::uint64_t address, std::uint32_t when) const {
+        const auto found = acquired_.find(address);
+        return found != acquired_.end() && found->second > when;
+    }
     /// Whether a fence of these threads has shown what was written at `when`.
     bool has_fenced(Shown shown, std::uint32_t thread, std::uint32_t when) const {
         return fenced_[int(shown)][thread] > when;
@@ -74,6 +83,7 @@ private:
     std::uint32_t now_ = 0;
     std::vector<Clock> clocks_;                                     // by warp
     std::unordered_map<std::uint64_t, Meeting> meetings_;           // by key
+    std::unordered_map<std::uint64_t, std::uint32_t> acquired_;     // by the address of a map
     std::array<std::vector<std::uint32_t>, shown_kinds> fenced_{};  // by thread: its last fence
     bool is_used_ = false;
 };

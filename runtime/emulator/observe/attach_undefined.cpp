@@ -3,6 +3,7 @@
 #include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/agents/async_products.hpp"
 #include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/map_changes.hpp"
 #include "runtime/emulator/agents/mbarriers.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
 #include "runtime/emulator/observe/undefined.hpp"
@@ -115,7 +116,8 @@ void add_control(Table& table) {
     for (const Handler handler : {barrier, init_mbarrier, invalidate_mbarrier, arrive_at_mbarrier, transact_mbarrier,
                                   test_mbarrier, arrive_after_copies})
         add(table, handler, DefinedUse::Barrier);
-    for (const Handler handler : {check_alignment, map_shared, rank_of_shared, start_copies, start_bulk})
+    for (const Handler handler :
+         {check_alignment, map_shared, rank_of_shared, start_copies, start_bulk, change_map, copy_map, acquire_map})
         add(table, handler, DefinedUse::Address);
     add(table, predicate_and, Propagation::And);
     add(table, predicate_or, Propagation::Or);

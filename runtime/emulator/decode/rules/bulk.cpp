@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies in bulk (agents/bulk_copies.hpp).
+// Copies in bulk (agents/bulk_copies.hpp), and changes of tensor maps (agents/map_changes.hpp).
+#include <fmt/format.h>
+
 #include "runtime/emulator/agents/bulk_copies.hpp"
+#include "runtime/emulator/agents/map_changes.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -131,6 +134,50 @@ void wait_group_of_bulk(Lowering& code, Modifiers& modifiers, Operands operands)
     code.emit(await_bulk, 0, 0, {0, 0, 0, 0, std::uint32_t(std::min<std::uint64_t>(operands[0].value, ~0u)), reads});
 }
 
+std::uint64_t immediate(Lowering& code, const nvptx::Operand& operand, std::uint64_t values) {
+    if (operand.kind != nvptx::Operand::Kind::Integer || operand.value >= values)
+        code.refuse(FaultCode::WrongImmediate, fmt::format("a number from 0 to {} is needed here", values - 1));
+    return operand.value;
+}
+
+void replace_in_map(Lowering& code, Modifiers& modifiers, Operands operands) {
+    using enum MapField;
+    static constexpr std::pair<Modifier, MapField> names[] = {{Modifier::GlobalAddress, Address},
+                                                              {Modifier::Rank, Rank},
+                                                              {Modifier::BoxDim, Box},
+                                                              {Modifier::GlobalDim, Extent},
+                                                              {Modifier::GlobalStride, Stride},
+                                                              {Modifier::ElementStride, ElementStride},
+                                                              {Modifier::Elemtype, Type},
+                                                              {Modifier::InterleaveLayout, Interleave},
+                                                              {Modifier::SwizzleMode, Swizzle},
+                                                              {Modifier::FillMode, FillsWithNan}};
+    modifiers.take(Modifier::Replace);
+    modifiers.take(Modifier::Tile);
+    modifiers.take(Modifier::B1024);
+    MapChange change{.field = modifiers.take_named(names).value_or(Address)};
+    const AddressOperand map = code.address(operands[0], modifiers.take_space());
+    change.space = map.space;
+    const auto type = modifiers.take(Modifier::B64) ? ir::Type::U64 : ir::Type::U32;
+    modifiers.take(Modifier::B32);
+    const bool has_dimension = operands.size() > 2;
+    if (has_dimension) change.dimension = std::uint8_t(immediate(code, operands[1], change.field == Stride ? 4 : 5));
+    const nvptx::Operand& value = operands[has_dimension ? 2 : 1];
+    if (const std::uint32_t values = replaced_values(change.field)) immediate(code, value, values);
+    code.emit(change_map, 0, A | B,
+              {0, index(whole(code, map)), index(code.resized(code.source(value, type), 8)), 0, change.bits()});
+}
+
+void copy_of_map(Lowering& code, Modifiers& modifiers, Operands operands) {
+    modifiers.take_all();
+    const VReg to = whole(code, code.address(operands[0], Space::Global)),
+               from = whole(code, code.address(operands[1], Space::Shared));
+    if (immediate(code, operands[2], tensor_map_bytes + 1) != tensor_map_bytes)
+        code.refuse(FaultCode::WrongImmediate, "a tensor map has 128 bytes");
+    code.count_here();
+    code.emit(copy_map, 0, A | B | X, {0, index(to), index(from), 0, index(code.constant(all_lanes, 4))}).apart = true;
+}
+
 constexpr RuleRow bulk_rows[] = {
     {"cp", "bulk", copy_bulk},
     {"cp", "bulk tensor", copy_tensor},  // of prefetches, too
@@ -138,6 +185,8 @@ constexpr RuleRow bulk_rows[] = {
     {"cp", "bulk cp_mask", not_run},
     {"cp", "bulk commit_group", commit_group_of_bulk},
     {"cp", "bulk wait_group", wait_group_of_bulk},
+    {"tensormap", "replace", replace_in_map},
+    {"tensormap", "cp_fenceproxy", copy_of_map},
 };
 
 }  // namespace

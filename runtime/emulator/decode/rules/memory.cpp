@@ -2,6 +2,7 @@
 // Loads, stores, atomics and fences.
 #include <fmt/format.h>
 
+#include "runtime/emulator/agents/map_changes.hpp"
 #include "runtime/emulator/agents/warp_order.hpp"
 #include "runtime/emulator/decode/rules/rules.hpp"
 
@@ -287,16 +288,22 @@ void red(Lowering& code, Modifiers& modifiers, Operands operands) {
     update(code, modifiers, nullptr, operands);
 }
 
-void membar(Lowering& code, Modifiers& modifiers, Operands) {
+void membar(Lowering& code, Modifiers& modifiers, Operands operands) {
+    const bool is_noted = code.kernel.has_products || code.kernel.has_bulk_copies;
     std::uint32_t shown = 0;
     if (modifiers.has(Modifier::MbarrierInit)) shown = bit(Shown::Barriers);
     if (modifiers.has(Modifier::Proxy) && modifiers.has(Modifier::Async)) {
         if (!modifiers.has(Modifier::Global)) shown |= bit(Shown::Shared);
         if (!modifiers.has(Modifier::SharedCta) && !modifiers.has(Modifier::SharedCluster)) shown |= bit(Shown::Global);
     }
-    if (modifiers.has(Modifier::TensormapGeneric) && modifiers.has(Modifier::Acquire)) shown = bit(Shown::Maps);
-    if (shown && (code.kernel.has_products || code.kernel.has_bulk_copies))
-        code.emit(fence_proxies, 0, 0, {0, 0, 0, 0, shown});
+    const bool is_of_maps = modifiers.has(Modifier::TensormapGeneric), acquires = modifiers.has(Modifier::Acquire);
+    if (is_of_maps && !acquires) shown = bit(Shown::ReleasedMaps);
+    if (is_of_maps && acquires && is_noted) {
+        const AddressOperand map = code.address(operands[0], Space::Generic);
+        const VReg at = map.offset ? code.with_offset(map.base, map.offset) : map.base;
+        code.emit(acquire_map, 0, A, {0, index(code.resized(at, 8))});
+    }
+    if (shown && is_noted) code.emit(fence_proxies, 0, 0, {0, 0, 0, 0, shown});
     modifiers.take_all();  // always the strongest
     code.emit(fence, 0, 0, {});
 }

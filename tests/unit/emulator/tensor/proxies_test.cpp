@@ -254,7 +254,9 @@ TEST_CASE("a tensor map that the kernel has written is acquired") {
                       acquire = "fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;\n",
                       release = "fence.proxy.tensormap::generic.release.gpu;\n";
     check_fine(with_tile(put + release + meet + acquire + copy));
-    CHECK_THAT(found_by_all(with_tile(put + meet + copy)),
+    CHECK_THAT(found_by_all(with_tile(put + meet + acquire + copy)),
+               contains("without fence.proxy.tensormap::generic.release before it"));
+    CHECK_THAT(found_by_all(with_tile(put + release + meet + copy)),
                contains("a bulk copy uses a tensor map with 4 bytes at offset 0 of buffer 'x'") &&
                    contains("without fence.proxy.tensormap::generic.acquire before it") &&
                    contains("@q st.global.u32"));
