@@ -219,7 +219,9 @@ Uniformity::Uniformity(const Function& fn, const Dominators& dominators, Doubt d
 
 std::vector<Diagnostic> divergent_operations(const Function& fn, const Dominators& dominators, Doubt doubt) {
     const auto needed = [&](Inst inst) {
-        return needed_by(fn[inst].op, fn[inst].attribute, members(fn, inst), fn.bounds.max_threads);
+        const std::optional<Word> named = members(fn, inst);
+        const bool may_be_all = !named && doubt == Doubt::Differs;
+        return needed_by(fn[inst].op, fn[inst].attribute, may_be_all ? Word{0xffffffff} : named, fn.bounds.max_threads);
     };
     const auto any = [&](Block block) {
         return std::ranges::any_of(fn[block].instructions, [&](Inst inst) { return needed(inst) != Extent::Thread; });

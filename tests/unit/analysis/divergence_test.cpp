@@ -9,7 +9,7 @@ namespace ikat {
 namespace {
 
 /// How many, in a kernel with a thread's own number %tid, the same number %n in all, and a local array at %own.
-std::size_t wrong_barriers(const std::string& body) {
+std::size_t wrong_barriers(const std::string& body, ir::Doubt doubt = ir::Doubt::Agrees) {
     const ir::Function fn = ir::parse_function(R"(kernel @k(%n: u32) {
   local $own: u32[4] align 4
 ^0:
@@ -18,7 +18,7 @@ std::size_t wrong_barriers(const std::string& body) {
   %p = lt.u32 %tid, %n
   %own = symbol.u32 $own
 )" + body + "}\n");
-    return analysis::divergent_operations(fn, analysis::Dominators(fn)).size();
+    return analysis::divergent_operations(fn, analysis::Dominators(fn), doubt).size();
 }
 
 /// The same of a barrier where %x < %n, which the lines give.
@@ -38,6 +38,24 @@ std::size_t wrong_where_less(const std::string& lines) {
 std::size_t wrong_behind(const std::string& line) { return wrong_where_less(line + "\n  %x = load.u32 local [%own]"); }
 
 }  // namespace
+
+TEST_CASE("an operation of lanes that are not known may be for all") {
+    const auto wrong = [](const std::string& members, ir::Doubt doubt) {
+        return wrong_barriers("  %members = " + members + R"(
+  branch %p, ^1, ^2
+^1:
+  sync_warp %members
+  jump ^2
+^2:
+  return
+)",
+                              doubt);
+    };
+    CHECK(wrong("const.u32 0xffffffff", ir::Doubt::Agrees) == 1);
+    CHECK(wrong("const.u32 15", ir::Doubt::Differs) == 0);
+    CHECK(wrong("param.u32 %n", ir::Doubt::Agrees) == 0);
+    CHECK(wrong("param.u32 %n", ir::Doubt::Differs) == 1);
+}
 
 TEST_CASE("what a thread loads of its own differs if all that is stored there does") {
     CHECK(wrong_behind("  store.u32 local [%own], %tid") == 1);
