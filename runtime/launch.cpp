@@ -386,7 +386,7 @@ Argument map_argument(ir::Type element, const BufferPart& part, std::span<const 
     for (std::size_t d = 0; d <= last; ++d) {
         map.extents[d] = extents[last - d];
         map.box[d] = box.box[last - d];
-        map.element_strides[d] = 1;
+        map.element_strides[d] = box.every[last - d];
         if (d < last) map.strides[d] = pitches[last - 1 - d] * info(element).bytes;
     }
     map.swizzle = map_swizzle(box.swizzle);

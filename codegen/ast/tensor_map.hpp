@@ -13,13 +13,15 @@ struct TensorMap {
     ir::Type element = ir::Type::Void;
     std::uint32_t rank = 0;              // 1 to 5
     std::array<std::uint32_t, 5> box{};  // in elements, as rows and columns are written: the innermost last
-    std::uint32_t swizzle = 0;           // bytes of a row of the box that is swizzled: 32, 64, 128; or 0
-    bool fills_with_nan = false;         // for elements outside of the tensor, else zeros
-    bool is_written = false;             // the kernel stores through it
+    std::array<std::uint32_t, 5> every{1, 1, 1, 1, 1};  // of these each, or each second …, is copied
+    std::uint32_t swizzle = 0;                          // bytes of a row of the box that is swizzled: 32, 64, 128; or 0
+    bool fills_with_nan = false;                        // for elements outside of the tensor, else zeros
+    bool is_written = false;                            // the kernel stores through it
 
+    /// Of a box in shared memory.
     constexpr std::uint64_t box_bytes() const {
         std::uint64_t out = ir::info(element).bytes;
-        for (std::uint32_t d = 0; d < rank; ++d) out *= box[d];
+        for (std::uint32_t d = 0; d < rank; ++d) out *= (box[d] + every[d] - 1) / every[d];
         return out;
     }
     /// Of a box in shared memory, so that its pattern begins where the address says.

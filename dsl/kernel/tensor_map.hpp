@@ -19,11 +19,20 @@
 
 namespace ikat {
 
+/// A box of which only each S-th row … is copied (cuTensorMapEncodeTiled: elementStrides).
+template <class B, std::uint32_t... S>
+struct StridedBox : B {
+    static constexpr std::array<std::uint32_t, sizeof...(S)> strides{S...};
+};
+
 /// The extents of what is copied at once, in elements: rows, columns; up to five dimensions.
 template <std::uint32_t... N>
 struct Box {
     static constexpr std::uint32_t rank = sizeof...(N);
-    static constexpr std::array<std::uint32_t, sizeof...(N)> extents{N...};
+    static constexpr std::array<std::uint32_t, sizeof...(N)> extents{N...}, strides{(N, 1u)...};
+    /// Box<16, 64>::Every<2, 1>: each second row of 16, 8 rows in shared memory.
+    template <std::uint32_t... S>
+    using Every = StridedBox<Box, S...>;
 };
 
 /// The start of a box of elements T, map[row, column].
@@ -62,6 +71,22 @@ enum class Fill : std::uint8_t { Zeros, NaN };
 
 namespace detail {
 
+template <class B>
+constexpr bool check_strides() {
+    constexpr bool each = B::strides.size() == B::rank;
+    static_assert(each, "Box<...>::Every<S...>: there is one for each dimension");
+    if constexpr (each) {
+        constexpr bool in_range = [] {
+            for (const std::uint32_t stride : B::strides)
+                if (stride < 1 || stride > 8) return false;
+            return true;
+        }();
+        static_assert(in_range, "Box<...>::Every<S...>: each is 1 to 8");
+        static_assert(B::strides[B::rank - 1] == 1, "Box<...>::Every<S...>: the last is 1, rows are copied whole");
+    }
+    return each;
+}
+
 template <class T, class B, int swizzle, Fill fill>
 constexpr ast::TensorMap tensor_map() {
     static_assert(ir::contains(ir::AnyNum | ir::Float8, ir::type_of<T>), "TensorMap: elements are integers and floats");
@@ -73,6 +98,8 @@ constexpr ast::TensorMap tensor_map() {
     ast::TensorMap out{
         .element = ir::type_of<T>, .rank = B::rank, .swizzle = swizzle, .fills_with_nan = fill == Fill::NaN};
     for (std::uint32_t d = 0; d < B::rank; ++d) out.box[d] = B::extents[d];
+    if constexpr (check_strides<B>())
+        for (std::uint32_t d = 0; d < B::rank; ++d) out.every[d] = B::strides[d];
     return out;
 }
 
@@ -109,6 +136,7 @@ public:
 
     explicit TensorMap(const trace::Array& parameter) : parameter_(parameter) {}
 
+    const trace::Array& parameter() const { return parameter_; }
     /// Of the map, a generic address, for ptx().
     Leaf<std::uint64_t> address(const trace::Where& where = trace::Where::current()) const {
         return Leaf<std::uint64_t>(trace::raw_address(parameter_, where));
@@ -193,6 +221,11 @@ IKAT_TENSOR_REDUCTION(tma_and, And)
 IKAT_TENSOR_REDUCTION(tma_or, Or)
 IKAT_TENSOR_REDUCTION(tma_xor, Xor)
 #undef IKAT_TENSOR_REDUCTION
+/// Fetches the map itself, so that the first copy with it need not wait for it.
+template <class T, class B, int swizzle, Fill fill>
+void prefetch(const TensorMap<T, B, swizzle, fill>& map, const trace::Where& where = trace::Where::current()) {
+    trace::prefetch_map(map.parameter(), where);
+}
 /// Fetches the box into the L2 cache.
 template <class T>
 void tma_prefetch(const TensorPlace<T>& from, const trace::Where& where = trace::Where::current()) {

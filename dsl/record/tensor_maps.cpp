@@ -101,4 +101,14 @@ void tensor_prefetch(const TensorBox& from, const Where& where) {
          recorder.commit_places({}, list(values)));
 }
 
+void prefetch_map(const Array& map, const Where& where) {
+    Recorder& recorder = Recorder::active();
+    const std::vector<Recorded> values{raw_address(map, where)};
+    recorder.at(where);
+    if (!recorder.owns(map.capture)) return;
+    ast::NodeInfo node = recorder.node_of({.op = ir::Op::PrefetchMap, .operand_type = ir::Type::U64});
+    node.arguments = recorder.commit_places({}, list(values));
+    recorder.statement(std::move(node));
+}
+
 }  // namespace ikat::trace

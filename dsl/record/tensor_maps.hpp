@@ -17,5 +17,6 @@ struct TensorBox {
 void tensor_load(const Slot& to, const TensorBox& from, const Slot& barrier, const Recorded* mask, const Where& where);
 void tensor_store(const TensorBox& to, const Slot& from, ir::BulkForm::Reduction reduction, const Where& where);
 void tensor_prefetch(const TensorBox& from, const Where& where);
+void prefetch_map(const Array& map, const Where& where);
 
 }  // namespace ikat::trace

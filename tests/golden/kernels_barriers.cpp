@@ -84,6 +84,7 @@ const auto boxes = kernel("boxes", params("a", "b", "c", "n"), [](TensorMap<half
     auto more = dynamic_shared<float>(32);
     Shared<Barrier, 1> full;
     i32 back = -1;
+    prefetch(a);
     full[0].arrive_expect(a.bytes + b.bytes);
     tma_load(s[0, 0], a[n, back], full[0]);
     tma_load(r[0, 0], b[n + 1, 0, -8], full[0], 3);

@@ -170,7 +170,7 @@ inline constexpr Shape Leaf{Slot::T}, Unary{Slot::T, {Slot::T}}, Binary{Slot::T,
     Split{Slot::Lane, {Slot::T}, false, false, Slot::Lane}, PairFromTo{Slot::T, {Slot::From, Slot::From}},
     Read{Slot::T, {Slot::Address}, true}, Write{Slot::None, {Slot::Address, Slot::T}, true},
     Update{Slot::T, {Slot::Address, Slot::T}}, CompareSwap{Slot::T, {Slot::Address, Slot::T, Slot::T}},
-    Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}},
+    Sync{Slot::None}, SyncLanes{Slot::None, {Slot::U32}}, Naming{Slot::None, {Slot::T}},
     Exchange{Slot::T,
              {Slot::T, Slot::U32, Slot::U32, Slot::U32}},  // value, lane or distance, clamp and segment, members
     Combine{Slot::T, {Slot::T, Slot::U32}}, Indexed{Slot::T, {Slot::T, Slot::From}},

@@ -126,6 +126,7 @@ void InstructionEmitter::emit(Inst inst) {
         case Op::Mbarrier:
         case Op::CopyArrive: return emit_mbarrier(inst);
         case Op::BulkCopy: return emit_bulk(inst);
+        case Op::PrefetchMap: return put(inst, std::array{writer_.address(operand(fn_.operands(inst)[0]), 0)});
         default: return ir::is_address(fn_[inst].op, 0) ? emit_memory(inst) : emit_plain(inst);
     }
 }

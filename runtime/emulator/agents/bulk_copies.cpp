@@ -118,6 +118,7 @@ bool BulkCopies::start(const MicroOp* op, Warp* w, std::byte* frame, std::uint32
 bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, unsigned lane) {
     const Start start{op, w, frame, lane};
     const BulkForm form = start.form;
+    if (form.kind == BulkForm::Kind::PrefetchMap) return find_map(start).has_value();
     if (start.bytes() % unit) return start.wrong(FaultCode::BulkSize, Space::Global, 0, start.bytes(), false);
     Copy copy{{.instruction = w->kernel->instructions[w->index_of(op)],
                .by = &block_,
@@ -131,14 +132,15 @@ bool BulkCopies::start_lane(const MicroOp* op, Warp* w, const std::byte* frame, 
         case BulkForm::Kind::Load:
         case BulkForm::Kind::Exchange: return start_loads(start, copy);
         case BulkForm::Kind::Store: return start_store(start, copy);
-        case BulkForm::Kind::Prefetch: break;
+        case BulkForm::Kind::Prefetch:
+        case BulkForm::Kind::PrefetchMap: break;
     }
     const std::uint64_t address = copy.box ? 0 : start.other();
     return address % unit == 0 || start.wrong(FaultCode::BulkAlignment, Space::Global, address, unit, false);
 }
 
-/// The map and the box of a copy of a tensor, all of whose bytes are in buffers; else a finding.
-bool BulkCopies::find_box(const Start& start, Copy& copy) {
+/// A tensor's map; nothing after a finding. One that is only fetched may have been written without a fence.
+std::optional<TensorMap> BulkCopies::find_map(const Start& start) {
     std::uint64_t address = start.other();
     // mov gives the address of a parameter without its window.
     if (address < block_.launch_state().kernel.parameter_bytes) address += window_address(Space::Param);
@@ -147,20 +149,32 @@ bool BulkCopies::find_box(const Start& start, Copy& copy) {
     const bool is_inside = view.bytes >= tensor_map_bytes && offset <= view.bytes - tensor_map_bytes;
     if (!is_inside || address % tensor_map_alignment || view.lane_stride)
         return start.wrong(FaultCode::OutOfBounds, Space::Generic, address,
-                           is_inside ? tensor_map_alignment : tensor_map_bytes, false);
-    if (!block_.generic_writes.is_shown_global(start.issuer(), Shown::Maps, "a bulk copy uses a tensor map with",
-                                               address, tensor_map_bytes))
-        return false;
+                           is_inside ? tensor_map_alignment : tensor_map_bytes, false),
+               std::nullopt;
+    const bool copies = start.form.kind != BulkForm::Kind::PrefetchMap;
+    if (copies && !block_.generic_writes.is_shown_global(
+                      start.issuer(), Shown::Maps, "a bulk copy uses a tensor map with", address, tensor_map_bytes))
+        return {};
     const auto map = decode(std::span<const std::byte, tensor_map_bytes>(view.host + offset, tensor_map_bytes));
+    const std::uint32_t dimensions = start.form.dimensions;
+    block_.finding = !map ? "these bytes are none"
+                     : copies && map->rank != dimensions
+                         ? fmt::format("a copy in {} dimensions, of rank {}", dimensions, map->rank)
+                         : problem(*map);
+    if (!block_.finding.empty())
+        return start.wrong(FaultCode::BulkMap, Space::Generic, address, tensor_map_bytes, false), std::nullopt;
+    return map;
+}
+
+/// The map and the box of a copy of a tensor, all of whose bytes are in buffers; else a finding.
+bool BulkCopies::find_box(const Start& start, Copy& copy) {
+    const std::optional<TensorMap> map = find_map(start);
+    if (!map) return false;
     const auto wrong = [&](std::string what) {
         block_.finding = std::move(what);
-        return start.wrong(FaultCode::BulkMap, Space::Generic, address, tensor_map_bytes, false);
+        return start.wrong(FaultCode::BulkMap, Space::Generic, start.other(), tensor_map_bytes, false);
     };
-    if (!map) return wrong("these bytes are none");
     const std::uint32_t dimensions = start.form.dimensions;
-    if (map->rank != dimensions)
-        return wrong(fmt::format("a copy in {} dimensions, of rank {}", dimensions, map->rank));
-    if (const std::string what = problem(*map); !what.empty()) return wrong(what);
     std::array<std::int32_t, 5> at{};
     for (unsigned i = 0; i < dimensions; ++i) at[i] = start.coordinate(i);
     auto box = std::make_shared<TensorBox>(*map, at);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/emulator/agents/in_flight.hpp"
@@ -27,7 +28,13 @@ namespace ikat::emulator {
 /// and the other one, with 8 bytes, the number of bytes, the address of the barrier (8 bytes), the blocks of a
 /// multicast as a set. Those that a form has not are constants. x is bits().
 struct BulkForm {
-    enum class Kind : std::uint8_t { Load, Exchange, Store, Prefetch };  // Exchange: from shared to shared memory
+    enum class Kind : std::uint8_t {
+        Load,
+        Exchange,  // from shared to shared memory
+        Store,
+        Prefetch,
+        PrefetchMap,  // of a tensor; nothing is copied
+    };
     Kind kind = Kind::Load;
     Space space = Space::Shared;  // of the destination in shared memory and of the barrier; else of the source there
     bool is_multicast = false;
@@ -37,18 +44,18 @@ struct BulkForm {
     std::uint8_t dimensions = 0;  // of a tensor; 0: none
 
     constexpr std::uint32_t bits() const {
-        return std::uint32_t(kind) | std::uint32_t(space) << 2 | std::uint32_t(is_multicast) << 6 |
-               std::uint32_t(reduces) << 7 | std::uint32_t(atomic) << 8 | std::uint32_t(type) << 16 |
-               std::uint32_t(dimensions) << 24;
+        return std::uint32_t(kind) | std::uint32_t(space) << 3 | std::uint32_t(is_multicast) << 7 |
+               std::uint32_t(reduces) << 8 | std::uint32_t(atomic) << 9 | std::uint32_t(type) << 17 |
+               std::uint32_t(dimensions) << 25;
     }
     static constexpr BulkForm of(std::uint32_t x) {
-        return {.kind = Kind(x & 3),
-                .space = Space(x >> 2 & 15),
-                .is_multicast = (x >> 6 & 1) != 0,
-                .reduces = (x >> 7 & 1) != 0,
-                .atomic = Atomic(x >> 8 & 255),
-                .type = Type(x >> 16 & 255),
-                .dimensions = std::uint8_t(x >> 24)};
+        return {.kind = Kind(x & 7),
+                .space = Space(x >> 3 & 15),
+                .is_multicast = (x >> 7 & 1) != 0,
+                .reduces = (x >> 8 & 1) != 0,
+                .atomic = Atomic(x >> 9 & 255),
+                .type = Type(x >> 17 & 255),
+                .dimensions = std::uint8_t(x >> 25)};
     }
 };
 const MicroOp* start_bulk(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
@@ -111,6 +118,7 @@ private:
     bool start_loads(const Start& start, Copy& copy);
     bool start_load(const Start& start, Copy copy, std::uint64_t place, std::uint64_t barrier);
     bool start_store(const Start& start, Copy& copy);
+    std::optional<TensorMap> find_map(const Start& start);
     bool find_box(const Start& start, Copy& copy);
     bool is_shown(const Start& start, const Copy& copy);
     void land(Copy& load);

@@ -134,8 +134,7 @@ void describe_bulk_copy(Diagnostic& diagnostic, const Fault& fault, const Thread
             case FaultCode::BulkUnwritten:
                 return fmt::format("a bulk copy to global memory of {} {}, which nothing has written",
                                    plural(fault.bytes, "byte"), where());
-            case FaultCode::BulkMap:
-                return fmt::format("a bulk copy with a tensor map at 0x{:x}: {}", fault.address, block.finding);
+            case FaultCode::BulkMap: return fmt::format("a tensor map at 0x{:x}: {}", fault.address, block.finding);
             case FaultCode::MapChange: return fmt::format("a change of the tensor map {}: {}", where(), block.finding);
             case FaultCode::BulkBarrier:
                 return fmt::format("the barrier of a bulk copy is {}, not where the bytes go", where());

@@ -61,6 +61,37 @@ const auto filled_boxes = kernel("filled_boxes", params("a", "y", "row", "column
                                      for (auto i : range(thread_id().x, 128u, 32u)) y[i] = s[i];
                                  });
 
+/// The rows that a box has in shared memory, and the same doubled in another tensor.
+template <class B>
+const auto strided_boxes = kernel("strided_boxes", params("a", "b", "y", "plane", "row"),
+                                  [](TensorMap<float, B> a, TensorMap<float, B> b, Out<float> y, i32 plane, i32 row) {
+                                      require_threads(32);
+                                      constexpr int count = int(TensorMap<float, B>::bytes / sizeof(float));
+                                      Shared<float, count> s, r;
+                                      Shared<Barrier, 1> full;
+                                      u32 t = thread_id().x;
+                                      if_(t == 0, [&] {
+                                          prefetch(a);
+                                          full[0].init(1);
+                                          fence_barrier_init();
+                                          full[0].arrive_expect(a.bytes);
+                                          tma_load(s[0], a[plane, row, 4], full[0]);
+                                      });
+                                      sync_block();
+                                      full[0].wait(0);
+                                      for (auto i : range(t, u32(count), 32u)) {
+                                          y[i] = s[i];
+                                          r[i] = 2 * s[i];
+                                      }
+                                      fence_async_shared();
+                                      sync_block();
+                                      if_(t == 0, [&] {
+                                          tma_store(b[plane, row, 4], r[0]);
+                                          bulk_commit();
+                                          bulk_wait<0>();
+                                      });
+                                  });
+
 /// All blocks add a box of ones to the same place.
 const auto added_boxes = kernel("added_boxes", params("a"), [](TensorMap<std::uint32_t, Box<4, 8>> a) {
     require_threads(32);
@@ -136,6 +167,38 @@ TEST_CASE("boxes are swizzled, and filled outside of the tensor") {
     check(filled_boxes<64, Fill::Zeros>, 64, false);
     check(filled_boxes<0, Fill::NaN>, 0, true);
     check(filled_boxes<64, Fill::NaN>, 64, true);
+}
+
+TEST_CASE("boxes of each second or third row") {
+    constexpr int planes = 9, rows = 20, columns = 24;
+    const std::vector<float> a = ascending(planes * rows * columns);
+    const auto check = [&]<class B>(runtime::Device& device, B, int of_planes, int of_rows, int plane, int row) {
+        const std::size_t count = std::size_t(of_planes * of_rows * 16);
+        const auto x = device.upload(a, "a");
+        auto b = device.upload(std::vector<float>(a.size(), -1), "b"),
+             y = device.upload(std::vector<float>(count, -1), "y");
+        device.launch(strided_boxes<B>, runtime::Grid{{1}, {32}}, x.view(planes, rows, columns),
+                      b.view(planes, rows, columns), y, plane, row);
+        std::vector<float> wanted(count, 0), stored(a.size(), -1);
+        for (int i = 0; i < int(count); ++i) {
+            const int p = plane + i / 16 / of_rows * int(B::strides[0]),
+                      r = row + i / 16 % of_rows * int(B::strides[1]);
+            if (p < 0 || p >= planes || r < 0 || r >= rows) continue;
+            const std::size_t at = std::size_t((p * rows + r) * columns + 4 + i % 16);
+            wanted[std::size_t(i)] = a[at];
+            stored[at] = 2 * a[at];
+        }
+        CHECK(y.download() == wanted);
+        CHECK(b.download() == stored);
+    };
+    const auto run = [&](runtime::Device& device) {
+        check(device, Box<1, 9, 16>::Every<1, 2, 1>{}, 1, 5, 3, 4);
+        check(device, Box<3, 8, 16>::Every<2, 3, 1>{}, 2, 3, 1, 2);
+        check(device, Box<7, 8, 16>::Every<3, 8, 1>{}, 3, 1, -3, 19);
+        check(device, Box<2, 8, 16>::Every<1, 4, 1>{}, 2, 2, 8, -4);
+    };
+    under_seeds("sm_90", run, "registers");
+    check_assembled(strided_boxes<Box<3, 8, 16>::Every<2, 3, 1>>, 90);
 }
 
 TEST_CASE("boxes are added, and copied to all blocks of a cluster") {

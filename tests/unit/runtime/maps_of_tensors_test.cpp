@@ -75,6 +75,11 @@ TEST_CASE("a launch makes the map that the kernel's type asks for") {
     CHECK(one.address == x.address() + 128);
     CHECK(one.extents[0] == 100);
     CHECK(one.swizzle == emulator::MapSwizzle::B64);
+    using Strided = Box<4, 15, 6, 8>::Every<8, 2, 1, 1>;
+    CHECK(TensorMap<half, Strided>::bytes == 1 * 8 * 6 * 8 * 2);
+    const auto strided = map_seen<half, Strided, 0>(device, x.view(3, 4, 5, 8));
+    CHECK(strided.box == std::array<std::uint32_t, 5>{8, 6, 15, 4});
+    CHECK(strided.element_strides == std::array<std::uint32_t, 5>{1, 1, 2, 8});
 }
 
 TEST_CASE("what a map cannot be of is refused") {

@@ -263,7 +263,7 @@ inline constexpr Row rows[] = {
     {.stem = "st", .modifiers = "mmio relaxed sys global? $stored:t", .operands = "m S:t", .feature = MemoryMappedIo},
     {.stem = "prefetch", .modifiers = "global|local? L1|L2", .operands = "m"},
     {.stem = "prefetch", .modifiers = "global L2::evict_last|L2::evict_normal", .operands = "m", .feature = CachePolicy},
-    {.stem = "prefetch", .modifiers = "const|param|generic? tensormap", .operands = "m", .feature = BulkCopy},
+    {.stem = "prefetch", .modifiers = "const|param? tensormap", .operands = "m", .feature = BulkCopy},
     {.stem = "prefetchu", .modifiers = "L1", .operands = "m"},
     {.stem = "atom", .modifiers = "@atom add u32|s32|u64|f32|f64:t", .operands = "o:t m s:t r:b64@L2::cache_hint"},
     {.stem = "atom", .modifiers = "@atom add noftz f16|f16x2:t", .operands = "o:t m s:t r:b64@L2::cache_hint"},

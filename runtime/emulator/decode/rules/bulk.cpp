@@ -73,6 +73,20 @@ void prefetch(Lowering& code, Modifiers& modifiers, Operands operands) {
     code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
 }
 
+/// prefetch.tensormap
+void prefetch_map(Lowering& code, Modifiers& modifiers, Operands operands) {
+    using enum Modifier;
+    const Space space = modifiers.take(Param) ? Space::Param : modifiers.take(Const) ? Space::Const : Space::Generic;
+    modifiers.take(Tensormap);
+    const AddressOperand map = code.address(operands[0], space);
+    VReg address = map.fixed ? map.base : whole(code, map);
+    if (space != Space::Generic) address = code.with_offset(address, std::int64_t(window_address(space)));
+    const VReg none = code.constant(0, 8);
+    const VReg sources[] = {none, address, code.constant(0, 4), none, code.constant(0, 4)};
+    const BulkForm form{.kind = BulkForm::Kind::PrefetchMap};
+    code.emit({.run = start_bulk, .fields = {0, 0, 0, 0, form.bits()}, .list = code.list({}, sources)});
+}
+
 /// cp.async.bulk.tensor, cp.reduce.async.bulk.tensor and cp.async.bulk.prefetch.tensor, in tile mode
 void copy_tensor(Lowering& code, Modifiers& modifiers, Operands operands) {
     static constexpr std::pair<Modifier, std::uint8_t> names[] = {{Modifier::Geometry1d, 1},
@@ -182,6 +196,7 @@ constexpr RuleRow bulk_rows[] = {
     {"cp", "bulk", copy_bulk},
     {"cp", "bulk tensor", copy_tensor},  // of prefetches, too
     {"cp", "bulk prefetch", prefetch},
+    {"prefetch", "tensormap", prefetch_map},
     {"cp", "bulk cp_mask", not_run},
     {"cp", "bulk commit_group", commit_group_of_bulk},
     {"cp", "bulk wait_group", wait_group_of_bulk},

@@ -315,8 +315,7 @@ TEST_CASE("maps that are none, or do not fit") {
     const std::string copy = load(2, 1024);
     CHECK(finding(matrix(), copy) == ": no failure");
     CHECK_THAT(finding(matrix(), copy, 0, 0, "", 1, [](Machine&, Map& map, Tensor&) { map[20] ^= std::byte{1}; }),
-               contains("bulk-map: kernel.ptx:") && contains("a bulk copy with a tensor map at 0x") &&
-                   contains("these bytes are none"));
+               contains("bulk-map: kernel.ptx:") && contains("a tensor map at 0x") && contains("these bytes are none"));
     CHECK_THAT(finding(matrix(), load(3, 1024)),
                contains("bulk-map: ") && contains("a copy in 3 dimensions, of rank 2"));
     CHECK_THAT(finding(matrix(), "add.u64 %d1, %d1, 32;" + copy), contains("out-of-bounds: "));
@@ -354,6 +353,22 @@ TEST_CASE("maps that are none, or do not fit") {
                 "@%p1 cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [tile], "
                 "[%d1, {%r20, %r21, %r22}], [bar], {%h1};"),
         contains("not-emulated: "));
+}
+
+TEST_CASE("a map is fetched") {
+    const auto changed = [](Machine&, Map& map, Tensor&) { map[20] ^= std::byte{1}; };
+    CHECK(finding(matrix(), "@%p1 prefetch.tensormap [%d1];") == ": no failure");
+    CHECK_THAT(finding(matrix(), "@%p1 prefetch.tensormap [%d1];", 0, 0, "", 1, changed),
+               contains("bulk-map: ") && contains("a tensor map at 0x") && contains("these bytes are none"));
+    CHECK(finding(matrix(), "@%p1 prefetch.param.tensormap [map];") == ": no failure");
+    CHECK_THAT(finding(matrix(), "@%p1 prefetch.param.tensormap [map];", 0, 0, "", 1, changed), contains("bulk-map: "));
+    CHECK_THAT(finding(matrix(), "@%p1 prefetch.param.tensormap [map+64];"), contains("out-of-bounds: "));
+    CHECK_THAT(finding(matrix(), "@%p1 prefetch.tensormap [%d2];"), contains("bulk-map: "));
+    CHECK_THAT(finding(matrix(), "@%p1 prefetch.tensormap [%d2+8];"), contains("misaligned: "));
+    CHECK_THAT(finding(matrix(), "mov.u64 %d1, 0; @%p1 prefetch.const.tensormap [%d1];"),
+               contains("no-buffer: ") && contains("of const memory"));
+    CHECK_THAT(finding(matrix(), "ld.shared.u64 %d1, [tile]; @%p1 prefetch.tensormap [%d1];"),
+               contains("undefined-address: "));
 }
 
 TEST_CASE("alignment, bounds and counted bytes of boxes") {
