@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts: how the elements of a tile are arranged in memory, computed on the host. The definitions are CuTe's.
 //
-//     Layout rows({4, 8}, {8, 1});       (4,8):(8,1)      element (i, j) is at 8 i + j
-// rows(2, 3) == 19 rows(14) == 19 a single coordinate counts the first extent fastest: 14 = 2 + 4 *
-//     3 compose(rows, Layout(8, 4))        (8):(1)          the elements 0, 4, 8 ... : row 0
+//     Layout rows({4, 8}, {8, 1});         (4,8):(8,1)           element (i, j) is at 8 i + j
+//     rows(2, 3) == 19
+//     rows(14) == 19                       a single coordinate counts the first extent fastest: 14 = 2 + 4 * 3
+//     compose(rows, Layout(8, 4))          (8):(1)               the elements 0, 4, 8 ... : row 0
+//     complement(Layout(4, 2), 24)         (2,3):(1,8)           what 0, 2, 4, 6 leave out of 24 places
+//     divide(Layout(24), Layout(4, 2))     (4,(2,3)):(2,(1,8))   24 elements in tiles of four, of which each is like 0,
+//     product(Layout(4, 2), Layout(6))     (4,(2,3)):(2,(1,8))   2, 4, 6; six such tiles
+//
 // A mode of a layout is one extent with its stride, or several of them counted as one: ((2,2),3):((24,2),8) has rank 2.
 // A swizzle permutes offsets by XOR of their bits, so that the elements of a column are in different banks.
 #pragma once
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,6 +67,20 @@ private:
 /// beyond the outer one.
 Layout compose(const Layout& outer, const Layout& inner);
 
+/// What the layout leaves out of the first `size` places, or of more, up to a whole number of its repetitions: the
+/// layout, repeated by its complement, has each of these places once. Strides of the complement ascend, and extents and
+/// strides of 0 in the layout do not matter. Throws Error unless each stride, in ascending order, is a multiple of the
+/// one before times its extent. CuTe: complement.
+Layout complement(const Layout& layout, Layout::Number size);
+
+/// The layout in tiles: mode 0 has the elements that `tiler` picks, mode 1 is from tile to tile. Throws Error where
+/// tiles do not divide the layout. CuTe: logical_divide.
+Layout divide(const Layout& layout, const Layout& tiler);
+
+/// The layout, repeated: mode 0 is the layout, mode 1 has repetition number other(c) for c, beside each other without
+/// overlaps. CuTe: logical_product.
+Layout product(const Layout& layout, const Layout& other);
+
 /// Swizzle(bits, base, shift): `bits` bits of an offset, from bit base + shift on, are XORed into those from bit `base`
 /// on (with a negative shift the other way round). It is its own inverse. Throws Error unless |shift| is at least
 /// `bits`, because the two would overlap.
@@ -91,5 +111,9 @@ inline SwizzledLayout compose(const Swizzle& outer, const Layout& inner) { retur
 inline SwizzledLayout compose(const SwizzledLayout& outer, const Layout& inner) {
     return {outer.swizzle, compose(outer.layout, inner)};
 }
+
+/// What text() writes: (4,8):(8,1), 8:1, ((2,2),3):((24,2),8), Sw<3,4,3> o (8,64):(64,1). Without a swizzle, it is one
+/// that changes nothing. Tuples inside of a mode become one. Throws Error with the column of what is wrong.
+SwizzledLayout parse_layout(std::string_view text);
 
 }  // namespace ikat

@@ -400,7 +400,7 @@ const auto sums_by_roles = kernel("sums_by_roles", params("x", "y", "n"), [](In<
 }).launch_bounds(384, 1);
 
 // C = A * B: A is 16 x k by rows, B is k x 8 by columns; k is a multiple of 16.
-const auto product = kernel("product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
+const auto one_product = kernel("one_product", params("a", "b", "c", "k"), [](In<bfloat16x2> a, In<bfloat16x2> b, Out<float> c, u32 k) {
     using M = Mma<16, 8, 16, bfloat16, float>;
     M::C sums(0.0f);
     for (auto from : range(0, k, 16)) {
@@ -470,6 +470,19 @@ TEST_CASE("the layouts of docs/language.md are right") {
     CHECK(table.substr(0, 48) == " 0  1  2  3  4  5  6  7\n 9  8 11 10 13 12 15 14\n");
 }
 
+TEST_CASE("the layout algebra of docs/language.md is right") {
+    const Layout pairs(4, 2);                                  // (4):(2): 0, 2, 4, 6
+    const Layout between = complement(pairs, 24);              // (2,3):(1,8): 0 or 1, and 0, 8 or 16, further
+    const Layout tiled = divide(Layout(24), pairs);            // (4,(2,3)):(2,(1,8)): six tiles
+    const Layout again = product(pairs, Layout(6));            // the same
+    const Layout second = parse_layout("(4,1):(2,1)").layout;  // pairs as text, with a mode more
+    CHECK(pairs.text() == "(4):(2)");
+    CHECK(between.text() == "(2,3):(1,8)");
+    CHECK(tiled.text() == "(4,(2,3)):(2,(1,8))");
+    CHECK(again == tiled);
+    CHECK(second.coalesced() == pairs);
+}
+
 TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(saxpy.check());
     CHECK_NOTHROW(bytes.check());
@@ -492,7 +505,7 @@ TEST_CASE("the examples of docs/language.md are right") {
     CHECK_NOTHROW(transposed.check());
     CHECK_NOTHROW(histogram_of_cluster.check());
     CHECK_NOTHROW(sums_by_roles.check());
-    CHECK_NOTHROW(product.check());
+    CHECK_NOTHROW(one_product.check());
     CHECK_NOTHROW(four_products.check());
     CHECK_NOTHROW(tile_product.check());
     CHECK_NOTHROW(scale_by.check());
