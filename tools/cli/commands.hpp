@@ -18,5 +18,6 @@ void add_ptx(CLI::App& app);
 /// `then` has the words after each --then of the command line, which is split there before it is parsed.
 void add_run(CLI::App& app, std::vector<std::vector<std::string>> then);
 void add_devices(CLI::App& app);
+void add_layout(CLI::App& app);
 
 }  // namespace ikat::cli

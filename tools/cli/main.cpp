@@ -79,6 +79,7 @@ Exit run(int argc, char** argv) {
     add_ptx(app);
     add_run(app, std::move(then));
     add_devices(app);
+    add_layout(app);
     try {
         check_command(app, argc, argv);
         app.parse(argc, argv);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/layout_drawing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/tile/conflicts.hpp"
+
+namespace ikat::cli {
+namespace {
+
+constexpr std::uint64_t banks = 32, bank_bytes = 4, most_elements = 1 << 14;
+
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+    return out;
+}
+
+/// A light colour of its own for each bank: neighbours are close, and alternately lighter.
+std::string colour_of(std::uint64_t bank) {
+    const double turn = 2 * std::numbers::pi * double(bank) / double(banks), strength = bank % 2 ? 35 : 55;
+    const auto channel = [&](double part) {
+        return int(std::lround(255 - strength + strength * std::cos(turn - part * 2 * std::numbers::pi / 3)));
+    };
+    return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(1), channel(2));
+}
+
+/// The most wavefronts that one of several accesses takes, and the fewest that any could.
+struct Wavefronts {
+    std::uint32_t most = 0, least = 0;
+
+    void add(const std::vector<std::uint64_t>& places, std::uint64_t bytes) {
+        const std::size_t together = bytes == 16 ? 8 : bytes == 8 ? 16 : 32;
+        most = std::max(most, stdlib::wavefronts(places, std::uint32_t(bytes)));
+        least = std::max(least, std::uint32_t((places.size() + together - 1) / together));
+    }
+    std::string text() const { return fmt::format("{:>4} {:>9}", most, least); }
+};
+
+}  // namespace
+
+LayoutDrawing::LayoutDrawing(const SwizzledLayout& layout, std::uint64_t element_bytes)
+    : layout_(layout),
+      element_bytes_(element_bytes),
+      rows_(layout.layout.extent(0)),
+      columns_(layout.layout.rank() == 2 ? layout.layout.extent(1) : 1) {
+    if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4 && element_bytes != 8 && element_bytes != 16)
+        throw Error(fmt::format("elements of {} bytes", element_bytes), "--element is 1, 2, 4, 8 or 16");
+    if (layout.layout.rank() > 2)
+        throw Error(fmt::format("a layout of rank {} cannot be drawn as a table", layout.layout.rank()),
+                    "write several extents as one, such as ((2,4),8):((1,16),2)");
+    if (layout.layout.size() > most_elements)
+        throw Error(fmt::format("a table of {} elements is too large", layout.layout.size()),
+                    fmt::format("draw a part of at most {}", most_elements));
+}
+
+std::string LayoutDrawing::title() const {
+    const bool is_plain = layout_.swizzle == Swizzle(0, 4, 3);
+    return fmt::format("{}, elements of {} byte{}", is_plain ? layout_.layout.text() : layout_.text(), element_bytes_,
+                       element_bytes_ == 1 ? "" : "s");
+}
+
+std::uint64_t LayoutDrawing::offset(std::uint64_t row, std::uint64_t column) const {
+    return layout_.layout.rank() == 2 ? layout_(row, column) : layout_(row);
+}
+std::uint64_t LayoutDrawing::bank(std::uint64_t row, std::uint64_t column) const {
+    return offset(row, column) * element_bytes_ / bank_bytes % banks;
+}
+
+std::string LayoutDrawing::grid(const std::string& name,
+                                std::uint64_t (LayoutDrawing::*number)(std::uint64_t, std::uint64_t) const) const {
+    std::uint64_t largest = columns_ - 1;
+    for (std::uint64_t i = 0; i < rows_; ++i)
+        for (std::uint64_t j = 0; j < columns_; ++j) largest = std::max(largest, (this->*number)(i, j));
+    const std::size_t width = std::to_string(largest).size();
+    const std::size_t first = std::max(name.size(), std::to_string(rows_ - 1).size());
+    std::string out = fmt::format("{:<{}} |", name, first);
+    for (std::uint64_t j = 0; j < columns_; ++j) out += fmt::format(" {:>{}}", j, width);
+    out += '\n' + std::string(first + 1, '-') + '+' + std::string(columns_ * (width + 1), '-') + '\n';
+    for (std::uint64_t i = 0; i < rows_; ++i) {
+        out += fmt::format("{:>{}} |", i, first);
+        for (std::uint64_t j = 0; j < columns_; ++j) out += fmt::format(" {:>{}}", (this->*number)(i, j), width);
+        out += '\n';
+    }
+    return out;
+}
+
+/// Eight rows of 16 bytes, as ldmatrix reads them.
+std::string LayoutDrawing::access_of_matrices() const {
+    const std::uint64_t piece = 16 / element_bytes_;
+    if (rows_ < 8 || columns_ < piece) return "   - there are no eight rows of 16 bytes";
+    Wavefronts out;
+    for (std::uint64_t i = 0; i + 8 <= rows_; i += 8)
+        for (std::uint64_t j = 0; j + piece <= columns_; j += piece) {
+            std::vector<std::uint64_t> places;
+            for (std::uint64_t r = i; r < i + 8; ++r) {
+                for (std::uint64_t k = 1; k < piece; ++k)
+                    if (offset(r, j + k) != offset(r, j) + k)
+                        return fmt::format("   - elements {} and {} of row {} are not neighbours", j, j + k, r);
+                places.push_back(offset(r, j) * element_bytes_);
+                if (places.back() % 16 != 0)
+                    return fmt::format("   - element {} of row {} is not at a multiple of 16 bytes", j, r);
+            }
+            out.add(places, 16);
+        }
+    return out.text();
+}
+
+std::string LayoutDrawing::accesses() const {
+    const auto of_lines = [&](std::uint64_t lines, std::uint64_t length, auto&& at) {
+        Wavefronts out;
+        for (std::uint64_t line = 0; line < lines; ++line) {
+            std::vector<std::uint64_t> places;
+            for (std::uint64_t k = 0; k < length; ++k) places.push_back(at(line, k) * element_bytes_);
+            out.add(places, element_bytes_);
+        }
+        return out.text();
+    };
+    return fmt::format(
+        "wavefronts of shared memory     most  possible\n"
+        "a column, an element a lane     {}\n"
+        "a row, an element a lane        {}\n"
+        "8 rows of 16 bytes, by ldmatrix {}\n",
+        of_lines(columns_, rows_, [&](std::uint64_t line, std::uint64_t k) { return offset(k, line); }),
+        of_lines(rows_, columns_, [&](std::uint64_t line, std::uint64_t k) { return offset(line, k); }),
+        access_of_matrices());
+}
+
+std::string LayoutDrawing::table() const {
+    return title() + "\n\n" + grid("offset", &LayoutDrawing::offset) + '\n' + grid("bank", &LayoutDrawing::bank) +
+           '\n' + accesses();
+}
+
+std::string LayoutDrawing::svg() const {
+    constexpr std::uint64_t width = 40, height = 30, left = 40, top = 50;
+    const std::uint64_t right = left + columns_ * width + 10, bottom = top + rows_ * height + 10;
+    std::string out = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+        "font-family=\"monospace\" text-anchor=\"middle\">\n<title>{2}</title>\n"
+        "<text x=\"10\" y=\"20\" font-size=\"14\" text-anchor=\"start\">{2}</text>\n",
+        std::max<std::uint64_t>(right, 480), bottom, escaped(title()));
+    const auto text = [&](std::uint64_t x, std::uint64_t y, unsigned size, const std::string& what) {
+        out += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\">{}</text>\n", x, y, size, what);
+    };
+    for (std::uint64_t j = 0; j < columns_; ++j) text(left + j * width + width / 2, top - 6, 10, std::to_string(j));
+    for (std::uint64_t i = 0; i < rows_; ++i) {
+        const std::uint64_t y = top + i * height;
+        text(left / 2, y + height / 2 + 4, 10, std::to_string(i));
+        for (std::uint64_t j = 0; j < columns_; ++j) {
+            const std::uint64_t x = left + j * width;
+            out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#666666\"/>\n",
+                               x, y, width, height, colour_of(bank(i, j)));
+            text(x + width / 2, y + 14, 12, std::to_string(offset(i, j)));
+            text(x + width / 2, y + 26, 8, "bank " + std::to_string(bank(i, j)));
+        }
+    }
+    return out + "</svg>\n";
+}
+
+}  // namespace ikat::cli
