@@ -47,6 +47,10 @@ public:
     void arrive(const trace::Where& where = trace::Where::current()) const {
         trace::mbarrier(slot_, {ir::MbarrierForm::Kind::Arrive}, nullptr, where);
     }
+    /// The same, by a thread that has only read: what it has written need not be seen, which saves a fence.
+    void arrive_relaxed(const trace::Where& where = trace::Where::current()) const {
+        trace::mbarrier(slot_, {ir::MbarrierForm::Kind::ArriveRelaxed}, nullptr, where);
+    }
     void arrive_drop(const trace::Where& where = trace::Where::current()) const {
         trace::mbarrier(slot_, {ir::MbarrierForm::Kind::Drop}, nullptr, where);
     }

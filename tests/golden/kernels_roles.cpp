@@ -94,7 +94,7 @@ const auto persistent_pair = kernel("persistent_pair", params("x", "y", "tiles")
             full[0].wait(phase);
             y[(tile * 2 + cluster_rank()) * 64 + thread_id().x] = s[thread_id().x];
             sync_warp();
-            if_(lane_id() < 2, [&] { peer(empty[0], lane_id()).arrive(); });
+            if_(lane_id() < 2, [&] { peer(empty[0], lane_id()).arrive_relaxed(); });
             phase ^= 1;
         }
     });

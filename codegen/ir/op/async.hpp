@@ -16,14 +16,15 @@ namespace ikat::ir {
 
 struct MbarrierForm {
     enum class Kind : std::uint8_t {
-        Init,          // operand: how many arrivals end a phase
-        Invalidate,    // its bytes are free for other use
-        Arrive,        // result: the phase, as a token
-        Drop,          // the same, and one arrival fewer from the next phase on
-        Expect,        // operand: so many bytes more are to come in this phase
-        ArriveExpect,  // both
-        Test,          // operand: the parity of a phase; result: whether that has ended
-        Try,           // the same, and the thread may be suspended for a while
+        Init,           // operand: how many arrivals end a phase
+        Invalidate,     // its bytes are free for other use
+        Arrive,         // result: the phase, as a token
+        Drop,           // the same, and one arrival fewer from the next phase on
+        Expect,         // operand: so many bytes more are to come in this phase
+        ArriveExpect,   // both
+        Test,           // operand: the parity of a phase; result: whether that has ended
+        Try,            // the same, and the thread may be suspended for a while
+        ArriveRelaxed,  // at a peer's: nothing that was written before need be seen
     };
     /// Whose barrier it is, and who is told, or tells, what was written before: threads of the block or of the cluster.
     enum class Reach : std::uint8_t {
@@ -34,7 +35,9 @@ struct MbarrierForm {
     Kind kind = Kind::Init;
     Reach reach = Reach::Block;
 
-    constexpr bool arrives() const { return kind == Kind::Arrive || kind == Kind::Drop || kind == Kind::ArriveExpect; }
+    constexpr bool arrives() const {
+        return kind == Kind::Arrive || kind == Kind::Drop || kind == Kind::ArriveExpect || kind == Kind::ArriveRelaxed;
+    }
     constexpr bool tests() const { return kind == Kind::Test || kind == Kind::Try; }
     constexpr Shape shape() const {
         if (arrives() && reach == Reach::Peer)
@@ -50,14 +53,15 @@ struct MbarrierForm {
         }
     }
 };
-inline constexpr std::string_view mbarrier_names[] = {"init",   "invalidate",    "arrive", "drop",
-                                                      "expect", "arrive_expect", "test",   "try"};
+inline constexpr std::string_view mbarrier_names[] = {
+    "init", "invalidate", "arrive", "drop", "expect", "arrive_expect", "test", "try", "arrive_relaxed"};
 inline constexpr std::string_view mbarrier_reach_names[] = {"", "cluster", "peer"};
 inline constexpr std::uint32_t barrier_bytes = 8;
 constexpr bool exists(MbarrierForm form) {
     using enum MbarrierForm::Reach;
     if (std::size_t(form.kind) >= std::size(mbarrier_names)) return false;
     if (form.reach == Peer) return form.arrives() || form.kind == MbarrierForm::Kind::Expect;
+    if (form.kind == MbarrierForm::Kind::ArriveRelaxed) return false;
     return form.reach == Block || (form.reach == Cluster && form.tests());
 }
 

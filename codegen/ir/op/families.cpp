@@ -200,14 +200,21 @@ std::optional<Word> mbarrier_named(std::string_view text) {
 }
 /// ".init.shared", ".arrive.release.cluster.shared::cluster", ".try_wait.parity.acquire.cluster.shared"
 std::string mbarrier_suffix(MbarrierForm form) {
-    constexpr std::string_view kinds[] = {
-        ".init",           ".inval", ".arrive", ".arrive_drop", ".expect_tx", ".arrive.expect_tx", ".test_wait.parity",
-        ".try_wait.parity"};
+    constexpr std::string_view kinds[] = {".init",
+                                          ".inval",
+                                          ".arrive",
+                                          ".arrive_drop",
+                                          ".expect_tx",
+                                          ".arrive.expect_tx",
+                                          ".test_wait.parity",
+                                          ".try_wait.parity",
+                                          ".arrive"};
     const std::string kind(kinds[std::size_t(form.kind)]);
     switch (form.reach) {
         case MbarrierForm::Reach::Cluster: return kind + ".acquire.cluster.shared";
         case MbarrierForm::Reach::Peer:
-            return kind + (form.arrives() ? ".release" : ".relaxed") + ".cluster.shared::cluster";
+            return kind + (form.arrives() && form.kind != MbarrierForm::Kind::ArriveRelaxed ? ".release" : ".relaxed") +
+                   ".cluster.shared::cluster";
         default: return kind + ".shared";
     }
 }
