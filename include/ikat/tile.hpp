@@ -2,10 +2,13 @@
 // Tiles: matrices in shared memory, copied and multiplied by blocks..
 #pragma once
 #include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/cluster_product.hpp"
 #include "stdlib/tile/conflicts.hpp"
 #include "stdlib/tile/pipeline.hpp"
+#include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
+#include "stdlib/tile/warpgroup_tiles.hpp"

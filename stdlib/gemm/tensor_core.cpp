@@ -29,6 +29,8 @@ private:
     void check_sizes() const;
     /// Which kernel, and how many parts.
     void choose();
+    /// Why wgmma cannot make this product; "" if it can.
+    std::string problem_of_wgmma() const;
 
     std::uint64_t m() const { return C_.extents[1]; }
     std::uint64_t n() const { return C_.extents[2]; }
@@ -43,10 +45,18 @@ private:
         return matrices() * ((m() - 1) / tile.m + 1) * ((n() - 1) / tile.n + 1);
     }
 
+    /// Of clusters, one below the other.
+    std::uint64_t cluster_tiles(TileSize size) const {
+        const ClusterTile tile = cluster_tile(size, ir::info(A_.type).bytes);
+        return matrices() * ((m() - 1) / (tile.m * tile.blocks) + 1) * ((n() - 1) / tile.n + 1);
+    }
+
     /// The arguments of a kernel, one after the other.
     class Arguments;
     void launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const;
     void add_epilogue(Arguments& to) const;
+    void add_factor(Arguments& to, float factor) const;
+    void run_clusters() const;
 
     const Queue& queue_;
     Location where_;
@@ -65,6 +75,13 @@ public:
         list_.push_back(runtime::buffer_argument(type, part, kernel_, list_.size(), where_));
         for (const std::uint64_t number : extents) add(std::uint32_t(number));
         for (const std::uint64_t number : pitches) add(std::uint32_t(number));
+    }
+    /// As a map.
+    void add_map(const MatrixOperand& matrix) {
+        const std::array pitches{matrix.extents[0] > 1 ? matrix.pitches[0] : matrix.extents[1] * matrix.pitches[1],
+                                 matrix.pitches[1]};
+        list_.push_back(
+            runtime::map_argument(matrix.type, matrix.part, matrix.extents, pitches, kernel_, list_.size(), where_));
     }
     void add(const Operand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
     std::span<const runtime::Argument> list() const { return list_; }
@@ -171,6 +188,20 @@ void Gemm::choose() {
     const runtime::DeviceProperties& device = queue_.device().properties();
     const std::uint64_t busy = std::max(device.multiprocessors, 1u);
     kernel_.tile = options_.tile;
+    const std::string problem = problem_of_wgmma();
+    if (options_.path == GemmPath::wgmma && !problem.empty())
+        fail("wgmma: " + problem, "GemmPath::mma_sync multiplies any matrices on any device from sm_80 on");
+    const bool is_by_wgmma =
+        options_.path == GemmPath::wgmma || (options_.path == GemmPath::chosen && problem.empty() && m() > 128 &&
+                                             n() >= 128 && options_.parts <= 1 && options_.tile != TileSize::small);
+    if (is_by_wgmma) {
+        const bool reads = options_.beta != 0 || options_.bias || options_.residual || !is_aligned(C_);
+        kernel_.step = reads ? Step::Cluster : Step::Boxes;
+        const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy / 2;
+        if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
+        kernel_.access = {};
+        return;
+    }
     if (kernel_.tile == TileSize::chosen) {
         const TensorTile large = tensor_tile(TileSize::large);
         const bool has_room = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin;
@@ -189,6 +220,19 @@ void Gemm::choose() {
              "a grid has at most 2147483647 blocks");
 }
 
+std::string Gemm::problem_of_wgmma() const {
+    const runtime::DeviceProperties& device = queue_.device().properties();
+    if (device.target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", device.target);
+    if (!is_aligned(A_) || !is_aligned(B_)) return "rows of A or B are not aligned to 16 bytes";
+    const bool is_wide = ir::info(A_.type).bytes == 2;
+    if (!is_wide && (options_.a != MatrixOrder::Rows || options_.b != MatrixOrder::Columns))
+        return fmt::format("of {} it multiplies only A by rows and B by columns", name_of(A_.type));
+    if (options_.tile == TileSize::small || (options_.tile == TileSize::large && !is_wide))
+        return "there is no tile of this size";
+    if (options_.parts > 1) return "k is not divided";
+    return {};
+}
+
 void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&& add) const {
     TensorKernel which = kernel_;
     which.step = step;
@@ -200,14 +244,34 @@ void Gemm::launch(Step step, std::uint64_t blocks, std::uint32_t threads, auto&&
 }
 
 void Gemm::add_epilogue(Arguments& to) const {
-    for (const float factor : {options_.alpha, options_.beta}) {
-        if (element() == ir::Type::I32)
-            to.add(std::int32_t(factor));
-        else
-            to.add(factor);
-    }
+    add_factor(to, options_.alpha);
+    add_factor(to, options_.beta);
     if (options_.bias) to.add(*options_.bias);
     if (options_.residual) to.add(*options_.residual);
+}
+
+void Gemm::add_factor(Arguments& to, float factor) const {
+    if (element() == ir::Type::I32)
+        to.add(std::int32_t(factor));
+    else
+        to.add(factor);
+}
+
+void Gemm::run_clusters() const {
+    const ClusterTile tile = cluster_tile(kernel_.tile, ir::info(A_.type).bytes);
+    const std::uint64_t most = std::max(queue_.device().properties().multiprocessors / tile.blocks, 1u);
+    const std::uint64_t blocks = std::min(cluster_tiles(kernel_.tile), most) * tile.blocks;
+    launch(kernel_.step, blocks, tile.threads, [&](Arguments& to) {
+        to.add_map(A_), to.add_map(B_);
+        if (kernel_.step == Step::Cluster) {
+            to.add(C_);
+            to.add(std::uint32_t(k()));
+            return add_epilogue(to);
+        }
+        to.add_map(C_);
+        for (const std::uint64_t number : {m(), n(), k(), matrices()}) to.add(std::uint32_t(number));
+        add_factor(to, options_.alpha);
+    });
 }
 
 void Gemm::run() const {
@@ -218,6 +282,7 @@ void Gemm::run() const {
             to.add(C_);
             add_epilogue(to);
         });
+    if (kernel_.step == Step::Cluster || kernel_.step == Step::Boxes) return run_clusters();
     const std::uint32_t threads = tensor_tile(kernel_.tile).threads();
     if (parts_ == 1)
         return launch(Step::Whole, tiles(kernel_.tile), threads, [&](Arguments& to) {

@@ -48,6 +48,7 @@ struct GemmOptions {
     Activation activation = Activation::none;
     std::optional<Operand> bias{};            // an element for each column of C, of its type
     std::optional<MatrixOperand> residual{};  // of the type and shape of C, which it must not overlap
+    GemmPath path = GemmPath::chosen;
     TileSize tile = TileSize::chosen;
     /// Into how many parts k is divided, whose sums are added by a second kernel, always in the same order. 0: as many
     /// as the device needs to be busy.

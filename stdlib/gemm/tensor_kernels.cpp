@@ -20,6 +20,16 @@ using Step = TensorKernel::Step;
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
 
+template <class Sum>
+Leaf<Sum> activated(Activation activation, const auto& x) {
+    if constexpr (std::is_same_v<Sum, float>) {
+        if (activation == Activation::gelu) return value(gelu(x));
+        if (activation == Activation::gelu_tanh) return value(gelu_tanh(x));
+        if (activation == Activation::silu) return value(silu(x));
+    }
+    return activation == Activation::relu ? value(max(x, Sum{})) : value(x);
+}
+
 /// From sums to elements of C: activation(alpha * sum + beta * C + bias) + residual. Where beta is 0, C is not read.
 template <class Out, class Sum>
 struct Epilogue {
@@ -43,26 +53,15 @@ struct Epilogue {
         Values v(alpha * sums);
         if_(beta != Sum{}, [&] { v += beta * at(c, p, i); });
         if (bias) v += at(*bias);
-        if constexpr (std::is_same_v<Sum, float>) {
-            if (activation == Activation::gelu) apply(v, [](const auto& x) { return gelu(x); });
-            if (activation == Activation::gelu_tanh) apply(v, [](const auto& x) { return gelu_tanh(x); });
-            if (activation == Activation::silu) apply(v, [](const auto& x) { return silu(x); });
-        }
-        if (activation == Activation::relu) apply(v, [](const auto& x) { return max(x, Sum{}); });
+        if constexpr (count == 1)
+            v = activated<Sum>(activation, v);
+        else
+            for (auto& each : v) each = activated<Sum>(activation, each);
         if (residual) v += at(*residual, p, i);
         if constexpr (count == 1)
             c[p, i, j] = cast<Var<Out>>(v);
         else
             c.template vec<int(count)>(p, i, j / std::uint32_t(count)) = cast<Var<Out>>(v);
-    }
-
-private:
-    template <class V>
-    static void apply(V& v, auto&& f) {
-        if constexpr (DeviceValue<V>)
-            v = f(v);
-        else
-            for (auto& each : v) each = f(each);
     }
 };
 
@@ -85,6 +84,11 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
                                   auto body) {
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
+    const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
+    const std::uint32_t threads = is.step == Step::Whole     ? tensor_tile(is.tile).threads()
+                                  : is.step == Step::Cluster ? cluster.threads
+                                                             : 256;
+    const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
     const auto make = [&]<class... E>(const std::array<const char*, sizeof...(E)>& more, auto set) {
         ParameterNames<sizeof...(P) + 2 + sizeof...(E)> all{};
         const char** next = std::ranges::copy(names, all.names).out;
@@ -96,7 +100,8 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
                           set(epilogue, further...);
                           body(given..., epilogue);
                       })
-            .launch_bounds(is.step == Step::Whole ? tensor_tile(is.tile).threads() : 256)
+            .launch_bounds(threads, is.step == Step::Cluster)
+            .cluster(blocks)
             .handle();
     };
     using Bias = In<Out>;
@@ -193,20 +198,70 @@ trace::KernelHandle second_kernel(const TensorKernel& is) {
         });
 }
 
-template <class T, TensorTile tile>
+template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle cluster_kernel(const TensorKernel& is) {
+    using Out = Element<T>;
+    static constexpr ClusterTile tile = cluster_tile(size, sizeof(T));
+    using Product = ClusterProduct<T, tile, a, b>;
+    using Sum = typename Product::Sums::Sum;
+    if (is.step == Step::Boxes) {
+        using Columns = SharedTile<Out, 2, 64, tile.n>;  // of C: rows of each warpgroup
+        using MapC = TensorMap<Out, Box<1, 64, 128 / sizeof(Out)>, 128>;
+        return kernel(is.name().c_str(), params("A", "B", "C", "m", "n", "k", "planes", "alpha"),
+                      [is](typename Product::MapA A, typename Product::MapB B, MapC C, u32 m, u32 n, u32 k, u32 planes,
+                           Var<Sum> alpha) {
+                          const Columns columns;
+                          Product::run(A, B, m, n, k, planes, [&](const auto& at, const auto& sums) {
+                              store_by_boxes(sums, at, columns, C,
+                                             [&](const auto& v) { return activated<Sum>(is.activation, alpha * v); });
+                          });
+                          if_(warpgroup_id() != 0u, [&] { wait_for_boxes(); });
+                      })
+            .launch_bounds(tile.threads, 1)
+            .cluster(tile.blocks)
+            .handle();
+    }
+    return with_epilogue<T, typename Product::MapA, typename Product::MapB, InOut<Out, 3>, u32>(
+        is, {"A", "B", "C", "k"},
+        [is](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
+            const Shared<Sum, 8 * warpgroup_scratch> scratch;
+            constexpr std::uint32_t count = 16 / sizeof(Out);
+            Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
+                each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
+                                [&](const auto& i, const auto& j, const auto& v) {
+                                    const auto row = value(at.row + i);
+                                    if_(row < C.extent(1), [&] {
+                                        store_group<count>(epilogue, is.c_is_aligned, C, at.plane, row,
+                                                           value(at.column + j), v);
+                                    });
+                                });
+            });
+        });
+}
+
+template <class T, TileSize size, MatrixOrder a, MatrixOrder b>
+trace::KernelHandle of_orders(const TensorKernel& is) {
+    constexpr bool has_clusters =
+        size != TileSize::small &&
+        (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
+    if constexpr (has_clusters)
+        if (is.step == Step::Cluster || is.step == Step::Boxes) return cluster_kernel<T, size, a, b>(is);
+    return product_kernel<T, tensor_tile(size), a, b>(is);
+}
+template <class T, TileSize size>
 trace::KernelHandle of_tile(const TensorKernel& is) {
     using enum MatrixOrder;
-    if (is.a == Rows && is.b == Rows) return product_kernel<T, tile, Rows, Rows>(is);
-    if (is.a == Rows) return product_kernel<T, tile, Rows, Columns>(is);
-    if (is.b == Rows) return product_kernel<T, tile, Columns, Rows>(is);
-    return product_kernel<T, tile, Columns, Columns>(is);
+    if (is.a == Rows && is.b == Rows) return of_orders<T, size, Rows, Rows>(is);
+    if (is.a == Rows) return of_orders<T, size, Rows, Columns>(is);
+    if (is.b == Rows) return of_orders<T, size, Columns, Rows>(is);
+    return of_orders<T, size, Columns, Columns>(is);
 }
 template <class T>
 trace::KernelHandle of_type(const TensorKernel& is) {
     if (is.step == Step::Finish || is.step == Step::Scale) return second_kernel<T>(is);
-    if (is.tile == TileSize::small) return of_tile<T, tensor_tile(TileSize::small)>(is);
-    if (is.tile == TileSize::large) return of_tile<T, tensor_tile(TileSize::large)>(is);
-    return of_tile<T, tensor_tile(TileSize::medium)>(is);
+    if (is.tile == TileSize::small) return of_tile<T, TileSize::small>(is);
+    if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);
+    return of_tile<T, TileSize::medium>(is);
 }
 trace::KernelHandle made(const TensorKernel& is) {
     switch (is.type) {
@@ -223,7 +278,7 @@ std::string TensorKernel::name() const {
     const char* const letters[] = {"n", "t"};
     std::string out = "gemm_tensor_core_";
     out += type == ir::Type::F32 ? "tf32" : type == ir::Type::I8 ? "s8" : type == ir::Type::F16 ? "f16" : "bf16";
-    if (step == Step::Whole || step == Step::Part) {
+    if (step != Step::Finish && step != Step::Scale) {
         if (a != MatrixOrder::Rows || b != MatrixOrder::Rows)
             out += std::string("_") + letters[int(a)] + letters[int(b)];
     }
@@ -231,7 +286,7 @@ std::string TensorKernel::name() const {
     if (has_bias) out += "_bias";
     out += activations[int(activation)];
     if (has_residual) out += "_residual";
-    const char* const steps[] = {"", "_part", "_finish", "_scale"};
+    const char* const steps[] = {"", "_part", "_finish", "_scale", "_wgmma", "_wgmma"};
     return out + steps[int(step)];
 }
 

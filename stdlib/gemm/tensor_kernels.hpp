@@ -7,11 +7,14 @@
 
 #include "dsl/record/capture.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
-#include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/cluster_product.hpp"
 
 namespace ikat::stdlib {
 
-/// What a block makes of C: 64 x 64, 128 x 128 or 256 x 128 elements.
+/// By mma.sync, on any device from sm_80 on, or by wgmma on sm_90a.
+enum class GemmPath : std::uint8_t { chosen, mma_sync, wgmma };
+
+/// What a block makes of C by mma.sync: 64 x 64, 128 x 128 or 256 x 128 elements.
 enum class TileSize : std::uint8_t { chosen, small, medium, large };
 constexpr TensorTile tensor_tile(TileSize size) {
     if (size == TileSize::small) return {.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
@@ -19,14 +22,23 @@ constexpr TensorTile tensor_tile(TileSize size) {
     return {.m = 128, .n = 128, .warp_m = 64, .warp_n = 32, .stages = 3};
 }
 
-/// Which of the kernels.
-///
-///     Whole     A, B, C, alpha, beta, (bias), (residual)      a block for each tile of each matrix
-///     Part      A, B, sums, parts                             the sums of a part of k: a block for each tile of each
-///     part Finish    sums, C, parts, alpha, beta, ...              C from these sums: blocks for rows of C Scale C,
-///     alpha, beta, ...                           C where k is 0
+/// The same by wgmma: 128 x 128 or, large, of 16-bit elements, 128 x 256, by clusters of two blocks.
+constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
+    if (size == TileSize::large) return {.m = 128, .n = 256, .stages = 3, .blocks = 2};
+    return {.m = 128, .n = 128, .stages = element_bytes == 2 ? 5u : 4u, .blocks = 2};
+}
+
+/// One of the kernels.
 struct TensorKernel {
-    enum class Step : std::uint8_t { Whole, Part, Finish, Scale } step = Step::Whole;
+    /// Its parameters; behind those with ... come alpha, beta, and, if there are, bias and residual.
+    enum class Step : std::uint8_t {
+        Whole,    // A, B, C ...: a block for each tile of each matrix
+        Part,     // A, B, sums, parts: the sums of parts of k, a block for each tile of each part
+        Finish,   // sums, C, parts ...: C from these sums, a row or several for each block
+        Scale,    // C ...: C where k is 0, likewise
+        Cluster,  // A, B, C, k ...: by wgmma, clusters that take tile after tile; A and B are maps
+        Boxes,    // A, B, C, m, n, k, planes, alpha: the same, where C is not read, as a map
+    } step = Step::Whole;
     ir::Type type = ir::Type::F32;  // of A and B
     MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;
     TileSize tile = TileSize::medium;

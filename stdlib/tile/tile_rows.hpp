@@ -13,47 +13,58 @@
 
 namespace ikat::stdlib {
 
-/// How many numbers of shared memory each warp needs to exchange 16 rows of its sums. Rows are eight words, or 24, more
-/// than a multiple of all banks: pairs of four rows are in different ones.
+/// Rows of `n` sums in shared memory: eight words, or 24, more than a multiple of all banks, so that pairs of four rows
+/// are in different ones.
+constexpr std::uint32_t scratch_pitch(std::uint32_t n) { return n + (n % 16 == 0 ? 8 : 0); }
+/// How many numbers of shared memory each warp needs to exchange 16 rows of its sums.
 template <class Sums>
-inline constexpr std::uint32_t row_scratch = 16 * (Sums::n + (Sums::n % 16 == 0 ? 8 : 0));
+inline constexpr std::uint32_t row_scratch = 16 * scratch_pitch(Sums::n);
+
+/// 16 rows of `n` columns, of which pair(j, half) are the lane's two sums in columns 8 j and on, in row lane / 4 of the
+/// upper or the lower half: calls f(row, column, values) for `count` of them, 4 or 8, that follow each other in a row,
+/// until all have been passed. `scratch` has 16 * scratch_pitch(n) numbers for this warp.
+template <class Sum, std::uint32_t n, std::uint32_t count, class Scratch>
+void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
+    constexpr std::uint32_t pitch = scratch_pitch(n), groups = n / count, all = 16 * groups;
+    static_assert(n % count == 0 && count % 4 == 0, "a row is a whole number of groups, each of 4 or 8 columns");
+    const auto lane = value(lane_id());
+    for (std::uint32_t j = 0; j < n / 8; ++j)
+        for (std::uint32_t half = 0; half < 2; ++half) {
+            const auto place = value((lane / 4u + 8 * half) * pitch + 8 * j + lane % 4u * 2u);
+            scratch.template vec<2>(place / 2u) = pair(j, half);
+        }
+    sync_warp();
+    for (std::uint32_t begin = 0; begin < all; begin += 32) {
+        const auto at = value(begin + lane);
+        const auto read = [&] {
+            const auto row = value(at / groups), column = value(at % groups * count);
+            LaneValues<Sum, LaneShape<count>> values;
+            for (std::uint32_t k = 0; k < count; k += 4) {
+                const auto four = scratch.template vec<4>((row * pitch + column + k) / 4u);
+                for (std::uint32_t e = 0; e < 4; ++e) values.set(k + e, four.lane(e).recorded());
+            }
+            f(row, column, values);
+        };
+        if (all - begin < 32)
+            if_(at < all, read);
+        else
+            read();
+    }
+    sync_warp();  // what is there has been read
+}
 
 /// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warp's part that follow each
 /// other, until all have been passed. `scratch` has row_scratch numbers for this warp.
 template <std::uint32_t count, class M, std::uint32_t m, std::uint32_t n, class Scratch>
 void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch, auto&& f) {
-    using Sums = WarpTiles<M, m, n>;
-    using Sum = typename Sums::Sum;
-    constexpr std::uint32_t pitch = row_scratch<Sums> / 16, groups = n / count, all = 16 * groups;
-    static_assert(n % count == 0, "each_row: a row of the warp's part is a whole number of groups");
-    const auto lane = value(lane_id());
-    for (std::uint32_t i = 0; i < Sums::rows; ++i) {
-        if (i > 0) sync_warp();  // what was there before has been read
-        for (std::uint32_t j = 0; j < Sums::columns; ++j) {
-            const auto& fragment = sums(i, j);
-            for (std::uint32_t half = 0; half < 2; ++half) {
-                const auto place = value((lane / 4u + 8 * half) * pitch + 8 * j + lane % 4u * 2u);
-                scratch.template vec<2>(place / 2u) = {fragment[2 * half], fragment[2 * half + 1]};
-            }
-        }
-        sync_warp();
-        for (std::uint32_t begin = 0; begin < all; begin += 32) {
-            const auto at = value(begin + lane);
-            const auto read = [&] {
-                const auto row = value(at / groups), column = value(at % groups * count);
-                LaneValues<Sum, LaneShape<count>> values;
-                for (std::uint32_t k = 0; k < count; k += 4) {
-                    const auto four = scratch.template vec<4>((row * pitch + column + k) / 4u);
-                    for (std::uint32_t e = 0; e < 4; ++e) values.set(k + e, four.lane(e).recorded());
-                }
-                f(value(row + 16 * i), column, values);
-            };
-            if (all - begin < 32)
-                if_(at < all, read);
-            else
-                read();
-        }
-    }
+    using Sum = typename WarpTiles<M, m, n>::Sum;
+    for (std::uint32_t i = 0; i < m / 16; ++i)
+        exchange_rows<Sum, n, count>(
+            scratch,
+            [&](std::uint32_t j, std::uint32_t half) {
+                return Vec<Sum, 2>(sums(i, j)[2 * half], sums(i, j)[2 * half + 1]);
+            },
+            [&](const auto& row, const auto& column, const auto& values) { f(value(row + 16 * i), column, values); });
 }
 
 }  // namespace ikat::stdlib

@@ -21,6 +21,7 @@ struct Shape {
     std::uint32_t gap = 0;    // elements between rows
     std::uint32_t first = 0;  // element of the buffer at which the matrix begins
     std::uint32_t matrices = 1;
+    std::uint32_t whole = 1;  // rows are multiples of so many elements
 };
 
 /// A matrix, or several, in a buffer.
@@ -42,7 +43,7 @@ struct Stored {
         for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = T(float(value(i)));
         return elements;
     }
-    std::uint32_t pitch() const { return columns + shape.gap; }
+    std::uint32_t pitch() const { return (columns + shape.gap + shape.whole - 1) / shape.whole * shape.whole; }
     std::size_t at(std::uint32_t p, std::uint32_t i, std::uint32_t j) const {
         return shape.first + (std::size_t(p) * rows + i) * pitch() + j;
     }
@@ -66,7 +67,7 @@ void check_product(const Device& device, const Shape& shape, GemmOptions options
     const auto [m, n, k] = std::array{shape.m, shape.n, shape.k};
     INFO("m " << m << ", n " << n << ", k " << k << ", gap " << shape.gap << ", first " << shape.first << ", matrices "
               << shape.matrices << ", orders " << int(options.a) << int(options.b) << ", tile " << int(options.tile)
-              << ", parts " << options.parts);
+              << ", parts " << options.parts << ", path " << int(options.path));
     const bool a_by_rows = options.a == Rows, b_by_rows = options.b == Rows;
     const auto small = [](std::size_t i) { return int(i * 7 + i / 11) % 5 - 2; };
     Stored<T> A(device, shape, a_by_rows ? m : k, a_by_rows ? k : m, small);
@@ -89,14 +90,21 @@ void check_product(const Device& device, const Shape& shape, GemmOptions options
         const bool same = float(got[i]) == float(Out(want)) || (std::isnan(want) && std::isnan(float(got[i])));
         if (!same && wrong++ == 0) first = i;
     };
-    std::vector<bool> is_element(got.size());
+    const auto integers = [](const auto& matrix) {
+        std::vector<int> out;
+        for (const T& element : matrix.elements) out.push_back(int(float(element)));
+        return out;
+    };
+    const std::vector<int> a = integers(A), b = integers(B);
+    std::vector<char> is_element(got.size());
     for (std::uint32_t p = 0; p < shape.matrices; ++p)
         for (std::uint32_t i = 0; i < m; ++i)
             for (std::uint32_t j = 0; j < n; ++j) {
                 int sum = 0;
-                for (std::uint32_t l = 0; l < k; ++l)
-                    sum += int(float(A.elements[a_by_rows ? A.at(p, i, l) : A.at(p, l, i)])) *
-                           int(float(B.elements[b_by_rows ? B.at(p, l, j) : B.at(p, j, l)]));
+                const std::size_t step_a = a_by_rows ? 1 : A.pitch(), step_b = b_by_rows ? B.pitch() : 1;
+                std::size_t at_a = a_by_rows ? A.at(p, i, 0) : A.at(p, 0, i);
+                std::size_t at_b = b_by_rows ? B.at(p, 0, j) : B.at(p, j, 0);
+                for (std::uint32_t l = 0; l < k; ++l, at_a += step_a, at_b += step_b) sum += a[at_a] * b[at_b];
                 float want = float(factors.alpha * sum);
                 const std::size_t at = C.at(p, i, j);
                 if (factors.beta != 0) want += float(factors.beta) * float(C.elements[at]);
@@ -135,7 +143,36 @@ void check_shapes(TileSize tile) {
             }
 }
 
+const Shape aligned_shapes[] = {
+    {1, 1, 1, 0, 0, 1, 16},       {128, 128, 64, 0, 0, 1, 16},  {127, 129, 63, 0, 16, 1, 16},
+    {129, 127, 65, 30, 0, 1, 16}, {257, 256, 128, 0, 0, 1, 16}, {300, 520, 264, 0, 0, 1, 16},
+    {700, 40, 17, 0, 0, 1, 16},   {40, 700, 200, 0, 0, 1, 16},  {130, 30, 300, 0, 0, 3, 16}};
+
+template <class T>
+void check_wgmma(TileSize tile, const Factors& factors = {}, int seeds = 4) {
+    for (const MatrixOrder a : {Rows, Columns})
+        for (const MatrixOrder b : {Rows, Columns}) {
+            if (sizeof(T) != 2 && (a == Columns || b == Rows)) continue;
+            for (int seed = 0; seed < seeds; ++seed) {
+                const Device device = test::open_device({.target = "sm_90a", .schedule = std::to_string(seed)});
+                for (const Shape& shape : aligned_shapes)
+                    check_product<T>(device, shape, {.a = a, .b = b, .path = GemmPath::wgmma, .tile = tile}, factors);
+            }
+        }
+}
+
 }  // namespace
+
+TEMPLATE_TEST_CASE("tensor cores: products by wgmma in medium tiles", "", half, bfloat16, float, std::int8_t) {
+    check_wgmma<TestType>(TileSize::medium);
+}
+TEMPLATE_TEST_CASE("tensor cores: products by wgmma in large tiles", "", half, bfloat16) {
+    check_wgmma<TestType>(TileSize::large);
+}
+TEMPLATE_TEST_CASE("tensor cores: what follows a product by wgmma", "", half, bfloat16, float, std::int8_t) {
+    check_wgmma<TestType>(TileSize::medium, {2, 3, true, true}, 1);
+    check_wgmma<TestType>(TileSize::medium, {-1, 0, true}, 1);
+}
 
 TEMPLATE_TEST_CASE("tensor cores: products in small tiles", "", half, bfloat16, float, std::int8_t) {
     check_shapes<TestType>(TileSize::small);
@@ -238,6 +275,8 @@ TEST_CASE("tensor cores: calls that do not fit together") {
                Contains("a factor of 0.5 for integers"));
     CHECK_THAT(run(bytes.view(4, 8), bytes.view(8, 5), sums.view(4, 5), {.activation = Activation::gelu}),
                Contains("an activation of integers"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 5), c.view(4, 5), {.path = GemmPath::wgmma}),
+               Contains("wgmma: the device is opened for sm_80, not sm_90a"));
     auto freed = std::optional(device.buffer<half>(200, "freed"));
     const auto view = freed->view(4, 8);
     freed.reset();

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product that clusters of blocks make on sm_90a: one thread of each block copies boxes of A and B into a ring, two
+// warpgroups multiply (wgmma), and blocks take tile after tile until all are done. The blocks of a cluster work on
+// tiles one below the other, and share the columns of B: each copies a part of them to all.
+//
+//     ClusterProduct<bfloat16, ClusterTile{}, MatrixOrder::Rows, MatrixOrder::Columns>::run(A, B, m, n, k, planes,
+//         [&](const auto& tile, const auto& sums) {           by each of the warpgroups, for its rows of a tile
+//             each_row<8>(sums, tile.scratch, [&](const auto& i, const auto& j, const auto& v) {
+//                 ... C[tile.plane, tile.row + i, tile.column + j] ...
+//             });
+//         });
+#pragma once
+#include "dsl/kernel/tensor_map.hpp"
+#include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/ring.hpp"
+#include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/warpgroup_tiles.hpp"
+
+namespace ikat::stdlib {
+
+/// A block makes m x n of C by two warpgroups, m / 2 rows each; slices of k are 128 bytes, `stages` of them in shared
+/// memory. `blocks` are in a cluster.
+struct ClusterTile {
+    std::uint32_t m = 128, n = 256, stages = 3, blocks = 2;
+    static constexpr std::uint32_t threads = 384;
+};
+
+/// The product of a warpgroup of elements of T, n columns wide.
+template <class T, std::uint32_t n>
+using WarpgroupProductOf = Wgmma<64, int(n), 32 / sizeof(T), std::conditional_t<std::is_same_v<T, float>, tf32, T>,
+                                 std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>>;
+
+/// What a warpgroup has of a tile.
+struct WarpgroupPlace {
+    Leaf<std::uint32_t> plane, row, column;  // of C, where its sums begin
+    Leaf<std::uint32_t> group;               // 0 or 1
+};
+
+template <class T, ClusterTile tile, MatrixOrder order_a, MatrixOrder order_b>
+class ClusterProduct {
+    static constexpr std::uint32_t k = 128 / sizeof(T);
+    static constexpr Major major_a = order_a == MatrixOrder::Rows ? Major::K : Major::MN;
+    static constexpr Major major_b = order_b == MatrixOrder::Columns ? Major::K : Major::MN;
+    static_assert(sizeof(T) == 2 || (major_a == Major::K && major_b == Major::K),
+                  "ClusterProduct: other elements than those of 16 bits are stored with k contiguous");
+    static_assert(tile.m % 128 == 0 && tile.n % (64 * tile.blocks) == 0,
+                  "ClusterProduct: 64 rows or more for each warpgroup, and whole boxes of B for each block");
+    template <Major major, std::uint32_t extent>
+    using Tile = std::conditional_t<major == Major::K, SharedTile<T, tile.stages, extent, k>,
+                                    SharedTile<T, tile.stages, k, extent>>;
+    /// A box is `extent` rows of 128 bytes, or, with Major::MN, k rows of a panel.
+    template <Major major, std::uint32_t extent>
+    using Map = TensorMap<T, std::conditional_t<major == Major::K, Box<1, extent, k>, Box<1, k, k>>, 128>;
+    using W = WarpgroupProductOf<T, tile.n>;
+
+public:
+    using MapA = Map<major_a, tile.m>;
+    using MapB = Map<major_b, tile.n / tile.blocks>;
+    using Sums = WarpgroupTiles<W, tile.m / 128>;
+
+    /// For each tile of m x n sums over k, for each of the planes, calls finish(place, sums) by each warpgroup, with
+    /// WarpgroupPlace and Sums. The grid is any number of clusters. A and B are maps of planes as they are stored.
+    static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
+                    auto&& finish) {
+        ClusterProduct product(m, n, all_k, planes);
+        if_(warpgroup_id() == 0u, [&] {
+            registers_shrink<40>();
+            if_(thread_id().x == 0u, [&] { product.copy(A, B); });
+        }).else_([&] {
+            registers_grow<232>();
+            product.multiply(finish);
+        });
+    }
+
+private:
+    ClusterProduct(const Word& m, const Word& n, const Word& all_k, const Word& planes)
+        : slices_(tiles_of(all_k, k)),
+          down_(value((tiles_of(m, tile.m) + (tile.blocks - 1)) / tile.blocks)),
+          across_(tiles_of(n, tile.n)),
+          tiles_(value(down_ * across_ * word(planes))),
+          rank_(value(cluster_rank() % tile.blocks)) {
+        require_linear_blocks();
+        require_threads(tile.threads);
+    }
+
+    /// Calls f for each tile of this block.
+    void each_tile(auto&& f) const {
+        for (auto number : range(block_id().x / tile.blocks, tiles_, grid_dim().x / tile.blocks)) {
+            const auto at = grouped_raster(number, down_, across_);
+            f(at.plane, value((at.row * tile.blocks + rank_) * tile.m), value(at.column * tile.n));
+        }
+    }
+
+    /// Copies slices of all tiles into the ring.
+    void copy(const MapA& A, const MapB& B) {
+        RingPlace<tile.stages> at;
+        each_tile([&](const auto& plane, const auto& row, const auto& column) {
+            for (auto slice : range(slices_))
+                ring_.fill(at, std::uint32_t(Tile<major_a, tile.m>::stage_bytes + Tile<major_b, tile.n>::stage_bytes),
+                           [&](const auto& stage, const auto& arrival) {
+                               load<major_a, tile.m, 1>(a_[stage], A, plane, row, slice * k, value(0u), arrival);
+                               load<major_b, tile.n, tile.blocks>(b_[stage], B, plane, column, slice * k, rank_,
+                                                                  arrival);
+                           });
+        });
+        if constexpr (tile.blocks > 1) ring_.drain(at);
+    }
+    /// Begins to copy the part of a tile that this block copies, one of `parts`, to all blocks of the cluster.
+    template <Major major, std::uint32_t extent, std::uint32_t parts>
+    static void load(const auto& to, const auto& from, const auto& plane, const auto& first, const auto& first_k,
+                     const auto& part, const auto& arrival) {
+        using Tile_ = Tile<major, extent>;
+        constexpr std::uint32_t of_part = extent / parts;
+        const auto begin = value(to.first() + part * (Tile_::stage_bytes / parts));
+        const auto copy = [&](std::uint32_t further, const auto& box) {
+            const auto place = to.tile().bytes().template as<T>()[(begin + further) / std::uint32_t(sizeof(T))];
+            if constexpr (parts == 1)
+                tma_load(place, box, arrival);
+            else
+                tma_load(place, box, arrival, std::uint16_t((1u << parts) - 1));
+        };
+        const auto at = value(first + part * of_part);
+        if constexpr (major == Major::K)
+            copy(0, from[plane, at, first_k]);
+        else
+            for (std::uint32_t panel = 0; panel < of_part / k; ++panel)
+                copy(panel * Tile_::panel_bytes, from[plane, first_k, at + panel * k]);
+    }
+
+    /// Multiplies what is in the ring. One group of products is in flight while the next is begun; then the stage of
+    /// the one before is free.
+    void multiply(auto&& finish) {
+        const auto group = value(warp_uniform(warpgroup_id() - 1u));
+        const WarpgroupFactor<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
+        const WarpgroupFactor<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
+        RingPlace<tile.stages> at;
+        each_tile([&](const auto& plane, const auto& row, const auto& column) {
+            Sums sums(typename Sums::Sum{});
+            u32 before = 0;
+            for (auto slice : range(slices_)) {
+                ring_.wait(at);
+                const auto stage = at.stage();
+                wgmma_fence();
+                sums.begin(left, right, a_[stage], b_[stage]);
+                wgmma_commit();
+                wgmma_wait<1>();
+                if_(slice != 0u, [&] { ring_.free(before); });
+                before = stage;
+                at.next();
+            }
+            wgmma_wait<0>();
+            ring_.free(before);
+            finish(WarpgroupPlace{plane, value(row + group * (tile.m / 2)), column, group}, sums);
+        });
+    }
+
+    Leaf<std::uint32_t> slices_, down_, across_, tiles_, rank_;
+    Tile<major_a, tile.m> a_;
+    Tile<major_b, tile.n> b_;
+    Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups
+};
+
+/// One of the two warpgroups waits for its threads.
+inline void sync_warpgroup(const Leaf<std::uint32_t>& group) { sync_block(group + 1u, 128u); }
+
+/// The sums of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a stage of
+/// 64 rows for each warpgroup, whose panels are boxes.
+template <class W, std::uint32_t fragments, class Tile, class Map>
+void store_by_boxes(const WarpgroupTiles<W, fragments>& sums, const WarpgroupPlace& at, const Tile& tile, const Map& to,
+                    auto&& f) {
+    using Out = typename Tile::element_type;
+    constexpr std::uint32_t of_box = Tile::panel_row / sizeof(Out);
+    static_assert(Tile::rows == 64 && Tile::columns == std::uint32_t(W::n) && Tile::stages == 2,
+                  "store_by_boxes: a tile of 64 rows, and the columns of the sums, for each of two warpgroups");
+    const auto mine = tile[at.group];
+    const auto is_first = value(thread_id().x % 128u == 0u);
+    const auto row = value(warp_id() % 4u * 16u);
+    for (std::uint32_t i = 0; i < fragments; ++i) {
+        const auto sum = [&](std::uint32_t e) { return value(cast<Var<Out>>(f(sums[i][e]))); };
+        if_(is_first, [&] { bulk_wait_read<0>(); });  // what was stored before has been copied
+        sync_warpgroup(at.group);
+        for (std::uint32_t j = 0; j < std::uint32_t(W::n); j += 16) {
+            if constexpr (sizeof(Out) == 2) {
+                Regs<Pair<Out>, 4> v;
+                for (std::uint32_t h = 0; h < 4; ++h)
+                    v[h] = pack<Pair<Out>>(f(sums[i][j / 2 + 2 * h]), f(sums[i][j / 2 + 2 * h + 1]));
+                store_matrix<4>(mine[row + lane_id() % 16u, j + lane_id() / 16u * 8u], v);
+            } else {
+                for (std::uint32_t h = 0; h < 4; ++h) {
+                    const auto place = value(mine.first() + Tile::place(row + lane_id() / 4u + h % 2 * 8,
+                                                                        j + h / 2 * 8 + lane_id() % 4u * 2u));
+                    tile.bytes().template as<Out>().template vec<2>(place / 8u) = {sum(j / 2 + 2 * h),
+                                                                                   sum(j / 2 + 2 * h + 1)};
+                }
+            }
+        }
+        fence_async_shared();
+        sync_warpgroup(at.group);
+        if_(is_first, [&] {
+            for (std::uint32_t j = 0; j < std::uint32_t(W::n); j += of_box)
+                tma_store(to[at.plane, at.row + 64 * i, at.column + j],
+                          tile.bytes().template as<Out>()[(mine.first() + j / of_box * Tile::panel_bytes) /
+                                                          std::uint32_t(sizeof(Out))]);
+            bulk_commit();
+        });
+    }
+}
+/// At the end, by the threads that have stored: until all has been written.
+inline void wait_for_boxes() {
+    if_(thread_id().x % 128u == 0u, [&] { bulk_wait<0>(); });
+}
+
+}  // namespace ikat::stdlib
