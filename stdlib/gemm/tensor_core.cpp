@@ -202,13 +202,14 @@ void Gemm::choose() {
         kernel_.access = {};
         return;
     }
-    if (kernel_.tile == TileSize::chosen) {
-        const TensorTile large = tensor_tile(TileSize::large);
-        const bool has_room = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin;
-        kernel_.tile = has_room && tiles(TileSize::large) >= 2 * busy ? TileSize::large
-                       : tiles(TileSize::medium) >= busy              ? TileSize::medium
-                                                                      : TileSize::small;
-    }
+    const TensorTile large = tensor_tile(TileSize::large);
+    const bool can_be_large = large.stages * 128 * (large.m + large.n) <= device.shared_bytes_optin &&
+                              kernel_.access == ProductAccess{16, 16};
+    if (kernel_.tile == TileSize::chosen)
+        kernel_.tile = tiles(TileSize::large) >= 2 * busy ? TileSize::large
+                       : tiles(TileSize::medium) >= busy  ? TileSize::medium
+                                                          : TileSize::small;
+    if (kernel_.tile == TileSize::large && !can_be_large) kernel_.tile = TileSize::medium;
     const std::uint64_t slices = (k() * ir::info(A_.type).bytes - 1) / 128 + 1;
     constexpr std::uint64_t least = 8;  // slices of a part: fewer are not worth a second kernel
     parts_ = options_.parts;

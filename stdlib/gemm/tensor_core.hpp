@@ -49,6 +49,7 @@ struct GemmOptions {
     std::optional<Operand> bias{};            // an element for each column of C, of its type
     std::optional<MatrixOperand> residual{};  // of the type and shape of C, which it must not overlap
     GemmPath path = GemmPath::chosen;
+    /// Large tiles are medium ones where the device has no room for them, or A or B is not accessed by 16 bytes.
     TileSize tile = TileSize::chosen;
     /// Into how many parts k is divided, whose sums are added by a second kernel, always in the same order. 0: as many
     /// as the device needs to be busy.

@@ -85,6 +85,8 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
+    const bool makes_tiles =
+        is.step == Step::Whole || is.step == Step::Cluster;  // then registers matter more than blocks
     const std::uint32_t threads = is.step == Step::Whole     ? tensor_tile(is.tile).threads()
                                   : is.step == Step::Cluster ? cluster.threads
                                                              : 256;
@@ -100,7 +102,7 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
                           set(epilogue, further...);
                           body(given..., epilogue);
                       })
-            .launch_bounds(threads, is.step == Step::Cluster)
+            .launch_bounds(threads, makes_tiles)
             .cluster(blocks)
             .handle();
     };
@@ -141,7 +143,7 @@ trace::KernelHandle product_kernel(const TensorKernel& is) {
                               if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
                           });
                       })
-            .launch_bounds(tile.threads())
+            .launch_bounds(tile.threads(), 1)
             .handle();
     return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
         is, {"A", "B", "C"}, [is](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {

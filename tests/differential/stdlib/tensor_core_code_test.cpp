@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of the products on tensor cores: assembled without spills and warnings, and main loops that do little but
+// multiply. Their instructions are counted in PTX, and in machine code where a disassembler is found.
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "bench/code_quality/sass.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/ptxas.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
+#include "tests/catch.hpp"
+#include "tests/ptxas.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+using Step = TensorKernel::Step;
+using enum MatrixOrder;
+
+/// How many other instructions the innermost loop with the most products has for each of them.
+double others_in_ptx(std::string_view ptx) {
+    std::map<std::string_view, std::size_t> labels;  // the number of the instruction behind each
+    std::vector<std::string_view> code;
+    double best = 0, most = 0;
+    while (!ptx.empty()) {
+        std::string_view line = ptx.substr(0, ptx.find('\n'));
+        ptx.remove_prefix(std::min(ptx.size(), line.size() + 1));
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        if (line.starts_with('$') && line.ends_with(':')) labels[line.substr(0, line.size() - 1)] = code.size();
+        if (line.starts_with('.') || !line.ends_with(';')) continue;
+        code.push_back(line);
+        if (line.find("bra") == line.npos) continue;
+        const auto label = line.substr(line.rfind(' ') + 1, line.size() - line.rfind(' ') - 2);
+        const auto found = labels.find(label);
+        if (found == labels.end()) continue;
+        double products = 0;
+        for (std::size_t i = found->second; i < code.size(); ++i)
+            products += code[i].starts_with("mma.sync") || code[i].starts_with("wgmma.mma_async");
+        const double all = double(code.size() - found->second);
+        if (products > 0 && (most == 0 || all < most)) best = (all - products) / products, most = all;
+    }
+    return best;
+}
+
+struct Limits {
+    TensorKernel kernel;
+    const char* target;
+    double ptx, sass;
+};
+
+}  // namespace
+
+TEST_CASE("tensor cores: main loops have few other instructions for each product") {
+    const auto of = [](ir::Type type, MatrixOrder a, MatrixOrder b, TileSize tile, Step step = Step::Whole) {
+        return TensorKernel{.step = step, .type = type, .a = a, .b = b, .tile = tile};
+    };
+    using enum ir::Type;
+    const Limits limits[] = {
+        {of(BF16, Rows, Columns, TileSize::medium), "sm_80", 1.1, 1.05},
+        {of(BF16, Rows, Rows, TileSize::medium), "sm_80", 1.21, 1.25},
+        {of(F16, Columns, Rows, TileSize::medium), "sm_80", 1.32, 1.35},
+        {of(F32, Rows, Columns, TileSize::medium), "sm_80", 1.1, 1.05},
+        {of(I8, Rows, Columns, TileSize::medium), "sm_80", 1.1, 1.05},
+        {of(BF16, Rows, Columns, TileSize::large), "sm_80", 0.68, 0.65},
+        {of(BF16, Rows, Columns, TileSize::medium), "sm_90a", 1.1, 1.06},
+        {of(BF16, Rows, Columns, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
+        {of(BF16, Columns, Rows, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
+        {of(F32, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
+        {of(I8, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
+    };
+    const auto ptxas = ptxas::find();
+    const auto nvdisasm = bench::find_nvdisasm();
+    for (const Limits& limit : limits) {
+        const std::string ptx = compile(limit.kernel.handle().ast(), {.target = limit.target}).ptx;
+        INFO(limit.kernel.name() << " for " << limit.target);
+        CHECK(others_in_ptx(ptx) <= limit.ptx);
+        if (!ptxas || !nvdisasm) continue;
+        const std::string sass = bench::disassemble(*nvdisasm, ptxas::assemble(*ptxas, ptx, limit.target).cubin);
+        CHECK(bench::instructions_per_element(sass, "MMA", 1) - 1 <= limit.sass);
+    }
+}
+
+TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
+    if (tests::skip_without_ptxas()) return;
+    const auto check = [](const TensorKernel& kernel, const char* target) {
+        const tests::PtxasReport report =
+            tests::assemble(compile(kernel.handle().ast(), {.target = target}).ptx, target);
+        INFO(kernel.name() << " for " << target << ", tile " << int(kernel.tile) << ", step " << int(kernel.step)
+                           << "\n"
+                           << report.log);
+        CHECK(report.clean());
+    };
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8}) {
+        const bool is_integer = type == ir::Type::I8, is_wide = type == ir::Type::F16 || type == ir::Type::BF16;
+        const Activation activation = is_integer ? Activation::relu : Activation::gelu;
+        check({.type = type, .a = Columns, .tile = TileSize::small, .access = {4, 4}, .has_bias = true}, "sm_80");
+        check({.type = type, .tile = TileSize::medium, .access = {0, 0}, .c_is_aligned = false}, "sm_90");
+        check({.type = type, .b = Columns, .tile = TileSize::large, .activation = activation, .has_residual = true},
+              "sm_80");
+        check({.type = type, .a = Columns, .tile = TileSize::medium, .access = {8, 8}}, "sm_80");
+        check({.step = Step::Part, .type = type, .tile = TileSize::medium}, "sm_80");
+        check({.step = Step::Finish, .type = type, .activation = activation, .has_bias = true}, "sm_80");
+        check({.step = Step::Scale, .type = type}, "sm_80");
+        check({.step = Step::Cluster,
+               .type = type,
+               .b = Columns,
+               .activation = activation,
+               .has_bias = true,
+               .has_residual = true},
+              "sm_90a");
+        if (is_wide)
+            check({.step = Step::Cluster, .type = type, .a = Columns, .tile = TileSize::large, .has_residual = true},
+                  "sm_90a");
+    }
+}
