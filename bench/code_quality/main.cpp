@@ -16,7 +16,7 @@
 #include <sstream>
 
 #include "bench/code_quality/kernels.hpp"
-#include "bench/code_quality/sass.hpp"
+#include "codegen/nvdisasm.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptxas.hpp"
 #include "runtime/device.hpp"
@@ -98,12 +98,12 @@ Measured measure(const Row& row, const std::string& ptx, const std::string& targ
     Measured out;
     for (const ptxas::Figures& figures : ptxas::read_log(made.log))
         out.registers = figures.registers, out.spilled = figures.spill_store_bytes + figures.spill_load_bytes;
-    if (const auto nvdisasm = find_nvdisasm()) {
-        const std::string sass = disassemble(*nvdisasm, made.cubin);
+    if (const auto program = nvdisasm::find()) {
+        const std::string sass = nvdisasm::disassemble(*program, made.cubin);
         if (shows) fmt::print("{}\n{}\n", ptx, sass);
-        out.cost = instructions_per_element(sass, row.anchor, row.each);
+        out.cost = nvdisasm::instructions_per_element(sass, row.anchor, row.each);
     } else {
-        out.cost = double(text_size(made.cubin));
+        out.cost = double(nvdisasm::text_size(made.cubin));
     }
     return out;
 }
@@ -111,7 +111,7 @@ Measured measure(const Row& row, const std::string& ptx, const std::string& targ
 void compare(const std::string& target, const std::string& shown) {
     const std::string theirs = nvcc(target);
     const runtime::Device device = runtime::Device::open({.device = "emulator"});
-    if (!find_nvdisasm()) fmt::print("no nvdisasm: bytes of code instead of instructions\n");
+    if (!nvdisasm::find()) fmt::print("no nvdisasm: bytes of code instead of instructions\n");
     fmt::print("{:<18}{:>9}{:>9}{:>8}{:>12}{:>9}\n", "kernel", "ours", "nvcc", "ratio", "registers", "spills");
     double logs = 0;
     int count = 0;

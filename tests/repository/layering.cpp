@@ -37,6 +37,7 @@ constexpr Layer layers[] = {
     {"nvptx", "codegen/nvptx/", {"ptx", "legalise", "regalloc"}},
     {"pipeline", "codegen/pipeline/", {"ast", "lower", "passes", "nvptx"}},
     {"ptxas", "codegen/ptxas.", {"support"}},
+    {"nvdisasm", "codegen/nvdisasm.", {"ptxas"}},
     {"report", "codegen/report/", {"pipeline", "ptxas"}},
     {"record", "dsl/record/", {"ast", "ptx"}},
     {"values", "dsl/values/", {"record"}},
@@ -48,9 +49,9 @@ constexpr Layer layers[] = {
     {"stdlib", "stdlib/", {"runtime"}},
     {"include", "include/", {"stdlib", "tools"}},
     {"tools", "tools/", {"stdlib"}},
-    {"bench", "bench/", {"include"}},
+    {"bench", "bench/", {"include", "nvdisasm"}},
     {"examples", "examples/", {"include"}},
-    {"tests", "tests/", {"include"}},
+    {"tests", "tests/", {"include", "nvdisasm"}},
 };
 
 const Layer* find_layer(std::string_view name) {

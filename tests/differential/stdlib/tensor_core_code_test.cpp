@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/code_quality/sass.hpp"
+#include "codegen/nvdisasm.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptxas.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
@@ -71,14 +71,14 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
         {of(I8, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
     };
     const auto ptxas = ptxas::find();
-    const auto nvdisasm = bench::find_nvdisasm();
+    const auto program = nvdisasm::find();
     for (const Limits& limit : limits) {
         const std::string ptx = compile(limit.kernel.handle().ast(), {.target = limit.target}).ptx;
         INFO(limit.kernel.name() << " for " << limit.target);
         CHECK(others_in_ptx(ptx) <= limit.ptx);
-        if (!ptxas || !nvdisasm) continue;
-        const std::string sass = bench::disassemble(*nvdisasm, ptxas::assemble(*ptxas, ptx, limit.target).cubin);
-        CHECK(bench::instructions_per_element(sass, "MMA", 1) - 1 <= limit.sass);
+        if (!ptxas || !program) continue;
+        const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas, ptx, limit.target).cubin);
+        CHECK(nvdisasm::instructions_per_element(sass, "MMA", 1) - 1 <= limit.sass);
     }
 }
 

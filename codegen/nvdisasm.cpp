@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/code_quality/sass.hpp"
+#include "codegen/nvdisasm.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,8 +15,9 @@
 
 #include "codegen/ptxas.hpp"
 #include "codegen/support/diagnostic.hpp"
+#include "codegen/support/environment.hpp"
 
-namespace ikat::bench {
+namespace ikat::nvdisasm {
 namespace {
 
 struct Instruction {
@@ -60,10 +60,10 @@ double count(const std::vector<Instruction>& code, std::size_t first, std::size_
 
 }  // namespace
 
-std::optional<std::string> find_nvdisasm() {
+std::optional<std::string> find() {
     namespace fs = std::filesystem;
-    if (const char* chosen = std::getenv("IKAT_NVDISASM")) return chosen;
-    std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+    if (const std::string chosen(environment("IKAT_NVDISASM")); !chosen.empty()) return chosen;
+    std::istringstream folders{std::string(environment("PATH"))};
     for (std::string folder; std::getline(folders, folder, ':');)
         if (fs::exists(fs::path(folder) / "nvdisasm")) return (fs::path(folder) / "nvdisasm").string();
     if (const auto ptxas = ptxas::find()) {
@@ -127,4 +127,4 @@ std::size_t text_size(const std::vector<std::byte>& cubin) {
     return 0;
 }
 
-}  // namespace ikat::bench
+}  // namespace ikat::nvdisasm

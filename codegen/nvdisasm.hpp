@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts in machine code as printed by nvdisasm.
+// NVIDIA's disassembler, if it is installed, and counts in the machine code that it prints.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-namespace ikat::bench {
+namespace ikat::nvdisasm {
 
 /// $IKAT_NVDISASM, else the first nvdisasm in $PATH or beside ptxas.
-std::optional<std::string> find_nvdisasm();
+std::optional<std::string> find();
 
 /// The output of `nvdisasm -c` for the cubin. Throws Error if it cannot be run.
 std::string disassemble(const std::string& nvdisasm, const std::vector<std::byte>& cubin);
@@ -25,4 +25,4 @@ double instructions_per_element(std::string_view sass, std::string_view anchor, 
 /// The size of the section .text.NAME in bytes, if there is no disassembler.
 std::size_t text_size(const std::vector<std::byte>& cubin);
 
-}  // namespace ikat::bench
+}  // namespace ikat::nvdisasm
