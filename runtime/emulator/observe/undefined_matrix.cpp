@@ -77,6 +77,22 @@ void quads_definedness(const Warp* w, const MatrixProduct& product, const Listed
 
 }  // namespace
 
+std::optional<unsigned> wrong_metadata(const MicroOp* op, const Warp* w, const std::byte* frame) {
+    const MatrixProduct product = MatrixProduct::of(op->y);
+    const SparseRows rows = SparseRows::of(product);
+    const ListedOperands of{w->lists + op->d};
+    const unsigned end = product.registers_of(product.d) + product.a_registers() + product.b_registers() +
+                         product.registers_of(product.c);
+    const auto* const metadata = reinterpret_cast<const u32*>(frame + of.offset(end));
+    const u32 undefined = w->undefined ? lanes_undefined(w, of, end, 0, 4) : 0;
+    for (unsigned row = 0; row < 8u * product.row_blocks; ++row)
+        for (unsigned chunk = 0; chunk < rows.chunks; ++chunk) {
+            const auto [lane, bit] = rows.place(row, chunk, product.selector);
+            if (undefined >> lane & 1 || !rows.has_meaning(metadata[lane] >> bit & 15, product.is_ordered)) return lane;
+        }
+    return {};
+}
+
 void matrix_definedness(const MicroOp* op, Warp* w) {
     const MatrixProduct product = MatrixProduct::of(op->y);
     const ListedOperands of{w->lists + op->d};

@@ -26,18 +26,41 @@ struct alignas(64) Factors {
     T c[2 * block];
 };
 
+/// Places the elements of a sparse a, of which `held` has a block of 8 rows after the other, in a dense one.
+template <unsigned Parts>
+HWY_NOINLINE void place_sparse(const MatrixProduct& product, const std::uint32_t* metadata, const float* held,
+                               float* dense) {
+    constexpr unsigned width = 4 * Parts, size = 8 * width;  // columns of a block, its elements
+    const SparseRows rows = SparseRows::of(product);
+    std::fill_n(dense, 2 * product.a_registers() * size, 0.0f);
+    for (unsigned r = 0; r < product.a_registers(); ++r)
+        for (unsigned i = 0; i < size; ++i) {
+            const unsigned lower = r % product.row_blocks, column = r / product.row_blocks * width + i % width;
+            const auto [lane, bit] = rows.place(8 * lower + i / width, column / rows.kept, product.selector);
+            const unsigned to = rows.column(column, metadata[lane] >> bit & 15);
+            dense[(to / width * product.row_blocks + lower) * size + i / width * width + to % width] =
+                held[r * size + i];
+        }
+}
+
 /// Reads a and b, whose registers are in the op's list behind those of d, and adds their product to c.
 template <class T, unsigned Parts>
 HWY_NOINLINE void multiply_parts(const MatrixProduct& product, const ListedOperands& of, std::byte* frame,
                                  Factors<T>& factors) {
     constexpr unsigned held = warp_size * Parts;
     const unsigned first = product.registers_of(product.d);
-    alignas(64) float wide[most_registers_of_a / 2 * held];
+    alignas(64) float wide[most_registers_of_a * held];
     float *a = wide, *b = wide;
     if constexpr (sizeof(T) == 4) a = factors.a, b = factors.b;
+    alignas(64) float sparse[most_registers_of_a / 2 * held];
     for (unsigned r = 0; r < product.a_registers(); ++r)
-        widen_elements<Parts>(product.a, lanes_at<std::uint32_t>(frame, of.offset(first + r)), a + r * held);
-    if constexpr (sizeof(T) == 8) widen(wide, product.a_registers() * held, factors.a);
+        widen_elements<Parts>(product.a, lanes_at<std::uint32_t>(frame, of.offset(first + r)),
+                              (product.is_sparse ? sparse : a) + r * held);
+    if (product.is_sparse) {
+        const unsigned end = first + product.a_registers() + product.b_registers() + product.registers_of(product.c);
+        place_sparse<Parts>(product, lanes_at<std::uint32_t>(frame, of.offset(end)), sparse, a);
+    }
+    if constexpr (sizeof(T) == 8) widen(wide, product.row_blocks * product.k_blocks * held, factors.a);
     for (unsigned r = 0; r < product.b_registers(); ++r)
         widen_columns<Parts>(product.b, lanes_at<std::uint32_t>(frame, of.offset(first + product.a_registers() + r)),
                              b + r * held);
@@ -202,6 +225,11 @@ HWY_NOINLINE void product_of_quads(const MicroOp* op, Warp* w, std::byte* frame)
 template <ProductKind Kind, bool Checked>
 IKAT_HANDLER(matrix_product) {
     if (!whole_warp(op, w, mask)) return nullptr;
+    if (MatrixProduct::of(op->y).is_sparse)
+        if (const auto lane = wrong_metadata(op, w, frame)) {
+            fail(w, op, {.code = FaultCode::SparseMetadata, .lane = *lane});
+            return nullptr;
+        }
     if constexpr (Checked) matrix_definedness(op, w);
     switch (Kind) {
         case ProductKind::Floats: product_of_floats(op, w, frame); break;

@@ -6,6 +6,9 @@
 // on. So the 32 lanes of a register are a block of 8 rows of a, 8 columns of b, one after the other. In c and d a lane
 // holds two adjacent elements of a row: elements 2 l and 2 l + 1 of a block of 8 x 8.
 // m8n8k4 of f16 is different: it is four products, each of eight threads (matrix.cpp).
+//
+// Of a sparse a, half of the elements are held, as a dense matrix of half as many columns: two of each chunk of four,
+// two pairs of eight if they have 4 bits, one of two if they are tf32. 4 bits of metadata for each chunk say which.
 #pragma once
 #include <bit>
 #include <optional>
@@ -25,17 +28,21 @@ struct MatrixProduct {
     std::uint8_t row_blocks = 1;  // of 8 rows
     std::uint8_t k_blocks = 1;    // of as many columns as the registers of a quad hold
     bool saturates = false;
-    bool is_and = false;     // of bits: and, not xor
-    bool of_quads = false;   // m8n8k4 of f16 ...
-    bool a_columns = false;  // ... with columns of a in a thread
-    bool b_rows = false;     // ... with rows of b
+    bool is_and = false;        // of bits: and, not xor
+    bool of_quads = false;      // m8n8k4 of f16 ...
+    bool a_columns = false;     // ... with columns of a in a thread
+    bool b_rows = false;        // ... with rows of b
+    bool is_sparse = false;     // a; then the list also has the metadata, at its end
+    bool is_ordered = false;    // ... whose places are in ascending order
+    std::uint8_t selector = 0;  // ... which threads of a quad hold it
 
     constexpr std::uint32_t bits() const {
         const bool flags[] = {saturates, is_and, of_quads, a_columns, b_rows};
         std::uint32_t all = 0;
         for (unsigned i = 0; i < 5; ++i) all |= std::uint32_t(flags[i]) << i;
         return all | std::uint32_t(a) << 5 | std::uint32_t(b) << 9 | std::uint32_t(c) << 13 | std::uint32_t(d) << 15 |
-               std::uint32_t(row_blocks) << 17 | std::uint32_t(k_blocks) << 20;
+               std::uint32_t(row_blocks) << 17 | std::uint32_t(k_blocks) << 20 | std::uint32_t(is_sparse) << 23 |
+               std::uint32_t(is_ordered) << 24 | std::uint32_t(selector) << 25;
     }
     static constexpr MatrixProduct of(std::uint32_t bits) {
         const auto flag = [&](int i) { return (bits >> i & 1) != 0; };
@@ -49,11 +56,16 @@ struct MatrixProduct {
                 .is_and = flag(1),
                 .of_quads = flag(2),
                 .a_columns = flag(3),
-                .b_rows = flag(4)};
+                .b_rows = flag(4),
+                .is_sparse = flag(23),
+                .is_ordered = flag(24),
+                .selector = std::uint8_t(bits >> 25 & 3)};
     }
 
     // Registers of a thread.
-    unsigned a_registers() const { return of_quads ? 2 : row_blocks * k_blocks; }
+    unsigned a_registers() const {
+        return of_quads ? 2 : is_sparse ? row_blocks * k_blocks / 2 : row_blocks * k_blocks;
+    }
     unsigned b_registers() const { return of_quads ? 2 : k_blocks; }
     unsigned registers_of(Sum sum) const { return (sum == Sum::F16 ? 1u : 2u) * (of_quads ? 4u : row_blocks); }
 };
@@ -73,6 +85,42 @@ constexpr unsigned element_bits(MatrixProduct::Element element) {
         default: return 8;
     }
 }
+
+/// The metadata of a sparse a, by what each row has: chunks, of which so many elements are kept.
+struct SparseRows {
+    unsigned kept, chunks;
+
+    static constexpr SparseRows of(const MatrixProduct& product) {
+        const unsigned bits = element_bits(product.a), kept = bits == 32 ? 1 : bits == 4 ? 4 : 2;
+        return {kept, product.k_blocks * (128 / bits) / (2 * kept)};
+    }
+    /// The lane and the lowest bit of the 4 bits of a chunk. Of 4 and 8 chunks, a register has 4 of two rows, 8 rows
+    /// apart; of 16, it has 8 of one.
+    struct Place {
+        unsigned lane, bit;
+    };
+    constexpr Place place(unsigned row, unsigned chunk, unsigned selector) const {
+        const unsigned quad = row % 8 * 4, lower = row / 8;
+        if (chunks == 16) return {quad + chunk / 8 * 2 + lower, chunk % 8 * 4};
+        const unsigned thread = chunks == 4 ? selector : 2 * selector + chunk / 4;
+        return {quad + thread, 16 * lower + chunk % 4 * 4};
+    }
+    /// Selectors that there are.
+    constexpr unsigned selectors() const { return 16 / chunks; }
+    /// The column of an element, of which the 4 bits of its chunk are given.
+    constexpr unsigned column(unsigned held, unsigned bits) const {
+        const unsigned chunk = held / kept, i = held % kept;
+        if (kept == 1) return 2 * chunk + (bits >> 3);
+        const unsigned together = kept / 2;  // elements that are kept together
+        return 2 * kept * chunk + (bits >> i / together * 2 & 3) * together + i % together;
+    }
+    /// Whether the 4 bits mean something.
+    constexpr bool has_meaning(unsigned bits, bool is_ordered) const {
+        const unsigned first = bits & 3, second = bits >> 2;
+        if (kept == 1) return bits == 0b1110 || bits == 0b0100;
+        return is_ordered ? first < second : first != second;
+    }
+};
 
 /// m8n8k4 of f16: the place, 8 * row + column, of element i of c or d that one of a product's eight threads holds.
 constexpr unsigned place_in_quads(MatrixProduct::Sum sum, unsigned thread, unsigned i) {
@@ -99,6 +147,8 @@ constexpr ProductKind kind_of(const MatrixProduct& product) {
 }
 Handler select_matrix_product(ProductKind kind);
 Handler select_checked_matrix_product(ProductKind kind);
+/// The first lane whose metadata for a sparse a is undefined, in checked code, or has no meaning; none if all is well.
+std::optional<unsigned> wrong_metadata(const MicroOp* op, const Warp* w, const std::byte* frame);
 /// An element of d is undefined if one of its row of a, of its column of b, or its own of c is. To be called before d
 /// is written.
 void matrix_definedness(const MicroOp* op, Warp* w);

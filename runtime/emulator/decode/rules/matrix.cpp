@@ -49,6 +49,21 @@ Micro& emit_together(Lowering& code, Handler handler, std::span<const Result> re
     return code.emit(micro);
 }
 
+/// Of a sparse a: which threads hold its metadata.
+void take_metadata(Lowering& code, const Modifiers& modifiers, Operands operands, MatrixProduct& product) {
+    product.is_sparse = true;
+    product.is_ordered = modifiers.has(Modifier::SpOrderedMetadata);
+    const SparseRows rows = SparseRows::of(product);
+    const unsigned bits = element_bits(product.a);
+    if (bits < 16 && rows.chunks < 16)
+        code.unsupported("which thread holds the metadata of which rows is not known for its shape");
+    const nvptx::Operand& selector = operands[5];
+    if (selector.kind != nvptx::Operand::Kind::Integer || selector.value >= rows.selectors())
+        code.refuse(FaultCode::WrongImmediate,
+                    fmt::format("the sparsity selector of this shape is from 0 to {}", rows.selectors() - 1));
+    product.selector = std::uint8_t(selector.value);
+}
+
 void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     const nvptx::Match match = nvptx::match(code.module, *code.current);
     const auto a = element_named(match.elements[1].type), b = element_named(match.elements[2].type);
@@ -59,17 +74,19 @@ void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     using enum Modifier;
     const bool a_columns = modifiers.take_next({Row, Col}) == Col, b_rows = modifiers.take_next({Row, Col}) == Row;
     const unsigned held = *a == Element::F64 ? 4 : 128 / element_bits(*a);  // elements of a row, in a register
-    const MatrixProduct product{.a = *a,
-                                .b = *b,
-                                .c = *c,
-                                .d = *d,
-                                .row_blocks = std::uint8_t(match.shape.m / 8),
-                                .k_blocks = std::uint8_t(quads ? 1 : match.shape.k / held),
-                                .saturates = modifiers.has(Satfinite),
-                                .is_and = modifiers.has(And),
-                                .of_quads = quads,
-                                .a_columns = a_columns,
-                                .b_rows = b_rows};
+    MatrixProduct product{.a = *a,
+                          .b = *b,
+                          .c = *c,
+                          .d = *d,
+                          .row_blocks = std::uint8_t(match.shape.m / 8),
+                          .k_blocks = std::uint8_t(quads ? 1 : match.shape.k / held),
+                          .saturates = modifiers.has(Satfinite),
+                          .is_and = modifiers.has(And),
+                          .of_quads = quads,
+                          .a_columns = a_columns,
+                          .b_rows = b_rows};
+    const bool is_sparse = modifiers.has(Sp) || modifiers.has(SpOrderedMetadata);
+    if (is_sparse) take_metadata(code, modifiers, operands, product);
     modifiers.take_all();  // they match the form
     const Type of_factors = *a == Element::F64 ? Type::F64 : *a == Element::TF32 ? Type::F32 : Type::U32;
     const std::vector<Result> results = results_of(code, operands[0], product.registers_of(*d), register_of(*d));
@@ -77,6 +94,7 @@ void mma(Lowering& code, Modifiers& modifiers, Operands operands) {
     add_sources(code, sources, operands[1], product.a_registers(), of_factors);
     add_sources(code, sources, operands[2], product.b_registers(), of_factors);
     add_sources(code, sources, operands[3], product.registers_of(*c), register_of(*c));
+    if (is_sparse) sources.push_back(code.source(operands[4], Type::U32));
     emit_together(code, select_matrix_product(kind_of(product)), results, sources).fields[5] = product.bits();
     for (const Result& each : results) code.finish(each);
 }
@@ -134,7 +152,9 @@ constexpr RuleRow matrix_rows[] = {
     {"stmatrix", "m16n8", not_run},
     {"movmatrix", movmatrix},
     {"mma", mma},
-    {"mma", "sp", not_run},
+    {"mma", "sp", mma},
+    {"mma", "sp kind::f8f6f4", not_run},
+    {"mma", "sp block_scale", not_run},
     {"mma", "kind::f8f6f4", not_run},
     {"mma", "block_scale", not_run},
 };
