@@ -227,7 +227,8 @@ private:
                 inst.attribute = ir::pack(ir::FenceForm{ir::FenceOrder(pick(2)), ir::Scope(1 + pick(4))});
                 break;
             case ir::Attribute::Mbarrier:
-                inst.attribute = pick(std::size(ir::mbarrier_names));
+                do inst.attribute = pick(std::size(ir::mbarrier_names));
+                while (!ir::exists(ir::unpack<ir::MbarrierForm>(inst.attribute)));
                 inst.type = Type::U32;
                 break;
             case ir::Attribute::Registers: inst.attribute = ir::pack(ir::RegistersForm{}); break;
