@@ -2,6 +2,7 @@
 // The kernels of the standard library, with launch helpers and host references; and elementary
 // functions and reductions for kernels of your own.
 #pragma once
+#include "stdlib/attention/attention.hpp"
 #include "stdlib/conv/conv2d.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"

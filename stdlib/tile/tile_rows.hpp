@@ -5,6 +5,11 @@
 //     each_row<8>(sums, scratch, [&](const auto& row, const auto& column, const auto& v) {    v: eight lanes
 //         C.vec<8>(first_row + row, (first_column + column) / 8) = cast<bf16>(v);
 //     });
+//
+// Or, rounded to 16 bits, by way of rows of a tile that are the warp's own:
+//
+//     put_rows(sums, a[stage], warp_row);
+//     each_piece(a[stage], warp_row, 64, [&](const auto& row, const auto& column, const auto& v) { ... });
 #pragma once
 #include "dsl/lanes/registers.hpp"
 #include "dsl/threads/simt.hpp"
@@ -65,6 +70,46 @@ void each_row(const WarpTiles<M, m, n>& sums, const Scratch& scratch, auto&& f) 
                 return Vec<Sum, 2>(sums(i, j)[2 * half], sums(i, j)[2 * half + 1]);
             },
             [&](const auto& row, const auto& column, const auto& values) { f(value(row + 16 * i), column, values); });
+}
+
+/// The sums, each rounded to an element of 16 bits, to rows `first` and on of a stage. Afterwards the warp sees them.
+template <class M, std::uint32_t m, std::uint32_t n, class Tile>
+void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, const Word& first) {
+    using Pair = ikat::Pair<typename Tile::element_type>;
+    static_assert(sizeof(Pair) == 4 && n == Tile::columns,
+                  "put_rows: to a tile of 16-bit elements, as wide as the sums");
+    const auto lane = value(lane_id()), row = value(word(first) + lane / 4u);
+    const auto pairs = stage.tile().bytes().template as<Pair>();
+    for (std::uint32_t i = 0; i < m / 16; ++i)
+        for (std::uint32_t half = 0; half < 2; ++half)
+            for (std::uint32_t j = 0; j < n / 8; ++j) {
+                const auto& fragment = sums(i, j);
+                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
+                pairs[(stage.first() + place) / 4u] = pack<Pair>(fragment[2 * half], fragment[2 * half + 1]);
+            }
+    sync_warp();
+}
+
+/// Calls f(row, column, values) for the 16 bytes from each such column on, of rows `first` to `first + rows - 1` of a
+/// stage: a warp's own, of which each lane has some that follow those of its neighbour.
+template <class Tile>
+void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t rows, auto&& f) {
+    using T = typename Tile::element_type;
+    constexpr std::uint32_t count = 16 / sizeof(T), of_row = Tile::columns / count;
+    const auto lane = value(lane_id());
+    const auto elements = stage.tile().bytes().template as<T>();
+    for (std::uint32_t begin = 0; begin < rows * of_row; begin += 32) {
+        const auto at = value(begin + lane);
+        const auto read = [&] {
+            const auto row = value(at / of_row), column = value(at % of_row * count);
+            const auto place = value(stage.first() + Tile::place(value(word(first) + row), column));
+            f(row, column, elements.template vec<int(count)>(place / 16u));
+        };
+        if (rows * of_row - begin < 32)
+            if_(at < rows * of_row, read);
+        else
+            read();
+    }
 }
 
 }  // namespace ikat::stdlib

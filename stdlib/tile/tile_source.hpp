@@ -15,6 +15,8 @@
 // Where the matrix begins, its pitch and its columns are multiples of 16, 8 or 4 bytes, threads copy as many at once by
 // cp.async; of any others they load and store elements.
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "dsl/kernel/kernel.hpp"
@@ -28,10 +30,12 @@ namespace ikat::stdlib {
 enum class Along : std::uint8_t { Columns, Rows };
 
 /// How a matrix is copied: by 16, 8 or 4 bytes of a row at once, or, 0, by elements; `transposed`, by elements only,
-/// the tile is that of the transpose.
+/// the tile is that of the transpose. `saves_registers`: Along::Rows, a thread keeps the pointer to the first of its
+/// rows alone, and computes the others.
 struct TileAccess {
     std::uint32_t bytes = 16;
     bool transposed = false;
+    bool saves_registers = false;
 };
 
 /// A matrix whose slices `threads` threads copy: all those of the block.
@@ -39,23 +43,28 @@ template <class Tile, std::uint32_t threads, Along along>
 class TileSource {
     using T = typename Tile::element_type;
     using U32 = Leaf<std::uint32_t>;
+    static_assert(threads >= Tile::row_bytes / 4, "TileSource: there is a thread for each word of a row, or more");
 
 public:
     /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
     TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access)
-        : x_(x), first_(word(first)), access_(access) {
+        : x_(x), first_(word(first)), access_(access), row_(value(thread_id().x / std::max(units_of_row(), 1u))) {
         if (access.bytes == 0) return;
-        for (std::uint32_t pass = 0; pass < passes(); ++pass) {
-            const auto [row, unit] = place_of(pass);
-            const std::uint32_t width = access.bytes / sizeof(T);
-            const auto column = value(unit * width);
-            places_.push_back(Tile::place(row, column));
-            if constexpr (along == Along::Columns) {
-                const auto last = value(x.extent(0) - 1u);
+        const std::uint32_t width = access.bytes / sizeof(T);
+        const auto column = value(thread_id().x % units_of_row() * width);
+        for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
+            places_.push_back(Tile::place(value(row_ + pass * rows_of_pass()), column));
+        if constexpr (along == Along::Columns) {
+            const auto last = value(x.extent(0) - 1u);
+            for (std::uint32_t pass = 0; pass < passes(); ++pass) {
+                const auto row = value(row_ + pass * rows_of_pass());
                 pointers_.push_back(x.row(min(first_ + row, last)).slice(column).template as<std::uint8_t>());
-                slices_.push_back(slices_with(column, x.extent(1), Tile::columns));
-            } else {
-                const auto last = value(x.extent(1) - width);
+            }
+            slices_.push_back(slices_with(column, x.extent(1), Tile::columns));
+        } else {
+            const auto last = value(x.extent(1) - width);
+            for (std::uint32_t pass = 0; pass < (is_stepped() ? 1 : passes()); ++pass) {
+                const auto row = value(row_ + pass * rows_of_pass());
                 pointers_.push_back(x.row(row).slice(min(first_ + column, last)).template as<std::uint8_t>());
                 slices_.push_back(slices_with(row, x.extent(0), Tile::rows));
             }
@@ -74,40 +83,51 @@ public:
     void load(const TileStage<Tile>& to, const Word& slice, const trace::Where& where = trace::Where::current()) const {
         if (access_.bytes == 0) return load_elements(to, word(slice));
         const auto number = word(slice);
-        const auto further = offset(number);
+        const bool is_for_all = rows_of_pass() * units_of_row() == threads;
+        const auto all_passes = [&] { copy_passes(to, number, where); };
+        if (is_for_all)
+            all_passes();
+        else
+            if_(row_ < rows_of_pass(), all_passes);
+    }
+
+private:
+    std::uint32_t units_of_row() const { return access_.bytes ? Tile::row_bytes / access_.bytes : 0; }
+    /// In a pass, threads copy so many rows: eights of them, or, of long rows, 4, 2 or 1.
+    std::uint32_t rows_of_pass() const {
+        const std::uint32_t rows = threads / units_of_row();
+        return rows >= 8 ? rows / 8 * 8 : std::bit_floor(rows);
+    }
+    std::uint32_t passes() const { return (Tile::rows + rows_of_pass() - 1) / rows_of_pass(); }
+    /// After so many passes a thread is multiples of eight rows further: its places are, too, whatever the swizzle.
+    std::uint32_t period() const { return rows_of_pass() >= 8 ? 1 : 8 / rows_of_pass(); }
+
+    bool is_stepped() const { return along == Along::Rows && access_.saves_registers; }
+
+    void copy_passes(const TileStage<Tile>& to, const U32& number, const trace::Where& where) const {
+        const auto row = value(number * Tile::rows + row_);
+        const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
+        std::vector<Leaf<std::uint64_t>> further{offset(number)};
         for (std::uint32_t pass = 0; pass < passes(); ++pass) {
+            const std::uint32_t down = pass * rows_of_pass();
+            if (is_stepped() && pass > 0) further.push_back(value(further.back() + step));
             const auto copy = [&] {
-                const auto target = to.tile().bytes().slice(places_[is_regular() ? 0 : pass]);
-                const auto place = target[to.first() + (is_regular() ? pass * rows_of_pass() * Tile::panel_row : 0)];
-                const auto source = pointers_[pass][further];
-                const auto is_there = value(number < slices_[pass]);
+                const auto target = to.tile().bytes().slice(places_[pass % period()]);
+                const auto place = target[to.first() + (down - pass % period() * rows_of_pass()) * Tile::panel_row];
+                const auto source = pointers_[is_stepped() ? 0 : pass][further.back()];
+                const auto is_there = is_stepped() ? value(row + down < x_.extent(0))
+                                                   : value(number < slices_[along == Along::Rows ? pass : 0]);
                 if (access_.bytes == 16) copy_async_if<16>(is_there, place, source, where);
                 if (access_.bytes == 8) copy_async_if<8>(is_there, place, source, where);
                 if (access_.bytes == 4) copy_async_if<4>(is_there, place, source, where);
             };
-            if ((pass + 1) * threads > units())
-                if_(thread_id().x < units() - pass * threads, copy);
+            if (down + rows_of_pass() > Tile::rows)
+                if_(row_ < Tile::rows - down, copy);
             else
                 copy();
         }
     }
 
-private:
-    std::uint32_t units_of_row() const { return Tile::row_bytes / access_.bytes; }
-    std::uint32_t units() const { return Tile::rows * units_of_row(); }
-    std::uint32_t passes() const { return (units() + threads - 1) / threads; }
-    std::uint32_t rows_of_pass() const { return threads / units_of_row(); }
-    /// Whether a thread's rows are multiples of eight apart: then so are its places, whatever the swizzle.
-    bool is_regular() const { return threads % units_of_row() == 0 && rows_of_pass() % 8 == 0; }
-
-    /// The row of the tile, and the unit of it, that this thread copies.
-    std::pair<U32, U32> place_of(std::uint32_t pass) const {
-        const auto thread = value(thread_id().x);
-        if (threads % units_of_row() == 0)
-            return {value(thread / units_of_row() + pass * rows_of_pass()), value(thread % units_of_row())};
-        const auto unit = value(thread + pass * threads);
-        return {value(unit / units_of_row()), value(unit % units_of_row())};
-    }
     /// How many slices of `extent` have what is `at` in the first one.
     static U32 slices_with(const U32& at, const U32& all, std::uint32_t extent) {
         return value(select(all > at, (all - at - 1u) / extent + 1u, 0u));
@@ -151,6 +171,7 @@ private:
     In<T, 2> x_;
     U32 first_;
     TileAccess access_;
+    U32 row_;  // of the tile, that the thread copies first
     std::vector<U32> places_, slices_;
     std::vector<Indexable<std::uint8_t, trace::Direction::Read>> pointers_;
 };

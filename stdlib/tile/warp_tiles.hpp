@@ -32,12 +32,14 @@ protected:
         : pieces_(tile, row, piece) {
         tile.check_matrices(where);
     }
-    /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k.
+    /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k and, Major::K, `pieces` of
+    /// 16 bytes.
     template <int N>
-    auto matrices(const TileStage<Tile>& stage, std::uint32_t tiles, std::uint32_t step) const {
+    auto matrices(const TileStage<Tile>& stage, std::uint32_t tiles, std::uint32_t step,
+                  std::uint32_t pieces = 0) const {
         constexpr bool transposed = major == Major::MN;
-        const auto place =
-            transposed ? pieces_.at(stage, k_of_step * step, 2 * tiles) : pieces_.at(stage, 16 * tiles, 2 * step);
+        const auto place = transposed ? pieces_.at(stage, k_of_step * step, 2 * tiles)
+                                      : pieces_.at(stage, 16 * tiles, 2 * step + pieces);
         trace::Recorded words[N];
         trace::load_matrix(place.slot(), {.count = N, .transposed = transposed}, words, trace::Where::current());
         LaneValues<std::uint32_t, LaneShape<N>> out;
@@ -73,6 +75,16 @@ public:
         for (int r = 0; r < 4; ++r) out[r] = bit_cast<typename Base::Register>(v.lane(std::size_t(r)));
         return out;
     }
+    /// The fragments of a stage, for accumulate(); both must outlive them.
+    auto of(const TileStage<Tile>& stage) const { return OfStage{*this, stage}; }
+
+private:
+    struct OfStage {
+        const LeftFactor& left;
+        const TileStage<Tile>& stage;
+        static constexpr std::uint32_t k = LeftFactor::k;
+        auto fragment(std::uint32_t tile, std::uint32_t step) const { return left.fragment(stage, tile, step); }
+    };
 };
 
 /// Where a warp's fragments of B are: rows `first` and on of n x k tiles, or, Major::MN, columns of k x n tiles.
@@ -83,23 +95,27 @@ class RightFactor : detail::Factor<typename M::B, Tile, major> {
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
     RightFactor(const Tile& tile, const Word& first, const trace::Where& where = trace::Where::current())
-        : Base(tile,
-               major == Major::K ? value(word(first) + lane_id() / 16u * 8u + lane_id() % 8u) : value(lane_id() % 16u),
-               major == Major::K ? value(lane_id() / 8u % 2u)
+        : Base(tile, major == Major::K ? value(word(first) + lane_id() % 16u) : value(lane_id() % 16u),
+               major == Major::K ? value(lane_id() / 16u)
                                  : value(word(first) / (16 / sizeof(typename Tile::element_type)) + lane_id() / 16u),
                where) {}
 
     /// `count` fragments of 8 columns of B each, 1 or 2, the first one 16 * `pair` columns further.
     void fragments(const TileStage<Tile>& stage, std::uint32_t pair, std::uint32_t step, typename M::B* out,
                    std::uint32_t count) const {
-        const auto take = [&](const auto& v) {
-            for (std::uint32_t r = 0; r < 2 * count; ++r)
-                out[r / 2][r % 2] = bit_cast<typename Base::Register>(v.lane(std::size_t(r)));
+        const auto take = [](auto& to, const auto& v, std::uint32_t r) {
+            to = bit_cast<typename Base::Register>(v.lane(std::size_t(r)));
         };
-        if (count == 2)
-            take(this->template matrices<4>(stage, pair, step));
-        else
-            take(this->template matrices<2>(stage, pair, step));
+        if (count == 2) {
+            // Lanes have the same places as for A and the transpose. So by rows, matrices 0 and 1 are k 0 of both.
+            const auto v = this->template matrices<4>(stage, pair, step);
+            for (std::uint32_t r = 0; r < 4; ++r) take(out[r / 2][r % 2], v, major == Major::K ? r / 2 + r % 2 * 2 : r);
+        } else if (major == Major::K) {
+            for (std::uint32_t r = 0; r < 2; ++r) take(out[0][r], this->template matrices<1>(stage, pair, step, r), 0);
+        } else {
+            const auto v = this->template matrices<2>(stage, pair, step);
+            for (std::uint32_t r = 0; r < 2; ++r) take(out[0][r], v, r);
+        }
     }
 };
 
@@ -132,6 +148,27 @@ public:
                 const auto rows_of_a = left.fragment(a, i, step);
                 for (std::uint32_t j = 0; j < columns; ++j)
                     (*this)(i, j) = mma(rows_of_a, columns_of_b[j], (*this)(i, j));
+            }
+        }
+    }
+
+    /// The same with fewer registers: each fragment of B is used as soon as it is there. `left` is a RegisterFactor, or
+    /// LeftFactor::of(stage).
+    template <class Left, class B, class TileB, Major majorB>
+    requires requires(const Left& left) { left.fragment(0u, 0u); }
+    void accumulate(const Left& left, const RightFactor<B, TileB, majorB>& right, const TileStage<TileB>& b) {
+        static_assert(Left::k == RightFactor<B, TileB, majorB>::k, "accumulate: both factors have the same k");
+        static_assert(Left::k % M::k == 0, "accumulate: k of a tile is a multiple of the product's");
+        for (std::uint32_t step = 0; step < Left::k / M::k; ++step) {
+            typename M::A rows_of_a[rows];
+            for (std::uint32_t i = 0; i < rows; ++i) rows_of_a[i] = left.fragment(i, step);
+            for (std::uint32_t j = 0; j < columns; j += 2) {
+                typename M::B pair[2];
+                const std::uint32_t count = columns - j > 1 ? 2 : 1;
+                right.fragments(b, j / 2, step, pair, count);
+                for (std::uint32_t i = 0; i < rows; ++i)
+                    for (std::uint32_t c = 0; c < count; ++c)
+                        (*this)(i, j + c) = mma(rows_of_a[i], pair[c], (*this)(i, j + c));
             }
         }
     }

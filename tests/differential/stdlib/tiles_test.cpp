@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles in shared memory: where their elements are, how they are filled, and how conflicts are found.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "stdlib/tile/block_product.hpp"
+#include "stdlib/tile/online_softmax.hpp"
+#include "stdlib/tile/register_factor.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
@@ -171,6 +174,9 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
     for (const std::uint32_t bytes : {16u, 8u, 4u, 0u}) {
         check_slices<half, 16, 64, Columns>({bytes}, 21, 72, 80);
         check_slices<half, 16, 64, Rows>({bytes}, 21, 72, 80);
+        check_slices<half, 16, 64, Rows>({.bytes = bytes, .saves_registers = true}, 21, 72, 80);
+        check_slices<half, 32, 256, Rows, 128>({.bytes = bytes, .saves_registers = true}, 50, 256, 264);
+        check_slices<half, 32, 256, Rows, 128>({bytes}, 50, 256, 264);  // four rows at once, and fewer
         check_slices<float, 16, 32, Columns>({bytes}, 3, 100, 104);
         check_slices<std::int8_t, 32, 128, Columns>({bytes}, 33, 144, 160);
         check_slices<half, 8, 80, Rows>({bytes}, 50, 80, 80);    // threads do not divide into rows
@@ -202,4 +208,125 @@ TEST_CASE("tiles: a raster in groups has each tile once, neighbours in a group o
             std::ranges::sort(got);
             CHECK(got == expected);
         }
+}
+
+// ---- factors in registers, softmax
+
+namespace {
+
+/// One warp: the product of 32 rows of k small integers of A, from registers, and n rows or columns of B; through
+/// put_rows() and each_piece() to C.
+template <class T, std::uint32_t n, std::uint32_t k, Major major>
+void check_register_factor() {
+    using M = Mma<16, 8, 16, T, float>;
+    static constexpr bool by_rows = major == Major::MN;
+    const auto product = kernel("product", params("a", "b", "c"), [](In<T, 2> a, In<T, 2> b, Out<T, 2> c) {
+        require_linear_blocks();
+        SharedTile<T, 1, 32, k> of_a;
+        SharedTile<T, 1, by_rows ? k : n, by_rows ? n : k> of_b;
+        SharedTile<T, 2, 40, n> of_c;
+        TileSource<decltype(of_a), 32, Along::Columns>(a, 0, {0}).load(of_a[0], 0);
+        TileSource<decltype(of_b), 32, Along::Columns>(b, 0, {0}).load(of_b[0], 0);
+        sync_block();
+        const LeftFactor<M, decltype(of_a), Major::K> left(of_a, 0);
+        const RightFactor<M, decltype(of_b), major> right(of_b, 0);
+        const auto stage = of_a[0];
+        WarpTiles<M, 32, n> sums(0.0f), others(0.0f);
+        sums.accumulate(RegisterFactor<M, 32, k>(left, stage), right, of_b[0]);
+        others.accumulate(left.of(stage), right, of_b[0]);
+        for (std::uint32_t i = 0; i < 2; ++i)
+            for (std::uint32_t j = 0; j < n / 8; ++j) sums(i, j) += others(i, j);
+        put_rows(sums, of_c[1], 8);
+        each_piece(of_c[1], 8, 32, [&](const auto& row, const auto& column, const auto& v) {
+            c.template vec<8>(row, column / 8u) = v;
+        });
+    });
+    const auto small = [](std::size_t i) { return float(int(i * 7 + i / 11) % 5 - 2); };
+    std::vector<T> a(32 * k), b(k * n);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = T(small(i));
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = T(small(3 * i + 1));
+    const Device device = test::open_device();
+    const auto A = device.upload(a, "a"), B = device.upload(b, "b");
+    auto C = device.buffer<T>(32 * n, "c");
+    device.launch(product, Grid{{1}, {32}}, A.view(32, k), B.view(by_rows ? k : n, by_rows ? n : k), C.view(32, n));
+    const auto got = C.download();
+    std::size_t wrong = 0;
+    for (std::uint32_t i = 0; i < 32; ++i)
+        for (std::uint32_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (std::uint32_t l = 0; l < k; ++l)
+                sum += float(a[i * k + l]) * float(b[by_rows ? l * n + j : j * k + l]);
+            wrong += float(got[i * n + j]) != 2 * sum;
+        }
+    INFO("n " << n << ", k " << k << ", by rows " << by_rows);
+    CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("tiles: factors from registers, and sums by way of a tile", "", half, bfloat16) {
+    check_register_factor<TestType, 64, 64, Major::K>();
+    check_register_factor<TestType, 64, 64, Major::MN>();
+    check_register_factor<TestType, 8, 16, Major::K>();
+    check_register_factor<TestType, 8, 16, Major::MN>();
+    check_register_factor<TestType, 24, 32, Major::K>();
+    check_register_factor<TestType, 24, 32, Major::MN>();
+    check_register_factor<TestType, 40, 48, Major::K>();
+    check_register_factor<TestType, 40, 48, Major::MN>();
+}
+
+TEST_CASE("tiles: softmax of rows whose scores come in tiles") {
+    using M = Mma<16, 8, 16, half, float>;
+    static constexpr std::uint32_t rows = 32, keys = 16, tiles = 5, columns = tiles * keys;
+    // The sums are those of each row's exponentials themselves, in all eight columns.
+    const auto softmax =
+        kernel("softmax", params("x", "y", "sums"), [](In<float, 2> x, Out<float, 2> y, Out<float> log_sums) {
+            OnlineSoftmax<rows> softmax;
+            WarpTiles<M, rows, 8> sums(0.0f);
+            for (auto tile : range(tiles)) {
+                WarpTiles<M, rows, keys> scores(0.0f);
+                for (std::uint32_t i = 0; i < rows / 16; ++i)
+                    for (std::uint32_t j = 0; j < keys / 8; ++j)
+                        for (int e = 0; e < 4; ++e)
+                            scores(i, j)[e] = x[16 * i + M::C::row(e), tile * keys + 8 * j + M::C::column(e)];
+                softmax.take(scores, 0.5f, sums);
+                for (std::uint32_t i = 0; i < rows / 16; ++i)
+                    for (int e = 0; e < 4; ++e)
+                        for (std::uint32_t j = 0; j < keys / 8; ++j) sums(i, 0)[e] += scores(i, j)[e];
+            }
+            softmax.finish(sums);
+            for (std::uint32_t i = 0; i < rows / 16; ++i)
+                for (int e = 0; e < 4; ++e) y[16 * i + M::C::row(e), M::C::column(e)] = sums(i, 0)[e];
+            for (std::uint32_t r = 0; r < softmax.rows; ++r)
+                if_(lane_id() % 4 == 0, [&] { log_sums[lane_id() / 4 + 8 * r] = softmax.log2_sum(r); });
+        });
+    std::vector<float> x(rows * columns);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t row = i / columns, column = i % columns;
+        x[i] = row == 3 || (row == 4 && column < 40) || (row == 5 && column > 20) ? -INFINITY
+               : row == 6                                                         ? 300 * float(column)
+               : row == 7                                                         ? -300 * float(column)
+                                                                                  : float(int(i * 37 % 101) - 50);
+    }
+    const Device device = test::open_device();
+    const auto X = device.upload(x, "x");
+    auto Y = device.buffer<float>(rows * 8, "y"), sums = device.buffer<float>(rows, "sums");
+    device.launch(softmax, Grid{{1}, {32}}, X.view(rows, columns), Y.view(rows, 8), sums);
+    const auto y = Y.download(), log_sums = sums.download();
+    for (std::uint32_t i = 0; i < rows; ++i) {
+        double total = 0, most = -INFINITY;
+        for (std::uint32_t j = 0; j < columns; ++j) most = std::max(most, double(x[i * columns + j]) / 2);
+        for (std::uint32_t j = 0; j < columns && most > -INFINITY; ++j)
+            total += std::exp2(double(x[i * columns + j]) / 2 - most);
+        INFO("row " << i);
+        // The four lanes of a row have different columns: together they have all.
+        double all = 0;
+        for (std::uint32_t lane = 0; lane < 4; ++lane)
+            all += double(y[i * 8 + 2 * lane]) + double(y[i * 8 + 2 * lane + 1]);
+        CHECK(std::abs(all - (i == 3 ? 0 : 1)) <= 1e-5);
+        if (i == 3)
+            CHECK(log_sums[i] == -INFINITY);
+        else
+            CHECK(std::abs(double(log_sums[i]) - (most + std::log2(total))) <= 1e-5 * (1 + std::abs(most)));
+    }
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/attention/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace ikat::stdlib {
+namespace {
+
+/// A call whose arguments fit each other.
+class Attention {
+public:
+    Attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+              const HeadsOperand& O, const AttentionOptions& options)
+        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), options_(options) {
+        check_types();
+        check_sizes();
+        check_numbers();
+    }
+    void run() const;
+
+private:
+    [[noreturn]] void fail(std::string message, std::string hint) const {
+        throw Error(Diagnostic{.where = where_, .message = "flash_attention: " + message, .hint = hint});
+    }
+    void check_types() const;
+    void check_sizes() const;
+    void check_numbers() const;
+    AttentionKernel chosen() const;
+    std::uint64_t blocks(std::uint32_t queries_of_block) const {
+        return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
+    }
+
+    /// Whether 128 queries leave enough registers for what else there is to do.
+    bool has_large_blocks() const {
+        const bool has_more = options_.soft_cap > 0 || options_.log_sum;
+        return head_dim() < (has_more ? 128 : 256) && !options_.bias;
+    }
+
+    std::uint64_t sequences() const { return Q_.extents[0]; }
+    std::uint64_t heads() const { return Q_.extents[1]; }
+    std::uint64_t queries() const { return Q_.extents[2]; }
+    std::uint64_t keys() const { return K_.extents[2]; }
+    std::uint64_t head_dim() const { return Q_.extents[3]; }
+
+    const Queue& queue_;
+    Location where_;
+    const HeadsOperand &Q_, &K_, &V_, &O_;
+    const AttentionOptions& options_;
+};
+
+std::string_view type_name(const HeadsOperand& x) { return ir::info(x.type).name; }
+std::string shape(const std::array<std::uint64_t, 4>& extents) {
+    return fmt::format("{} x {} x {} x {}", extents[0], extents[1], extents[2], extents[3]);
+}
+
+void Attention::check_types() const {
+    const auto check_life = [&](const HeadsOperand& x) {
+        if (!x.part.is_there()) fail(runtime::freed, runtime::freed_hint);
+    };
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(*x);
+    if (options_.bias) check_life(*options_.bias);
+    if (options_.log_sum) check_life(*options_.log_sum);
+    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16)
+        fail(fmt::format("Q has elements of {}", type_name(Q_)), "it has f16 or bf16");
+    const auto same_as_q = [&](std::string_view what, const HeadsOperand& x) {
+        if (x.type != Q_.type)
+            fail(fmt::format("Q has elements of {}, {} of {}", type_name(Q_), what, type_name(x)),
+                 "they have the same type");
+    };
+    same_as_q("K", K_), same_as_q("V", V_), same_as_q("O", O_);
+    if (options_.bias) same_as_q("the bias", *options_.bias);
+    if (options_.log_sum && options_.log_sum->type != ir::Type::F32)
+        fail(fmt::format("log_sum has elements of {}", type_name(*options_.log_sum)), "it has f32");
+    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
+    if (options_.log_sum && options_.log_sum->is_const)
+        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
+}
+
+void Attention::check_sizes() const {
+    constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
+    if (std::ranges::find(dims, head_dim()) == std::end(dims))
+        fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
+    const auto check = [&](std::string_view what, const HeadsOperand& x, std::array<std::uint64_t, 4> right,
+                           std::string_view hint) {
+        if (x.extents != right)
+            fail(fmt::format("{} is {}, not {}", what, shape(x.extents), shape(right)), std::string(hint));
+    };
+    const std::uint64_t of_k = K_.extents[1];
+    check("K", K_, {sequences(), of_k, keys(), head_dim()}, "sequences and head_dim are those of Q");
+    check("V", V_, K_.extents, "V has the shape of K");
+    check("O", O_, Q_.extents, "O has the shape of Q");
+    if (heads() > 0 && (of_k == 0 || heads() % of_k != 0))
+        fail(fmt::format("Q has {} heads, K and V have {}", heads(), of_k), "Q has as many, or a multiple");
+    if (queries() >> 29 || keys() >> 29)
+        fail(fmt::format("{} queries and {} keys", queries(), keys()), "there are fewer than 2^29 of each");
+    if (options_.bias) {
+        const auto& extents = options_.bias->extents;
+        const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
+        check("the bias", *options_.bias,
+              {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), keys()},
+              "it has an element for each query and key; one head, or sequence, is for all");
+    }
+    if (options_.log_sum)
+        check("log_sum", *options_.log_sum, {1, sequences(), heads(), queries()},
+              "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+}
+
+void Attention::check_numbers() const {
+    if (options_.scale && !(*options_.scale > 0 && std::isfinite(*options_.scale)))
+        fail(fmt::format("a scale of {}", *options_.scale), "it is a positive number");
+    if (!(options_.soft_cap >= 0 && std::isfinite(options_.soft_cap)))
+        fail(fmt::format("a soft cap of {}", options_.soft_cap), "it is a positive number, or 0 for none");
+    if (options_.causal && options_.behind && *options_.behind > 0)
+        fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");
+    if (const std::uint32_t n = options_.queries_of_block; n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
+        fail(fmt::format("{} queries of a block", n),
+             "there are kernels for 64 and, of rows of less than 256 elements and without a bias, for 128; of rows of "
+             "128 without a cap and log_sum, too");
+}
+
+/// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
+std::uint32_t access_of(const HeadsOperand& x) {
+    std::uint64_t all = x.part.memory->address() + x.part.offset;
+    for (std::size_t d = 0; d < 3; ++d)
+        if (x.extents[d] > 1) all |= x.pitches[d] * ir::info(x.type).bytes;
+    for (const std::uint32_t bytes : {16u, 8u, 4u})
+        if (all % bytes == 0) return bytes;
+    return 0;
+}
+
+AttentionKernel Attention::chosen() const {
+    AttentionKernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
+    out.has_before = options_.before.has_value();
+    out.has_behind = options_.causal || options_.behind;
+    out.has_cap = options_.soft_cap > 0;
+    out.has_bias = options_.bias.has_value();
+    out.has_log_sum = options_.log_sum.has_value();
+    out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
+    out.o_is_aligned = access_of(O_) == 16;
+    out.queries = options_.queries_of_block;
+    if (out.queries == 0) {
+        // Half as many, if otherwise multiprocessors had nothing to do.
+        const bool is_busy = blocks(128) >= std::max(queue_.device().properties().multiprocessors, 1u);
+        out.queries = has_large_blocks() && queries() > 64 && is_busy ? 128 : 64;
+    }
+    return out;
+}
+
+void Attention::run() const {
+    if (sequences() == 0 || heads() == 0 || queries() == 0) return;
+    const AttentionKernel is = chosen();
+    const std::uint64_t count = blocks(is.queries);
+    if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
+    const trace::KernelHandle& handle = is.handle();
+    std::vector<runtime::Argument> arguments;
+    const auto add = [&](const Operand& operand) {
+        arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where_));
+    };
+    const auto add_array = [&](const HeadsOperand& x) {
+        arguments.push_back(runtime::buffer_argument(x.type, x.part, handle.ast(), arguments.size(), where_));
+    };
+    const auto add_numbers = [&](auto... numbers) { (add(std::uint32_t(numbers)), ...); };
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) add_array(*x);
+    add_numbers(queries(), keys(), heads(), heads() / K_.extents[1]);
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
+    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
+    const double factor = is.has_cap    ? scale / double(options_.soft_cap) * 2 * std::numbers::log2e
+                          : is.has_bias ? scale
+                                        : scale * std::numbers::log2e;
+    add(float(factor));
+    add(options_.soft_cap);
+    const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
+    const std::int64_t shift = std::int64_t(keys()) - std::int64_t(queries());
+    add(limit(shift - std::int64_t(options_.before.value_or(0))));
+    add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
+    if (is.has_bias) {
+        const HeadsOperand& bias = *options_.bias;
+        const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
+        add_array(bias);
+        add_numbers(pitch(0), pitch(1), bias.pitches[2]);
+    }
+    if (is.has_log_sum) {
+        add_array(*options_.log_sum);
+        add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
+    }
+    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
+                  {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments);
+}
+
+}  // namespace
+
+void flash_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                     const HeadsOperand& O, const AttentionOptions& options) {
+    Attention(queue, Q, K, V, O, options).run();
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention on tensor cores: O = softmax(scale * Q K^T) V for each head, of which the scores are never in memory.
+//
+//     flash_attention(device, Q.view(batch, heads, queries, 128), K.view(batch, kv_heads, keys, 128),
+//                     V.view(batch, kv_heads, keys, 128), O.view(batch, heads, queries, 128), {.causal = true});
+//
+// Elements are half or bfloat16, scores and sums f32; the exponentials are rounded to the elements' type before they
+// are multiplied with V, as is O at the end.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "runtime/view.hpp"
+#include "stdlib/attention/attention_kernels.hpp"
+#include "stdlib/recipe.hpp"
+
+namespace ikat::stdlib {
+
+/// Q, K, V or O of any element type: a view of sequences of heads of rows, heads of rows, or rows. Sequences, heads and
+/// rows may be any number of elements apart.
+struct HeadsOperand {
+    ir::Type type = ir::Type::Void;
+    bool is_const = true;
+    runtime::BufferPart part{};
+    std::array<std::uint64_t, 4> extents{};  // sequences, heads, rows, elements
+    std::array<std::uint64_t, 3> pitches{};  // in elements: from sequence to sequence, head to head, row to row
+
+    template <class T, int rank>
+    requires(rank >= 2 && rank <= 4) HeadsOperand(const runtime::BufferView<T, rank>& view)
+        : type(ir::type_of<std::remove_const_t<T>>), is_const(std::is_const_v<T>), part(view.part()) {
+        extents.fill(1);
+        for (int d = 0; d < rank; ++d) extents[std::size_t(4 - rank + d)] = view.extents()[std::size_t(d)];
+        for (int d = 0; d < rank - 1; ++d) pitches[std::size_t(4 - rank + d)] = view.pitches()[std::size_t(d)];
+    }
+};
+
+/// Heads that follow each other in a row, as a layer makes them: a view (sequences, rows, heads, elements).
+template <class T>
+HeadsOperand heads_in_rows(const runtime::BufferView<T, 4>& view) {
+    HeadsOperand out(view);
+    std::swap(out.extents[1], out.extents[2]);
+    std::swap(out.pitches[1], out.pitches[2]);
+    return out;
+}
+
+struct AttentionOptions {
+    /// The last query belongs to the last key: query i is at key p = i + keys - queries, and, causal, sees none behind
+    /// it. A window: it sees keys p - before to p + behind.
+    bool causal = false;
+    std::optional<std::uint32_t> before{}, behind{};
+    /// What scores are multiplied with, a positive number; 1 / sqrt(head_dim) if it is not given.
+    std::optional<float> scale{};
+    /// Scores become soft_cap * tanh(score / soft_cap); 0 for none.
+    float soft_cap = 0;
+    /// Added to scores then: sequences, heads, queries, keys, of Q's type; one sequence or head is for all of them.
+    std::optional<HeadsOperand> bias{};
+    /// Where the logarithm of the sum of exp(score) of each query goes: heads or sequences of heads by queries, of
+    /// float; -infinity where it sees no keys.
+    std::optional<HeadsOperand> log_sum{};
+    /// The queries of a block: 64 or, of rows of less than 256 elements and without a bias, 128; of rows of 128 without
+    /// a cap and log_sum, too. 0: chosen.
+    std::uint32_t queries_of_block = 0;
+};
+
+/// O = softmax(scale * Q K^T) V for each head of each sequence. A row has 64, 80, 96, 128 or 256 elements. Q and O have
+/// the same extents, K and V, too; Q has as many heads as they, or a multiple: then several heads, one behind the
+/// other, share one of K and V. Numbers of queries and keys, also 0, are free. O is 0 where a query sees no keys.
+/// Throws Error for sizes and types that do not fit.
+void flash_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                     const HeadsOperand& O, const AttentionOptions& options = {});
+
+}  // namespace ikat::stdlib

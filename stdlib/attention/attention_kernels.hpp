@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels behind flash_attention().
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "dsl/record/capture.hpp"
+
+namespace ikat::stdlib {
+
+/// A block has `queries` queries of a head, a quarter of them each of its warps, and goes through tiles of `keys` keys.
+struct AttentionTile {
+    std::uint32_t queries = 128, keys = 64;
+    static constexpr std::uint32_t warps = 4, threads = 32 * warps;
+    constexpr std::uint32_t rows() const { return queries / warps; }
+};
+/// With the largest sums, 32 x 128 of a warp, there are registers for the scores of 48 keys.
+constexpr AttentionTile attention_tile(std::uint32_t head_dim, std::uint32_t queries) {
+    return {queries, queries == 128 && head_dim == 128 ? 48u : 64u};
+}
+
+/// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
+///
+///     Q, K, V, O                  the first element of the first head of the first sequence
+///     queries, keys, heads        heads of Q
+///     group                       how many of them share one of K and V
+///     Q_sequence, Q_head, Q_row, K_sequence ... O_row       elements from one to the next
+///     factor                      products are multiplied with it: log2(e) * scale; with a cap 2 log2(e) * scale /
+///     cap;
+///                                 with a bias and no cap scale
+///     cap                         scores become cap * tanh(scale / cap * product), if has_cap
+///     first, last                 query i sees keys from i + first on, if has_before, and to i + last, if has_behind
+///     (bias, bias_sequence, bias_head, bias_row)            added to scores; 0 elements apart where all share it
+///     (log_sum, log_sum_sequence, log_sum_head)             the logarithm of the sum of exp(score) of each query
+///
+/// A launch has a block for each `queries` of each head of each sequence.
+struct AttentionKernel {
+    ir::Type type = ir::Type::F16;
+    std::uint32_t head_dim = 64;
+    std::uint32_t queries = 128;  // of a block, 128 or 64
+    bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
+    std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
+    bool o_is_aligned = true;                                   // to 16 bytes
+
+    /// "flash_attention_bf16_d128_behind".
+    std::string name() const;
+    /// The same object for the same kernel; thread-safe.
+    const trace::KernelHandle& handle() const;
+    auto operator<=>(const AttentionKernel&) const = default;
+};
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(scores) V of rows whose scores are not all there at once: they come in tiles, and when a larger score comes,
+// what has been summed so far is scaled down.
+//
+//     OnlineSoftmax<32> softmax;                            of a warp's 32 rows
+//     for each tile:
+//         scores = ...;                                     WarpTiles: 32 x 64; -infinity where there is no score
+//         softmax.take(scores, factor, sums);               scores become 2^(factor * score - offset), sums are scaled
+//         sums += scores * V;
+//     softmax.finish(sums);                                 divides by the sums of all exponentials
+//
+// A lane has numbers of two rows in each fragment of 16; four lanes share them. The offset of a row is its largest
+// factor * score so far. Rows without any score get zeros.
+#pragma once
+#include <limits>
+
+#include "dsl/threads/warp.hpp"
+#include "stdlib/tile/warp_tiles.hpp"
+
+namespace ikat::stdlib {
+
+/// 2 to the power of x, as approx::exp2 in one instruction of the hardware: subnormal arguments and results are 0.
+template <DeviceValue V>
+auto exp2_or_zero(V&& x) {
+    static_assert(std::is_same_v<DeviceTypeOf<V>, float>, "exp2_or_zero() is for f32");
+    const trace::Recorded operand = ikat::detail::operand<float>(std::forward<V>(x));
+    return Expr<float>(trace::operation(
+        {.op = ir::Op::Exp2, .type = ir::Type::F32, .operand_type = ir::Type::F32, .fp = {.ftz = true, .approx = true}},
+        {&operand, 1}));
+}
+
+/// f of the four lanes that share a row of a fragment.
+auto over_row(const auto& v, auto&& f) {
+    const auto two = value(f(v, shuffle_xor(v, 1)));
+    return value(f(two, shuffle_xor(two, 2)));
+}
+
+/// The rows of a warp, 16 or a multiple.
+template <std::uint32_t m>
+class OnlineSoftmax {
+    static_assert(m % 16 == 0, "OnlineSoftmax: 16 rows, or a multiple");
+    static constexpr float none = -std::numeric_limits<float>::infinity();
+
+public:
+    static constexpr std::uint32_t rows = m / 8;  // of a lane: row 2 i + h is in fragments of rows 16 i, in half h
+
+    /// The next scores, of which `factor` > 0 times each is the exponent of 2. They become the exponentials, and sums
+    /// what they would be, had the offset been the new one from the beginning.
+    template <class Scores, class Sums>
+    void take(Scores& scores, const Incoming<float>& factor, Sums& sums) {
+        static_assert(Scores::m == m && Sums::m == m, "OnlineSoftmax: scores and sums have its rows");
+        const auto scale = value(Leaf<float>(factor.value()));
+        Regs<f32, rows> correction, offset;
+        pred is_larger = false;
+        for (std::uint32_t r = 0; r < rows; ++r) {
+            f32 most = none;
+            each_of_row(scores, r, [&](const auto& score, std::uint32_t) { most = max(most, score); });
+            const auto largest =
+                value(max(offset_[r], over_row(value(most), [](auto&& a, auto&& b) { return max(a, b); }) * scale));
+            is_larger = is_larger | (largest > offset_[r]);
+            offset[r] = select(largest == none, 0.0f, largest);
+            correction[r] = exp2_or_zero(offset_[r] - offset[r]);
+            offset_[r] = largest;
+        }
+        // All corrections are 1 in most tiles.
+        if_(any(is_larger), [&] {
+            for (std::uint32_t r = 0; r < rows; ++r)
+                each_of_row(sums, r, [&](auto& v, std::uint32_t) { v = v * correction[r]; });
+        });
+        for (std::uint32_t r = 0; r < rows; ++r) {
+            f32 sum = 0;
+            each_of_row(scores, r, [&](auto& score, std::uint32_t) {
+                score = exp2_or_zero(fma(score, scale, -offset[r]));
+                sum += score;
+            });
+            total_[r] = fma(total_[r], correction[r], sum);
+        }
+    }
+
+    /// sums / the sum of all exponentials; 0 in rows without scores. take() must not follow.
+    template <class Sums>
+    void finish(Sums& sums) {
+        for (std::uint32_t r = 0; r < rows; ++r) {
+            total_[r] = over_row(value(total_[r]), [](auto&& a, auto&& b) { return a + b; });
+            const auto inverse = value(select(total_[r] == 0.0f, 0.0f, approx::rcp(total_[r])));
+            each_of_row(sums, r, [&](auto& v, std::uint32_t) { v = v * inverse; });
+        }
+    }
+    /// Behind finish(): the logarithm to base 2 of the sum of 2^(factor * score) of a lane's row; -infinity of none.
+    auto log2_sum(std::uint32_t r) const { return value(offset_[r] + approx::log2(total_[r])); }
+
+    /// f(v, column) for each number of this lane in its row r; columns are counted from the lane's first one, lane % 4
+    /// * 2. Tiles is WarpTiles, const or not.
+    template <class Tiles>
+    static void each_of_row(Tiles& tiles, std::uint32_t r, auto&& f) {
+        for (std::uint32_t j = 0; j < Tiles::columns; ++j)
+            for (std::uint32_t c = 0; c < 2; ++c) f(tiles(r / 2, j)[r % 2 * 2 + c], 8 * j + c);
+    }
+
+private:
+    Regs<f32, rows> offset_{none}, total_{0.0f};
+};
+
+}  // namespace ikat::stdlib
