@@ -9,6 +9,7 @@ namespace ikat {
 
 using emulator::BufferTraffic;
 using emulator::LaunchTraffic;
+using emulator::SharedTraffic;
 using emulator::Traffic;
 using runtime::Buffer;
 using runtime::BufferSlice;

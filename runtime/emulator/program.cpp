@@ -403,7 +403,8 @@ Statistics Program::run(const Launch& launch, const Options& options) {
         options.traffic({.entry = std::string(launch.entry),
                          .warp_instructions = statistics.warp_instructions,
                          .lane_instructions = statistics.lane_instructions,
-                         .buffers = state.traffic.result(memory)});
+                         .buffers = state.traffic.result(memory),
+                         .shared = state.traffic.shared(state.module, state.source_lines)});
     return statistics;
 }
 

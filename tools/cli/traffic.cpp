@@ -16,6 +16,12 @@ void each_direction(const emulator::BufferTraffic& buffer, auto&& f) {
     f("atomic", buffer.atomic);
 }
 
+/// "saxpy.cpp:10"
+std::string line_of(const Location& where) {
+    const std::string_view file(where.file);
+    return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line);
+}
+
 }  // namespace
 
 std::string to_text(const emulator::LaunchTraffic& traffic) {
@@ -32,7 +38,20 @@ std::string to_text(const emulator::LaunchTraffic& traffic) {
                 out += fmt::format("   {:{}}  {:7}  {:>11} {:>12} {:>12} {:>12} {:>10.1f}%\n", buffer.name, width,
                                    direction, of.accesses, of.requested, of.moved, of.touched, 100 * of.efficiency());
         });
-    return traffic.buffers.empty() ? out + "   none\n" : out;
+    if (traffic.buffers.empty()) out += "   none\n";
+    if (traffic.shared.empty()) return out;
+    std::vector<std::string> lines;
+    for (const emulator::SharedTraffic& of : traffic.shared) lines.push_back(line_of(of.where));
+    width = std::ranges::max(lines, {}, &std::string::size).size();
+    out += "\nshared memory, in wavefronts\n";
+    out += fmt::format("   {:{}}  {:11}  {:>11} {:>12} {:>12}  efficiency\n", "line", width, "instruction", "accesses",
+                       "taken", "possible");
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const emulator::SharedTraffic& of = traffic.shared[i];
+        out += fmt::format("   {:{}}  {:11}  {:>11} {:>12} {:>12} {:>10.1f}%\n", lines[i], width, of.instruction,
+                           of.accesses, of.wavefronts, of.possible, 100 * of.efficiency());
+    }
+    return out;
 }
 
 void add_traffic(Json& json, const emulator::LaunchTraffic& traffic) {
@@ -55,6 +74,18 @@ void add_traffic(Json& json, const emulator::LaunchTraffic& traffic) {
             json.key("efficiency"), json.real(of.efficiency());
             json.close('}');
         });
+        json.close('}');
+    }
+    json.close(']');
+    json.key("shared"), json.open('[');
+    for (const emulator::SharedTraffic& of : traffic.shared) {
+        json.open('{');
+        json.text("line", line_of(of.where));
+        json.text("instruction", of.instruction);
+        json.number("accesses", of.accesses);
+        json.number("wavefronts", of.wavefronts);
+        json.number("possible", of.possible);
+        json.key("efficiency"), json.real(of.efficiency());
         json.close('}');
     }
     json.close(']');

@@ -115,6 +115,7 @@ Signature signature_of(const nvptx::Module& module, const nvptx::Function& funct
 struct MemoryAccess {
     VReg base{};
     std::int32_t offset = 0;
+    Space space = Space::Generic;
     std::uint32_t bytes = 0;
     Direction direction = Direction::Read;
     bool cached = true;

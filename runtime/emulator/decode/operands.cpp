@@ -283,9 +283,10 @@ AddressOperand Lowering::address(const nvptx::Operand& operand, Space space) {
 
 /// Called before the access itself.
 void Lowering::tell_observers(const AddressOperand& at, MemoryAccess access) {
-    if (at.space != Space::Global && at.space != Space::Generic) return;
+    if (at.space != Space::Global && at.space != Space::Shared && at.space != Space::Generic) return;
     access.base = at.base;
     access.offset = at.offset;
+    access.space = at.space;
     for (const Observer& observer : observers_)
         if (observer.access) observer.access(*this, access);
 }

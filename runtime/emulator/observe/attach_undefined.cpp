@@ -199,7 +199,10 @@ private:
 
 Observer observe_definedness() {
     const auto rules = std::make_shared<Definedness>();
-    return {.access = [rules](Lowering&, const MemoryAccess& access) { rules->of_numbers = access.of_numbers; },
+    return {.access =
+                [rules](Lowering&, const MemoryAccess& access) {
+                    if (access.space != Space::Shared) rules->of_numbers = access.of_numbers;
+                },
             .op = [rules](Lowering& code, Micro& op) { rules->before(code, op); }};
 }
 

@@ -20,7 +20,7 @@ inline constexpr Observers observes_traffic = 1,  // traffic_counter.hpp
 
 /// An observer while a kernel is decoded. Both functions are called in code order, and may call Lowering::put.
 struct Observer {
-    /// An instruction is about to access global or generic memory with one or several ops.
+    /// An instruction is about to access global, shared or generic memory with one or several ops.
     std::function<void(Lowering&, const MemoryAccess&)> access{};
     /// An op is about to be emitted; its handler may still be replaced.
     std::function<void(Lowering&, Micro&)> op{};

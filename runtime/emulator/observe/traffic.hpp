@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The global memory traffic of a launch, requested and moved, by buffer. Memory moves in sectors of 32 bytes, so a warp
-// that reads every eighth float moves eight times what it requests. docs/emulator.md says what the model leaves out.
+// The global memory traffic of a launch, requested and moved, by buffer, and that of shared memory, by line. Global
+// memory moves in sectors of 32 bytes, so a warp that reads every eighth float moves eight times what it requests.
+// docs/emulator.md says what the model leaves out.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "codegen/support/diagnostic.hpp"
 
 namespace ikat::emulator {
 
@@ -30,12 +33,30 @@ struct BufferTraffic {
     bool operator==(const BufferTraffic&) const = default;
 };
 
+/// The accesses to shared memory by one kind of instruction of a line. shared_traffic.hpp has the model.
+struct SharedTraffic {
+    Location where{};              // a line of the kernel's source, or of its PTX
+    std::string instruction{};     // "ld", "ldmatrix"
+    std::uint64_t accesses = 0;    // warp instructions
+    std::uint64_t wavefronts = 0;  // that they took
+    std::uint64_t possible = 0;    // that they would take without bank conflicts
+
+    double efficiency() const { return wavefronts ? double(possible) / double(wavefronts) : 1; }
+    void add(const SharedTraffic& more) {
+        accesses += more.accesses;
+        wavefronts += more.wavefronts;
+        possible += more.possible;
+    }
+    bool operator==(const SharedTraffic&) const = default;
+};
+
 /// The touched buffers, by address. Memory from a kernel's malloc is one buffer, the last, with address 0.
 struct LaunchTraffic {
     std::string entry;
     std::uint64_t warp_instructions = 0;  // that were executed
     std::uint64_t lane_instructions = 0;  // lanes summed over them, whether their guard is on or off
     std::vector<BufferTraffic> buffers;
+    std::vector<SharedTraffic> shared{};  // by file and line
     bool operator==(const LaunchTraffic&) const = default;
 };
 

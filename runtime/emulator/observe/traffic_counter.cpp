@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/emulator/agents/async_copies.hpp"
 #include "runtime/emulator/decode/lowering.hpp"
+#include "runtime/emulator/observe/shared_traffic.hpp"
+#include "runtime/emulator/ops/matrix.hpp"
 
 namespace ikat::emulator {
 
@@ -86,6 +89,11 @@ void TrafficOfLaunch::add(Buffer& to, const std::array<Traffic, directions>& cou
     for (std::size_t i = 0; i < directions; ++i) sum(to.counts[i], counts[i]);
 }
 
+void TrafficOfLaunch::add(const nvptx::Instruction* instruction, const SharedTraffic& counts) {
+    const std::lock_guard lock(mutex_);
+    shared_[instruction].add(counts);
+}
+
 std::vector<BufferTraffic> TrafficOfLaunch::result(const Memory::State& memory) const {
     std::vector<BufferTraffic> out;
     BufferTraffic heap{.name = std::string(heap_name)};
@@ -137,6 +145,7 @@ void TrafficCounter::count(const Warp& warp, Direction direction, bool cached, s
 
 void TrafficCounter::finish() const {
     for (const Share& share : shares_) launch_.add(*share.buffer, share.counts);
+    for (const auto& [instruction, counts] : shared_) launch_.add(instruction, counts);
 }
 
 namespace {
@@ -156,12 +165,37 @@ namespace {
 }  // namespace
 
 Observer observe_traffic() {
-    return {.access = [](Lowering& code, const MemoryAccess& access) {
-        code.put({.run = count_traffic,
-                  .fields = {0, index(access.base), access.bytes, std::uint32_t(access.direction),
-                             std::uint32_t(access.offset), access.cached ? 0u : 1u},
+    const auto count_shared = [](Lowering& code, std::uint32_t base, std::uint32_t offset, std::uint32_t bytes,
+                                 Direction direction, std::uint32_t lanes) {
+        const std::uint32_t is_wide = code.values[base].slot == 8 ? 256 : 0;
+        code.put({.run = count_shared_traffic,
+                  .fields = {0, base, bytes, std::uint32_t(direction), offset, lanes | is_wide},
                   .reads = A});
-    }};
+    };
+    return {.access =
+                [count_shared](Lowering& code, const MemoryAccess& access) {
+                    const bool is_generic = access.space == Space::Generic;
+                    if (is_generic || access.space == Space::Shared)
+                        count_shared(code, index(access.base), std::uint32_t(access.offset), access.bytes,
+                                     access.direction, warp_size | (is_generic ? 512 : 0));
+                    if (access.space == Space::Shared) return;
+                    code.put({.run = count_traffic,
+                              .fields = {0, index(access.base), access.bytes, std::uint32_t(access.direction),
+                                         std::uint32_t(access.offset), access.cached ? 0u : 1u},
+                              .reads = A});
+                },
+            .op =
+                [count_shared](Lowering& code, Micro& op) {
+                    const bool loads = op.run == select_load_matrices(false);
+                    if (loads || op.run == select_store_matrices(false)) {
+                        const MatrixAccess access = MatrixAccess::of(op.fields[5]);
+                        count_shared(code, op.fields[1], op.fields[2], 16, loads ? Direction::Read : Direction::Write,
+                                     8u * access.matrices | (access.is_generic ? 512 : 0) | 1024);
+                    } else if (op.run == start_copies) {
+                        count_shared(code, op.fields[1], op.fields[4], CopyForm::of(op.fields[0]).bytes,
+                                     Direction::Write, warp_size);
+                    }
+                }};
 }
 
 const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts global memory traffic (traffic.hpp): an observer (observer.hpp) with an op before each access that may be to
-// global memory; the access ops themselves are unchanged.
+// Counts memory traffic (traffic.hpp): an observer (observer.hpp) with an op before each access that may be to global
+// memory, and one before each that may be to shared memory; the access ops themselves are unchanged.
 // Each block counts separately and each warp has its own cache, so sums do not depend on host threads. All blocks share
 // the bit set of touched sectors.
 #pragma once
@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/emulator/machine/machine.hpp"
@@ -39,12 +40,16 @@ public:
 
     Buffer& buffer(const View& view);
     void add(Buffer& to, const std::array<Traffic, directions>& counts);
+    void add(const nvptx::Instruction* instruction, const SharedTraffic& counts);
     /// To be called at the end of the launch.
     std::vector<BufferTraffic> result(const Memory::State& memory) const;
+    /// source_lines: by PTX line, the kernel's source line.
+    std::vector<SharedTraffic> shared(const nvptx::Module& module, const std::vector<Location>& source_lines) const;
 
 private:
     std::mutex mutex_;
     std::map<std::uint64_t, Buffer> buffers_;  // by base
+    std::unordered_map<const nvptx::Instruction*, SharedTraffic> shared_;
 };
 
 /// The counts of a block's warps.
@@ -58,6 +63,10 @@ public:
     }
     void count(const Warp& warp, Direction direction, bool cached, std::span<const std::uint64_t> addresses,
                std::uint32_t bytes);
+    /// An access to shared memory.
+    void count_shared(const nvptx::Instruction* instruction, std::uint64_t wavefronts, std::uint64_t possible) {
+        shared_[instruction].add({.accesses = 1, .wavefronts = wavefronts, .possible = possible});
+    }
     /// Adds the counts to the launch's.
     void finish() const;
 
@@ -71,6 +80,7 @@ private:
     TrafficOfLaunch& launch_;
     std::vector<SectorCache> caches_;  // by warp
     std::vector<Share> shares_;
+    std::unordered_map<const nvptx::Instruction*, SharedTraffic> shared_;
 };
 
 }  // namespace ikat::emulator
