@@ -36,10 +36,7 @@ private:
     }
 
     /// Whether 128 queries leave enough registers for what else there is to do.
-    bool has_large_blocks() const {
-        const bool has_more = options_.soft_cap > 0 || options_.log_sum;
-        return head_dim() < (has_more ? 128 : 256) && !options_.bias;
-    }
+    bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
 
     std::uint64_t sequences() const { return Q_.extents[0]; }
     std::uint64_t heads() const { return Q_.extents[1]; }
@@ -119,8 +116,7 @@ void Attention::check_numbers() const {
         fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");
     if (const std::uint32_t n = options_.queries_of_block; n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 256 elements and without a bias, for 128; of rows of "
-             "128 without a cap and log_sum, too");
+             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
 }
 
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.

@@ -57,8 +57,7 @@ struct AttentionOptions {
     /// Where the logarithm of the sum of exp(score) of each query goes: heads or sequences of heads by queries, of
     /// float; -infinity where it sees no keys.
     std::optional<HeadsOperand> log_sum{};
-    /// The queries of a block: 64 or, of rows of less than 256 elements and without a bias, 128; of rows of 128 without
-    /// a cap and log_sum, too. 0: chosen.
+    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128. 0: chosen.
     std::uint32_t queries_of_block = 0;
 };
 

@@ -57,7 +57,7 @@ struct Extras {
 
 template <class T, std::uint32_t d, std::uint32_t queries_>
 class AttentionBlock {
-    static constexpr AttentionTile tile = attention_tile(d, queries_);
+    static constexpr AttentionTile tile = {queries_};
     static constexpr std::uint32_t queries = tile.queries, keys = tile.keys, rows = tile.rows();
     static constexpr bool keeps_queries = rows * d <= 2560;  // 40 registers
     using M = Mma<16, 8, 16, T, float>;
@@ -270,7 +270,7 @@ trace::KernelHandle of_type(const AttentionKernel& is) {
         case 64: return large ? made<T, 64, 128>(is) : made<T, 64, 64>(is);
         case 80: return large ? made<T, 80, 128>(is) : made<T, 80, 64>(is);
         case 96: return large ? made<T, 96, 128>(is) : made<T, 96, 64>(is);
-        case 128: return large ? made<T, 128, 128>(is) : made<T, 128, 64>(is);
+        case 128: return made<T, 128, 64>(is);
         default: return made<T, 256, 64>(is);
     }
 }

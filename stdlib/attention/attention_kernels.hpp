@@ -11,15 +11,11 @@ namespace ikat::stdlib {
 
 /// A block has `queries` queries of a head, a quarter of them each of its warps, and goes through tiles of `keys` keys.
 struct AttentionTile {
-    std::uint32_t queries = 128, keys = 64;
+    std::uint32_t queries = 128;
+    static constexpr std::uint32_t keys = 64;
     static constexpr std::uint32_t warps = 4, threads = 32 * warps;
     constexpr std::uint32_t rows() const { return queries / warps; }
 };
-/// With the largest sums, 32 x 128 of a warp, there are registers for the scores of 48 keys.
-constexpr AttentionTile attention_tile(std::uint32_t head_dim, std::uint32_t queries) {
-    return {queries, queries == 128 && head_dim == 128 ? 48u : 64u};
-}
-
 /// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
 ///
 ///     Q, K, V, O                  the first element of the first head of the first sequence

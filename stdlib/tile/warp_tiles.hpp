@@ -32,14 +32,12 @@ protected:
         : pieces_(tile, row, piece) {
         tile.check_matrices(where);
     }
-    /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k and, Major::K, `pieces` of
-    /// 16 bytes.
+    /// N matrices: `tiles` of 16 rows or columns of the factor further, `step` steps along k.
     template <int N>
-    auto matrices(const TileStage<Tile>& stage, std::uint32_t tiles, std::uint32_t step,
-                  std::uint32_t pieces = 0) const {
+    auto matrices(const TileStage<Tile>& stage, std::uint32_t tiles, std::uint32_t step) const {
         constexpr bool transposed = major == Major::MN;
-        const auto place = transposed ? pieces_.at(stage, k_of_step * step, 2 * tiles)
-                                      : pieces_.at(stage, 16 * tiles, 2 * step + pieces);
+        const auto place =
+            transposed ? pieces_.at(stage, k_of_step * step, 2 * tiles) : pieces_.at(stage, 16 * tiles, 2 * step);
         trace::Recorded words[N];
         trace::load_matrix(place.slot(), {.count = N, .transposed = transposed}, words, trace::Where::current());
         LaneValues<std::uint32_t, LaneShape<N>> out;
@@ -95,27 +93,24 @@ class RightFactor : detail::Factor<typename M::B, Tile, major> {
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
     RightFactor(const Tile& tile, const Word& first, const trace::Where& where = trace::Where::current())
-        : Base(tile, major == Major::K ? value(word(first) + lane_id() % 16u) : value(lane_id() % 16u),
-               major == Major::K ? value(lane_id() / 16u)
+        : Base(tile,
+               major == Major::K ? value(word(first) + lane_id() / 16u * 8u + lane_id() % 8u) : value(lane_id() % 16u),
+               major == Major::K ? value(lane_id() / 8u % 2u)
                                  : value(word(first) / (16 / sizeof(typename Tile::element_type)) + lane_id() / 16u),
                where) {}
 
+    /// A fragment's registers come from one instruction and follow each other, as mma wants them: no moves.
     /// `count` fragments of 8 columns of B each, 1 or 2, the first one 16 * `pair` columns further.
     void fragments(const TileStage<Tile>& stage, std::uint32_t pair, std::uint32_t step, typename M::B* out,
                    std::uint32_t count) const {
-        const auto take = [](auto& to, const auto& v, std::uint32_t r) {
-            to = bit_cast<typename Base::Register>(v.lane(std::size_t(r)));
+        const auto take = [&](const auto& v) {
+            for (std::uint32_t r = 0; r < 2 * count; ++r)
+                out[r / 2][r % 2] = bit_cast<typename Base::Register>(v.lane(std::size_t(r)));
         };
-        if (count == 2) {
-            // Lanes have the same places as for A and the transpose. So by rows, matrices 0 and 1 are k 0 of both.
-            const auto v = this->template matrices<4>(stage, pair, step);
-            for (std::uint32_t r = 0; r < 4; ++r) take(out[r / 2][r % 2], v, major == Major::K ? r / 2 + r % 2 * 2 : r);
-        } else if (major == Major::K) {
-            for (std::uint32_t r = 0; r < 2; ++r) take(out[0][r], this->template matrices<1>(stage, pair, step, r), 0);
-        } else {
-            const auto v = this->template matrices<2>(stage, pair, step);
-            for (std::uint32_t r = 0; r < 2; ++r) take(out[0][r], v, r);
-        }
+        if (count == 2)
+            take(this->template matrices<4>(stage, pair, step));
+        else
+            take(this->template matrices<2>(stage, pair, step));
     }
 };
 
