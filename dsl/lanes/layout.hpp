@@ -6,8 +6,8 @@
 //     rows(14) == 19                       a single coordinate counts the first extent fastest: 14 = 2 + 4 * 3
 //     compose(rows, Layout(8, 4))          (8):(1)               the elements 0, 4, 8 ... : row 0
 //     complement(Layout(4, 2), 24)         (2,3):(1,8)           what 0, 2, 4, 6 leave out of 24 places
-//     divide(Layout(24), Layout(4, 2))     (4,(2,3)):(2,(1,8))   24 elements in tiles of four, of which each is like 0,
-//     product(Layout(4, 2), Layout(6))     (4,(2,3)):(2,(1,8))   2, 4, 6; six such tiles
+//     logical_divide(Layout(24), Layout(4, 2))     (4,(2,3)):(2,(1,8))   24 elements in tiles of four, of which each is
+//     like 0, logical_product(Layout(4, 2), Layout(6))     (4,(2,3)):(2,(1,8))   2, 4, 6; six such tiles
 //
 // A mode of a layout is one extent with its stride, or several of them counted as one: ((2,2),3):((24,2),8) has rank 2.
 // A swizzle permutes offsets by XOR of their bits, so that the elements of a column are in different banks.
@@ -74,12 +74,12 @@ Layout compose(const Layout& outer, const Layout& inner);
 Layout complement(const Layout& layout, Layout::Number size);
 
 /// The layout in tiles: mode 0 has the elements that `tiler` picks, mode 1 is from tile to tile. Throws Error where
-/// tiles do not divide the layout. CuTe: logical_divide.
-Layout divide(const Layout& layout, const Layout& tiler);
+/// tiles do not divide the layout..
+Layout logical_divide(const Layout& layout, const Layout& tiler);
 
 /// The layout, repeated: mode 0 is the layout, mode 1 has repetition number other(c) for c, beside each other without
-/// overlaps. CuTe: logical_product.
-Layout product(const Layout& layout, const Layout& other);
+/// overlaps..
+Layout logical_product(const Layout& layout, const Layout& other);
 
 /// Swizzle(bits, base, shift): `bits` bits of an offset, from bit base + shift on, are XORed into those from bit `base`
 /// on (with a negative shift the other way round). It is its own inverse. Throws Error unless |shift| is at least

@@ -41,7 +41,7 @@ Layout complement(const Layout& layout, Layout::Number size) {
     return Layout(std::move(modes));
 }
 
-Layout divide(const Layout& layout, const Layout& tiler) {
+Layout logical_divide(const Layout& layout, const Layout& tiler) {
     const Layout tiles = complement(tiler, layout.size());
     const Layout both({one_mode(tiler), one_mode(tiles)});
     if (both.places() > layout.size())
@@ -51,7 +51,7 @@ Layout divide(const Layout& layout, const Layout& tiler) {
     return compose(layout, both);
 }
 
-Layout product(const Layout& layout, const Layout& other) {
+Layout logical_product(const Layout& layout, const Layout& other) {
     const Layout places = compose(complement(layout, layout.size() * other.places()), other);
     return Layout({one_mode(layout), one_mode(places)});
 }

@@ -473,8 +473,8 @@ TEST_CASE("the layouts of docs/language.md are right") {
 TEST_CASE("the layout algebra of docs/language.md is right") {
     const Layout pairs(4, 2);                                  // (4):(2): 0, 2, 4, 6
     const Layout between = complement(pairs, 24);              // (2,3):(1,8): 0 or 1, and 0, 8 or 16, further
-    const Layout tiled = divide(Layout(24), pairs);            // (4,(2,3)):(2,(1,8)): six tiles
-    const Layout again = product(pairs, Layout(6));            // the same
+    const Layout tiled = logical_divide(Layout(24), pairs);    // (4,(2,3)):(2,(1,8)): six tiles
+    const Layout again = logical_product(pairs, Layout(6));    // the same
     const Layout second = parse_layout("(4,1):(2,1)").layout;  // pairs as text, with a mode more
     CHECK(pairs.text() == "(4):(2)");
     CHECK(between.text() == "(2,3):(1,8)");

@@ -115,8 +115,8 @@ TEST_CASE("layout algebra: results are CuTe's") {
             CHECK(is_same(result, parsed(expected)));
         }
     };
-    hold(divisions, divide);
-    hold(products, product);
+    hold(divisions, logical_divide);
+    hold(products, logical_product);
     hold(compositions, [](const Layout& a, const Layout& b) { return compose(a, b); });
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("layout algebra: divisions have each element once, and the tiler's fir
             }))
             continue;  // one that repeats elements gives tiles that do
         for (const Layout& whole : wholes) {
-            const auto results = result_of([&] { return divide(whole, tiler); });
+            const auto results = result_of([&] { return logical_divide(whole, tiler); });
             ++(results.empty() ? refused : divided);
             if (results.empty()) continue;
             INFO(whole.text() << " by " << tiler.text() << ": " << results[0].text());
@@ -220,7 +220,7 @@ TEST_CASE("layout algebra: a product is the layout, repeated without overlaps") 
     for (const Layout& tile : small_layouts(6))
         for (const char* text : {"6:1", "(2,3):(3,1)", "(3,2):(2,1)", "4:2", "(2,2):(0,1)"}) {
             const Layout order = parsed(text);
-            const auto results = result_of([&] { return product(tile, order); });
+            const auto results = result_of([&] { return logical_product(tile, order); });
             if (results.empty()) continue;
             ++made;
             INFO(tile.text() << " times " << text << ": " << results[0].text());
@@ -243,13 +243,14 @@ TEST_CASE("layout algebra: what CuTe does not admit is an error with a hint") {
     CHECK_THAT(message_of([] { complement(parsed("(2,2):(1,3)"), 12); }),
                contains("hint: in the order of strides, each is a multiple of the one before times its extent"));
     CHECK_THAT(message_of([] { complement(Layout(4), 0); }), contains("the complement of (4):(1) in 0 places"));
-    CHECK_THAT(message_of([] { divide(Layout(10), Layout(4)); }),
+    CHECK_THAT(message_of([] { logical_divide(Layout(10), Layout(4)); }),
                contains("the 10 elements of (10):(1) are no whole number of tiles (4):(1)"));
-    CHECK_THAT(message_of([] { divide(Layout(10), Layout(4)); }),
+    CHECK_THAT(message_of([] { logical_divide(Layout(10), Layout(4)); }),
                contains("hint: with its repetitions (3):(4) the tile covers 12 elements"));
-    CHECK_THAT(message_of([] { divide(parsed("(4,6):(6,1)"), Layout(3)); }), contains("do not have constant strides"));
-    CHECK_THAT(message_of([] { product(parsed("(2,2):(1,3)"), Layout(2)); }), contains("has no complement"));
-    CHECK_THAT(message_of([] { product(Layout(2, 2), Layout(3)); }), contains("do not have constant strides"));
+    CHECK_THAT(message_of([] { logical_divide(parsed("(4,6):(6,1)"), Layout(3)); }),
+               contains("do not have constant strides"));
+    CHECK_THAT(message_of([] { logical_product(parsed("(2,2):(1,3)"), Layout(2)); }), contains("has no complement"));
+    CHECK_THAT(message_of([] { logical_product(Layout(2, 2), Layout(3)); }), contains("do not have constant strides"));
 }
 
 // ---- text
