@@ -38,45 +38,39 @@ struct Epilogue {
     std::optional<In<Out>> bias{};
     std::optional<In<Out, 3>> residual{};
 
-    /// Elements (i, j), (i, j + 1) ... of matrix p from as many sums; if more than one, j is a multiple of their
-    /// number, and rows are aligned to 16 bytes.
+    /// Elements (i, j), (i, j + 1) ... of matrix p of C from as many sums; j is a multiple of their number. If rows are
+    /// aligned to 16 bytes, all of them at once, but not at the edge.
     template <std::size_t count>
-    void store(const InOut<Out, 3>& c, const Word& plane, const Word& row, const Word& column, const auto& sums) const {
-        using Values = std::conditional_t<count == 1, Var<Sum>, Regs<Var<Sum>, count>>;
-        const auto p = word(plane), i = word(row), j = word(column);
-        const auto at = [&](const auto& x, const auto&... index) {
-            if constexpr (count == 1)
-                return cast<Var<Sum>>(x[index..., j]);
+    void store(const InOut<Out, 3>& c, bool is_aligned, const Word& plane, const Word& row, const Word& column,
+               const LaneValues<Sum, LaneShape<count>>& sums) const {
+        const auto p = word(plane), i = word(row), j = word(column), n = value(c.extent(2));
+        const auto wide = value(j / std::uint32_t(count));
+        const auto at_once_or = [&](auto&& at_once, auto&& of_one) {
+            const auto one_by_one = [&] {
+                for (std::uint32_t e = 0; e < count; ++e) of_one(e, value(j + e), value(j + e < n));
+            };
+            if (is_aligned)
+                if_(j + std::uint32_t(count - 1) < n, at_once).else_(one_by_one);
             else
-                return cast<Var<Sum>>(x.template vec<int(count)>(index..., j / std::uint32_t(count)));
+                one_by_one();
         };
-        Values v(alpha * sums);
-        if_(beta != Sum{}, [&] { v += beta * at(c, p, i); });
-        if (bias) v += at(*bias);
-        if constexpr (count == 1)
-            v = activated<Sum>(activation, v);
-        else
-            for (auto& each : v) each = activated<Sum>(activation, each);
-        if (residual) v += at(*residual, p, i);
-        if constexpr (count == 1)
-            c[p, i, j] = cast<Var<Out>>(v);
-        else
-            c.template vec<int(count)>(p, i, j / std::uint32_t(count)) = cast<Var<Out>>(v);
+        Regs<Var<Sum>, count> v(alpha * sums);
+        const auto add = [&](const auto& factor, const auto& x, const auto&... index) {
+            at_once_or([&] { v += factor * cast<Var<Sum>>(x.template vec<int(count)>(index..., wide)); },
+                       [&](std::uint32_t e, const auto& at, const auto& is_there) {
+                           v[e] += factor * cast<Var<Sum>>(x.load_if(is_there, index..., at, Out{}));
+                       });
+        };
+        if_(beta != Sum{}, [&] { add(beta, c, p, i); });
+        if (bias) add(Sum{1}, *bias);
+        for (auto& each : v) each = activated<Sum>(activation, each);
+        if (residual) add(Sum{1}, *residual, p, i);
+        at_once_or([&] { c.template vec<int(count)>(p, i, wide) = cast<Var<Out>>(v); },
+                   [&](std::uint32_t e, const auto& at, const auto& is_there) {
+                       c.store_if(is_there, p, i, at, cast<Var<Out>>(v[e]));
+                   });
     }
 };
-
-/// The sums of a group of columns of a row, to C: whole, or one by one at its edge, or where it is not aligned.
-template <std::uint32_t count>
-void store_group(const auto& epilogue, bool is_aligned, const auto& c, const auto& plane, const auto& i, const auto& j,
-                 const auto& sums) {
-    const auto n = c.extent(2);
-    const auto one_by_one = [&] {
-        for (std::uint32_t e = 0; e < count; ++e)
-            if_(j + e < n, [&] { epilogue.template store<1>(c, plane, i, value(j + e), sums.lane(e)); });
-    };
-    if (!is_aligned) return one_by_one();
-    if_(j + (count - 1) < n, [&] { epilogue.template store<count>(c, plane, i, j, sums); }).else_(one_by_one);
-}
 
 /// A kernel with parameters P, and those of the epilogue behind them.
 template <class T, class... P>
@@ -151,7 +145,7 @@ trace::KernelHandle product_kernel(const TensorKernel& is) {
             const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n, is.access);
             constexpr std::uint32_t count = 16 / sizeof(Out);
             product.template each<count>([&](const auto& i, const auto& j, const auto& v) {
-                if_(i < C.extent(1), [&] { store_group<count>(epilogue, is.c_is_aligned, C, at.plane, i, j, v); });
+                if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
             });
         });
 }
@@ -186,7 +180,7 @@ trace::KernelHandle second_kernel(const TensorKernel& is) {
         return with_epilogue<T, InOut<Out, 3>>(is, {"C"}, [is](const InOut<Out, 3>& C, const auto& epilogue) {
             each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
                 const Regs<Var<Sum>, count> none(Sum{});
-                store_group<count>(epilogue, is.c_is_aligned, C, plane, i, j, none.lanes());
+                epilogue.store(C, is.c_is_aligned, plane, i, j, none.lanes());
             });
         });
     return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
@@ -195,7 +189,7 @@ trace::KernelHandle second_kernel(const TensorKernel& is) {
             each_group(C, count, [&](const auto& plane, const auto& i, const auto& j) {
                 Regs<Var<Sum>, count> sum(Sum{});
                 for (auto part : range(parts)) sum += row_lanes<count>(sums, value(plane * parts + part), i, j);
-                store_group<count>(epilogue, is.c_is_aligned, C, plane, i, j, sum.lanes());
+                epilogue.store(C, is.c_is_aligned, plane, i, j, sum.lanes());
             });
         });
 }
@@ -233,8 +227,7 @@ trace::KernelHandle cluster_kernel(const TensorKernel& is) {
                                 [&](const auto& i, const auto& j, const auto& v) {
                                     const auto row = value(at.row + i);
                                     if_(row < C.extent(1), [&] {
-                                        store_group<count>(epilogue, is.c_is_aligned, C, at.plane, row,
-                                                           value(at.column + j), v);
+                                        epilogue.store(C, is.c_is_aligned, at.plane, row, value(at.column + j), v);
                                     });
                                 });
             });

@@ -12,6 +12,7 @@
 //     each_piece(a[stage], warp_row, 64, [&](const auto& row, const auto& column, const auto& v) { ... });
 #pragma once
 #include "dsl/lanes/registers.hpp"
+#include "dsl/threads/control.hpp"
 #include "dsl/threads/simt.hpp"
 #include "dsl/threads/warp.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
@@ -39,7 +40,7 @@ void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
             scratch.template vec<2>(place / 2u) = pair(j, half);
         }
     sync_warp();
-    for (std::uint32_t begin = 0; begin < all; begin += 32) {
+    for (auto begin : range(0u, all, 32u)) {  // on the device: f may be long
         const auto at = value(begin + lane);
         const auto read = [&] {
             const auto row = value(at / groups), column = value(at % groups * count);
@@ -50,10 +51,10 @@ void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
             }
             f(row, column, values);
         };
-        if (all - begin < 32)
-            if_(at < all, read);
-        else
+        if constexpr (all % 32 == 0)
             read();
+        else
+            if_(at < all, read);
     }
     sync_warp();  // what is there has been read
 }

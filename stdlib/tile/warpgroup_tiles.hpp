@@ -81,18 +81,18 @@ private:
 };
 
 /// How many numbers of shared memory each warp needs for each_row().
-inline constexpr std::uint32_t warpgroup_scratch = 16 * scratch_pitch(32);
+inline constexpr std::uint32_t warpgroup_scratch = 16 * scratch_pitch(64);
 
 /// Calls f(row, column, values) for `count` sums, 4 or 8, in columns of a row of the warpgroup's part that follow each
 /// other, until all have been passed. `scratch` has warpgroup_scratch numbers for this warp.
 template <std::uint32_t count, class W, std::uint32_t fragments, class Scratch>
 void each_row(const WarpgroupTiles<W, fragments>& sums, const Scratch& scratch, auto&& f) {
     using Sum = typename WarpgroupTiles<W, fragments>::Sum;
-    static_assert(W::n % 32 == 0, "each_row: of a warpgroup, columns come in 32");
+    static_assert(W::n % 64 == 0, "each_row: of a warpgroup, columns come in 64");
     const auto first = value(warp_id() % 4u * 16u);
     for (std::uint32_t i = 0; i < fragments; ++i)
-        for (std::uint32_t left = 0; left < std::uint32_t(W::n); left += 32)
-            exchange_rows<Sum, 32, count>(
+        for (std::uint32_t left = 0; left < std::uint32_t(W::n); left += 64)
+            exchange_rows<Sum, 64, count>(
                 scratch,
                 [&](std::uint32_t j, std::uint32_t half) {
                     const std::uint32_t at = left / 2 + 4 * j + 2 * half;
