@@ -46,10 +46,11 @@ private:
     void lay_out() {
         std::vector<std::uint32_t> order(fn_.symbols.size());
         std::iota(order.begin(), order.end(), 0u);
-        std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+        std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
             const Symbol &one = fn_.symbols[a], &other = fn_.symbols[b];
             if (one.dynamic != other.dynamic) return other.dynamic;
-            return alignment_of(one) > alignment_of(other);
+            if (alignment_of(one) != alignment_of(other)) return alignment_of(one) > alignment_of(other);
+            return a < b;
         });
         Symbol all{.name = "shared", .dynamic = true};
         std::vector<Symbol> others;
