@@ -42,13 +42,15 @@ private:
         for (std::uint32_t i = 0; i < form.count; ++i) {
             const Value word = operands[1 + i];
             if (!form.transposed) {
-                put(Type::U32, row(operands[0], i, quad), make(Op::Shl, {place, number(2)}), offset, word);
+                const Value column = make(Op::Shl, {place, number(2)});
+                put(Type::U32, row(operands[0], i, quad), column, offset, word);
                 continue;
             }
             const Value even = make(Op::Shl, {place, number(1)}), column = make(Op::Shl, {quad, number(1)});
-            put(Type::U16, row(operands[0], i, even), column, offset, half(word));
-            put(Type::U16, row(operands[0], i, make(Op::Add, {even, number(1)})), column, offset,
-                half(make(Op::Shr, {word, number(16)})));
+            const Value low = half(word);
+            put(Type::U16, row(operands[0], i, even), column, offset, low);
+            const Value high = half(make(Op::Shr, {word, number(16)})), odd = make(Op::Add, {even, number(1)});
+            put(Type::U16, row(operands[0], i, odd), column, offset, high);
         }
     }
 
