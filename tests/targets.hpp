@@ -6,15 +6,19 @@
 
 namespace ikat::tests {
 
-/// Whether case `number` runs for target `which` of `count`: for one of them in turn, but not in step with lists of
-/// types; for all if IKAT_ALL_TARGETS is set, as in `scripts/test --all`.
+/// Whether case `number` takes turn `which` of `count`: each takes one, but not in step with lists of types.
+inline bool is_in_turn(std::size_t number, std::size_t which, std::size_t count) {
+    return (number + number / count) % count == which;
+}
+/// Whether case `number` runs for target `which` of `count`: for one of them in turn; for all if IKAT_ALL_TARGETS is
+/// set, as in `scripts/test --all`.
 inline bool is_for_target(std::size_t number, std::size_t which, std::size_t count) {
-    return std::getenv("IKAT_ALL_TARGETS") || (number + number / count) % count == which;
+    return std::getenv("IKAT_ALL_TARGETS") || is_in_turn(number, which, count);
 }
 
 /// The same of the emulator's orders of threads: one of `count` in turn, or all with IKAT_ALL_SEEDS.
 inline bool is_for_seed(std::size_t number, std::size_t which, std::size_t count) {
-    return std::getenv("IKAT_ALL_SEEDS") || (number + number / count) % count == which;
+    return std::getenv("IKAT_ALL_SEEDS") || is_in_turn(number, which, count);
 }
 
 }  // namespace ikat::tests

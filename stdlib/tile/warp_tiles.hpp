@@ -99,8 +99,8 @@ public:
                                  : value(word(first) / (16 / sizeof(typename Tile::element_type)) + lane_id() / 16u),
                where) {}
 
-    /// A fragment's registers come from one instruction and follow each other, as mma wants them: no moves.
-    /// `count` fragments of 8 columns of B each, 1 or 2, the first one 16 * `pair` columns further.
+    /// `count` fragments of 8 columns of B each, 1 or 2, the first one 16 * `pair` columns further. A fragment's
+    /// registers come from one instruction and follow each other, as mma wants them: no moves.
     void fragments(const TileStage<Tile>& stage, std::uint32_t pair, std::uint32_t step, typename M::B* out,
                    std::uint32_t count) const {
         const auto take = [&](const auto& v) {
