@@ -280,6 +280,7 @@ class Operands {
 public:
     void add(const Recorded& value) { values_[count_++] = value; }
     void add(const Array& array, const Recorded& index) {
+        if (array.peer) add(array.base);
         if (array.sliced) add(array.first);
         add(index);
     }
@@ -293,7 +294,8 @@ public:
     }
 
 private:
-    static constexpr int most_operands = most_lanes + 3;  // a condition, a slice's start, the index, the lanes
+    // A condition, a block's base, a slice's start, the index, the lanes.
+    static constexpr int most_operands = most_lanes + 4;
     Recorded values_[most_operands];
     std::uint32_t count_ = 0;
 };

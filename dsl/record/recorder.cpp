@@ -182,6 +182,7 @@ Recorded Recorder::leaf(ast::Node node) {
 }
 
 ast::Node Recorder::address(const Slot& slot, const ast::Node*& operand) {
+    if (slot.array.peer) ++operand;  // committed, as place_of() wants it
     ast::NodeInfo node{.kind = ast::Kind::Address,
                        .type = slot.array.symbol ? ir::Type::U32 : ir::Type::U64,
                        .operand_type = slot.array.element,
@@ -195,6 +196,7 @@ ast::Node Recorder::address(const Slot& slot, const ast::Node*& operand) {
 ast::Nodes Recorder::commit_places(std::initializer_list<const Slot*> places, RecordedValues values) {
     std::vector<Recorded> operands;
     for (const Slot* place : places) {
+        if (place->array.peer) operands.push_back(place->array.base);
         if (place->array.sliced) operands.push_back(place->array.first);
         operands.push_back(place->index);
     }
@@ -253,7 +255,7 @@ ast::Nodes Recorder::commit_operands(RecordedValues arguments) {
     InlineVector<std::uint32_t, 4> roots;
     for (const Recorded& argument : arguments) roots.push_back(adopt(argument));
     together(arguments);
-    arrange(roots.data(), roots.size());
+    arrange_first(roots.data(), roots.size());
     ast::Nodes nodes;
     for (std::uint32_t root : roots) nodes.push_back(commit(root));
     return nodes;

@@ -127,6 +127,9 @@ public:
     void flush();
     /// Puts the nodes that the trees need in tree order, left to right.
     void arrange(const std::uint32_t* roots, std::size_t count);
+    /// The same, and the other nodes behind them: the elements of arrays whose places are meant were loaded, too, and
+    /// these loads, which go later, would hold on to the order of evaluation.
+    void arrange_first(const std::uint32_t* roots, std::size_t count);
 
     // ---- regions (regions.cpp)
 
@@ -232,6 +235,8 @@ private:
 
     template <class F>
     void each_earlier(ast::Node node, F&& f) const;
+    /// Puts the nodes that the trees need into order_, in tree order.
+    void collect(const std::uint32_t* roots, std::size_t count);
     void collect_tree(std::uint32_t tree);
     void collect_node(ast::Node node);
     void legalise(std::span<const ast::Node> before);

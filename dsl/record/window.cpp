@@ -8,6 +8,7 @@
 // nodes stay. Then constraints are restored: a node comes after what it uses, operations of several lanes keep their
 // order, and loads stay on their side of an atomic.
 #include <algorithm>
+#include <iterator>
 
 #include "dsl/record/recorder.hpp"
 
@@ -95,8 +96,7 @@ void Recorder::flush() {
     window_effects_ = 0;
 }
 
-void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
-    if (window_.size() < 2) return;
+void Recorder::collect(const std::uint32_t* roots, std::size_t count) {
     const auto at_least = [](std::vector<std::uint32_t>& marks, std::size_t size) {
         if (marks.size() < size) marks.resize(2 * size);
     };
@@ -105,6 +105,11 @@ void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
     ++walk_;
     order_.clear();
     for (std::size_t i = 0; i < count; ++i) collect_tree(roots[i]);
+}
+
+void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
+    if (window_.size() < 2) return;
+    collect(roots, count);
     const auto position = [&](Node node) { return positions_[index(node)]; };
     if (std::ranges::is_sorted(order_, {}, position)) return;
 
@@ -113,6 +118,17 @@ void Recorder::arrange(const std::uint32_t* roots, std::size_t count) {
     std::ranges::sort(places_);
     before_ = window_;
     for (std::size_t i = 0; i < order_.size(); ++i) window_[places_[i]] = order_[i];
+    legalise(before_);
+}
+
+void Recorder::arrange_first(const std::uint32_t* roots, std::size_t count) {
+    if (window_.size() < 2) return;
+    collect(roots, count);
+    if (std::equal(order_.begin(), order_.end(), window_.begin())) return;
+    before_ = window_;
+    const auto is_other = [&](Node node) { return node_marks_[index(node)] != walk_; };
+    window_ = order_;
+    std::ranges::copy_if(before_, std::back_inserter(window_), is_other);
     legalise(before_);
 }
 

@@ -59,6 +59,8 @@ const auto sharing = kernel("sharing", params("y", "n"), [](InOut<std::uint32_t>
 const auto operand_order =
     kernel("operand_order", params("x", "y", "z", "n"), [](In<float> x, In<float> y, InOut<float> z, u32 n) {
         z[n] = x[n] * y[n + 1] + (x[n + 2] - y[n + 3]) * cast<f32>(n);
+        atomic_add(z.slice(n)[n * 4], x[n + 5]);
+        atomic_store(z.slice(n)[n * 6], x[n + 7]);
     });
 
 template <Value A, Value B>

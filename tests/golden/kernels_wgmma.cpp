@@ -104,8 +104,12 @@ const auto matrices_elsewhere = kernel("matrices_elsewhere", params("x", "n"), [
     Shared<bfloat16, 64, 64> a;
     W::C sums(0.0f);
     wgmma_fence();
-    wgmma(sums, k_major<128>(a[n, 4]), k_major<128>(x[0]));
-    wgmma(sums, k_major<0>(a[0, 0], 128, 8), k_major<128>(a[0, 0]).offset(8));
+    const auto misaligned = k_major<128>(a[n, 4]);
+    const auto in_global_memory = k_major<128>(x[0]);
+    const auto narrow = k_major<0>(a[0, 0], 128, 8);
+    const auto moved = k_major<128>(a[0, 0]).offset(8);
+    wgmma(sums, misaligned, in_global_memory);
+    wgmma(sums, narrow, moved);
     wgmma_commit();
     wgmma_wait<0>();
 });
