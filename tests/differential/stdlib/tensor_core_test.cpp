@@ -139,7 +139,8 @@ const Shape shapes[] = {{1, 1, 1},
 void each_shape(std::span<const Shape> of, runtime::OpenOptions options, auto&& check) {
     static std::size_t number = 0;  // of the case
     for (int seed = 0; seed < 4; ++seed) {
-        options.schedule = std::to_string(seed);
+        const std::string schedule = std::to_string(seed);
+        options.schedule = schedule;
         const Device device = test::open_device(options);
         for (std::size_t i = 0; i < of.size(); ++i)
             if (tests::is_for_seed(number + i, std::size_t(seed), 4)) check(device, of[i]);
