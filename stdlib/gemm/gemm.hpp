@@ -88,15 +88,22 @@ GemmKernel make_gemm_tiled(const char* name) {
 /// The kernel with the default tile.
 const GemmKernel& gemm_tiled();
 
-/// The launch of gemm_tiled for an m×n result; m and n are not 0.
+/// The same for large matrices, which tiles of 128 x 128 cover well. Of the same bits: both add along k. If n is a
+/// multiple of 4, B and C are accessed by 16 bytes.
+const GemmKernel& gemm_tiled_large();
+
+/// The launches for an m×n result; m and n are not 0.
 runtime::Grid gemm_tiled_grid(std::uint32_t m, std::uint32_t n);
+runtime::Grid gemm_tiled_large_grid(std::uint32_t m, std::uint32_t n);
+
+/// What a block makes of C: 64 x 64 by gemm_tiled, 128 x 128 by gemm_tiled_large. Chosen: the latter if there is such a
+/// tile for each multiprocessor of the device, and m and n are more than 64.
+enum class GemmBlock : std::uint8_t { chosen, small, large };
 
 extern const Recipe gemm_recipe;
-/// C = A B by gemm_tiled: A is m×k, B is k×n, C is m×n, row-major. Throws Error where a buffer is too small for its
-/// dimensions, or they give 2^32 elements or more.
-inline void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
-                 std::uint32_t n, std::uint32_t k) {
-    run<float>(queue, gemm_recipe, {A, B, C, m, n, k});
-}
+/// C = A B: A is m×k, B is k×n, C is m×n, row-major. Throws Error where a buffer is too small for its dimensions, or
+/// they give 2^32 elements or more.
+void gemm(const Queue& queue, const Buffer<float>& A, const Buffer<float>& B, Buffer<float>& C, std::uint32_t m,
+          std::uint32_t n, std::uint32_t k, GemmBlock block = GemmBlock::chosen);
 
 }  // namespace ikat::stdlib

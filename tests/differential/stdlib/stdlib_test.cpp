@@ -53,9 +53,52 @@ TEST_CASE("gemm of more rows than a grid has blocks in y") {
     const runtime::Device device = test::open_device();
     auto C = device.upload(std::vector<float>(rows, 1.0f), "C");
     const auto none = device.buffer<float>(0);
-    stdlib::gemm(device, none, none, C, rows, 1, 0);
+    stdlib::gemm(device, none, none, C, rows, 1, 0, stdlib::GemmBlock::small);
     const auto got = C.download();
     CHECK(std::ranges::count(got, 0.0f) == std::ptrdiff_t(got.size()));
+}
+
+TEST_CASE("gemm: large tiles give the same bits as small ones, at all edges") {
+    struct Shape {
+        std::uint32_t m, n, k;
+    };
+    using enum stdlib::GemmBlock;
+    for (const Shape& shape : {Shape{1, 1, 1},
+                               {128, 128, 16},
+                               {129, 131, 33},
+                               {127, 260, 47},
+                               {300, 125, 64},
+                               {5, 4, 100},
+                               {130, 257, 0},
+                               {257, 8, 31},
+                               {1, 1000, 17}}) {
+        const auto [m, n, k] = shape;
+        INFO(m << " x " << n << " x " << k);
+        const std::vector<float> a = random_elements<float>(m * k, 1), b = random_elements<float>(k * n, 2);
+        const runtime::Device device = test::open_device({.schedule = std::to_string(m)});
+        const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+        auto C = device.upload(std::vector<float>(m * n, NAN), "C");
+        auto of_large = device.upload(std::vector<float>(m * n, NAN), "of_large");
+        stdlib::gemm(device, A, B, C, m, n, k, small);
+        stdlib::gemm(device, A, B, of_large, m, n, k, large);
+        CHECK(C.download() == of_large.download());
+    }
+}
+
+TEST_CASE("gemm: large tiles where there is one for each multiprocessor") {
+    std::vector<emulator::LaunchTraffic> traffic;
+    const runtime::Device device = runtime::Device::open({.device = "emulator", .threads = 2, .traffic = &traffic});
+    const std::uint32_t n = 128 * device.properties().multiprocessors;
+    const auto A = device.upload(std::vector<float>(128)), B = device.upload(std::vector<float>(n));
+    auto C = device.buffer<float>(128 * n);
+    stdlib::gemm(device, A, B, C, 128, n, 1);
+    stdlib::gemm(device, A, B, C, 128, n - 128, 1);
+    stdlib::gemm(device, A, B, C, n, 64, 0);
+    stdlib::gemm(device, A, B, C, 1, 1, 1, stdlib::GemmBlock::large);
+    stdlib::gemm(device, A, B, C, 128, n, 1, stdlib::GemmBlock::small);
+    const char* const kernels[] = {"gemm_tiled_large", "gemm_tiled", "gemm_tiled", "gemm_tiled_large", "gemm_tiled"};
+    REQUIRE(traffic.size() == 5);
+    for (int i = 0; i < 5; ++i) CHECK(traffic[std::size_t(i)].entry == kernels[i]);
 }
 
 TEST_CASE("sum and max of f32") { check_reductions<float>(); }

@@ -8,6 +8,7 @@
 #include "codegen/nvdisasm.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/ptxas.hpp"
+#include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/tensor_kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/ptxas.hpp"
@@ -113,5 +114,20 @@ TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
         if (is_wide)
             check({.step = Step::Cluster, .type = type, .a = Columns, .tile = TileSize::large, .has_residual = true},
                   "sm_90a");
+    }
+}
+
+TEST_CASE("gemm in f32: two blocks fit a multiprocessor, and the main loop does little but multiply") {
+    if (tests::skip_without_ptxas()) return;
+    for (const char* target : {"sm_75", "sm_80", "sm_90"}) {
+        INFO(target);
+        const std::string ptx = compile(gemm_tiled_large().ast(), {.target = target}).ptx;
+        const tests::PtxasReport report = tests::assemble(ptx, target);
+        CHECK(report.clean());
+        CHECK(report.registers <= 128);
+        const auto program = nvdisasm::find();
+        if (!program || target == std::string_view("sm_75")) continue;
+        const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas::find(), ptx, target).cubin);
+        CHECK(nvdisasm::instructions_per_element(sass, "FFMA", 1) <= 1.16);
     }
 }

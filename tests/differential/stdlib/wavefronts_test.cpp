@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "tests/catch.hpp"
 
@@ -72,6 +73,23 @@ TEST_CASE("wavefronts: products on tensor cores take as few as there can be") {
     check_loop<bfloat16>(true);
     check_loop<float>(false);
     check_loop<std::int8_t>(false);
+}
+
+TEST_CASE("wavefronts: products in f32 in large tiles take as few as there can be") {
+    for (const std::uint32_t n : {256u, 255u}) {
+        const std::uint32_t m = 128, k = 48;
+        std::vector<emulator::LaunchTraffic> traffic;
+        const auto device = runtime::Device::open({.device = "emulator", .traffic = &traffic});
+        const auto A = device.upload(std::vector<float>(m * k), "A"), B = device.upload(std::vector<float>(n * k), "B");
+        auto C = device.buffer<float>(m * n, "C");
+        gemm(device, A, B, C, m, n, k, GemmBlock::large);
+        REQUIRE(traffic.size() == 1);
+        REQUIRE(!traffic[0].shared.empty());
+        for (const emulator::SharedTraffic& line : traffic[0].shared) {
+            INFO(line.where.file << ":" << line.where.line << " " << line.instruction);
+            CHECK(line.wavefronts == line.possible);
+        }
+    }
 }
 
 TEST_CASE("wavefronts: a tile without a swizzle takes eight times as many") {
