@@ -12,6 +12,7 @@
 #include "runtime/cache.hpp"
 #include "runtime/cuda/device.hpp"
 #include "runtime/emulator/device.hpp"
+#include "runtime/launch_recorder.hpp"
 
 namespace ikat::runtime {
 
@@ -87,6 +88,7 @@ void Device::synchronize() const { backend().synchronize(default_stream); }
 void Device::launch_on(StreamHandle stream, const CapturedKernel& kernel, const LaunchPoint& point,
                        std::span<const Argument> arguments) const {
     check_launch(kernel.kernel, point, arguments, backend());
+    if (!LaunchRecorder::record(kernel.kernel, point.grid)) return;
     const std::shared_ptr<const LoadedKernel> loaded = state().cache.get(kernel, state().options, state().backend);
     if (point.grid.blocks.count() == 0) return;
     name_buffers(kernel.kernel, arguments, backend());

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* forms =
     "an argument is a scalar (u32:7), a buffer (f32[]:1,2,3, f32[1024], f32[1024]:0, f32[8x8]:rand(1), "
-    "f32[]:@file.npy), a structure (b8[16]:{&0,u32:7}), &N or &N+BYTES; `ikat run --help` has all forms";
+    "f32[]:@file.npy, file.npy), a structure (b8[16]:{&0,u32:7}), &N or &N+BYTES; `ikat run --help` has all forms";
 
 /// Splits at the first `mark`; without one, the second part is empty.
 struct Parts {
@@ -233,10 +233,23 @@ void parse_scalar(ParsedArgument& argument, std::string_view text) {
     argument.bits = parse_number(argument.type, parts.after);
 }
 
+/// A file of its own type. Its 16-bit unsigned integers are bits, since NumPy has no bf16.
+void read_own_type(ParsedArgument& argument, const std::string& path) {
+    NpyArray array = read_npy(path);
+    argument.kind = ParsedArgument::Kind::Buffer;
+    argument.type = {array.type, array.type == ir::Type::U16};
+    set_contents(argument, std::move(array.data), std::move(array.shape), false);
+}
+
 ParsedArgument parse(std::string_view text) {
     ParsedArgument argument{.text = std::string(text)};
     const Parts parts = split(text, "=>");
-    if (parts.before.starts_with('&')) {
+    if (parts.before.empty() && parts.found) {
+        argument.kind = ParsedArgument::Kind::Buffer;
+        argument.is_made = true;
+    } else if (parts.before.ends_with(".npy") && parts.before.find_first_of(":[&") == parts.before.npos) {
+        read_own_type(argument, std::string(parts.before));
+    } else if (parts.before.starts_with('&')) {
         parse_same(argument, parts.before.substr(1));
     } else if (parts.before.find('[') < parts.before.find(':')) {
         parse_buffer(argument, parts.before);

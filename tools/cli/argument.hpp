@@ -8,7 +8,9 @@
 //     &0   &0+64                                                  the buffer of argument 0, or 64 bytes behind its
 //     start b8[48]:{&0,u32:7}                                           a structure, by value: its fields, naturally
 //     aligned
+//     file.npy                                                    a file, of its own type
 //     ...=>file.npy   ...=>file.bin   ...=>-                      written or printed after the run
+//     =>file.npy                                                  ... what a function makes
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,7 @@ struct ParsedArgument {
     std::optional<std::vector<std::byte>> contents{};  // Buffer: without contents and seed it is uninitialised
     std::optional<std::uint64_t> seed{};               // Buffer: its contents are random
     bool repeats = false;                              // Buffer: its contents are one repeated element
+    bool is_made = false;                              // Buffer: its type and shape are those that a function gives it
     std::size_t same = 0;                              // Same: the number of the other argument
     std::uint64_t offset = 0;                          // Same: in bytes, from the start of the buffer
     std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses

@@ -13,11 +13,13 @@
 #include "codegen/ir/verify.hpp"
 #include "codegen/pipeline/compile.hpp"
 #include "codegen/pipeline/stages.hpp"
+#include "codegen/ptx/text/link.hpp"
 #include "codegen/ptx/text/module.hpp"
 #include "runtime/device.hpp"
 #include "stdlib/registry.hpp"
 #include "tools/cli/commands.hpp"
 #include "tools/cli/files.hpp"
+#include "tools/cli/function_call.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
 #include "tools/cli/modules.hpp"
@@ -30,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 struct EmitOptions {
     std::string name, target = CompileOptions{}.target, stage = "ptx", passes, output, report;
+    std::vector<std::string> sizes, set;  // of a function
     bool time = false, line_info = false;
 };
 
@@ -48,7 +51,6 @@ void print_times(const Compiled& compiled, std::chrono::nanoseconds capture) {
 }
 
 std::string stage_text(const Compiled& compiled, const std::string& stage) {
-    if (stage == "ptx") return file_text(compiled);
     std::string names;
     for (const Compiled::Stage& kept : compiled.stages) {
         if (kept.name == stage) return kept.text;
@@ -57,21 +59,62 @@ std::string stage_text(const Compiled& compiled, const std::string& stage) {
     throw Error(fmt::format("there is no stage '{}'", stage), "stages are" + names);
 }
 
+/// The kernels of the name, each once: of a function all that it launches.
+std::vector<const ast::KernelTree*> kernels_of(const EmitOptions& options) {
+    const stdlib::NamedFunction* const function = stdlib::find_function(options.name);
+    if (!function) {
+        if (!options.sizes.empty() || !options.set.empty())
+            throw Error(fmt::format("--size and --set: '{}' does not choose its kernels", options.name),
+                        "they are for the functions at the end of `ikat kernels`");
+        return {&find_kernel(options.name).kernel()};
+    }
+    std::vector<const ast::KernelTree*> out;
+    for (const runtime::RecordedLaunch& launch : launches_of(*function, options.target, options.sizes, options.set))
+        if (std::ranges::find(out, launch.kernel) == out.end()) out.push_back(launch.kernel);
+    if (out.empty())
+        throw Error(fmt::format("'{}' has nothing to run for these sizes", options.name), "ask for others: --size");
+    return out;
+}
+
+/// Several kernels as one file, with what each needs of shared memory.
+std::string linked_text(const std::vector<Compiled>& kernels) {
+    if (kernels.size() == 1) return file_text(kernels[0]);
+    std::string out;
+    std::vector<nvptx::Module> modules;
+    for (const Compiled& each : kernels) {
+        const std::string text = file_text(each);
+        out += text.substr(0, text.size() - each.ptx.size());
+        modules.push_back(nvptx::parse(each.ptx, each.name));
+    }
+    return out + nvptx::print(nvptx::link(modules));
+}
+
 void emit(const EmitOptions& options) {
     check_report_format(options.report);
     check_output_file(options.output);
-    const stdlib::Entry& entry = find_kernel(options.name);
     const auto start = Clock::now();
-    const ast::KernelTree& kernel = entry.kernel();
+    const std::vector<const ast::KernelTree*> kernels = kernels_of(options);
     const auto captured = Clock::now();
-    const Compiled compiled = compile(kernel, {.target = options.target,
-                                               .passes = options.passes,
-                                               .line_info = options.line_info,
-                                               .keep_stages = options.stage != "ptx",
-                                               .pressure = !options.report.empty()});
-    write_text(options.output, options.report.empty() ? stage_text(compiled, options.stage)
-                                                      : render(report(compiled, report_options()), options.report));
-    if (options.time) print_times(compiled, captured - start);
+    std::vector<Compiled> compiled;
+    for (const ast::KernelTree* kernel : kernels)
+        compiled.push_back(compile(*kernel, {.target = options.target,
+                                             .passes = options.passes,
+                                             .line_info = options.line_info,
+                                             .keep_stages = options.stage != "ptx",
+                                             .pressure = !options.report.empty()}));
+    std::string text;
+    if (options.report.empty() && options.stage == "ptx") {
+        text = linked_text(compiled);
+    } else {
+        for (const Compiled& each : compiled)
+            text += (text.empty() ? "" : "\n") + (options.report.empty()
+                                                      ? stage_text(each, options.stage)
+                                                      : render(report(each, report_options()), options.report));
+    }
+    write_text(options.output, text);
+    if (!options.time) return;
+    for (const Compiled& each : compiled)
+        print_times(each, each.name == compiled[0].name ? captured - start : Clock::duration{});
 }
 
 /// The IR is verified when it is read, with the file's lines in errors, and again after each pass.
@@ -111,10 +154,15 @@ void list_kernels() {
     out += "\nAliases; of several kernels `ikat run` uses the first that fits the arguments:\n";
     for (const stdlib::Alias& alias : stdlib::aliases())
         out += fmt::format("{:<{}}  {}{}\n", alias.name, width, names_of(alias), alias.chooses ? "" : " (say which)");
+    out += "\nFunctions that choose their kernels by sizes, alignment and device:\n";
+    for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
+        out += fmt::format("{}\n  {}\n", family->form, family->summary);
     write_text({}, out);
 }
 
 void show_kernel(const std::string& name) {
+    if (const stdlib::NamedFunction* function = stdlib::find_function(name))
+        return write_text({}, description(*function));
     const stdlib::Entry& entry = find_kernel(name);
     const stdlib::Recipe& recipe = *entry.recipe;
     std::string out =
@@ -152,7 +200,12 @@ const stdlib::Entry& find_kernel(const std::string& name) {
         if (alias->kernels.size() == 1) return *stdlib::find(alias->kernels[0]);
         throw Error(fmt::format("'{}' stands for {}", name, names_of(*alias)), "name one of them");
     }
-    throw Error(fmt::format("there is no kernel '{}'", name), "`ikat kernels` lists them; a file's name ends in .ptx");
+    std::string hint = "`ikat kernels` lists them; a file's name ends in .ptx";
+    for (const stdlib::NamedFunction::Family* family : stdlib::function_families())
+        if (name.starts_with(family->prefix)) hint = fmt::format("names are {}", family->form);
+    const std::string nearest = stdlib::nearest_name(name);
+    if (!nearest.empty()) hint = fmt::format("did you mean '{}'? {}", nearest, hint);
+    throw Error(fmt::format("there is no kernel '{}'", name), hint);
 }
 
 void add_kernels(CLI::App& app) {
@@ -166,11 +219,21 @@ void add_emit(CLI::App& app) {
     CLI::App* command = app.add_subcommand("emit", "Compile a kernel and print it");
     auto options = std::make_shared<EmitOptions>();
     command->add_option("NAME", options->name, "A kernel that `ikat kernels` lists")->required();
-    command->add_option("--arch", options->target, "Target, such as sm_90")->capture_default_str();
+    command->add_option("--arch,--target", options->target, "Target, such as sm_90")->capture_default_str();
     command->add_option("--stage", options->stage, "ast, ssa, opt, select, registers, ptx, or a pass or step between")
         ->capture_default_str();
     command->add_option("--passes", options->passes,
                         "Only these passes, in this order: cfg,fold; see `ikat opt --help`");
+    command->add_option("--size", options->sizes, "NAME=N: for arrays of this size, of a function: m=4096")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command->add_option("--set", options->set, "NAME=VALUE: a setting of a function, as for run: tile=small")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command->add_flag("--line-info", options->line_info, "Add source lines to the PTX, for profilers");
     add_report_option(*command, options->report, "Print the kernel's use of resources instead");
     command->add_flag("--time", options->time, "Print the time of each stage to standard error");

@@ -16,6 +16,7 @@
 #include "tools/cli/commands.hpp"
 #include "tools/cli/entry.hpp"
 #include "tools/cli/files.hpp"
+#include "tools/cli/function_call.hpp"
 #include "tools/cli/kernel_parameters.hpp"
 #include "tools/cli/kernels.hpp"
 #include "tools/cli/modules.hpp"
@@ -31,11 +32,13 @@ constexpr const char* argument_help = R"(Arguments are given in the order of the
   f32[1024]  f32[300x250]         a buffer of this shape, uninitialised
   f32[1024]:0                     ... filled with one value
   f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
+  file.npy                        a file, of its own type; uint16 are bits, such as those of bf16
   u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
   b8[48]:{&0,u32:7}               a structure of a PTX file's kernel, passed by value: its fields, naturally aligned
   b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
   &N  &N+BYTES                    the same buffer as argument N (from 0), or an address in it
-A buffer may end in =>file.npy, =>file.bin or =>- (print): its contents after the run.
+A buffer may end in =>file.npy, =>file.bin or =>- (print): its contents after the run. =>FILE alone, or -o FILE, is
+an output of a function that chooses its kernels, which gives it its type and shape.
 Types: u8 u16 u32 u64 i8 i16 i32 i64 f16 bf16 f32 f64 e4m3 e5m2, and b8 b16 b32 b64 for raw bits.
 --then WHAT [options] ARG...      at the end, another launch; &N counts the arguments of all launches
 Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
@@ -44,12 +47,12 @@ Exit codes: 0 done, 1 the kernel failed a check, 2 bad usage or input.)";
 struct LaunchOptions {
     std::string what, entry, grid, block;
     std::optional<std::uint32_t> shared;
-    std::vector<std::string> set, links, arguments;
+    std::vector<std::string> set, links, arguments, outputs;
 };
 
 struct RunOptions {
     std::vector<LaunchOptions> launches;
-    std::string device, schedule, check, report;
+    std::string device, target, schedule, check, report;
     std::uint64_t steps = 0;
     bool unchecked = false;
 };
@@ -106,10 +109,12 @@ struct Launch {
     // Of the library:
     const stdlib::Entry* kernel = nullptr;
     std::vector<KernelParameter> parameters{};
+    // A function of the library that chooses its kernels:
+    std::optional<FunctionCall> call{};
 
-    // Once it has run:
-    runtime::Grid launched{};
-    std::optional<std::size_t> traffic{};  // its index in the counted traffic
+    // Once it has run: the kernels, if it is not of a file, and their launches, one behind the other in the traffic
+    std::vector<runtime::RecordedLaunch> launched{};
+    std::optional<std::size_t> traffic{};  // the first one's index in the counted traffic
 
     std::size_t size() const { return names.size(); }
 };
@@ -131,7 +136,10 @@ public:
         arguments_.upload(device, names);
         for (Launch& launch : launches_) {
             const std::size_t before = traffic_.size();
-            launch.launched = launch.file ? run_file(device, launch) : run_kernel(device, launch);
+            if (launch.call)
+                launch.launched = launch.call->run(device, arguments_);
+            else
+                launch.launched = {launch.file ? run_file(device, launch) : run_kernel(device, launch)};
             if (traffic_.size() > before) launch.traffic = before;
         }
         arguments_.write_outputs();
@@ -154,13 +162,14 @@ private:
     void prepare(const LaunchOptions& options, std::size_t first);
     void prepare_file(Launch& launch);
     void prepare_kernel(Launch& launch);
+    void prepare_function(Launch& launch, const stdlib::NamedFunction& function);
     const stdlib::Entry& choose_kernel(const Launch& launch) const;
     bool takes(const stdlib::Entry& entry, const Launch& launch) const;
     Setting parse_setting(const std::string& text) const;
 
     runtime::Device open_device();
-    runtime::Grid run_file(const runtime::Device& device, Launch& launch);
-    runtime::Grid run_kernel(const runtime::Device& device, const Launch& launch);
+    runtime::RecordedLaunch run_file(const runtime::Device& device, Launch& launch);
+    runtime::RecordedLaunch run_kernel(const runtime::Device& device, const Launch& launch);
     std::uint64_t bits(const ParsedArgument& argument, std::size_t number) const;
     std::vector<std::byte> structure(const ParsedArgument& argument, std::size_t number) const;
     std::vector<std::byte> bytes_of(const ParsedArgument& value) const;
@@ -178,7 +187,17 @@ void Run::prepare(const LaunchOptions& options, std::size_t first) {
     Launch launch{.options = &options, .first = first, .names = {}, .grid = {}, .block = {}};
     if (!options.grid.empty()) launch.grid = parse_dim3(options.grid, "--grid");
     if (!options.block.empty()) launch.block = parse_dim3(options.block, "--block");
-    options.what.ends_with(".ptx") ? prepare_file(launch) : prepare_kernel(launch);
+    const stdlib::NamedFunction* const function = stdlib::find_function(options.what);
+    for (std::size_t i = 0; !function && i < options.arguments.size(); ++i)
+        if (argument(launch, i).is_made)
+            throw Error(fmt::format("output '{}' has no shape, which '{}' does not give it", argument(launch, i).text,
+                                    options.what),
+                        "write f32[300x250]=>FILE; only functions that choose their kernels make their outputs, see "
+                        "the end of `ikat kernels`");
+    if (options.what.ends_with(".ptx"))
+        prepare_file(launch);
+    else
+        function ? prepare_function(launch, *function) : prepare_kernel(launch);
     launches_.push_back(std::move(launch));
 }
 
@@ -236,6 +255,21 @@ void Run::prepare_kernel(Launch& launch) {
                         "its parameters are " + joined(launch.names));
 }
 
+void Run::prepare_function(Launch& launch, const stdlib::NamedFunction& function) {
+    const LaunchOptions& options = *launch.options;
+    const std::pair<const char*, bool> chosen[] = {{"--grid", launch.grid.has_value()},
+                                                   {"--block", launch.block.has_value()},
+                                                   {"--shared", options.shared.has_value()},
+                                                   {"--entry", !options.entry.empty()},
+                                                   {"--link", !options.links.empty()}};
+    for (const auto& [option, is_given] : chosen)
+        if (is_given)
+            throw Error(fmt::format("{}: '{}' chooses its kernels and their launches", option, function.name),
+                        fmt::format("`ikat kernels {}` has what can be set", function.name));
+    launch.call.emplace(function, options.set, arguments_, launch.first, options.arguments.size());
+    launch.names = launch.call->names();
+}
+
 /// Whether the arguments match the kernel's parameters in number and types.
 bool Run::takes(const stdlib::Entry& entry, const Launch& launch) const {
     const std::vector<KernelParameter> parameters = parameters_of(entry.kernel());
@@ -273,6 +307,7 @@ const stdlib::Entry& Run::choose_kernel(const Launch& launch) const {
 /// The device; it counts the work and traffic of launches if a report is requested and it can.
 runtime::Device Run::open_device() {
     return runtime::Device::open({.device = options_.device,
+                                  .target = options_.target,
                                   .step_budget = options_.steps,
                                   .schedule = options_.schedule,
                                   .check = options_.check,
@@ -282,18 +317,20 @@ runtime::Device Run::open_device() {
 /// Goes to standard error, to keep the run's output clean.
 void Run::print_report(const runtime::Device& device, const Launch& launch) {
     if (options_.report.empty()) return;
-    std::span<emulator::LaunchTraffic> traffic;
-    if (launch.traffic) traffic = std::span(traffic_).subspan(*launch.traffic, 1);
-    for (emulator::LaunchTraffic& each : traffic) arguments_.sort(each.buffers);
-    ReportOptions wanted = report_options();
-    wanted.threads_per_block = std::uint32_t(launch.launched.threads.count());
-    wanted.dynamic_shared_bytes = launch.launched.dynamic_shared_bytes;
-    const KernelReport made =
-        launch.file ? report(launch.file->module, launch.entry.name, wanted)
-                    : report(compile(launch.kernel->kernel(), {.target = device.properties().target, .pressure = true}),
-                             wanted);
     std::fflush(stdout);
-    fmt::print(stderr, "{}", render(made, options_.report, traffic));
+    for (std::size_t i = 0; i < launch.launched.size(); ++i) {
+        const auto& [kernel, grid] = launch.launched[i];
+        std::span<emulator::LaunchTraffic> traffic;
+        if (launch.traffic) traffic = std::span(traffic_).subspan(*launch.traffic + i, 1);
+        for (emulator::LaunchTraffic& each : traffic) arguments_.sort(each.buffers);
+        ReportOptions wanted = report_options();
+        wanted.threads_per_block = std::uint32_t(grid.threads.count());
+        wanted.dynamic_shared_bytes = grid.dynamic_shared_bytes;
+        const KernelReport made =
+            kernel ? report(compile(*kernel, {.target = device.properties().target, .pressure = true}), wanted)
+                   : report(launch.file->module, launch.entry.name, wanted);
+        fmt::print(stderr, "{}{}", i ? "\n" : "", render(made, options_.report, traffic));
+    }
 }
 
 /// The value passed for a scalar or a buffer.
@@ -321,7 +358,7 @@ std::vector<std::byte> Run::structure(const ParsedArgument& argument, std::size_
     return {of_bytes.begin(), of_bytes.end()};
 }
 
-runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
+runtime::RecordedLaunch Run::run_file(const runtime::Device& device, Launch& launch) {
     LoadedFile& file = *launch.file;
     if (!file.loaded) file.loaded = device.load(file.text, file.module.file, false);
     for (const Setting& setting : launch.settings)
@@ -336,7 +373,7 @@ runtime::Grid Run::run_file(const runtime::Device& device, Launch& launch) {
         std::uint64_t{launch.options->shared.value_or(0)} + own_dynamic_bytes(file.text, launch.entry.name);
     const runtime::Grid grid{*launch.grid, *launch.block, std::uint32_t(std::min<std::uint64_t>(bytes, ~0u))};
     device.launch(*file.loaded, launch.entry.name, grid, pack(launch.entry, values));
-    return grid;
+    return {nullptr, grid};
 }
 
 /// Argument i for the runtime. Raw bits become the parameter's type if the width is the same.
@@ -352,7 +389,7 @@ runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir
 }
 
 /// Grid and block default to the kernel's own choice.
-runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launch) {
+runtime::RecordedLaunch Run::run_kernel(const runtime::Device& device, const Launch& launch) {
     const ast::KernelTree& kernel = launch.kernel->kernel();
     std::vector<runtime::Argument> launched;
     for (std::size_t i = 0; i < launch.size(); ++i) {
@@ -366,7 +403,7 @@ runtime::Grid Run::run_kernel(const runtime::Device& device, const Launch& launc
     if (launch.block) grid.threads = *launch.block;
     grid.dynamic_shared_bytes = launch.options->shared.value_or(grid.dynamic_shared_bytes);
     device.launch({kernel}, {grid, Location{}}, launched);
-    return grid;
+    return {&kernel, grid};
 }
 
 /// The options of a single launch.
@@ -383,11 +420,29 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command.add_option("--set", options.set, "NAME=VALUE: the initial value of a .global or .const variable of a file")
+    command
+        .add_option("--set", options.set,
+                    "NAME=VALUE: the initial value of a .global or .const variable of a file, or a setting of a "
+                    "function that chooses its kernels, such as alpha=2")
         ->type_name("TEXT")
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.add_option("-o,--output", options.outputs, "An output at the end of the arguments, as =>FILE is")
+        ->type_name("FILE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// Throws Error for what is neither a file nor a name of the library.
+void check_name(const std::string& what) {
+    if (!what.ends_with(".ptx") && !stdlib::find_function(what) && !stdlib::find_alias(what)) find_kernel(what);
+}
+
+/// -o FILE is =>FILE as the next argument.
+void append_outputs(LaunchOptions& options) {
+    for (const std::string& file : options.outputs) options.arguments.push_back("=>" + file);
 }
 
 /// The words after a --then.
@@ -404,6 +459,10 @@ LaunchOptions parse_launch(std::vector<std::string> words) {
 void run(RunOptions& options, const std::vector<std::vector<std::string>>& then) {
     check_report_format(options.report);
     for (const std::vector<std::string>& words : then) options.launches.push_back(parse_launch(words));
+    for (LaunchOptions& launch : options.launches) {
+        check_name(launch.what);
+        append_outputs(launch);
+    }
     Run{options}();
 }
 
@@ -415,6 +474,9 @@ void add_run(CLI::App& app, std::vector<std::vector<std::string>> then) {
     options->launches.emplace_back();
     add_launch_options(*command, options->launches[0]);
     command->add_option("--device", options->device, "emulator or cuda; default: IKAT_DEVICE, else what is available");
+    command->add_option("--arch,--target", options->target,
+                        "Compile the library for this target, such as sm_90a, which the emulator then is; default: "
+                        "that of the device");
     command->add_option("--check", options->check,
                         "registers: the emulator also finds the use of uninitialised registers; no-barrier-fences: it "
                         "does not ask for a fence behind mbarrier.init; both, separated by a comma");

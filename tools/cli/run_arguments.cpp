@@ -19,7 +19,8 @@ Arguments::Arguments(const std::vector<std::string>& texts) {
         for (const ParsedArgument& field : argument.fields)
             if (field.kind == Kind::Same) check_same(field, argument.text);
     }
-    for (std::size_t i = 0; i < size(); ++i) check_output(parsed_[i], parsed_[original(i)].type);
+    for (std::size_t i = 0; i < size(); ++i)
+        if (!parsed_[original(i)].is_made) check_output(parsed_[i], parsed_[original(i)].type);
     check_outputs_differ();
 }
 
@@ -28,6 +29,9 @@ void Arguments::check_same(const ParsedArgument& same, const std::string& text) 
         throw Error(fmt::format("argument '{}': argument {} is not a buffer", text, same.same),
                     "&N names an argument, counted from 0, that is written as a buffer");
     const ParsedArgument& buffer = parsed_[same.same];
+    if (buffer.is_made && same.offset > 0)
+        throw Error(fmt::format("argument '{}': argument {} gets its shape from its function", text, same.same),
+                    fmt::format("write &{} for all of it, or give argument {} a shape", same.same, same.same));
     const std::uint64_t bytes = buffer.elements * buffer.type.bytes();
     if (same.offset > bytes)
         throw Error(fmt::format("argument '{}': the buffer of argument {} has {} bytes", text, same.same, bytes),
@@ -49,6 +53,18 @@ void Arguments::check_outputs_differ() const {
 
 std::uint64_t Arguments::address(const ParsedArgument& same) const {
     return buffers_[same.same]->address() + same.offset;
+}
+
+void Arguments::make(std::size_t i, ir::Type type, std::vector<std::uint64_t> shape) {
+    ParsedArgument& argument = parsed_[i];
+    // NumPy has no bf16: a file has its bits.
+    const bool is_bits = type == ir::Type::BF16 && argument.output.ends_with(".npy");
+    argument.type = is_bits ? NumberType{ir::Type::U16, true} : NumberType{type};
+    argument.elements = 1;
+    for (const std::uint64_t extent : shape) argument.elements *= extent;
+    argument.shape = std::move(shape);
+    for (const ParsedArgument& each : parsed_)
+        if (&each == &argument || (each.kind == Kind::Same && each.same == i)) check_output(each, argument.type);
 }
 
 void Arguments::upload(const runtime::Device& device, const std::vector<std::string>& names) {

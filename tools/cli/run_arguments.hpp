@@ -28,6 +28,9 @@ public:
     /// The address of &N or &N+BYTES.
     std::uint64_t address(const ParsedArgument& same) const;
 
+    /// Gives an output that is_made its type and shape. Throws Error if its file cannot hold the type.
+    void make(std::size_t i, ir::Type type, std::vector<std::uint64_t> shape);
+
     /// Makes and fills the buffers; messages call that of argument i names[i].
     void upload(const runtime::Device& device, const std::vector<std::string>& names);
 

@@ -49,6 +49,29 @@ TEST_CASE("argument: a scalar") {
     CHECK(cli::parse_argument("b64:0x1f").type.raw);
 }
 
+TEST_CASE("argument: a file alone has its own type, and 16-bit unsigned integers are bits") {
+    const Folder folder;
+    const std::vector<std::byte> two(4);
+    for (const ir::Type type : {ir::Type::F16, ir::Type::I16, ir::Type::U16})
+        cli::write_npy(folder / (std::string(info(type).name) + ".npy").c_str(), type, Shape{1, 2}, two);
+    const ParsedArgument halves = cli::parse_argument(folder / "f16.npy");
+    CHECK(halves.kind == Kind::Buffer);
+    CHECK(halves.shape == Shape{1, 2});
+    CHECK(halves.type.name() == "f16");
+    CHECK(cli::parse_argument(folder / "i16.npy").type.name() == "i16");
+    CHECK(cli::parse_argument(folder / "u16.npy=>-").type.name() == "b16");
+    CHECK(refused("none.npy").contains("cannot open 'none.npy'"));
+}
+
+TEST_CASE("argument: an output alone is made by a function") {
+    const ParsedArgument made = cli::parse_argument("=>-");
+    CHECK(made.is_made);
+    CHECK(made.output == "-");
+    CHECK_FALSE(cli::parse_argument("f32[1]=>-").is_made);
+    CHECK(refused("=>c.txt").contains("neither a .npy nor a .bin file"));
+    CHECK(refused("=>").contains("neither a .npy nor a .bin file"));
+}
+
 TEST_CASE("argument: a buffer of values takes their number as its shape") {
     const ParsedArgument argument = cli::parse_argument("f32[]:1,-2.5,3");
     CHECK(argument.kind == Kind::Buffer);

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/ast/ast.hpp"
+#include "runtime/launch_recorder.hpp"
 #include "stdlib/elementwise/elementwise.hpp"
 #include "stdlib/elementwise/saxpy.hpp"
 #include "stdlib/reduce/dot.hpp"
@@ -145,6 +147,26 @@ TEST_CASE("a program's own functions take a Queue, too") {
     run(stream, x);
     stream.synchronize();
     CHECK(x.download() == std::vector<float>{4, 8, 12});
+}
+
+TEST_CASE("launches are recorded, and run or only checked") {
+    const Device device = emulator();
+    const Buffer<float> x = device.upload(std::vector<float>{1, 2});
+    auto y = device.upload(std::vector<float>{1, 1});
+    const LaunchRecorder all(true);
+    stdlib::saxpy(device, 2, x, y);
+    {
+        const LaunchRecorder inner(false);
+        stdlib::saxpy(device, 2, x, y);
+        CHECK_THROWS_AS(stdlib::saxpy(device, 2, y, y), Error);
+        REQUIRE(inner.launches().size() == 1);
+        CHECK(inner.launches()[0].kernel->name == "saxpy");
+        CHECK(inner.launches()[0].grid.blocks.count() == 1);
+    }
+    CHECK(y.download() == std::vector<float>{3, 5});
+    stdlib::saxpy(device, 2, x, y);
+    CHECK(y.download() == std::vector<float>{5, 9});
+    CHECK(all.launches().size() == 2);
 }
 
 }  // namespace

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// flash_attention() by names.
+#include <fmt/format.h>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/attention/attention.hpp"
+#include "stdlib/functions.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Given = NamedFunction::Given;
+
+constexpr NamedFunction::Setting attention_settings[] = {
+    {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
+    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set"},
+    {"before", "how many keys before its own a query sees; all if it is not set"},
+    {"behind", "... and behind its own; all if it is not set"},
+    {"queries_of_block", "64 or 128; chosen if it is not set"},
+};
+constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},  {"kv_heads", 16},
+                                                   {"queries", 2048}, {"keys", 2048}, {"head_dim", 128}};
+
+constexpr NamedFunction::Family attention_family{
+    .prefix = "flash_attention",
+    .form = "flash_attention[_causal][_bias][_log_sum]_TYPE",
+    .summary = "O = softmax(scale Q K') V for each head, on tensor cores",
+    .document =
+        "TYPE is f16 or bf16. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one of\n"
+        "K and V: kv_heads divides heads. The last query belongs to the last key; _causal, a query sees no key\n"
+        "behind its own. _bias is added to scores; one sequence or head of it is for all. _log_sum is the\n"
+        "logarithm of the sum of exp(score) of each query, in f32.",
+    .settings = attention_settings,
+    .sizes = attention_sizes};
+
+struct AttentionName {
+    ir::Type type;
+    bool is_causal, has_bias, has_log_sum;
+
+    std::string text() const {
+        return fmt::format("flash_attention{}{}{}_{}", is_causal ? "_causal" : "", has_bias ? "_bias" : "",
+                           has_log_sum ? "_log_sum" : "", ir::info(type).name);
+    }
+};
+
+template <class T>
+HeadsOperand heads(const Given& given) {
+    return HeadsOperand(view_of<T, 4>(given));
+}
+
+void run_attention(const AttentionName& is, const Queue& queue, std::span<const Given> arrays,
+                   const FunctionSettings& settings) {
+    AttentionOptions options{
+        .causal = is.is_causal, .before = settings.count("before"), .behind = settings.count("behind")};
+    options.scale = settings.number("scale");
+    options.soft_cap = settings.number("soft_cap").value_or(0);
+    options.queries_of_block = settings.count("queries_of_block").value_or(0);
+    const auto of_type = [&](const Given& given) {
+        return with_type<half, bfloat16>(is.type, [&]<class T>(T*) { return heads<T>(given); });
+    };
+    std::size_t next = 3;
+    if (is.has_bias) options.bias.emplace(of_type(arrays[next++]));
+    const HeadsOperand O = of_type(arrays[next++]);
+    if (is.has_log_sum) options.log_sum.emplace(heads<float>(arrays[next]));
+    flash_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
+}
+
+NamedFunction attention_function(const AttentionName& is) {
+    NamedFunction out{.name = is.text(), .family = &attention_family};
+    out.formula =
+        fmt::format("O = softmax(scale Q K'{}) V{}", is.has_bias ? " + bias" : "", is.is_causal ? ", causal" : "");
+    std::string options;
+    if (is.is_causal) options += ", .causal = true";
+    if (is.has_bias) options += ", .bias = bias";
+    if (is.has_log_sum) options += ", .log_sum = log_sum";
+    out.call =
+        fmt::format("flash_attention(queue, Q, K, V, O{})", options.empty() ? "" : ", {" + options.substr(2) + "}");
+    constexpr std::string_view of_q = "[sequences] [heads] queries head_dim";
+    constexpr std::string_view of_k = "[sequences] [kv_heads] keys head_dim";
+    out.arrays = {{"Q", is.type, of_q}, {"K", is.type, of_k}, {"V", is.type, of_k}};
+    if (is.has_bias) out.arrays.push_back({"bias", is.type, "[bias_sequences] [bias_heads] queries keys"});
+    out.arrays.push_back({"O", is.type, of_q, true});
+    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
+    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+        run_attention(is, queue, arrays, settings);
+    };
+    return out;
+}
+
+}  // namespace
+
+std::vector<NamedFunction> attention_functions() {
+    std::vector<NamedFunction> out;
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16})
+        for (const bool is_causal : {false, true})
+            for (const bool has_bias : {false, true})
+                for (const bool has_log_sum : {false, true})
+                    out.push_back(attention_function({type, is_causal, has_bias, has_log_sum}));
+    return out;
+}
+
+}  // namespace ikat::stdlib

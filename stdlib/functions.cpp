@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/functions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/aliases.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+struct ExtentName {
+    std::string_view name;
+    bool is_optional;
+};
+
+/// "[planes] m k" as three names.
+std::vector<ExtentName> names_of_extents(std::string_view shape) {
+    std::vector<ExtentName> out;
+    while (!shape.empty()) {
+        const std::size_t end = std::min(shape.find(' '), shape.size());
+        std::string_view name = shape.substr(0, end);
+        const bool is_optional = name.starts_with('[');
+        if (is_optional) name = name.substr(1, name.size() - 2);
+        out.push_back({name, is_optional});
+        shape.remove_prefix(std::min(end + 1, shape.size()));
+    }
+    return out;
+}
+
+std::string joined(std::span<const std::uint64_t> extents) { return fmt::format("{}", fmt::join(extents, " x ")); }
+
+std::vector<std::string> words_of(std::string_view name) {
+    std::vector<std::string> out(1);
+    for (const char c : name)
+        if (c == '_')
+            out.emplace_back();
+        else
+            out.back() += c;
+    return out;
+}
+
+/// How many characters to insert, remove or replace.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+/// How much the words of two names differ, in whatever order they stand.
+std::size_t distance_of_words(std::string_view a, std::string_view b) {
+    std::vector<std::string> left = words_of(a), right = words_of(b);
+    std::erase_if(left, [&](const std::string& word) {
+        const auto found = std::ranges::find(right, word);
+        if (found == right.end()) return false;
+        right.erase(found);
+        return true;
+    });
+    std::size_t out = 0;
+    for (const std::string& word : left) {
+        const auto closest = std::ranges::min_element(right, {}, [&](const auto& x) { return distance(word, x); });
+        const bool is_alike =
+            closest != right.end() && distance(word, *closest) < std::max(word.size(), closest->size());
+        out += is_alike ? distance(word, *closest) : word.size() + 1;
+        if (is_alike) right.erase(closest);
+    }
+    for (const std::string& word : right) out += word.size() + 1;
+    return out;
+}
+
+std::map<std::string, NamedFunction, std::less<>> make_functions() {
+    std::map<std::string, NamedFunction, std::less<>> out;
+    for (auto make : {tensor_core_functions, attention_functions})
+        for (NamedFunction& function : make()) {
+            std::string name = function.name;
+            out.emplace(std::move(name), std::move(function));
+        }
+    return out;
+}
+
+const auto& functions() {
+    static const auto all = make_functions();
+    return all;
+}
+
+/// The name with the words that name() of a kernel has.
+std::string canonical(std::string_view name) {
+    std::string out;
+    for (const std::string& word : words_of(name)) {
+        if (word == "nn") continue;
+        if (!out.empty()) out += '_';
+        out += word == "f32" ? "tf32" : word == "i8" ? "s8" : word;
+    }
+    return out;
+}
+
+template <class T>
+T parsed(std::string_view name, std::string_view text, std::string_view what) {
+    T out{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc{} || end != text.data() + text.size())
+        throw Error(fmt::format("'{}' is '{}'", name, text), fmt::format("it is {}", what));
+    return out;
+}
+
+}  // namespace
+
+const std::string* FunctionSettings::find(std::string_view name) const {
+    const auto found = texts_.find(name);
+    return found == texts_.end() ? nullptr : &found->second;
+}
+
+std::optional<float> FunctionSettings::number(std::string_view name) const {
+    const std::string* text = find(name);
+    return text ? std::optional(parsed<float>(name, *text, "a number")) : std::nullopt;
+}
+
+std::optional<std::uint32_t> FunctionSettings::count(std::string_view name) const {
+    const std::string* text = find(name);
+    return text ? std::optional(parsed<std::uint32_t>(name, *text, "a number from 0 on")) : std::nullopt;
+}
+
+std::size_t FunctionSettings::one_of(std::string_view name, std::span<const std::string_view> names) const {
+    const std::string* text = find(name);
+    if (!text) return 0;
+    const auto found = std::ranges::find(names, *text);
+    if (found == names.end())
+        throw Error(fmt::format("'{}' is '{}'", name, *text), fmt::format("it is one of {}", fmt::join(names, ", ")));
+    return std::size_t(found - names.begin());
+}
+
+void NamedFunction::check(const FunctionSettings& settings) const {
+    for (const auto& [key, text] : settings.texts()) {
+        if (std::ranges::find(family->settings, key, &Setting::name) != family->settings.end()) continue;
+        std::string all;
+        for (const Setting& setting : family->settings) all += (all.empty() ? "" : ", ") + std::string(setting.name);
+        throw Error(fmt::format("'{}' has no setting '{}'", name, key), "its settings are " + all);
+    }
+}
+
+NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const {
+    NamedExtents out;
+    std::map<std::string_view, std::string_view> said_by;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        if (!given[i]) continue;
+        const Array& array = arrays[i];
+        std::vector<ExtentName> names = names_of_extents(array.shape);
+        const auto first = std::ranges::find(names, false, &ExtentName::is_optional) - names.begin();
+        const std::size_t rank = given[i]->size();
+        if (rank > names.size() || rank < names.size() - std::size_t(first))
+            throw Error(fmt::format("{}: '{}' has a shape of rank {}, {}", name, array.name, rank, joined(*given[i])),
+                        fmt::format("'{}' is {}", array.name, shape_text(array.shape)));
+        names.erase(names.begin(), names.end() - std::ptrdiff_t(rank));
+        for (std::size_t d = 0; d < rank; ++d) {
+            const std::string_view of = names[d].name;
+            const auto [known, is_new] = out.try_emplace(std::string(of), (*given[i])[d]);
+            const std::string_view earlier = said_by.try_emplace(of, array.name).first->second;
+            if (known->second != (*given[i])[d])
+                throw Error(fmt::format("{}: '{}' is {}, so {} is {}, but by '{}' it is {}", name, array.name,
+                                        joined(*given[i]), of, (*given[i])[d], earlier, known->second),
+                            fmt::format("'{}' is {}; `ikat kernels {}` has all shapes", array.name,
+                                        shape_text(array.shape), name));
+        }
+    }
+    return out;
+}
+
+std::vector<std::uint64_t> NamedFunction::shape(const Array& array, const NamedExtents& extents) const {
+    std::vector<std::uint64_t> out;
+    for (const ExtentName& each : names_of_extents(array.shape)) {
+        const auto found = extents.find(each.name);
+        if (found != extents.end())
+            out.push_back(found->second);
+        else
+            IKAT_ASSERT(each.is_optional, "the extents of an output are those of inputs");
+    }
+    return out;
+}
+
+std::string shape_text(std::string_view shape) {
+    std::string out;
+    for (const ExtentName& each : names_of_extents(shape)) {
+        if (!out.empty()) out += out.ends_with(']') ? " " : " x ";
+        out += each.is_optional ? fmt::format("[{} x]", each.name) : std::string(each.name);
+    }
+    return out;
+}
+
+std::span<const NamedFunction::Family* const> function_families() {
+    static const std::vector<const NamedFunction::Family*> all = [] {
+        std::vector<const NamedFunction::Family*> out;
+        for (const auto& [name, function] : functions())
+            if (std::ranges::find(out, function.family) == out.end()) out.push_back(function.family);
+        return out;
+    }();
+    return all;
+}
+
+const NamedFunction* find_function(std::string_view name) {
+    auto found = functions().find(name);
+    if (found == functions().end()) found = functions().find(canonical(name));
+    return found == functions().end() ? nullptr : &found->second;
+}
+
+std::string nearest_name(std::string_view name) {
+    std::string out;
+    std::size_t least = 3;  // of other kernels, only what is a slip of the keyboard
+    const auto compare = [&](std::string_view other, std::string_view asked) {
+        const std::size_t at = std::min(distance_of_words(asked, other), distance(asked, other));
+        if (at < least) least = at, out = other;
+    };
+    for (const Entry& entry : registry()) compare(entry.name, name);
+    for (const Alias& alias : aliases()) compare(alias.name, name);
+    for (const auto* family : function_families())
+        if (name.starts_with(family->prefix)) least = ~std::size_t{0};
+    for (const auto& [other, function] : functions()) compare(other, canonical(name));
+    return out;
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that choose among many kernels by sizes, alignment and device, under names that say what they compute:
+// "gemm_tensor_core_bf16_nt_bias_gelu", "flash_attention_causal_f16". For tools, such as `ikat run NAME`; the types and
+// shapes of arrays are data here.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "codegen/ir/type.hpp"
+#include "codegen/support/diagnostic.hpp"
+#include "runtime/device.hpp"
+
+namespace ikat::stdlib {
+
+/// What was said of a call beside its arrays, as text by name: "alpha" is "2".
+class FunctionSettings {
+public:
+    void set(std::string name, std::string text) { texts_[std::move(name)] = std::move(text); }
+    const std::map<std::string, std::string, std::less<>>& texts() const { return texts_; }
+
+    // These throw Error for text that is not one.
+    std::optional<float> number(std::string_view name) const;
+    std::optional<std::uint32_t> count(std::string_view name) const;
+    /// The position among `names`; 0 if it was not said.
+    std::size_t one_of(std::string_view name, std::span<const std::string_view> names) const;
+
+private:
+    const std::string* find(std::string_view name) const;
+    std::map<std::string, std::string, std::less<>> texts_{};
+};
+
+/// Extents by their names: "m" is 300.
+using NamedExtents = std::map<std::string, std::uint64_t, std::less<>>;
+
+class NamedFunction {
+public:
+    struct Array {
+        std::string_view name;
+        ir::Type type;
+        std::string_view shape;  // "[planes] m k": the names of its extents; those in brackets may be left out
+        bool is_written = false;
+        std::string_view read_if{};  // if it is written: the setting that makes it read, too, unless it is 0
+    };
+    struct Setting {
+        std::string_view name, meaning;
+    };
+    struct Size {
+        std::string_view name;
+        std::uint64_t usual;  // 0: it is left out
+    };
+    /// Of the functions whose names differ in what is computed with the result.
+    struct Family {
+        std::string_view prefix;  // of the names
+        std::string_view form;    // "flash_attention[_causal]_TYPE"
+        std::string_view summary, document;
+        std::span<const Setting> settings;
+        std::span<const Size> sizes;  // of arrays, where none are given
+    };
+    struct Given {
+        runtime::BufferPart part{};
+        std::vector<std::uint64_t> extents{};
+    };
+    using Run = std::function<void(const runtime::Queue&, std::span<const Given>, const FunctionSettings&)>;
+
+    std::string name;
+    const Family* family = nullptr;
+    std::string formula{};        // "C = gelu(alpha A B + beta C + bias)"
+    std::string call{};           // as it stands in a program
+    std::vector<Array> arrays{};  // those that are written are last
+    Run run{};                    // throws Error for what does not fit
+
+    /// Throws Error for settings that it does not have.
+    void check(const FunctionSettings& settings) const;
+
+    /// The extents of arrays by name, as the given ones have them; those without a value are left out. Throws Error
+    /// for arrays of another rank, and for two extents of one name that differ.
+    NamedExtents extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const;
+    /// The shape of an array by these names.
+    std::vector<std::uint64_t> shape(const Array& array, const NamedExtents& extents) const;
+};
+
+/// "[planes x] m x k" for "[planes] m k".
+std::string shape_text(std::string_view shape);
+
+std::span<const NamedFunction::Family* const> function_families();
+
+/// The function of that name, which also may say f32 for tf32, i8 for s8, and nn for the orders that are not said; or
+/// null. The same object on each call.
+const NamedFunction* find_function(std::string_view name);
+
+/// The name of a function or of a kernel that is most like this one; "" if none is.
+std::string nearest_name(std::string_view name);
+
+// Of a family each, in the folders of their kernels.
+std::vector<NamedFunction> tensor_core_functions();
+std::vector<NamedFunction> attention_functions();
+
+/// Calls f with a null pointer to T for the element type T of an array. Throws Error for types without arrays here.
+template <class... T>
+auto with_type(ir::Type type, auto&& f) {
+    using First = std::tuple_element_t<0, std::tuple<T...>>;
+    using Result = decltype(f(static_cast<First*>(nullptr)));
+    std::optional<Result> out;
+    ((type == ir::type_of<T> ? void(out.emplace(f(static_cast<T*>(nullptr)))) : void()), ...);
+    IKAT_ASSERT(out, "an array of a named function has one of its types");
+    return *std::move(out);
+}
+
+/// A view of an array with `rank` extents, of which those that were left out are 1.
+template <class T, std::size_t rank>
+runtime::BufferView<T, int(rank)> view_of(const NamedFunction::Given& given) {
+    std::array<std::uint64_t, rank> extents;
+    std::array<std::uint64_t, rank - 1> pitches;
+    extents.fill(1);
+    std::ranges::copy_backward(given.extents, extents.end());
+    for (std::size_t d = rank - 1, pitch = 1; d > 0; --d) pitches[d - 1] = pitch *= extents[d];
+    return {given.part, extents, pitches};
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm_tensor_core() by the names of its kernels.
+#include <fmt/format.h>
+
+#include "codegen/support/diagnostic.hpp"
+#include "stdlib/functions.hpp"
+#include "stdlib/gemm/tensor_core.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Family = NamedFunction::Family;
+using Given = NamedFunction::Given;
+
+constexpr std::string_view paths[] = {"chosen", "mma_sync", "wgmma"};
+constexpr std::string_view tiles[] = {"chosen", "small", "medium", "large"};
+
+constexpr NamedFunction::Setting gemm_settings[] = {
+    {"alpha", "a number, 1 if it is not set"},
+    {"beta", "a number, 0 if it is not set: then C is not read"},
+    {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
+    {"tile", "of a block: small, medium or large; chosen if it is not set"},
+    {"parts", "into how many parts k is divided; chosen if it is not set"},
+};
+constexpr NamedFunction::Size gemm_sizes[] = {{"m", 4096}, {"n", 4096}, {"k", 4096}, {"planes", 0}};
+
+constexpr Family gemm_family{
+    .prefix = "gemm_tensor_core",
+    .form = "gemm_tensor_core_TYPE[_nt|_tn|_tt][_bias][_relu|_gelu|_gelu_tanh|_silu][_residual]",
+    .summary = "C = activation(alpha A B + beta C + bias) + residual on tensor cores",
+    .document =
+        "TYPE is f16, bf16, tf32 (arrays of f32) or s8 (arrays of i8, C is i32). t is for a factor that is\n"
+        "stored by columns: of _nt, B is n x k. Without orders both are by rows. Any sizes; with `planes`\n"
+        "there are several products. Integers have _relu or no activation. The function chooses its kernels\n"
+        "by sizes, alignment and device.",
+    .settings = gemm_settings,
+    .sizes = gemm_sizes};
+
+constexpr std::string_view activation_names[] = {"", "relu", "gelu", "gelu_tanh", "silu"};
+
+std::string formula(const TensorKernel& is) {
+    std::string out = "alpha A B + beta C";
+    if (is.has_bias) out += " + bias";
+    if (is.activation != Activation::none) out = fmt::format("{}({})", activation_names[int(is.activation)], out);
+    if (is.has_residual) out += " + residual";
+    return "C = " + out;
+}
+
+std::string call(const TensorKernel& is) {
+    std::string options;
+    const auto add = [&](bool is_there, const std::string& option) {
+        if (is_there) options += (options.empty() ? "" : ", ") + option;
+    };
+    add(is.a == MatrixOrder::Columns, ".a = MatrixOrder::Columns");
+    add(is.b == MatrixOrder::Columns, ".b = MatrixOrder::Columns");
+    add(is.activation != Activation::none,
+        fmt::format(".activation = Activation::{}", activation_names[int(is.activation)]));
+    add(is.has_bias, ".bias = bias");
+    add(is.has_residual, ".residual = residual");
+    return fmt::format("gemm_tensor_core(queue, A, B, C{})", options.empty() ? "" : ", {" + options + "}");
+}
+
+MatrixOperand matrix(ir::Type type, const Given& given) {
+    return with_type<half, bfloat16, float, std::int8_t, std::int32_t>(
+        type, [&]<class T>(T*) { return MatrixOperand(view_of<T, 3>(given)); });
+}
+Operand vector(ir::Type type, const Given& given) {
+    return with_type<half, bfloat16, float, std::int32_t>(
+        type, [&]<class T>(T*) { return Operand(BufferSlice<T>(given.part)); });
+}
+
+void run_gemm(const TensorKernel& is, const Queue& queue, std::span<const Given> arrays,
+              const FunctionSettings& settings) {
+    const ir::Type of_c = is.type == ir::Type::I8 ? ir::Type::I32 : is.type;
+    GemmOptions options{.alpha = settings.number("alpha").value_or(1), .beta = settings.number("beta").value_or(0)};
+    options.a = is.a, options.b = is.b;
+    options.activation = is.activation;
+    options.path = GemmPath(settings.one_of("path", paths));
+    options.tile = TileSize(settings.one_of("tile", tiles));
+    options.parts = settings.count("parts").value_or(0);
+    std::size_t next = 2;
+    if (is.has_bias) options.bias.emplace(vector(of_c, arrays[next++]));
+    if (is.has_residual) options.residual.emplace(matrix(of_c, arrays[next++]));
+    gemm_tensor_core(queue, matrix(is.type, arrays[0]), matrix(is.type, arrays[1]), matrix(of_c, arrays[next]),
+                     options);
+}
+
+NamedFunction gemm_function(const TensorKernel& is) {
+    const ir::Type of_c = is.type == ir::Type::I8 ? ir::Type::I32 : is.type;
+    const bool a = is.a == MatrixOrder::Rows, b = is.b == MatrixOrder::Rows;
+    NamedFunction out{.name = is.name(), .family = &gemm_family, .formula = formula(is), .call = call(is)};
+    out.arrays = {{"A", is.type, a ? "[planes] m k" : "[planes] k m"},
+                  {"B", is.type, b ? "[planes] k n" : "[planes] n k"}};
+    if (is.has_bias) out.arrays.push_back({"bias", of_c, "n"});
+    if (is.has_residual) out.arrays.push_back({"residual", of_c, "[planes] m n"});
+    out.arrays.push_back({"C", of_c, "[planes] m n", true, "beta"});
+    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+        run_gemm(is, queue, arrays, settings);
+    };
+    return out;
+}
+
+}  // namespace
+
+std::vector<NamedFunction> tensor_core_functions() {
+    using enum MatrixOrder;
+    std::vector<NamedFunction> out;
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32, ir::Type::I8})
+        for (const MatrixOrder a : {Rows, Columns})
+            for (const MatrixOrder b : {Rows, Columns})
+                for (int activation = 0; activation < (type == ir::Type::I8 ? 2 : 5); ++activation)
+                    for (const bool has_bias : {false, true})
+                        for (const bool has_residual : {false, true}) {
+                            TensorKernel is{.type = type, .a = a, .b = b, .activation = Activation(activation)};
+                            is.has_bias = has_bias, is.has_residual = has_residual;
+                            out.push_back(gemm_function(is));
+                        }
+    return out;
+}
+
+}  // namespace ikat::stdlib

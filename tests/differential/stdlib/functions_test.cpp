@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions by their names compute what the names say: products and attention against plain loops.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "stdlib/functions.hpp"
+#include "stdlib/gemm/tensor_kernels.hpp"
+#include "tests/catch.hpp"
+#include "tests/device.hpp"
+#include "tests/message.hpp"
+
+namespace ikat::tests {
+namespace {
+
+using stdlib::NamedFunction;
+using Shape = std::vector<std::uint64_t>;
+
+/// Numbers as an array of the function holds them, and as doubles.
+struct Numbers {
+    std::vector<std::uint8_t> bytes;
+    std::vector<double> values;
+};
+
+template <class T>
+void append(Numbers& to, double value) {
+    const T element = T(float(value));
+    const auto* first = reinterpret_cast<const std::uint8_t*>(&element);
+    to.bytes.insert(to.bytes.end(), first, first + sizeof(T));
+    to.values.push_back(value);
+}
+void append(Numbers& to, ir::Type type, double value) {
+    if (type == ir::Type::F16) return append<half>(to, value);
+    if (type == ir::Type::BF16) return append<bfloat16>(to, value);
+    if (type == ir::Type::I8) return append<std::int8_t>(to, value);
+    if (type == ir::Type::I32) return append<std::int32_t>(to, value);
+    append<float>(to, value);
+}
+
+template <class T>
+std::vector<double> read(const std::vector<std::uint8_t>& bytes) {
+    std::vector<T> elements(bytes.size() / sizeof(T));
+    std::memcpy(elements.data(), bytes.data(), bytes.size());
+    return {elements.begin(), elements.end()};
+}
+std::vector<double> read(const std::vector<std::uint8_t>& bytes, ir::Type type) {
+    if (type == ir::Type::F16) return read<half>(bytes);
+    if (type == ir::Type::BF16) return read<bfloat16>(bytes);
+    return type == ir::Type::I32 ? read<std::int32_t>(bytes) : read<float>(bytes);
+}
+
+/// What the function makes of inputs by their names, for these extents.
+class Called {
+public:
+    Called(const std::string& name, const stdlib::NamedExtents& extents, std::span<const double> choices,
+           const stdlib::FunctionSettings& settings = {})
+        : function(stdlib::find_function(name)) {
+        REQUIRE(function);
+        const runtime::Device device = test::open_device();
+        std::vector<runtime::Buffer<std::uint8_t>> buffers;
+        buffers.reserve(function->arrays.size());
+        std::vector<NamedFunction::Given> given;
+        std::mt19937 random(7);
+        for (const NamedFunction::Array& array : function->arrays) {
+            const Shape shape = function->shape(array, extents);
+            std::size_t count = 1;
+            for (const std::uint64_t extent : shape) count *= extent;
+            Numbers& numbers = arrays[std::string(array.name)];
+            for (std::size_t i = 0; i < count; ++i)
+                append(numbers, array.type, array.is_written ? -77 : choices[random() % choices.size()]);
+            buffers.push_back(device.upload(numbers.bytes, array.name));
+            given.push_back({buffers.back().memory().whole(), shape});
+        }
+        function->run(device, given, settings);
+        for (std::size_t i = 0; i < buffers.size(); ++i)
+            if (function->arrays[i].is_written)
+                arrays[std::string(function->arrays[i].name)].values =
+                    read(buffers[i].download(), function->arrays[i].type);
+    }
+    const std::vector<double>& operator[](const std::string& array) const { return arrays.at(array).values; }
+    bool has(const std::string& array) const { return arrays.contains(array); }
+
+    const NamedFunction* function;
+    std::map<std::string, Numbers> arrays{};
+};
+
+double activated(const std::string& name, double x) {
+    if (name.contains("_relu")) return std::max(x, 0.0);
+    if (name.contains("_gelu_tanh")) return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    if (name.contains("_gelu")) return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+    return name.contains("_silu") ? x / (1 + std::exp(-x)) : x;
+}
+
+/// Whole numbers, so that only activations round.
+void check_product(const std::string& name) {
+    INFO(name);
+    const std::uint64_t planes = 2, m = 19, n = 24, k = 40;
+    const double whole[] = {-1, 0, 1, 2};
+    const Called made(name, {{"planes", planes}, {"m", m}, {"n", n}, {"k", k}}, whole);
+    const bool a_by_columns = name.contains("_tn") || name.contains("_tt");
+    const bool b_by_columns = name.contains("_nt") || name.contains("_tt");
+    const std::vector<double>&A = made["A"], &B = made["B"], &C = made["C"];
+    double worst = 0;
+    for (std::uint64_t p = 0; p < planes; ++p)
+        for (std::uint64_t i = 0; i < m; ++i)
+            for (std::uint64_t j = 0; j < n; ++j) {
+                double sum = 0;
+                for (std::uint64_t e = 0; e < k; ++e)
+                    sum += A[p * m * k + (a_by_columns ? e * m + i : i * k + e)] *
+                           B[p * k * n + (b_by_columns ? j * k + e : e * n + j)];
+                if (made.has("bias")) sum += made["bias"][j];
+                sum = activated(name, sum);
+                const std::uint64_t at = (p * m + i) * n + j;
+                if (made.has("residual")) sum += made["residual"][at];
+                worst = std::max(worst, std::abs(C[at] - sum) / std::max(std::abs(sum), 1.0));
+            }
+    const bool is_exact = !name.contains("_gelu") && !name.contains("_silu");
+    CHECK(worst <= (is_exact ? 0 : 0x1p-20));
+}
+
+TEST_CASE("functions: products of all types and orders") {
+    for (const char* type : {"f16", "bf16", "tf32", "s8"})
+        for (const char* orders : {"", "_nt", "_tn", "_tt"})
+            check_product(std::string("gemm_tensor_core_") + type + orders);
+}
+
+TEST_CASE("functions: what is done with a product") {
+    for (const char* name : {"f16_bias", "bf16_nt_relu", "s8_bias_relu", "f16_nt_residual", "bf16_bias_relu_residual",
+                             "tf32_gelu", "tf32_nt_gelu_tanh", "tf32_bias_silu_residual", "s8_nt_bias_residual"})
+        check_product(std::string("gemm_tensor_core_") + name);
+}
+
+void check_attention(const std::string& name) {
+    INFO(name);
+    const std::uint64_t sequences = 2, heads = 4, kv_heads = 2, queries = 5, keys = 70, dim = 64;
+    const double choices[] = {-1, -0.5, 0, 0.25, 1};
+    const Called made(name,
+                      {{"sequences", sequences},
+                       {"heads", heads},
+                       {"kv_heads", kv_heads},
+                       {"queries", queries},
+                       {"keys", keys},
+                       {"head_dim", dim},
+                       {"bias_heads", heads}},
+                      choices);
+    const bool is_causal = name.contains("_causal");
+    double worst = 0, worst_log = 0;
+    for (std::uint64_t head = 0; head < sequences * heads; ++head)
+        for (std::uint64_t i = 0; i < queries; ++i) {
+            const std::uint64_t kv = head / 2, query = head * queries + i;
+            std::vector<double> wanted(dim);
+            double total = 0;
+            for (std::uint64_t j = 0; j < (is_causal ? i + keys - queries + 1 : keys); ++j) {
+                double score = 0;
+                for (std::uint64_t e = 0; e < dim; ++e)
+                    score += made["Q"][query * dim + e] * made["K"][(kv * keys + j) * dim + e];
+                score /= 8;
+                if (made.has("bias")) score += made["bias"][(head % heads * queries + i) * keys + j];
+                total += std::exp(score);
+                for (std::uint64_t e = 0; e < dim; ++e)
+                    wanted[e] += std::exp(score) * made["V"][(kv * keys + j) * dim + e];
+            }
+            for (std::uint64_t e = 0; e < dim; ++e)
+                worst = std::max(worst, std::abs(made["O"][query * dim + e] - wanted[e] / total));
+            if (made.has("log_sum"))
+                worst_log = std::max(worst_log, std::abs(made["log_sum"][query] - std::log(total)));
+        }
+    // Weights are rounded, and O, whose elements are at most 1.
+    CHECK(worst <= (name.ends_with("_bf16") ? 0x1p-7 : 0x1p-10));
+    CHECK(worst_log <= 0x1p-15);
+}
+
+TEST_CASE("functions: attention") {
+    for (const char* name : {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16",
+                             "causal_bf16", "log_sum_bf16"})
+        check_attention(std::string("flash_attention_") + name);
+}
+
+TEST_CASE("functions: settings") {
+    stdlib::FunctionSettings settings;
+    settings.set("alpha", "-2"), settings.set("beta", "3"), settings.set("parts", "2"), settings.set("tile", "medium");
+    const double ones[] = {1};
+    const Called product("gemm_tensor_core_f16", {{"m", 3}, {"n", 8}, {"k", 130}}, ones, settings);
+    CHECK(product["C"] == std::vector<double>(24, -2 * 130 + 3 * -77));
+
+    stdlib::FunctionSettings window;
+    window.set("before", "3"), window.set("behind", "1");
+    const Called attention("flash_attention_log_sum_f16", {{"queries", 1}, {"keys", 9}, {"head_dim", 64}},
+                           std::array{0.0}, window);
+    CHECK(std::abs(attention["log_sum"][0] - std::log(4)) < 0x1p-15);
+    stdlib::FunctionSettings scaled;
+    scaled.set("scale", "0.5"), scaled.set("soft_cap", "4"), scaled.set("queries_of_block", "64");
+    const Called capped("flash_attention_log_sum_f16", {{"queries", 1}, {"keys", 1}, {"head_dim", 64}}, std::array{1.0},
+                        scaled);
+    CHECK(std::abs(capped["log_sum"][0] - 4 * std::tanh(32.0 / 4)) < 0x1p-15);
+}
+
+TEST_CASE("functions: names are those of kernels") {
+    using stdlib::MatrixOrder, stdlib::find_function;
+    for (const bool has_bias : {false, true})
+        for (const bool has_residual : {false, true})
+            for (const auto activation : {stdlib::Activation::none, stdlib::Activation::relu}) {
+                stdlib::TensorKernel is{.type = ir::Type::I8, .b = MatrixOrder::Columns, .activation = activation};
+                is.has_bias = has_bias, is.has_residual = has_residual;
+                const auto* function = find_function(is.name());
+                REQUIRE(function);
+                CHECK(function->name == is.name());
+                CHECK(function->arrays.size() == 3u + has_bias + has_residual);
+            }
+    CHECK(find_function("gemm_tensor_core_i8_nt") == find_function("gemm_tensor_core_s8_nt"));
+    CHECK(find_function("gemm_tensor_core_f32_nn_bias") == find_function("gemm_tensor_core_tf32_bias"));
+    CHECK(find_function("gemm_tensor_core_s8_gelu") == nullptr);
+    CHECK(find_function("gemm_tensor_core_bf16_gelu_bias") == nullptr);
+    CHECK(find_function("relu") == nullptr);
+}
+
+TEST_CASE("functions: the nearest name") {
+    const auto nearest = [](const char* name) { return stdlib::nearest_name(name); };
+    CHECK(nearest("gemm_tensor_core_bf16_nt_gelu_bias") == "gemm_tensor_core_bf16_nt_bias_gelu");
+    CHECK(nearest("gemm_tensor_core_fp16_nt") == "gemm_tensor_core_f16_nt");
+    CHECK(nearest("gemm_tensor_core_f32_nn_bais") == "gemm_tensor_core_tf32_bias");
+    CHECK(nearest("gemm_tensor_core_bf16_residual_bias_relu") == "gemm_tensor_core_bf16_bias_relu_residual");
+    CHECK(nearest("flash_attention_bf16_causal") == "flash_attention_causal_bf16");
+    CHECK(nearest("sofmax") == "softmax");
+    CHECK(nearest("gemm_tensorcore_f16") == "gemm_tensor_core_f16");
+    CHECK(nearest("nothing_like_this").empty());
+}
+
+TEST_CASE("functions: extents") {
+    const NamedFunction& function = *stdlib::find_function("gemm_tensor_core_f16_nt");
+    using Given = std::optional<Shape>;
+    const auto extents = [&](std::vector<Given> given) { return function.extents(given); };
+    const auto found = extents({Shape{7, 3, 5}, Shape{7, 4, 5}, {}});
+    CHECK(found == stdlib::NamedExtents{{"planes", 7}, {"m", 3}, {"n", 4}, {"k", 5}});
+    CHECK(function.shape(function.arrays[2], found) == Shape{7, 3, 4});
+    CHECK(function.shape(function.arrays[2], extents({Shape{3, 5}, Shape{4, 5}, {}})) == Shape{3, 4});
+    CHECK(message_of([&] {
+              extents({Shape{3, 5}, Shape{4, 6}, {}});
+          }).contains("'B' is 4 x 6, so k is 6, but by 'A' it is 5"));
+    CHECK(message_of([&] { extents({Shape{3}, Shape{4, 6}, {}}); }).contains("a shape of rank 1"));
+    CHECK(message_of([&] { extents({Shape{1, 1, 3, 4}, Shape{4, 6}, {}}); }).contains("a shape of rank 4"));
+    CHECK(stdlib::shape_text("[planes] m k") == "[planes x] m x k");
+}
+
+}  // namespace
+}  // namespace ikat::tests

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/function_call.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "codegen/support/diagnostic.hpp"
+
+namespace ikat::cli {
+namespace {
+
+using stdlib::FunctionSettings;
+using stdlib::NamedFunction;
+using Kind = ParsedArgument::Kind;
+
+struct NameAndText {
+    std::string name, text;
+};
+NameAndText split_setting(const std::string& option, const std::string& given, const std::string& example) {
+    const std::size_t equals = given.find('=');
+    if (equals == given.npos || equals == 0)
+        throw Error(fmt::format("{} '{}' is not NAME=VALUE", option, given), "such as " + example);
+    return {given.substr(0, equals), given.substr(equals + 1)};
+}
+
+FunctionSettings parse_settings(const NamedFunction& function, const std::vector<std::string>& given) {
+    FunctionSettings out;
+    for (const std::string& each : given) {
+        auto [name, text] =
+            split_setting("--set", each, fmt::format("--set {}=1", function.family->settings.front().name));
+        out.set(std::move(name), std::move(text));
+    }
+    function.check(out);
+    return out;
+}
+
+bool has_type(const ParsedArgument& given, ir::Type wanted) {
+    return given.type.type == wanted || (given.type.raw && given.type.bytes() == info(wanted).bytes);
+}
+
+/// That the argument is an array which the function takes there.
+void check_array(const NamedFunction& function, const NamedFunction::Array& array, const ParsedArgument& given,
+                 const ParsedArgument& original) {
+    const std::string what = fmt::format("argument '{}'", given.text);
+    const std::string_view type = info(array.type).name;
+    const std::string shape = stdlib::shape_text(array.shape);
+    if (original.kind != Kind::Buffer)
+        throw Error(fmt::format("{} is not an array, and '{}' of {} is one", what, array.name, function.name),
+                    fmt::format("it is {}, {}: {}[]:@file.npy", type, shape, type));
+    if (given.offset > 0)
+        throw Error(fmt::format("{} is a part of a buffer, which has no shape", what),
+                    "the arrays of functions are whole buffers: &0");
+    if (original.is_made && original.shape.empty() && !array.is_written)
+        throw Error(fmt::format("{} has no contents, and '{}' of {} is read", what, array.name, function.name),
+                    fmt::format("give it {}, {}: {}[]:@file.npy", type, shape, type));
+    if (!original.is_made && !has_type(original, array.type))
+        throw Error(fmt::format("{} has elements of {}, and '{}' of {} has {}", what, original.type.name(), array.name,
+                                function.name, type),
+                    fmt::format("convert it, or take another TYPE of {}; bf16 are bits in a .npy file: uint16",
+                                function.family->form));
+}
+
+/// That an output that is read, too, has contents.
+void check_read(const NamedFunction& function, const NamedFunction::Array& array, const ParsedArgument& given,
+                const FunctionSettings& settings) {
+    if (array.read_if.empty() || settings.number(array.read_if).value_or(0) == 0 || !given.is_made) return;
+    throw Error(fmt::format("argument '{}' has no contents, and '{}' of {} is read where {} is not 0", given.text,
+                            array.name, function.name, array.read_if),
+                "give it contents: c.npy=>new.npy");
+}
+
+std::string names_of_arrays(const NamedFunction& function) {
+    std::string out;
+    for (const NamedFunction::Array& array : function.arrays)
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", array.name);
+    return out;
+}
+
+std::uint64_t parse_size(const std::string& name, const std::string& text) {
+    std::uint64_t out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size() || out >> 32)
+        throw Error(fmt::format("--size {}={} is not a number below 2^32", name, text), "such as --size m=4096");
+    return out;
+}
+
+stdlib::NamedExtents parse_sizes(const NamedFunction& function, const std::vector<std::string>& given) {
+    stdlib::NamedExtents out;
+    std::string names;
+    for (const NamedFunction::Size& size : function.family->sizes) {
+        if (size.usual) out.emplace(size.name, size.usual);
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", size.name);
+    }
+    for (const std::string& each : given) {
+        const auto [name, text] = split_setting("--size", each, "--size m=4096");
+        if (std::ranges::find(function.family->sizes, name, &NamedFunction::Size::name) == function.family->sizes.end())
+            throw Error(fmt::format("'{}' has no size '{}'", function.name, name), "its sizes are " + names);
+        out[name] = parse_size(name, text);
+    }
+    return out;
+}
+
+/// A queue whose errors say no line: there is none on a command line.
+runtime::Queue queue_of(const runtime::Device& device) { return {device, std::source_location{}}; }
+
+}  // namespace
+
+FunctionCall::FunctionCall(const NamedFunction& function, const std::vector<std::string>& settings,
+                           Arguments& arguments, std::size_t first, std::size_t count)
+    : function_(&function), settings_(parse_settings(function, settings)), first_(first) {
+    if (count != function.arrays.size())
+        throw Error(fmt::format("'{}' takes {} arguments, not {}", function.name, function.arrays.size(), count),
+                    fmt::format("its parameters are {}; -o FILE is an output at the end", names_of_arrays(function)));
+    std::vector<std::optional<std::vector<std::uint64_t>>> shapes(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const ParsedArgument& given = arguments[first + i];
+        const ParsedArgument& original = arguments[arguments.original(first + i)];
+        check_array(function, function.arrays[i], given, original);
+        check_read(function, function.arrays[i], given, settings_);
+        if (!given.is_made) shapes[i] = original.shape;
+    }
+    const stdlib::NamedExtents extents = function.extents(shapes);
+    for (std::size_t i = 0; i < count; ++i)
+        if (!shapes[i]) arguments.make(first + i, function.arrays[i].type, function.shape(function.arrays[i], extents));
+}
+
+std::vector<std::string> FunctionCall::names() const {
+    std::vector<std::string> out;
+    for (const NamedFunction::Array& array : function_->arrays) out.emplace_back(array.name);
+    return out;
+}
+
+std::vector<runtime::RecordedLaunch> FunctionCall::run(const runtime::Device& device,
+                                                       const Arguments& arguments) const {
+    std::vector<NamedFunction::Given> arrays;
+    for (std::size_t i = 0; i < function_->arrays.size(); ++i)
+        arrays.push_back(
+            {arguments.buffer(first_ + i)->memory().whole(), arguments[arguments.original(first_ + i)].shape});
+    runtime::LaunchRecorder recorder(true);
+    function_->run(queue_of(device), arrays, settings_);
+    return recorder.launches();
+}
+
+std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, std::string_view target,
+                                                 const std::vector<std::string>& sizes,
+                                                 const std::vector<std::string>& settings) {
+    constexpr std::uint32_t multiprocessors = 132;
+    const FunctionSettings parsed = parse_settings(function, settings);
+    const stdlib::NamedExtents extents = parse_sizes(function, sizes);
+    const auto device = runtime::Device::open({.device = "emulator", .target = target, .threads = multiprocessors});
+    std::vector<runtime::Buffer<std::uint8_t>> buffers;
+    buffers.reserve(function.arrays.size());  // an array points to its buffer
+    std::vector<NamedFunction::Given> arrays;
+    for (const NamedFunction::Array& array : function.arrays) {
+        std::vector<std::uint64_t> shape = function.shape(array, extents);
+        std::uint64_t bytes = info(array.type).bytes;
+        for (const std::uint64_t extent : shape)
+            if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes >> 40)
+                throw Error(fmt::format("'{}' is larger than any memory", array.name), "ask for smaller sizes");
+        buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
+        arrays.push_back({buffers.back().memory().whole(), std::move(shape)});
+    }
+    runtime::LaunchRecorder recorder(false);
+    function.run(queue_of(device), arrays, parsed);
+    return recorder.launches();
+}
+
+std::string description(const NamedFunction& function) {
+    std::string out = function.name + "(";
+    for (const NamedFunction::Array& array : function.arrays)
+        out += fmt::format("{}{}: {} {}[{}]", out.ends_with('(') ? "" : ", ", array.name,
+                           !array.is_written       ? "in"
+                           : array.read_if.empty() ? "out"
+                                                   : "inout",
+                           info(array.type).name, stdlib::shape_text(array.shape));
+    out += fmt::format(")\n{}\n\n{}\n", function.formula, function.family->document);
+    for (const NamedFunction::Setting& setting : function.family->settings)
+        out += fmt::format("--set {}=...: {}.\n", setting.name, setting.meaning);
+    return out + fmt::format("In programs: stdlib::{}.\n", function.call);
+}
+
+}  // namespace ikat::cli

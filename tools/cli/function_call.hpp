@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the library that choose their kernels, on the command line: `ikat run gemm_tensor_core_bf16_nt a.npy
+// b.npy -o c.npy`, `ikat emit gemm_tensor_core_bf16_nt`.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "runtime/launch_recorder.hpp"
+#include "stdlib/functions.hpp"
+#include "tools/cli/run_arguments.hpp"
+
+namespace ikat::cli {
+
+/// A call with arguments first ... first + count - 1.
+class FunctionCall {
+public:
+    /// Gives outputs that have no shape theirs. Throws Error for arguments that do not fit the function, and settings
+    /// that it does not have.
+    FunctionCall(const stdlib::NamedFunction& function, const std::vector<std::string>& settings, Arguments& arguments,
+                 std::size_t first, std::size_t count);
+
+    std::vector<std::string> names() const;
+    /// Runs it; what it launched.
+    std::vector<runtime::RecordedLaunch> run(const runtime::Device& device, const Arguments& arguments) const;
+
+private:
+    const stdlib::NamedFunction* function_;
+    stdlib::FunctionSettings settings_;
+    std::size_t first_;
+};
+
+/// What the function launches on a large device of that target, for arrays of these sizes: "m=300".
+std::vector<runtime::RecordedLaunch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
+                                                 const std::vector<std::string>& sizes,
+                                                 const std::vector<std::string>& settings);
+
+/// What `ikat kernels` says about it.
+std::string description(const stdlib::NamedFunction& function);
+
+}  // namespace ikat::cli
