@@ -10,7 +10,7 @@
 namespace ikat::tests {
 
 Lines lines_of(std::istream& in) {
-    static const std::regex place(R"(^(\S*/)?(\w+\.(cpp|ptx)):\d+:\d+)");
+    static const std::regex place(R"(^(\S*/)?(\w+\.(cpp|hpp|ptx)):\d+:\d+)");
     Lines out;
     for (std::string line; std::getline(in, line);) {
         const std::size_t first = line.find_first_not_of(' ');
