@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles: matrices in shared memory, copied and multiplied by blocks..
+// Tiles: matrices in shared memory, copied and multiplied by blocks.
 #pragma once
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/cluster_product.hpp"
 #include "stdlib/tile/conflicts.hpp"
+#include "stdlib/tile/fma_tiles.hpp"
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/pipeline.hpp"
 #include "stdlib/tile/register_factor.hpp"
@@ -12,5 +13,6 @@
 #include "stdlib/tile/shared_tile.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
+#include "stdlib/tile/warp_rows.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"

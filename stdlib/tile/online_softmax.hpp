@@ -80,12 +80,21 @@ public:
     /// sums / the sum of all exponentials; 0 in rows without scores. take() must not follow.
     template <class Sums>
     void finish(Sums& sums) {
+        add_up();
         for (std::uint32_t r = 0; r < rows; ++r) {
-            total_[r] = over_row(value(total_[r]), [](auto&& a, auto&& b) { return a + b; });
             const auto inverse = value(select(total_[r] == 0.0f, 0.0f, approx::rcp(total_[r])));
             each_of_row(sums, r, [&](auto& v, std::uint32_t) { v = v * inverse; });
         }
     }
+    /// In place of finish(), where sums of several warps or blocks become one: total() is then that of all four lanes
+    /// of a row. take() must not follow.
+    void add_up() {
+        for (std::uint32_t r = 0; r < rows; ++r)
+            total_[r] = over_row(value(total_[r]), [](auto&& a, auto&& b) { return a + b; });
+    }
+    /// Of a lane's row: the largest factor * score, -infinity without scores; the sum of 2^(factor * score - that).
+    auto offset(std::uint32_t r) const { return value(offset_[r]); }
+    auto total(std::uint32_t r) const { return value(total_[r]); }
     /// Behind finish(): the logarithm to base 2 of the sum of 2^(factor * score) of a lane's row; -infinity of none.
     auto log2_sum(std::uint32_t r) const { return value(offset_[r] + approx::log2(total_[r])); }
 

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/attention/decode.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "stdlib/attention/decode_kernels.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+constexpr std::string_view incremental = "incremental_attention";
+
+/// A call whose arguments fit each other.
+class Incremental {
+public:
+    Incremental(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                const HeadsOperand& O, const IncrementalOptions& options)
+        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), options_(options) {
+        check_types();
+        check_sizes();
+        check_places();
+        check_numbers();
+        choose();
+    }
+    void run() const;
+    std::uint64_t workspace() const {
+        return parts_ > 1 ? Workspace::rounded(sum_count() * 4) + Workspace::rounded(rows() * parts_ * 8) : 0;
+    }
+
+private:
+    [[noreturn]] void fail(std::string message, std::string hint) const {
+        throw Error(Diagnostic{.where = where_, .message = fmt::format("{}: {}", incremental, message), .hint = hint});
+    }
+    void check_types() const;
+    void check_sizes() const;
+    void check_places() const;
+    void check_numbers() const;
+    /// Which kernel, and how many parts.
+    void choose();
+    class Arguments;
+    void launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const;
+
+    std::uint64_t sequences() const { return Q_.extents[0]; }
+    std::uint64_t heads() const { return Q_.extents[1]; }
+    std::uint64_t queries() const { return Q_.extents[2]; }
+    std::uint64_t head_dim() const { return Q_.extents[3]; }
+    std::uint64_t kv_heads() const { return K_.extents[1]; }
+    std::uint64_t group() const { return heads() / kv_heads(); }
+    /// The most that a sequence may have.
+    std::uint64_t keys() const { return K_.extents[2] * (options_.pages ? options_.pages->extents[3] : 1); }
+    std::uint64_t rows() const { return sequences() * heads() * queries(); }
+    std::uint64_t sum_count() const { return rows() * parts_ * head_dim(); }
+    std::uint64_t blocks_of_part() const {
+        return sequences() * kv_heads() * ((group() * queries() - 1) / DecodeTile::rows + 1);
+    }
+    DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
+
+    const Queue& queue_;
+    Location where_;
+    const HeadsOperand &Q_, &K_, &V_, &O_;
+    const IncrementalOptions& options_;
+    DecodeKernel kernel_{};
+    std::uint32_t parts_ = 1;
+};
+
+std::string_view element_name(ir::Type type) { return ir::info(type).name; }
+std::string extents_of(const std::array<std::uint64_t, 4>& x) {
+    return fmt::format("{} x {} x {} x {}", x[0], x[1], x[2], x[3]);
+}
+
+void Incremental::check_types() const {
+    const auto check_life = [&](const runtime::BufferPart& part) {
+        if (!part.is_there()) fail(runtime::freed, runtime::freed_hint);
+    };
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
+    if (options_.pages) check_life(options_.pages->part);
+    if (options_.log_sum) check_life(options_.log_sum->part);
+    if (options_.lengths && !options_.lengths->part())
+        fail("the lengths are a number", "they are a Buffer, or a slice of one, with a number for each sequence");
+    if (options_.lengths) check_life(*options_.lengths->part());
+    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
+        fail(fmt::format("Q has elements of {}", element_name(Q_.type)), "it has f16, bf16 or f32");
+    const auto same_as_q = [&](std::string_view what, const HeadsOperand& x) {
+        if (x.type != Q_.type)
+            fail(fmt::format("Q has elements of {}, {} of {}", element_name(Q_.type), what, element_name(x.type)),
+                 "they have the same type");
+    };
+    same_as_q("K", K_), same_as_q("V", V_), same_as_q("O", O_);
+    const auto check = [&](std::string_view what, ir::Type type, ir::Type right) {
+        if (type != right)
+            fail(fmt::format("{} has elements of {}", what, element_name(type)),
+                 fmt::format("it has {}", element_name(right)));
+    };
+    if (options_.lengths) check("lengths", options_.lengths->type(), ir::Type::U32);
+    if (options_.pages) check("pages", options_.pages->type, ir::Type::U32);
+    if (options_.log_sum) check("log_sum", options_.log_sum->type, ir::Type::F32);
+    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
+    if (options_.log_sum && options_.log_sum->is_const)
+        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
+}
+
+void Incremental::check_sizes() const {
+    constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
+    if (std::ranges::find(dims, head_dim()) == std::end(dims))
+        fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
+    const auto check = [&](std::string_view what, const HeadsOperand& x, std::array<std::uint64_t, 4> right,
+                           std::string_view hint) {
+        if (x.extents != right)
+            fail(fmt::format("{} is {}, not {}", what, extents_of(x.extents), extents_of(right)), std::string(hint));
+    };
+    const std::uint64_t planes = options_.pages ? K_.extents[0] : sequences();
+    check("K", K_, {planes, kv_heads(), K_.extents[2], head_dim()}, "sequences and head_dim are those of Q");
+    check("V", V_, K_.extents, "V has the shape of K");
+    check("O", O_, Q_.extents, "O has the shape of Q");
+    if (heads() > 0 && (kv_heads() == 0 || heads() % kv_heads() != 0))
+        fail(fmt::format("Q has {} heads, K and V have {}", heads(), kv_heads()), "Q has as many, or a multiple");
+    if (options_.pages) {
+        const auto& table = options_.pages->extents;
+        if (table[0] * table[1] != 1 || table[2] != sequences())
+            fail(fmt::format("pages is {}, and there are {} sequences", extents_of(table), sequences()),
+                 "it is a view of two dimensions, with a row for each sequence");
+        if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
+            fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
+    }
+    if (options_.lengths && options_.lengths->part()->bytes / 4 < sequences())
+        fail(fmt::format("{} lengths of {} sequences", options_.lengths->part()->bytes / 4, sequences()),
+             "there is one for each");
+    if (options_.log_sum)
+        check("log_sum", *options_.log_sum, {1, sequences(), heads(), queries()},
+              "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+    if (keys() >> 29 || queries() * std::max<std::uint64_t>(heads(), 1) >> 29)
+        fail(fmt::format("{} queries of {} heads, and {} keys", queries(), heads(), keys()),
+             "there are fewer than 2^29 of each");
+}
+
+void Incremental::check_places() const {
+    const auto check = [&](std::string_view what, const HeadsOperand& x) {
+        std::uint64_t all = x.part.memory->address() + x.part.offset;
+        for (std::size_t dimension = 0; dimension < 3; ++dimension)
+            if (x.extents[dimension] > 1) all |= x.pitches[dimension] * ir::info(x.type).bytes;
+        if (all % 16 != 0)
+            fail(fmt::format("rows of {} do not begin at multiples of 16 bytes", what),
+                 "choose pitches, and the element that the first row begins at, so that they do");
+    };
+    check("Q", Q_), check("K", K_), check("V", V_), check("O", O_);
+}
+
+void Incremental::check_numbers() const {
+    if (options_.scale && !(*options_.scale > 0 && std::isfinite(*options_.scale)))
+        fail(fmt::format("a scale of {}", *options_.scale), "it is a positive number");
+    if (!(options_.soft_cap >= 0 && std::isfinite(options_.soft_cap)))
+        fail(fmt::format("a soft cap of {}", options_.soft_cap), "it is a positive number, or 0 for none");
+}
+
+void Incremental::choose() {
+    kernel_ = {.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
+    kernel_.has_lengths = options_.lengths.has_value();
+    kernel_.has_pages = options_.pages.has_value();
+    kernel_.is_causal = options_.causal && queries() > 1;
+    kernel_.has_before = options_.before.has_value();
+    kernel_.has_cap = options_.soft_cap > 0;
+    if (rows() == 0) return;
+    // A part that has no chunk for each of the warps is not worth its block.
+    const std::uint64_t most = std::max<std::uint64_t>(keys() / (tile().warps * DecodeTile::keys), 1);
+    parts_ = std::uint32_t(std::min<std::uint64_t>(options_.parts, most));
+    if (parts_ == 0) {
+        // The fewest that keep multiprocessors, each with two blocks, about as busy as any number does.
+        const double slots = 2.0 * std::max(queue_.device().properties().multiprocessors, 1u);
+        const auto busy = [&](std::uint64_t parts) {
+            const double waves = double(blocks_of_part() * parts) / slots;
+            return waves / std::ceil(waves);
+        };
+        constexpr std::uint64_t least = 4;  // chunks of a warp: fewer are not worth a second kernel
+        const std::uint64_t last = std::clamp<std::uint64_t>(most / least, 1, 128);
+        double best = 0;
+        for (std::uint64_t parts = 1; parts <= last; ++parts) best = std::max(best, busy(parts));
+        parts_ = 1;
+        while (busy(parts_) < 0.9 * best) ++parts_;
+    }
+    kernel_.step = parts_ > 1 ? DecodeKernel::Step::Part : DecodeKernel::Step::Whole;
+    kernel_.has_log_sum = options_.log_sum.has_value() && parts_ == 1;
+    if (blocks_of_part() * parts_ > 0x7fffffff || rows() * head_dim() / 4 > 0xffffffff)
+        fail(fmt::format("{} blocks of {} rows of O", blocks_of_part() * parts_, rows()),
+             "a grid has at most 2147483647 blocks");
+}
+
+class Incremental::Arguments {
+public:
+    Arguments(const DecodeKernel& kernel, const Location& where) : handle_(kernel.handle()), where_(where) {}
+    void add(const HeadsOperand& x) { add(x.type, x.part); }
+    void add(ir::Type type, const runtime::BufferPart& part) {
+        list_.push_back(runtime::buffer_argument(type, part, handle_.ast(), list_.size(), where_));
+    }
+    void add(const Operand& operand) { list_.push_back(operand.as_argument(handle_.ast(), list_.size(), where_)); }
+    void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
+    void add_pitches(const HeadsOperand& x) { add_numbers(x.pitches[0], x.pitches[1], x.pitches[2]); }
+    void add_log_sum(const HeadsOperand& x) {
+        add(x);
+        add_numbers(x.pitches[1], x.pitches[2]);
+    }
+    const trace::KernelHandle& handle() const { return handle_; }
+    std::span<const runtime::Argument> list() const { return list_; }
+
+private:
+    const trace::KernelHandle& handle_;
+    const Location& where_;
+    std::vector<runtime::Argument> list_;
+};
+
+void Incremental::launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const {
+    const trace::KernelHandle& handle = arguments.handle();
+    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle}, {Grid{{std::uint32_t(blocks)}, {threads}}, where_},
+                  arguments.list());
+}
+
+void Incremental::run() const {
+    if (rows() == 0) return;
+    std::optional<Workspace> memory;
+    std::optional<BufferSlice<float>> sums, statistics;
+    if (parts_ > 1) {
+        memory.emplace(queue_, incremental, options_.workspace, workspace());
+        sums = memory->take<float>(sum_count());
+        statistics = memory->take<float>(rows() * parts_ * 2);
+    }
+    Arguments first(kernel_, where_);
+    first.add(Q_), first.add(K_), first.add(V_);
+    first.add(sums ? ir::Type::F32 : O_.type, sums ? sums->part() : O_.part);
+    // A kernel that does not read one of these is given Q in its place.
+    first.add(ir::Type::U32, options_.lengths ? *options_.lengths->part() : Q_.part);
+    first.add(ir::Type::U32, options_.pages ? options_.pages->part : Q_.part);
+    first.add_numbers(keys(), queries(), heads(), group(), parts_);
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
+    first.add_numbers(options_.pages ? options_.pages->pitches[2] : 0,
+                      options_.pages ? std::countr_zero(K_.extents[2]) : 0);
+    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
+    const double of_cap = kernel_.has_cap ? 2 / double(options_.soft_cap) : 1;
+    first.add(float(scale * of_cap * std::numbers::log2e));
+    first.add(options_.soft_cap);
+    first.add_numbers(std::min(options_.before.value_or(0), 1u << 29));
+    if (statistics) first.add(ir::Type::F32, statistics->part());
+    if (kernel_.has_log_sum) first.add_log_sum(*options_.log_sum);
+    launch(first, blocks_of_part() * parts_, tile().threads());
+    if (parts_ == 1) return;
+
+    const DecodeKernel merging{.step = DecodeKernel::Step::Merge,
+                               .type = Q_.type,
+                               .head_dim = kernel_.head_dim,
+                               .has_log_sum = options_.log_sum.has_value()};
+    Arguments merge(merging, where_);
+    merge.add(ir::Type::F32, sums->part()), merge.add(ir::Type::F32, statistics->part());
+    merge.add(O_);
+    merge.add_numbers(rows(), queries(), heads(), parts_);
+    merge.add_pitches(O_);
+    if (options_.log_sum) merge.add_log_sum(*options_.log_sum);
+    constexpr std::uint32_t threads = 128;
+    launch(merge, (rows() * head_dim() / 4 - 1) / threads + 1, threads);
+}
+
+}  // namespace
+
+void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                           const HeadsOperand& O, const IncrementalOptions& options) {
+    Incremental(queue, Q, K, V, O, options).run();
+}
+
+std::uint64_t incremental_attention_workspace(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
+                                              const HeadsOperand& V, const HeadsOperand& O,
+                                              const IncrementalOptions& options) {
+    return Incremental(queue, Q, K, V, O, options).workspace();
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of one query, or a few, of each sequence to the keys that are cached of it.
+//
+//     incremental_attention(device, Q.view(sequences, heads, 1, 128), K.view(sequences, kv_heads, capacity, 128),
+//                           V.view(sequences, kv_heads, capacity, 128), O.view(sequences, heads, 1, 128),
+//                           {.lengths = lengths});
+//     incremental_attention(device, Q..., K.view(pages, kv_heads, 16, 128), V.view(pages, kv_heads, 16, 128), O...,
+//                           {.lengths = lengths, .pages = table.view(sequences, most_pages)});
+//
+// Elements are float, half or bfloat16, scores and sums f32. Of half and bfloat16 products are by tensor cores, and the
+// exponentials are rounded to the elements' type before they are multiplied with V, as is O at the end.
+#pragma once
+#include <optional>
+
+#include "stdlib/attention/attention.hpp"
+
+namespace ikat::stdlib {
+
+struct IncrementalOptions {
+    /// How many keys each sequence has: std::uint32_t, one for each. Of a length that is larger than K has room for, O
+    /// and log_sum are NaN. Without them, all have as many as there is room for.
+    std::optional<Operand> lengths{};
+    /// K and V are (pages, kv_heads, rows, head_dim), and key j of sequence s is row j % rows of page
+    /// pages(s, j / rows): std::uint32_t, sequences by the most pages that one has. A page has a power of two of rows,
+    /// 16 or more. Entries behind a sequence's length are not read. Others are not checked: one that is not below the
+    /// number of pages reads outside of K and V, which the emulator reports.
+    std::optional<HeadsOperand> pages{};
+    /// The last query belongs to the last key: query i is at key p = i + length - queries, and, causal, sees none
+    /// behind it. A window: it sees keys from p - before on.
+    bool causal = false;
+    std::optional<std::uint32_t> before{};
+    /// See AttentionOptions.
+    std::optional<float> scale{};
+    float soft_cap = 0;
+    std::optional<HeadsOperand> log_sum{};
+    /// Into how many parts the keys of each sequence are divided. A second kernel makes O of them, always in the same
+    /// order: the bits are the same in every run. 0: as many as the device needs to be busy.
+    std::uint32_t parts = 0;
+    /// Where keys are divided: incremental_attention_workspace() bytes. Without it, a function called with a device
+    /// allocates its own.
+    WorkspaceSlice workspace{};
+};
+
+/// O = softmax(scale * Q K^T) V for each head of each sequence. Q and O are (sequences, heads, queries, head_dim), K
+/// and V (sequences, kv_heads, keys, head_dim), or pages. Rows have 64, 80, 96, 128 or 256 elements, begin at multiples
+/// of 16 bytes, and may be any number of elements apart that keeps to this. heads is a multiple of kv_heads: several
+/// heads, one behind the other, share one of K and V, which is read once for up to 16 queries of theirs. What is behind
+/// a sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
+/// Throws Error for sizes and types that do not fit.
+void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                           const HeadsOperand& O, const IncrementalOptions& options = {});
+
+/// The bytes of workspace that the same call needs: 0, unless keys are divided.
+std::uint64_t incremental_attention_workspace(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
+                                              const HeadsOperand& V, const HeadsOperand& O,
+                                              const IncrementalOptions& options = {});
+
+}  // namespace ikat::stdlib
