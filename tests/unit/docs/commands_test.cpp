@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ```console blocks of the documentation are what a shell shows: behind a command, `$ ikat ...`, comes its output.
+// The commands of a block run one after the other in a folder of their own.
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+
+#include "tests/catch.hpp"
+#include "tests/unit/docs/lines.hpp"
+
+namespace {
+
+using namespace ikat::tests;
+namespace fs = std::filesystem;
+
+/// What a command prints, errors included, and whether it succeeded.
+struct Result {
+    Lines lines;
+    bool is_done;
+};
+Result run(const std::string& command, const fs::path& folder) {
+    const std::string line = "cd '" + folder.string() + "' && PATH=" + fs::path(IKAT_CLI).parent_path().string() +
+                             ":$PATH IKAT_DEVICE=emulator && export PATH IKAT_DEVICE && { " + command + "; } 2>&1";
+    std::FILE* pipe = popen(line.c_str(), "r");
+    REQUIRE(pipe);
+    std::stringstream text;
+    char piece[4096];
+    while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe))
+        text.write(piece, std::streamsize(count));
+    const bool is_done = pclose(pipe) == 0;
+    return {lines_of(text), is_done};
+}
+
+/// The number of commands of a block.
+std::size_t check(const Lines& block) {
+    const fs::path folder = fs::temp_directory_path() / ("ikat_docs_" + std::to_string(getpid()));
+    fs::create_directories(folder);
+    std::size_t commands = 0;
+    for (std::size_t at = 0; at < block.size();) {
+        REQUIRE(block[at].starts_with("$ "));
+        const std::string command = block[at++].substr(2);
+        Lines wanted;
+        while (at < block.size() && !block[at].starts_with("$ ")) wanted.push_back(block[at++]);
+        INFO(command);
+        const auto [lines, is_done] = run(command, folder);
+        CHECK(lines == wanted);
+        CHECK(is_done);
+        ++commands;
+    }
+    fs::remove_all(folder);
+    return commands;
+}
+
+}  // namespace
+
+TEST_CASE("commands in the documentation print what it says") {
+    std::size_t commands = 0;
+    for (const auto& page : fs::recursive_directory_iterator(root / "docs")) {
+        if (page.path().extension() != ".md") continue;
+        INFO(page.path().string());
+        for (const Lines& block : blocks_of(lines_of_file(page.path()), "```console")) commands += check(block);
+    }
+    CHECK(commands >= 8);
+}
