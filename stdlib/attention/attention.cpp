@@ -20,6 +20,7 @@ public:
         check_types();
         check_sizes();
         check_numbers();
+        choose_path();
     }
     void run() const;
 
@@ -30,7 +31,14 @@ private:
     void check_types() const;
     void check_sizes() const;
     void check_numbers() const;
+    void choose_path();
+    /// Why wgmma cannot do this; "" if it can.
+    std::string problem_of_wgmma() const;
     AttentionKernel chosen() const;
+    WgmmaAttentionKernel chosen_of_wgmma() const;
+    void run_wgmma() const;
+    class Arguments;
+    void add_numbers_of_scores(Arguments& to) const;
     std::uint64_t blocks(std::uint32_t queries_of_block) const {
         return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
     }
@@ -48,6 +56,31 @@ private:
     Location where_;
     const HeadsOperand &Q_, &K_, &V_, &O_;
     const AttentionOptions& options_;
+    bool is_by_wgmma_ = false;
+};
+
+/// The arguments of a kernel, one after the other.
+class Attention::Arguments {
+public:
+    Arguments(const ast::KernelTree& kernel, const Location& where) : kernel_(kernel), where_(where) {}
+    void add(const Operand& operand) { list_.push_back(operand.as_argument(kernel_, list_.size(), where_)); }
+    void add_numbers(auto... numbers) { (add(std::uint32_t(numbers)), ...); }
+    void add_array(const HeadsOperand& x) {
+        list_.push_back(runtime::buffer_argument(x.type, x.part, kernel_, list_.size(), where_));
+    }
+    /// As a map. Where there is only one, the pitch to the next does not matter.
+    void add_map(const HeadsOperand& x) {
+        std::array<std::uint64_t, 3> pitches = x.pitches;
+        for (std::size_t d = 3; d-- > 0;)
+            if (x.extents[d] == 1) pitches[d] = d == 2 ? x.extents[3] : x.extents[d + 1] * pitches[d + 1];
+        list_.push_back(runtime::map_argument(x.type, x.part, x.extents, pitches, kernel_, list_.size(), where_));
+    }
+    std::span<const runtime::Argument> list() const { return list_; }
+
+private:
+    const ast::KernelTree& kernel_;
+    const Location& where_;
+    std::vector<runtime::Argument> list_;
 };
 
 std::string_view type_name(const HeadsOperand& x) { return ir::info(x.type).name; }
@@ -114,9 +147,6 @@ void Attention::check_numbers() const {
         fail(fmt::format("a soft cap of {}", options_.soft_cap), "it is a positive number, or 0 for none");
     if (options_.causal && options_.behind && *options_.behind > 0)
         fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");
-    if (const std::uint32_t n = options_.queries_of_block; n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
-        fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
 }
 
 /// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
@@ -127,6 +157,32 @@ std::uint32_t access_of(const HeadsOperand& x) {
     for (const std::uint32_t bytes : {16u, 8u, 4u})
         if (all % bytes == 0) return bytes;
     return 0;
+}
+
+std::string Attention::problem_of_wgmma() const {
+    const std::string& target = queue_.device().properties().target;
+    if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
+    if (options_.bias) return "there is a bias";
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
+        if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
+    const std::uint32_t n = options_.queries_of_block;
+    if (n % 64 != 0 || n / 64 > WgmmaAttentionTile::most_groups(head_dim()))
+        return fmt::format("there are no blocks of {} queries", n);
+    return {};
+}
+
+void Attention::choose_path() {
+    using enum AttentionPath;
+    if (options_.path != mma_sync) {
+        const std::string problem = problem_of_wgmma();
+        if (options_.path == wgmma && !problem.empty())
+            fail("wgmma: " + problem, "AttentionPath::mma_sync takes any operands, on any device from sm_80 on");
+        is_by_wgmma_ = problem.empty() && (options_.path == wgmma || queries() > 64);
+    }
+    const std::uint32_t n = options_.queries_of_block;
+    if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
+        fail(fmt::format("{} queries of a block", n),
+             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
 }
 
 AttentionKernel Attention::chosen() const {
@@ -147,45 +203,80 @@ AttentionKernel Attention::chosen() const {
     return out;
 }
 
+WgmmaAttentionKernel Attention::chosen_of_wgmma() const {
+    WgmmaAttentionKernel out{.type = Q_.type, .head_dim = std::uint32_t(head_dim())};
+    out.has_before = options_.before.has_value();
+    out.has_behind = options_.causal || options_.behind;
+    out.has_cap = options_.soft_cap > 0;
+    out.has_log_sum = options_.log_sum.has_value();
+    out.groups = options_.queries_of_block / 64;
+    if (out.groups == 0) {
+        const std::uint64_t busy = std::max(queue_.device().properties().multiprocessors, 1u);
+        out.groups = WgmmaAttentionTile::most_groups(head_dim());
+        while (out.groups > 1 && (queries() <= 64 * (out.groups - 1) || blocks(64 * out.groups) < busy)) --out.groups;
+    }
+    return out;
+}
+
+/// What both kernels have: what scores are multiplied with, their cap, and which keys a query sees.
+void Attention::add_numbers_of_scores(Arguments& to) const {
+    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
+    const double factor = options_.soft_cap > 0 ? scale / double(options_.soft_cap) * 2 * std::numbers::log2e
+                          : options_.bias       ? scale
+                                                : scale * std::numbers::log2e;
+    to.add(float(factor));
+    to.add(options_.soft_cap);
+    const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
+    const std::int64_t shift = std::int64_t(keys()) - std::int64_t(queries());
+    to.add(limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)));
+    to.add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
+}
+
 void Attention::run() const {
     if (sequences() == 0 || heads() == 0 || queries() == 0) return;
+    if (is_by_wgmma_) return run_wgmma();
     const AttentionKernel is = chosen();
     const std::uint64_t count = blocks(is.queries);
     if (count > 0x7fffffff) fail(fmt::format("{} blocks of queries", count), "a grid has at most 2147483647 blocks");
     const trace::KernelHandle& handle = is.handle();
-    std::vector<runtime::Argument> arguments;
-    const auto add = [&](const Operand& operand) {
-        arguments.push_back(operand.as_argument(handle.ast(), arguments.size(), where_));
-    };
-    const auto add_array = [&](const HeadsOperand& x) {
-        arguments.push_back(runtime::buffer_argument(x.type, x.part, handle.ast(), arguments.size(), where_));
-    };
-    const auto add_numbers = [&](auto... numbers) { (add(std::uint32_t(numbers)), ...); };
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) add_array(*x);
-    add_numbers(queries(), keys(), heads(), heads() / K_.extents[1]);
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
-    const double scale = options_.scale ? double(*options_.scale) : 1 / std::sqrt(double(head_dim()));
-    const double factor = is.has_cap    ? scale / double(options_.soft_cap) * 2 * std::numbers::log2e
-                          : is.has_bias ? scale
-                                        : scale * std::numbers::log2e;
-    add(float(factor));
-    add(options_.soft_cap);
-    const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
-    const std::int64_t shift = std::int64_t(keys()) - std::int64_t(queries());
-    add(limit(shift - std::int64_t(options_.before.value_or(0))));
-    add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
+    Arguments arguments(handle.ast(), where_);
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
+    arguments.add_numbers(queries(), keys(), heads(), heads() / K_.extents[1]);
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
+        arguments.add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
+    add_numbers_of_scores(arguments);
     if (is.has_bias) {
         const HeadsOperand& bias = *options_.bias;
         const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
-        add_array(bias);
-        add_numbers(pitch(0), pitch(1), bias.pitches[2]);
+        arguments.add_array(bias);
+        arguments.add_numbers(pitch(0), pitch(1), bias.pitches[2]);
     }
     if (is.has_log_sum) {
-        add_array(*options_.log_sum);
-        add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
+        arguments.add_array(*options_.log_sum);
+        arguments.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
     }
     queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
-                  {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments);
+                  {Grid{{std::uint32_t(count)}, {AttentionTile::threads}}, where_}, arguments.list());
+}
+
+void Attention::run_wgmma() const {
+    const WgmmaAttentionKernel is = chosen_of_wgmma();
+    const std::uint64_t count = blocks(is.tile().queries());
+    if (count > 0x7fffffff) fail(fmt::format("{} tiles of queries", count), "there are at most 2147483647");
+    const trace::KernelHandle& handle = is.handle();
+    Arguments arguments(handle.ast(), where_);
+    // Of no keys there is no map. K and V are not read then, whatever the map.
+    for (const HeadsOperand* x : {&Q_, keys() > 0 ? &K_ : &Q_, keys() > 0 ? &V_ : &Q_, &O_}) arguments.add_map(*x);
+    arguments.add_numbers(queries(), keys(), heads(), heads() / K_.extents[1], count);
+    add_numbers_of_scores(arguments);
+    if (is.has_log_sum) {
+        arguments.add_array(*options_.log_sum);
+        arguments.add_numbers(options_.log_sum->pitches[1], options_.log_sum->pitches[2]);
+    }
+    const std::uint64_t blocks = std::min<std::uint64_t>(count, queue_.device().properties().multiprocessors);
+    queue_.launch(runtime::CapturedKernel{handle.ast(), &handle},
+                  {Grid{{std::uint32_t(std::max<std::uint64_t>(blocks, 1))}, {is.tile().threads()}}, where_},
+                  arguments.list());
 }
 
 }  // namespace

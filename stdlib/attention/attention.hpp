@@ -12,6 +12,7 @@
 
 #include "runtime/view.hpp"
 #include "stdlib/attention/attention_kernels.hpp"
+#include "stdlib/attention/wgmma_kernels.hpp"
 #include "stdlib/recipe.hpp"
 
 namespace ikat::stdlib {
@@ -43,6 +44,9 @@ HeadsOperand heads_in_rows(const runtime::BufferView<T, 4>& view) {
     return out;
 }
 
+/// By which products: on any device from sm_80 on, or, on sm_90a, by warpgroups whose operands TMA copies.
+enum class AttentionPath : std::uint8_t { chosen, mma_sync, wgmma };
+
 struct AttentionOptions {
     /// The last query belongs to the last key: query i is at key p = i + keys - queries, and, causal, sees none behind
     /// it. A window: it sees keys p - before to p + behind.
@@ -57,7 +61,11 @@ struct AttentionOptions {
     /// Where the logarithm of the sum of exp(score) of each query goes: heads or sequences of heads by queries, of
     /// float; -infinity where it sees no keys.
     std::optional<HeadsOperand> log_sum{};
-    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128. 0: chosen.
+    /// wgmma needs a device that is opened for sm_90a, rows of Q, K, V and O that begin at multiples of 16 bytes, and
+    /// no bias; otherwise it is an error. Chosen where it can be, of more than 64 queries.
+    AttentionPath path = AttentionPath::chosen;
+    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128; by wgmma 64, 128 or,
+    /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
     std::uint32_t queries_of_block = 0;
 };
 

@@ -11,12 +11,14 @@ namespace {
 
 using Given = NamedFunction::Given;
 
+constexpr std::string_view attention_paths[] = {"chosen", "mma_sync", "wgmma"};
 constexpr NamedFunction::Setting attention_settings[] = {
     {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
     {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set"},
     {"before", "how many keys before its own a query sees; all if it is not set"},
     {"behind", "... and behind its own; all if it is not set"},
-    {"queries_of_block", "64 or 128; chosen if it is not set"},
+    {"path", "mma_sync, or wgmma, for sm_90a; chosen if it is not set"},
+    {"queries_of_block", "64, 128, or by wgmma 192; chosen if it is not set"},
 };
 constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},  {"kv_heads", 16},
                                                    {"queries", 2048}, {"keys", 2048}, {"head_dim", 128}};
@@ -54,6 +56,7 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
         .causal = is.is_causal, .before = settings.count("before"), .behind = settings.count("behind")};
     options.scale = settings.number("scale");
     options.soft_cap = settings.number("soft_cap").value_or(0);
+    options.path = AttentionPath(settings.one_of("path", attention_paths));
     options.queries_of_block = settings.count("queries_of_block").value_or(0);
     const auto of_type = [&](const Given& given) {
         return with_type<half, bfloat16>(is.type, [&]<class T>(T*) { return heads<T>(given); });

@@ -160,9 +160,6 @@ private:
     Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups
 };
 
-/// One of the two warpgroups waits for its threads.
-inline void sync_warpgroup(const Leaf<std::uint32_t>& group) { sync_block(group + 1u, 128u); }
-
 /// The sums of a warpgroup, with f(v) for each, to the tensor that a map is of, by way of a SharedTile with a stage of
 /// 64 rows for each warpgroup, whose panels are boxes.
 template <class W, std::uint32_t fragments, class Tile, class Map>

@@ -44,37 +44,65 @@ class OnlineSoftmax {
 public:
     static constexpr std::uint32_t rows = m / 8;  // of a lane: row 2 i + h is in fragments of rows 16 i, in half h
 
+    /// What a tile of scores changes.
+    class Step {
+        friend OnlineSoftmax;
+        Regs<f32, rows> correction, offset;
+        pred is_larger = false;
+    };
+
     /// The next scores, of which `factor` > 0 times each is the exponent of 2. They become the exponentials, and sums
     /// what they would be, had the offset been the new one from the beginning.
     template <class Scores, class Sums>
     void take(Scores& scores, const Incoming<float>& factor, Sums& sums) {
-        static_assert(Scores::m == m && Sums::m == m, "OnlineSoftmax: scores and sums have its rows");
         const auto scale = value(Leaf<float>(factor.value()));
-        Regs<f32, rows> correction, offset;
-        pred is_larger = false;
+        Step step;
+        begin(step, scores, scale);
+        rescale(step, sums);
+        weigh(step, scores, scale);
+    }
+
+    /// The same in steps, where the sums are not there yet: begin() and weigh(), and then rescale().
+    template <class Scores>
+    void begin(Step& step, const Scores& scores, const Leaf<float>& scale) {
+        static_assert(Scores::m == m, "OnlineSoftmax: scores have its rows");
         for (std::uint32_t r = 0; r < rows; ++r) {
             f32 most = none;
             each_of_row(scores, r, [&](const auto& score, std::uint32_t) { most = max(most, score); });
             const auto largest =
                 value(max(offset_[r], over_row(value(most), [](auto&& a, auto&& b) { return max(a, b); }) * scale));
-            is_larger = is_larger | (largest > offset_[r]);
-            offset[r] = select(largest == none, 0.0f, largest);
-            correction[r] = exp2_or_zero(offset_[r] - offset[r]);
+            step.is_larger = step.is_larger | (largest > offset_[r]);
+            step.offset[r] = select(largest == none, 0.0f, largest);
+            step.correction[r] = exp2_or_zero(offset_[r] - step.offset[r]);
             offset_[r] = largest;
         }
-        // All corrections are 1 in most tiles.
-        if_(any(is_larger), [&] {
-            for (std::uint32_t r = 0; r < rows; ++r)
-                each_of_row(sums, r, [&](auto& v, std::uint32_t) { v = v * correction[r]; });
-        });
+    }
+    /// Scores become the exponentials.
+    template <class Scores>
+    void weigh(const Step& step, Scores& scores, const Leaf<float>& scale) {
         for (std::uint32_t r = 0; r < rows; ++r) {
             f32 sum = 0;
             each_of_row(scores, r, [&](auto& score, std::uint32_t) {
-                score = exp2_or_zero(fma(score, scale, -offset[r]));
+                score = exp2_or_zero(fma(score, scale, -step.offset[r]));
                 sum += score;
             });
-            total_[r] = fma(total_[r], correction[r], sum);
+            total_[r] = fma(total_[r], step.correction[r], sum);
         }
+    }
+    /// 0. It is computed from all exponentials so far, so that what needs it comes behind them.
+    auto zero_behind_weights() const {
+        pred is_negative = false;
+        for (std::uint32_t r = 0; r < rows; ++r) is_negative = is_negative | (total_[r] < 0.0f);
+        return value(select(is_negative, 1u, 0u));
+    }
+    template <class Sums>
+    void rescale(const Step& step, Sums& sums) {
+        static_assert(Sums::m == m, "OnlineSoftmax: sums have its rows");
+        // All corrections are 1 in most tiles.
+        if_(any(step.is_larger), [&] {
+            for (std::uint32_t r = 0; r < rows; ++r)
+                each_of_row(sums, r, [&](auto& v, std::uint32_t) { v = v * step.correction[r]; });
+        });
     }
 
     /// sums / the sum of all exponentials; 0 in rows without scores. take() must not follow.
@@ -99,7 +127,7 @@ public:
     auto log2_sum(std::uint32_t r) const { return value(offset_[r] + approx::log2(total_[r])); }
 
     /// f(v, column) for each number of this lane in its row r; columns are counted from the lane's first one, lane % 4
-    /// * 2. Tiles is WarpTiles, const or not.
+    /// * 2. Tiles is WarpTiles, const or not, or WarpgroupRows.
     template <class Tiles>
     static void each_of_row(Tiles& tiles, std::uint32_t r, auto&& f) {
         for (std::uint32_t j = 0; j < Tiles::columns; ++j)

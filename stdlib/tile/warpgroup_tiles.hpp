@@ -23,8 +23,6 @@ class WarpgroupFactor {
     using T = typename Tile::element_type;
     static_assert(Tile::swizzle > 0, "WarpgroupFactor: of tiles with a swizzle");
     static_assert(major == Major::K || sizeof(T) == 2, "WarpgroupFactor: only 16-bit elements can be Major::MN");
-    static_assert(major == Major::MN || Tile::panel_row == Tile::row_bytes,
-                  "WarpgroupFactor: with Major::K a tile is one panel wide, at most 128 bytes");
 
 public:
     static constexpr std::uint32_t k = major == Major::K ? Tile::columns : Tile::rows;
@@ -32,10 +30,17 @@ public:
 
     /// The matrix for `step` steps along k, `further` rows of 64 (of A) further on.
     auto at(const TileStage<Tile>& stage, std::uint32_t step, std::uint32_t further = 0) const {
+        return further_on(of(stage), step, further);
+    }
+    /// The same in two steps, of which the first is done once for a stage.
+    auto of(const TileStage<Tile>& stage) const { return matrix_.offset(stage.first()); }
+    static auto further_on(const auto& matrix, std::uint32_t step, std::uint32_t further = 0) {
         constexpr std::uint32_t down =
             major == Major::K ? 64 * Tile::panel_row : 128 / Tile::swizzle * Tile::panel_bytes;
-        constexpr std::uint32_t along = major == Major::K ? 32 : 32 / sizeof(T) * Tile::panel_row;
-        return matrix_.offset(stage.first()).offset(step * along + further * down);
+        std::uint32_t along = step * (32 / sizeof(T)) * Tile::panel_row;
+        if constexpr (major == Major::K)
+            along = step * 32 / Tile::panel_row * Tile::panel_bytes + step * 32 % Tile::panel_row;
+        return matrix.offset(along + further * down);
     }
 
 private:
@@ -78,6 +83,28 @@ public:
 
 private:
     typename W::C sums_[count];
+};
+
+/// One of the warpgroups behind the first, which copies, waits for its threads; `group` is its number among them.
+inline void sync_warpgroup(const Leaf<std::uint32_t>& group) { sync_block(group + 1u, 128u); }
+
+/// A warp's 16 rows of the sums of a warpgroup, a W::C, as WarpTiles has them: rows(0, j)[e] is one of the lane's four
+/// in columns 8 j and on.
+template <class Fragment>
+class WarpgroupRows {
+public:
+    static constexpr std::uint32_t m = 16, n = Fragment::layout::product::n, columns = n / 8;
+    explicit WarpgroupRows(Fragment& sums) : sums_(&sums) {}
+
+    struct Four {
+        Fragment* sums;
+        std::uint32_t first;
+        auto& operator[](std::uint32_t e) const { return (*sums)[first + e]; }
+    };
+    Four operator()(std::uint32_t, std::uint32_t j) const { return {sums_, 4 * j}; }
+
+private:
+    Fragment* sums_;
 };
 
 /// How many numbers of shared memory each warp needs for each_row().

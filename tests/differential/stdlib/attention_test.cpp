@@ -7,11 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/attention.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
-#include "tests/ptxas.hpp"
 #include "tests/targets.hpp"
 
 namespace {
@@ -26,7 +24,12 @@ struct Shape {
     std::uint32_t gap = 0;       // elements between rows
     std::uint32_t first = 0;     // element of the buffer at which the first row begins
     bool heads_in_rows = false;  // a row has all heads
-    std::uint32_t block = 0;     // queries of one
+    std::uint32_t block = 0;     // queries of one, by mma.sync
+};
+
+/// A device for each order of threads, and the same of sm_90a.
+struct Devices {
+    std::vector<Device> any, hopper;
 };
 
 /// Sequences of heads of rows of numbers.
@@ -157,37 +160,50 @@ struct Problem {
         return out;
     }
 
-    void check(const std::vector<Device>& devices) const {
+    std::vector<std::vector<Expected>> rows() const {
+        std::vector<std::vector<Expected>> out;
+        for (std::uint32_t b = 0; b < shape.batch; ++b)
+            for (std::uint32_t h = 0; h < shape.heads; ++h)
+                for (std::uint32_t i = 0; i < shape.queries; ++i) out.push_back(row(b, h, i));
+        return out;
+    }
+
+    /// Whether wgmma can do it: rows begin at multiples of 16 bytes.
+    bool has_maps() const { return (shape.first | shape.gap) * sizeof(T) % 16 == 0 && extra.bias_heads == 0; }
+
+    void check(const Devices& devices) const {
         INFO("queries " << shape.queries << ", keys " << shape.keys << ", heads " << shape.heads << "/"
                         << shape.kv_heads << ", batch " << shape.batch << ", gap " << shape.gap << ", first "
                         << shape.first << ", heads in rows " << shape.heads_in_rows << ", block " << shape.block
                         << ", d " << d << ", causal " << extra.options.causal);
-        std::vector<std::vector<Expected>> rows;
-        for (std::uint32_t b = 0; b < shape.batch; ++b)
-            for (std::uint32_t h = 0; h < shape.heads; ++h)
-                for (std::uint32_t i = 0; i < shape.queries; ++i) rows.push_back(row(b, h, i));
+        const auto rows = this->rows();
         static std::size_t number = 0;  // of the case
-        for (std::size_t seed = 0; seed < devices.size(); ++seed)
-            if (tests::is_for_seed(number, seed, devices.size())) compare(devices[seed], rows);
+        for (std::size_t seed = 0; seed < devices.any.size(); ++seed) {
+            if (!tests::is_for_seed(number, seed, devices.any.size())) continue;
+            compare(devices.any[seed], rows, {.path = AttentionPath::mma_sync, .queries_of_block = shape.block});
+            if (has_maps()) compare(devices.hopper[seed], rows, {.path = AttentionPath::wgmma});
+        }
         ++number;
     }
 
-    /// What the device makes: O and the logarithms.
-    std::pair<std::vector<T>, std::vector<float>> run(const Device& device) const {
+    /// What the device makes: O and the logarithms. `how`: the path, and the queries of a block.
+    std::pair<std::vector<T>, std::vector<float>> run(const Device& device, const AttentionOptions& how = {}) const {
         const auto q = device.upload(Q.stored, "Q"), k = device.upload(K.stored, "K"), v = device.upload(V.stored, "V");
         const auto added = device.upload(bias.stored, "bias");
         auto o = device.upload(O.stored, "O");
         auto log_sum = device.buffer<float>(std::size_t(shape.batch) * shape.heads * shape.queries, "log_sum");
         AttentionOptions options = extra.options;
-        options.queries_of_block = shape.block;
+        options.path = how.path, options.queries_of_block = how.queries_of_block;
         if (extra.bias_heads) options.bias = bias.view(added);
         if (extra.log_sum) options.log_sum = log_sum.view(shape.batch, shape.heads, shape.queries);
         flash_attention(device, Q.view(q), K.view(k), V.view(v), O.view(o), options);
         return {o.download(), extra.log_sum ? log_sum.download() : std::vector<float>{}};
     }
 
-    void compare(const Device& device, const std::vector<std::vector<Expected>>& rows) const {
-        const auto [got, log_sums] = run(device);
+    void compare(const Device& device, const std::vector<std::vector<Expected>>& rows,
+                 const AttentionOptions& how) const {
+        INFO("path " << int(how.path) << ", blocks of " << how.queries_of_block << " queries");
+        const auto [got, log_sums] = run(device, how);
         std::size_t wrong = 0, row = 0, written = 0;
         std::string first;
         const auto expect = [&](double is, const Expected& expected, const std::string& what) {
@@ -211,9 +227,14 @@ struct Problem {
     }
 };
 
-std::vector<Device> devices_of_seeds(int count = 4) {
-    std::vector<Device> out;
-    for (int seed = 0; seed < count; ++seed) out.push_back(test::open_device({.schedule = std::to_string(seed)}));
+/// `threads` of the host: the emulator has as many multiprocessors; 0: as usual.
+Devices devices_of_seeds(int count = 4, std::uint32_t threads = 0) {
+    Devices out;
+    for (int seed = 0; seed < count; ++seed) {
+        const std::string schedule = std::to_string(seed);
+        out.any.push_back(test::open_device({.threads = threads, .schedule = schedule}));
+        out.hopper.push_back(test::open_device({.target = "sm_90a", .threads = threads, .schedule = schedule}));
+    }
     return out;
 }
 
@@ -260,7 +281,8 @@ void check_extra(const Extra& extra, std::initializer_list<Shape> more = {}, std
                            {.queries = 5, .keys = 0},
                            {.queries = 65, .keys = 130, .heads = 2, .kv_heads = 1, .batch = 2},
                            {.queries = 200, .keys = 70, .block = 64},
-                           {.queries = 70, .keys = 200, .gap = 1, .heads_in_rows = true}};
+                           {.queries = 70, .keys = 200, .gap = 1, .heads_in_rows = true},
+                           {.queries = 130, .keys = 300, .gap = 8, .heads_in_rows = true}};
     all.insert(all.end(), more);
     for (Shape shape : all) {
         Extra of_shape = extra;
@@ -322,15 +344,51 @@ TEST_CASE("attention: heads that share keys give what heads with copies of them 
     }
 }
 
+TEST_CASE("attention: wgmma with blocks of all sizes, which take one tile of queries after the other") {
+    const auto check = [](std::uint32_t d, const Extra& extra, std::initializer_list<std::uint32_t> blocks) {
+        const Problem<half> problem({.queries = 330, .keys = 400, .heads = 3, .kv_heads = 1, .batch = 2}, d, extra);
+        const auto rows = problem.rows();
+        const Devices one = devices_of_seeds(2), three = devices_of_seeds(2, 3);
+        for (const std::uint32_t block : blocks)
+            for (const Devices* devices : {&one, &three})
+                for (const Device& device : devices->hopper)
+                    problem.compare(device, rows, {.path = AttentionPath::wgmma, .queries_of_block = block});
+    };
+    check(64, {.options = {.causal = true}, .log_sum = true}, {64, 128, 192});
+    check(64, {.options = {.before = 40, .behind = 150}}, {192});
+    check(128, {.options = {.causal = true}}, {64, 128});
+}
+
+TEST_CASE("attention: by which products") {
+    const auto entry = [](const Shape& shape, const char* target, const AttentionOptions& how,
+                          std::uint32_t biases = 0) {
+        std::vector<emulator::LaunchTraffic> traffic;
+        const Device device = Device::open({.device = "emulator", .target = target, .traffic = &traffic});
+        Problem<half>(shape, 64, {.bias_batch = biases, .bias_heads = biases}).run(device, how);
+        return traffic.at(0).entry;
+    };
+    const std::string by_warps = "flash_attention_f16_d64", by_warpgroups = by_warps + "_wgmma";
+    const Shape large{.queries = 65, .keys = 9};
+    CHECK(entry(large, "sm_90a", {}) == by_warpgroups);
+    CHECK(entry(large, "sm_90", {}) == by_warps);
+    CHECK(entry(large, "sm_90a", {.path = AttentionPath::mma_sync}) == by_warps);
+    CHECK(entry({.queries = 64, .keys = 9}, "sm_90a", {}) == by_warps);
+    CHECK(entry({.queries = 64, .keys = 9}, "sm_90a", {.path = AttentionPath::wgmma}) == by_warpgroups);
+    CHECK(entry({.queries = 65, .keys = 9, .gap = 4}, "sm_90a", {}) == by_warps);
+    CHECK(entry(large, "sm_90a", {.queries_of_block = 192}) == by_warpgroups);
+    CHECK(entry(large, "sm_90a", {}, 1) == by_warps + "_bias");
+}
+
 TEST_CASE("attention: infinities and NaNs") {
-    const Device device = test::open_device();
+    const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
+    const Device device = test::open_device({.target = "sm_90a"});
     Problem<half> problem({.queries = 4, .keys = 3}, 64);
     const auto set = [&](auto& rows, std::uint32_t i, float v) {
         for (std::uint32_t e = 0; e < 64; ++e) rows.stored[rows.at(0, 0, i, e)] = half(v);
     };
     set(problem.Q, 0, NAN), set(problem.Q, 1, INFINITY), set(problem.Q, 2, 1);
     for (std::uint32_t j = 0; j < 3; ++j) set(problem.K, j, 1), set(problem.V, j, j == 1 ? INFINITY : 1);
-    const auto got = problem.run(device).first;
+    const auto got = problem.run(device, {.path = path}).first;
     CHECK(std::isnan(float(got[0])));    // scores of NaN
     CHECK(std::isnan(float(got[64])));   // infinite scores: inf - inf
     CHECK(float(got[128]) == INFINITY);  // an infinite element of V
@@ -348,13 +406,15 @@ TEST_CASE("attention: calls that do not fit together") {
     auto x = device.buffer<half>(4096, "x"), y = device.buffer<half>(4096, "y");
     auto other = device.buffer<bfloat16>(4096, "other");
     auto sums = device.buffer<float>(64, "sums");
-    const auto run = [&](const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V, const HeadsOperand& O,
-                         const AttentionOptions& options = {}) {
+    const auto message = [](const Device& on, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
+                            const HeadsOperand& O, const AttentionOptions& options) {
         try {
-            flash_attention(device, Q, K, V, O, options);
+            flash_attention(on, Q, K, V, O, options);
         } catch (const Error& error) { return std::string(error.what()); }
         return std::string("no error");
     };
+    const auto run = [&](const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V, const HeadsOperand& O,
+                         const AttentionOptions& options = {}) { return message(device, Q, K, V, O, options); };
     const auto q = x.view(2, 4, 64), k = x.view(1, 5, 64);
     const auto o = y.view(2, 4, 64);
     CHECK_THAT(run(sums.view(1, 64), k, k, o), Contains("flash_attention: Q has elements of f32"));
@@ -378,24 +438,21 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(run(q, k, k, o, {.soft_cap = -1}), Contains("a soft cap of -1"));
     CHECK_THAT(run(q, k, k, o, {.causal = true, .behind = 2}), Contains("causal, and a window to 2 keys behind"));
     CHECK_THAT(run(q, k, k, o, {.queries_of_block = 32}), Contains("32 queries of a block"));
+    const AttentionPath wgmma = AttentionPath::wgmma;
+    CHECK_THAT(message(test::open_device({.target = "sm_80"}), q, k, k, o, {.path = wgmma}),
+               Contains("wgmma: the device is opened for sm_80, not sm_90a"));
+    const Device hopper = test::open_device({.target = "sm_90a"});
+    const auto on_hopper = [&](const HeadsOperand& Q, const HeadsOperand& K, AttentionOptions options = {}) {
+        options.path = wgmma;
+        return message(hopper, Q, K, K, o, options);
+    };
+    CHECK_THAT(on_hopper(x.slice(1, 512).view(2, 4, 64), k), Contains("do not begin at multiples of 16 bytes"));
+    CHECK_THAT(on_hopper(q, x.view(1, 5, 64).pitched(330, 66)), Contains("do not begin at multiples of 16 bytes"));
+    CHECK_THAT(on_hopper(q, k, {.bias = x.view(4, 5)}), Contains("wgmma: there is a bias"));
+    CHECK_THAT(on_hopper(q, k, {.queries_of_block = 256}), Contains("wgmma: there are no blocks of 256 queries"));
+    CHECK_THAT(on_hopper(q, k, {.queries_of_block = 96}), Contains("wgmma: there are no blocks of 96 queries"));
     auto freed = std::optional(device.buffer<half>(4096, "freed"));
     const auto view = freed->view(2, 4, 64);
     freed.reset();
     CHECK_THAT(run(view, k, k, o), Contains("has been freed"));
-}
-
-TEST_CASE("attention: kernels are assembled without spills") {
-    if (tests::skip_without_ptxas()) return;
-    for (const char* target : {"sm_80", "sm_90a"})
-        for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
-            for (const std::uint32_t queries : {64u, 128u})
-                for (const bool has_more : {false, true}) {
-                    if (queries == 128 && d >= 128) continue;
-                    AttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .queries = queries, .has_behind = true};
-                    is.has_before = is.has_cap = is.has_log_sum = has_more;
-                    is.has_bias = has_more && queries == 64;
-                    const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
-                    INFO(is.name() << ", " << queries << " queries, for " << target << "\n" << report.log);
-                    CHECK(report.clean());
-                }
 }

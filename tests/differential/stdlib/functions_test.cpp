@@ -192,6 +192,7 @@ TEST_CASE("functions: settings") {
     CHECK(std::abs(attention["log_sum"][0] - std::log(4)) < 0x1p-15);
     stdlib::FunctionSettings scaled;
     scaled.set("scale", "0.5"), scaled.set("soft_cap", "4"), scaled.set("queries_of_block", "64");
+    scaled.set("path", "mma_sync");
     const Called capped("flash_attention_log_sum_f16", {{"queries", 1}, {"keys", 1}, {"head_dim", 64}}, std::array{1.0},
                         scaled);
     CHECK(std::abs(capped["log_sum"][0] - 4 * std::tanh(32.0 / 4)) < 0x1p-15);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels behind flash_attention() on sm_90a, by TMA and wgmma.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "dsl/record/capture.hpp"
+
+namespace ikat::stdlib {
+
+/// A block has 64 queries for each of its `groups` warpgroups, behind one that copies, and goes through tiles of keys.
+struct WgmmaAttentionTile {
+    std::uint32_t head_dim = 64, groups = 2;
+
+    constexpr std::uint32_t queries() const { return 64 * groups; }
+    constexpr std::uint32_t keys() const { return head_dim == 256 ? 64 : 128; }
+    /// Elements of a row in shared memory: panels of 64 or 128 bytes. What is behind the row is zero.
+    constexpr std::uint32_t row() const { return head_dim == 80 ? 96 : head_dim; }
+    static constexpr std::uint32_t stages = 4;  // of tiles of K or V
+    constexpr std::uint32_t threads() const { return 128 * (groups + 1); }
+    /// How many there may be: three have 160 registers for each thread, two have 232.
+    static constexpr std::uint32_t most_groups(std::uint64_t head_dim) { return head_dim == 64 ? 3 : 2; }
+};
+/// Which of the kernels. Its parameters, of which those in brackets are there only where `has_` says so:
+///
+///     Q, K, V, O                  maps (sequences, heads, rows, elements)
+///     queries, keys, heads        heads of Q
+///     group                       how many of them share one of K and V
+///     tiles                       of `queries()` queries, of all heads of all sequences
+///     factor, cap, first, last    as of AttentionKernel; without has_before, first is before all keys
+///     (log_sum, log_sum_sequence, log_sum_head)
+///
+/// The grid is any number of blocks, which take tile after tile.
+struct WgmmaAttentionKernel {
+    ir::Type type = ir::Type::F16;
+    std::uint32_t head_dim = 64, groups = 2;
+    bool has_before = false, has_behind = false, has_cap = false, has_log_sum = false;
+
+    WgmmaAttentionTile tile() const { return {head_dim, groups}; }
+    /// "flash_attention_bf16_d128_wgmma_behind".
+    std::string name() const;
+    /// The same object for the same kernel; thread-safe.
+    const trace::KernelHandle& handle() const;
+    auto operator<=>(const WgmmaAttentionKernel&) const = default;
+};
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of flash_attention(): assembled without spills and warnings. By wgmma, the softmax of a tile is between its
+// scores and the wait for the product of the one before, and the loop does little else.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/nvdisasm.hpp"
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/ptxas.hpp"
+#include "stdlib/attention/attention.hpp"
+#include "tests/catch.hpp"
+#include "tests/ptxas.hpp"
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+
+using Code = std::vector<std::string_view>;
+
+bool is(std::string_view line, std::string_view name) { return line.find(name) != line.npos; }
+std::size_t count(const Code& code, std::string_view name) {
+    return std::size_t(std::ranges::count_if(code, [&](std::string_view line) { return is(line, name); }));
+}
+
+/// The lines of the shortest loop with `least` products. Labels begin with `mark`, and `product` is in the name of one.
+Code loop_of(std::string_view text, char mark, std::string_view product, std::size_t least) {
+    std::map<std::string_view, std::size_t> labels;  // the number of the line behind each
+    Code all, best;
+    for (; !text.empty(); text.remove_prefix(std::min(text.size(), text.find('\n') + 1))) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        const std::size_t begin = line.find(mark), end = line.find_first_of(":;)", std::min(begin, line.size()));
+        if (begin != line.npos && end != line.npos && line[end] == ':')
+            labels[line.substr(begin, end - begin)] = all.size();
+        all.push_back(line);
+        const bool is_branch = is(line, "bra") || is(line, "BRA");
+        if (!is_branch || begin == line.npos) continue;
+        const auto found = labels.find(line.substr(begin, end - begin));
+        if (found == labels.end()) continue;
+        const Code loop(all.begin() + std::ptrdiff_t(found->second), all.end());
+        if (count(loop, product) >= least && (best.empty() || loop.size() < best.size())) best = loop;
+    }
+    return best;
+}
+
+/// What is between the line with `from` and that with `to` behind it.
+Code between(const Code& code, std::string_view from, std::string_view to) {
+    const auto begin = std::ranges::find_if(code, [&](std::string_view line) { return is(line, from); });
+    const auto end = std::find_if(begin, code.end(), [&](std::string_view line) { return is(line, to); });
+    return {begin, end};
+}
+
+/// With no options, causal, or with most options.
+template <class F>
+void each_wgmma_kernel(F&& f, bool all = true) {
+    for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
+        for (std::uint32_t groups = 1; groups <= WgmmaAttentionTile::most_groups(d); ++groups) {
+            WgmmaAttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .groups = groups};
+            if (all) f(is);
+            is.has_behind = true;
+            f(is);
+            is.has_before = is.has_cap = is.has_log_sum = true;
+            if (all) f(is);
+        }
+}
+
+}  // namespace
+
+TEST_CASE("attention: kernels are assembled without spills") {
+    if (tests::skip_without_ptxas()) return;
+    for (const char* target : {"sm_80", "sm_90a"})
+        for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
+            for (const std::uint32_t queries : {64u, 128u})
+                for (const bool has_more : {false, true}) {
+                    if (queries == 128 && d >= 128) continue;
+                    AttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .queries = queries, .has_behind = true};
+                    is.has_before = is.has_cap = is.has_log_sum = has_more;
+                    is.has_bias = has_more && queries == 64;
+                    const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+                    INFO(is.name() << ", " << queries << " queries, for " << target << "\n" << report.log);
+                    CHECK(report.clean());
+                }
+}
+
+TEST_CASE("attention: kernels by wgmma are assembled without spills and warnings") {
+    if (tests::skip_without_ptxas()) return;
+    each_wgmma_kernel([](const WgmmaAttentionKernel& is) {
+        const auto report = tests::assemble(compile(is.handle().ast(), {.target = "sm_90a"}).ptx, "sm_90a");
+        INFO(is.name() << ", " << is.groups << " warpgroups\n" << report.log);
+        CHECK(report.clean());
+    });
+}
+
+TEST_CASE("attention: by wgmma, the softmax is between a tile's scores and the wait for the sums") {
+    each_wgmma_kernel([](const WgmmaAttentionKernel& is) {
+        INFO(is.name() << ", " << is.groups << " warpgroups");
+        const std::string ptx = compile(is.handle().ast(), {.target = "sm_90a"}).ptx;
+        const std::size_t d = is.head_dim, keys = is.tile().keys(), scores = keys / 2;  // of a thread
+        const Code loop = loop_of(ptx, '$', "wgmma.mma_async", d / 16 + keys / 16);
+        REQUIRE(count(loop, "wgmma.mma_async") == d / 16 + keys / 16);
+        // Both products are begun, then the first has ended, then comes the softmax, then the second has ended.
+        const Code products = between(loop, "wgmma.fence", "wgmma.wait_group.sync.aligned 1");
+        CHECK(count(products, "wgmma.mma_async") == d / 16 + keys / 16);
+        CHECK(count(products, "wgmma.commit_group") == 2);
+        const Code softmax = between(loop, "wgmma.wait_group.sync.aligned 1", "wgmma.wait_group.sync.aligned 0");
+        const std::size_t of_cap = is.has_cap ? scores : 0;
+        CHECK(count(softmax, "ex2.approx") == scores + of_cap + 2);  // and two corrections
+        CHECK(count(loop, "ex2.approx") == scores + of_cap + 2);
+        // The sums are multiplied once, there is no division, and nothing moves but the offsets of two rows.
+        const Code rest = between(loop, "wgmma.wait_group.sync.aligned 0", "cvt.rn");
+        CHECK(count(rest, "mul.f32") + count(rest, "mul.rn.f32") == d / 2);
+        CHECK(count(loop, "div.") + count(loop, "rcp.") == of_cap);
+        CHECK(count(loop, "mov.b32") <= 2);
+        CHECK(count(loop, "cvt.rn.bf16x2") == keys / 4);
+    });
+}
+
+TEST_CASE("attention: by wgmma, ptxas keeps the softmax there") {
+    const auto ptxas = ptxas::find();
+    const auto program = nvdisasm::find();
+    if (!ptxas || !program) return;
+    each_wgmma_kernel(
+        [&](const WgmmaAttentionKernel& is) {
+            INFO(is.name() << ", " << is.groups << " warpgroups");
+            const std::string ptx = compile(is.handle().ast(), {.target = "sm_90a"}).ptx;
+            const std::string sass = nvdisasm::disassemble(*program, ptxas::assemble(*ptxas, ptx, "sm_90a").cubin);
+            const std::size_t keys = is.tile().keys(), products = is.head_dim / 16 + keys / 16;
+            const Code loop = loop_of(sass, '.', "HGMMA", products);
+            REQUIRE(count(loop, "HGMMA") == products);
+            const Code softmax = between(loop, "WARPGROUP.DEPBAR.LE gsb0, 0x1", "WARPGROUP.DEPBAR.LE gsb0, 0x0");
+            CHECK(count(softmax, "MUFU.EX2") >= keys / 2 - 4);
+            CHECK(count(loop, "LDL") + count(loop, "STL") == 0);
+            // Of a score: the largest, a product, the exponential, the sum, half a rounding, and of few tiles the mask.
+            CHECK(loop.size() < 8 * keys / 2 + is.head_dim / 2 + 200);
+        },
+        false);
+}
