@@ -84,7 +84,7 @@ std::size_t distance_of_words(std::string_view a, std::string_view b) {
 
 std::map<std::string, NamedFunction, std::less<>> make_functions() {
     std::map<std::string, NamedFunction, std::less<>> out;
-    for (auto make : {tensor_core_functions, attention_functions})
+    for (auto make : {tensor_core_functions, attention_functions, incremental_functions})
         for (NamedFunction& function : make()) {
             std::string name = function.name;
             out.emplace(std::move(name), std::move(function));

@@ -103,6 +103,7 @@ std::string nearest_name(std::string_view name);
 // Of a family each, in the folders of their kernels.
 std::vector<NamedFunction> tensor_core_functions();
 std::vector<NamedFunction> attention_functions();
+std::vector<NamedFunction> incremental_functions();
 
 /// Calls f with a null pointer to T for the element type T of an array. Throws Error for types without arrays here.
 template <class... T>

@@ -109,11 +109,11 @@ void read_random(ParsedArgument& argument, std::string_view seed, bool has_shape
     argument.seed = parse_count<std::uint64_t>(seed, "seed");
 }
 
-/// A .npy file must have the given type; raw bits accept any type of their width.
+/// A .npy file must have the given type; raw bits, there or here, accept any type of their width.
 void read_npy_file(ParsedArgument& argument, const std::string& path, bool has_shape) {
     NpyArray array = read_npy(path);
-    const bool fits =
-        argument.type.raw ? info(array.type).bytes == argument.type.bytes() : array.type == argument.type.type;
+    const bool fits = argument.type.raw || array.is_bits ? info(array.type).bytes == argument.type.bytes()
+                                                         : array.type == argument.type.type;
     if (!fits)
         throw Error(fmt::format("'{}' holds {}, not {}", path, info(array.type).name, argument.type.name()),
                     fmt::format("write {}[]:@{}, or convert the file with array.astype", info(array.type).name, path));
@@ -233,11 +233,12 @@ void parse_scalar(ParsedArgument& argument, std::string_view text) {
     argument.bits = parse_number(argument.type, parts.after);
 }
 
-/// A file of its own type. Its 16-bit unsigned integers are bits, since NumPy has no bf16.
+/// A file of its own type.
 void read_own_type(ParsedArgument& argument, const std::string& path) {
     NpyArray array = read_npy(path);
     argument.kind = ParsedArgument::Kind::Buffer;
-    argument.type = {array.type, array.type == ir::Type::U16};
+    argument.type = {array.type, false};
+    argument.has_own_type = true;
     set_contents(argument, std::move(array.data), std::move(array.shape), false);
 }
 
@@ -269,6 +270,13 @@ ParsedArgument parse(std::string_view text) {
 }
 
 }  // namespace
+
+bool has_type(const ParsedArgument& argument, ir::Type wanted) {
+    const NumberType given = argument.type;
+    const bool is_bits = given.raw || (argument.has_own_type && !has_npy_type(wanted) &&
+                                       (given.type == ir::Type::U16 || given.type == ir::Type::U8));
+    return given.type == wanted || (is_bits && given.bytes() == info(wanted).bytes);
+}
 
 ParsedArgument parse_argument(std::string_view text) {
     try {

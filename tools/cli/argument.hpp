@@ -37,6 +37,7 @@ struct ParsedArgument {
     std::optional<std::vector<std::byte>> contents{};  // Buffer: without contents and seed it is uninitialised
     std::optional<std::uint64_t> seed{};               // Buffer: its contents are random
     bool repeats = false;                              // Buffer: its contents are one repeated element
+    bool has_own_type = false;                         // Buffer: it is a file that was given without a type
     bool is_made = false;                              // Buffer: its type and shape are those that a function gives it
     std::size_t same = 0;                              // Same: the number of the other argument
     std::uint64_t offset = 0;                          // Same: in bytes, from the start of the buffer
@@ -46,6 +47,10 @@ struct ParsedArgument {
 
     bool has_contents() const { return contents || seed; }
 };
+
+/// Whether its elements are of the type: raw bits are of any type of their width. NumPy has neither bf16 nor 8-bit
+/// floats: without a type, a file of unsigned integers may have their bits.
+bool has_type(const ParsedArgument& argument, ir::Type wanted);
 
 /// Reads one ARG and the file it names. Throws Error, which quotes the ARG and explains the valid forms.
 ParsedArgument parse_argument(std::string_view text);

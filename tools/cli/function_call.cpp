@@ -35,10 +35,6 @@ FunctionSettings parse_settings(const NamedFunction& function, const std::vector
     return out;
 }
 
-bool has_type(const ParsedArgument& given, ir::Type wanted) {
-    return given.type.type == wanted || (given.type.raw && given.type.bytes() == info(wanted).bytes);
-}
-
 /// That the argument is an array which the function takes there.
 void check_array(const NamedFunction& function, const NamedFunction::Array& array, const ParsedArgument& given,
                  const ParsedArgument& original) {

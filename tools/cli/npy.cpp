@@ -24,17 +24,19 @@ constexpr std::string_view magic = "\x93NUMPY";
 struct Dtype {
     std::string_view code;
     ir::Type type;
+    bool is_bits = false;
 };
 constexpr Dtype dtypes[] = {
-    {"i1", ir::Type::I8},  {"u1", ir::Type::U8},  {"i2", ir::Type::I16}, {"u2", ir::Type::U16},
-    {"i4", ir::Type::I32}, {"u4", ir::Type::U32}, {"i8", ir::Type::I64}, {"u8", ir::Type::U64},
-    {"f2", ir::Type::F16}, {"f4", ir::Type::F32}, {"f8", ir::Type::F64},
+    {"i1", ir::Type::I8},        {"u1", ir::Type::U8},  {"i2", ir::Type::I16}, {"u2", ir::Type::U16},
+    {"i4", ir::Type::I32},       {"u4", ir::Type::U32}, {"i8", ir::Type::I64}, {"u8", ir::Type::U64},
+    {"f2", ir::Type::F16},       {"f4", ir::Type::F32}, {"f8", ir::Type::F64}, {"V1", ir::Type::U8, true},
+    {"V2", ir::Type::U16, true},
 };
 
 /// "<f4": byte order (| for single bytes), kind, bytes.
 std::string descriptor(ir::Type type) {
     for (const Dtype& dtype : dtypes)
-        if (dtype.type == type) return (info(type).bytes == 1 ? "|" : "<") + std::string(dtype.code);
+        if (dtype.type == type && !dtype.is_bits) return (info(type).bytes == 1 ? "|" : "<") + std::string(dtype.code);
     return {};
 }
 
@@ -157,14 +159,14 @@ std::string_view take_header(std::span<const std::byte>& file, const std::string
     return as_text(take(file, length, path));
 }
 
-ir::Type type_of_descriptor(std::string_view descriptor, const std::string& path) {
+const Dtype& find_dtype(std::string_view descriptor, const std::string& path) {
     if (descriptor.starts_with('>'))
         throw Error(fmt::format("'{}' is big-endian (dtype {})", path, descriptor),
                     "convert it: array.astype(array.dtype.newbyteorder('<'))");
     for (const Dtype& dtype : dtypes)
         if (descriptor.size() == 3 && descriptor.substr(1) == dtype.code &&
             std::string_view("<|=").contains(descriptor[0]))
-            return dtype.type;
+            return dtype;
     throw Error(fmt::format("'{}' has dtype {}, which no kernel takes", path, descriptor),
                 "kernels take 8 to 64 bit integers and float16, float32, float64");
 }
@@ -180,7 +182,7 @@ std::uint64_t byte_count(ir::Type type, const std::vector<std::uint64_t>& shape,
 
 NpyArray parse_npy(std::span<const std::byte> file, const std::string& path) {
     const Header header(take_header(file, path), path);
-    const ir::Type type = type_of_descriptor(header.descriptor(), path);
+    const auto& [code, type, is_bits] = find_dtype(header.descriptor(), path);
     if (header.fortran_order())
         throw Error(fmt::format("'{}' is in Fortran order", path),
                     "save it in C order: np.save(file, array.copy('C'))");
@@ -189,7 +191,7 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& path) {
         throw Error(fmt::format("'{}' has {} more bytes after its array", path, file.size() - bytes),
                     "a .npy file holds one array");
     const auto data = take(file, bytes, path);
-    return {type, header.shape(), {data.begin(), data.end()}};
+    return {type, header.shape(), {data.begin(), data.end()}, is_bits};
 }
 
 bool has_npy_type(ir::Type type) { return !descriptor(type).empty(); }

@@ -16,6 +16,7 @@ struct NpyArray {
     ir::Type type = ir::Type::Void;
     std::vector<std::uint64_t> shape;  // empty for a single number
     std::vector<std::byte> data;       // row-major
+    bool is_bits = false;              // of a type that is not NumPy's own, such as bfloat16 of ml_dtypes
 };
 
 /// Throws Error for a file that is missing, not a .npy file, truncated, in Fortran order or holds anything but

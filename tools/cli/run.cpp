@@ -32,7 +32,7 @@ constexpr const char* argument_help = R"(Arguments are given in the order of the
   f32[1024]  f32[300x250]         a buffer of this shape, uninitialised
   f32[1024]:0                     ... filled with one value
   f32[1024]:rand(SEED)            ... with random values: floats from -1 to 1, integers of any value
-  file.npy                        a file, of its own type; uint16 are bits, such as those of bf16
+  file.npy                        a file, of its own type; uint16 may be the bits of bf16
   u8[]:@file.bin  f32[]:@file.npy from a file; .npy in C order and of the same type
   b8[48]:{&0,u32:7}               a structure of a PTX file's kernel, passed by value: its fields, naturally aligned
   b8[16]:@file.bin  b8[]:1,0,...  ... or its bytes
@@ -279,9 +279,7 @@ bool Run::takes(const stdlib::Entry& entry, const Launch& launch) const {
         const ParsedArgument& given = original(launch, i);
         const bool is_value = parameter.access == ir::Access::Value;
         const ir::Type wanted = is_value ? parameter.type : parameter.element;
-        const bool same_type =
-            given.type.type == wanted || (given.type.raw && given.type.bytes() == info(wanted).bytes);
-        if (is_value != (given.kind == ParsedArgument::Kind::Scalar) || !same_type) return false;
+        if (is_value != (given.kind == ParsedArgument::Kind::Scalar) || !has_type(given, wanted)) return false;
     }
     return true;
 }
@@ -378,9 +376,8 @@ runtime::RecordedLaunch Run::run_file(const runtime::Device& device, Launch& lau
 
 /// Argument i for the runtime. Raw bits become the parameter's type if the width is the same.
 runtime::Argument Run::as_argument(const Launch& launch, std::size_t i, const ir::Parameter& parameter) const {
-    const NumberType given = original(launch, i).type;
     const ir::Type wanted = parameter.access == ir::Access::Value ? parameter.type : parameter.element;
-    const ir::Type type = given.raw && info(given.type).bytes == info(wanted).bytes ? wanted : given.type;
+    const ir::Type type = has_type(original(launch, i), wanted) ? wanted : original(launch, i).type.type;
     const Arguments::Buffer* buffer = arguments_.buffer(launch.first + i);
     return {.type = type,
             .bits = argument(launch, i).bits,

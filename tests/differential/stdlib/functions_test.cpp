@@ -36,6 +36,7 @@ void append(Numbers& to, ir::Type type, double value) {
     if (type == ir::Type::BF16) return append<bfloat16>(to, value);
     if (type == ir::Type::I8) return append<std::int8_t>(to, value);
     if (type == ir::Type::I32) return append<std::int32_t>(to, value);
+    if (type == ir::Type::U32) return append<std::uint32_t>(to, value);
     append<float>(to, value);
 }
 
@@ -55,7 +56,7 @@ std::vector<double> read(const std::vector<std::uint8_t>& bytes, ir::Type type) 
 class Called {
 public:
     Called(const std::string& name, const stdlib::NamedExtents& extents, std::span<const double> choices,
-           const stdlib::FunctionSettings& settings = {})
+           const stdlib::FunctionSettings& settings = {}, const std::map<std::string, std::vector<double>>& words = {})
         : function(stdlib::find_function(name)) {
         REQUIRE(function);
         const runtime::Device device = test::open_device();
@@ -68,8 +69,12 @@ public:
             std::size_t count = 1;
             for (const std::uint64_t extent : shape) count *= extent;
             Numbers& numbers = arrays[std::string(array.name)];
+            const auto said = words.find(std::string(array.name));
             for (std::size_t i = 0; i < count; ++i)
-                append(numbers, array.type, array.is_written ? -77 : choices[random() % choices.size()]);
+                append(numbers, array.type,
+                       said != words.end() ? said->second.at(i)
+                       : array.is_written  ? -77
+                                           : choices[random() % choices.size()]);
             buffers.push_back(device.upload(numbers.bytes, array.name));
             given.push_back({buffers.back().memory().whole(), shape});
         }
@@ -176,6 +181,49 @@ TEST_CASE("functions: attention") {
     for (const char* name : {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16",
                              "causal_bf16", "log_sum_bf16"})
         check_attention(std::string("flash_attention_") + name);
+}
+
+/// The keys of two sequences, which have 37 and 9 of them, in pages of 16.
+void check_incremental(const std::string& name) {
+    INFO(name);
+    const bool has_pages = name.contains("_pages"), has_lengths = name.contains("_lengths");
+    const std::uint64_t queries = 2, heads = 2, room = 48, dim = 64, lengths[] = {37, 9}, pages[] = {4, 1, 0, 5, 2, 3};
+    const double choices[] = {-1, -0.5, 0, 0.25, 1};
+    const Called made(name,
+                      {{"sequences", 2},
+                       {"heads", heads},
+                       {"kv_heads", 1},
+                       {"queries", queries},
+                       {"keys", room},
+                       {"head_dim", dim},
+                       {"pages", 6},
+                       {"page_rows", 16},
+                       {"most_pages", 3}},
+                      choices, {}, {{"lengths", {37, 9}}, {"pages", {4, 1, 0, 5, 2, 3}}});
+    double worst = 0;
+    for (std::uint64_t query = 0; query < 2 * heads * queries; ++query) {
+        const std::uint64_t sequence = query / (heads * queries), length = has_lengths ? lengths[sequence] : room;
+        const std::uint64_t seen = name.contains("_causal") ? length - queries + query % queries + 1 : length;
+        std::vector<double> wanted(dim);
+        double total = 0;
+        for (std::uint64_t j = 0; j < seen; ++j) {
+            const std::uint64_t key = has_pages ? pages[sequence * 3 + j / 16] * 16 + j % 16 : sequence * room + j;
+            double score = 0;
+            for (std::uint64_t e = 0; e < dim; ++e) score += made["Q"][query * dim + e] * made["K"][key * dim + e];
+            total += std::exp(score / 8);
+            for (std::uint64_t e = 0; e < dim; ++e) wanted[e] += std::exp(score / 8) * made["V"][key * dim + e];
+        }
+        for (std::uint64_t e = 0; e < dim; ++e)
+            worst = std::max(worst, std::abs(made["O"][query * dim + e] - wanted[e] / total));
+        if (made.has("log_sum")) CHECK(std::abs(made["log_sum"][query] - std::log(total)) < 0x1p-15);
+    }
+    CHECK(worst <= (name.ends_with("_bf16") ? 0x1p-7 : name.ends_with("_f16") ? 0x1p-10 : 0x1p-18));
+}
+
+TEST_CASE("functions: attention to a cache") {
+    for (const char* name : {"f16", "lengths_bf16", "causal_lengths_f32", "causal_pages_log_sum_f16",
+                             "lengths_pages_bf16", "causal_lengths_pages_log_sum_f32"})
+        check_incremental(std::string("incremental_attention_") + name);
 }
 
 TEST_CASE("functions: settings") {

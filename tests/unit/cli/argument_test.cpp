@@ -49,7 +49,7 @@ TEST_CASE("argument: a scalar") {
     CHECK(cli::parse_argument("b64:0x1f").type.raw);
 }
 
-TEST_CASE("argument: a file alone has its own type, and 16-bit unsigned integers are bits") {
+TEST_CASE("argument: a file alone has its own type, and 16-bit unsigned integers may be bits of bf16") {
     const Folder folder;
     const std::vector<std::byte> two(4);
     for (const ir::Type type : {ir::Type::F16, ir::Type::I16, ir::Type::U16})
@@ -59,7 +59,13 @@ TEST_CASE("argument: a file alone has its own type, and 16-bit unsigned integers
     CHECK(halves.shape == Shape{1, 2});
     CHECK(halves.type.name() == "f16");
     CHECK(cli::parse_argument(folder / "i16.npy").type.name() == "i16");
-    CHECK(cli::parse_argument(folder / "u16.npy=>-").type.name() == "b16");
+    const ParsedArgument bits = cli::parse_argument(folder / "u16.npy=>-");
+    CHECK(bits.type.name() == "u16");
+    CHECK((cli::has_type(bits, ir::Type::U16) && cli::has_type(bits, ir::Type::BF16)));
+    CHECK_FALSE((cli::has_type(bits, ir::Type::F16) || cli::has_type(bits, ir::Type::I16)));
+    CHECK_FALSE(cli::has_type(halves, ir::Type::BF16));
+    CHECK_FALSE(cli::has_type(cli::parse_argument("u16[]:1"), ir::Type::BF16));
+    CHECK(cli::has_type(cli::parse_argument("b16[]:1"), ir::Type::F16));
     CHECK(refused("none.npy").contains("cannot open 'none.npy'"));
 }
 

@@ -52,8 +52,16 @@ TEST_CASE("npy: every type that kernels know") {
         INFO(dtype);
         CHECK(parse(file(header(dtype, "(1,)"), std::string(info(type).bytes, 'x'))).type == type);
     }
-    for (const char* dtype : {"<c8", "|b1", "|S3", "<U2", "|O", "<f16", "<M8[ns]"})
+    for (const char* dtype : {"<c8", "|b1", "|S3", "<U2", "|O", "<f16", "<M8[ns]", "|V3"})
         CHECK_THAT(refused_file(file(header(dtype, "(1,)"), "x")), contains("which no kernel takes"));
+}
+
+TEST_CASE("npy: types of other libraries are bits") {
+    const cli::NpyArray array = parse(file(header("<V2", "(2,)"), "xxyy"));
+    CHECK(array.type == ir::Type::U16);
+    CHECK(array.is_bits);
+    CHECK(parse(file(header("|V1", "(2,)"), "xy")).type == ir::Type::U8);
+    CHECK_FALSE(parse(file(header("<u2", "(2,)"), "xxyy")).is_bits);
 }
 
 TEST_CASE("npy: shapes of rank 0 and 1, and without elements") {

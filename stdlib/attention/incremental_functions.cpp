@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// incremental_attention() by names.
+#include <fmt/format.h>
+
+#include "stdlib/attention/decode.hpp"
+#include "stdlib/functions.hpp"
+
+namespace ikat::stdlib {
+namespace {
+
+using Given = NamedFunction::Given;
+
+constexpr NamedFunction::Setting incremental_settings[] = {
+    {"scale", "of scores, a positive number; 1 / sqrt(head_dim) if it is not set"},
+    {"soft_cap", "scores become soft_cap tanh(score / soft_cap); none if it is not set"},
+    {"before", "how many keys before its own a query sees; all if it is not set"},
+    {"parts", "into how many parts keys are divided; chosen if it is not set"},
+};
+constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads", 32},     {"kv_heads", 8},
+                                                     {"queries", 1},   {"keys", 4096},    {"head_dim", 128},
+                                                     {"pages", 2048},  {"page_rows", 16}, {"most_pages", 256}};
+
+constexpr NamedFunction::Family incremental_family{
+    .prefix = "incremental_attention",
+    .form = "incremental_attention[_causal][_lengths][_pages][_log_sum]_TYPE",
+    .summary = "O = softmax(scale Q K') V of few queries to a cache of keys",
+    .document =
+        "TYPE is f16, bf16 or f32. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one\n"
+        "of K and V: kv_heads divides heads. _lengths: how many keys each sequence has; without, all have as many\n"
+        "as there is room for. _pages: K and V are pages of a power of two of rows, 16 or more, and key j of a\n"
+        "sequence is row j % page_rows of page pages[j / page_rows]. The last query belongs to the last key;\n"
+        "_causal, a query sees no key behind its own. _log_sum is the logarithm of the sum of exp(score) of each\n"
+        "query, in f32.",
+    .settings = incremental_settings,
+    .sizes = incremental_sizes};
+
+struct IncrementalName {
+    ir::Type type;
+    bool is_causal, has_lengths, has_pages, has_log_sum;
+
+    std::string text() const {
+        return fmt::format("incremental_attention{}{}{}{}_{}", is_causal ? "_causal" : "",
+                           has_lengths ? "_lengths" : "", has_pages ? "_pages" : "", has_log_sum ? "_log_sum" : "",
+                           ir::info(type).name);
+    }
+};
+
+void run_incremental(const IncrementalName& is, const Queue& queue, std::span<const Given> arrays,
+                     const FunctionSettings& settings) {
+    IncrementalOptions options{.causal = is.is_causal, .before = settings.count("before")};
+    options.scale = settings.number("scale");
+    options.soft_cap = settings.number("soft_cap").value_or(0);
+    options.parts = settings.count("parts").value_or(0);
+    const auto of_type = [&](const Given& given) {
+        return with_type<half, bfloat16, float>(is.type,
+                                                [&]<class T>(T*) { return HeadsOperand(view_of<T, 4>(given)); });
+    };
+    std::size_t next = 3;
+    if (is.has_lengths) options.lengths.emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
+    if (is.has_pages) options.pages.emplace(view_of<std::uint32_t, 2>(arrays[next++]));
+    const HeadsOperand O = of_type(arrays[next++]);
+    if (is.has_log_sum) options.log_sum.emplace(view_of<float, 4>(arrays[next]));
+    incremental_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
+}
+
+NamedFunction incremental_function(const IncrementalName& is) {
+    NamedFunction out{.name = is.text(), .family = &incremental_family};
+    out.formula = fmt::format("O = softmax(scale Q K') V{}", is.is_causal ? ", causal" : "");
+    std::string options;
+    if (is.is_causal) options += ", .causal = true";
+    if (is.has_lengths) options += ", .lengths = lengths";
+    if (is.has_pages) options += ", .pages = pages";
+    if (is.has_log_sum) options += ", .log_sum = log_sum";
+    out.call = fmt::format("incremental_attention(queue, Q, K, V, O{})",
+                           options.empty() ? "" : ", {" + options.substr(2) + "}");
+    constexpr std::string_view of_q = "[sequences] [heads] queries head_dim";
+    const std::string_view of_k =
+        is.has_pages ? "pages kv_heads page_rows head_dim" : "[sequences] [kv_heads] keys head_dim";
+    out.arrays = {{"Q", is.type, of_q}, {"K", is.type, of_k}, {"V", is.type, of_k}};
+    if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
+    if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences most_pages"});
+    out.arrays.push_back({"O", is.type, of_q, true});
+    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
+    out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
+        run_incremental(is, queue, arrays, settings);
+    };
+    return out;
+}
+
+}  // namespace
+
+std::vector<NamedFunction> incremental_functions() {
+    std::vector<NamedFunction> out;
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
+        for (const bool is_causal : {false, true})
+            for (const bool has_lengths : {false, true})
+                for (const bool has_pages : {false, true})
+                    for (const bool has_log_sum : {false, true})
+                        out.push_back(incremental_function({type, is_causal, has_lengths, has_pages, has_log_sum}));
+    return out;
+}
+
+}  // namespace ikat::stdlib
