@@ -36,6 +36,31 @@ struct LogSum {
     u32 sequence, head;  // elements apart
 };
 
+/// Warpgroups begin their products by turns, so that one has its softmax to do while those of another are done. Each
+/// has a barrier, behind those of sync_warpgroup(), where it waits, and the one before it arrives.
+template <std::uint32_t groups>
+class Turns {
+    static constexpr std::uint32_t first = 1 + groups;
+
+public:
+    explicit Turns(const Leaf<std::uint32_t>& group)
+        : is_first_(value(group == 0u)),
+          own_(value(group + first)),
+          next_(value(select(group == groups - 1, first, group + (first + 1)))) {
+        if_(group == groups - 1, [&] { pass(); });
+    }
+    void wait() const { sync_block(own_, 256u); }
+    void pass() const { arrive_block(next_, 256u); }
+    /// At the end: the last to pass was the last warpgroup.
+    void finish() const {
+        if_(is_first_, [&] { wait(); });
+    }
+
+private:
+    Leaf<bool> is_first_;
+    Leaf<std::uint32_t> own_, next_;
+};
+
 template <class T, WgmmaAttentionTile tile>
 class WgmmaAttentionBlock {
     static constexpr std::uint32_t d = tile.head_dim, groups = tile.groups, keys = tile.keys();
@@ -176,6 +201,8 @@ private:
         const Right right(kv_, 0u);
         const Values values(kv_, 0u);
         const auto all_own_queries = left.of(queries_[group]);
+        std::optional<Turns<groups>> turns;
+        if constexpr (groups > 1 && d <= 128) turns.emplace(group);
         RingPlace<tile.stages> at;
         RingPlace<1> of_queries;
         each_work([&](const Work& work) {
@@ -226,11 +253,13 @@ private:
                 Scores scores;
                 Softmax::Step step;
                 const auto stage_of_keys = at.stage();
+                if (turns) turns->wait();
                 begin_scores(scores);
                 at.next();
                 const auto stage_of_values = at.stage();
                 ring_.wait(at);
                 begin_sums(weights);
+                if (turns) turns->pass();
                 wgmma_wait<1>();
                 ring_.free(stage_of_keys);
                 weigh(scores, step, value(number));
@@ -253,6 +282,7 @@ private:
             store(sums, work, first_query, group);
             if (log_sum_) store(softmax, work, first_query);
         });
+        if (turns) turns->finish();
         if_(thread_id().x % 128u == 0u, [&] { bulk_wait<0>(); });
     }
 

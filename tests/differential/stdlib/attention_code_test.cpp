@@ -105,10 +105,14 @@ TEST_CASE("attention: by wgmma, the softmax is between a tile's scores and the w
         const Code products = between(loop, "wgmma.fence", "wgmma.wait_group.sync.aligned 1");
         CHECK(count(products, "wgmma.mma_async") == d / 16 + keys / 16);
         CHECK(count(products, "wgmma.commit_group") == 2);
+        const bool by_turns = is.groups > 1 && d <= 128;
+        CHECK(count(loop, "bar.sync") == by_turns);
+        CHECK(count(products, "bar.arrive") == by_turns);
         const Code softmax = between(loop, "wgmma.wait_group.sync.aligned 1", "wgmma.wait_group.sync.aligned 0");
         const std::size_t of_cap = is.has_cap ? scores : 0;
         CHECK(count(softmax, "ex2.approx") == scores + of_cap + 2);  // and two corrections
         CHECK(count(loop, "ex2.approx") == scores + of_cap + 2);
+        CHECK(count(softmax, "mbarrier.try_wait") == 1);
         // The sums are multiplied once, there is no division, and nothing moves but the offsets of two rows.
         const Code rest = between(loop, "wgmma.wait_group.sync.aligned 0", "cvt.rn");
         CHECK(count(rest, "mul.f32") + count(rest, "mul.rn.f32") == d / 2);
