@@ -40,13 +40,15 @@ private:
     class Arguments;
     void add_numbers_of_scores(Arguments& to) const;
     std::uint64_t blocks(std::uint32_t queries_of_block) const {
+        if (options_.query_offsets) return heads() * (queries() / queries_of_block + sequences_by_offsets());
         return sequences() * heads() * ((queries() - 1) / queries_of_block + 1);
     }
 
     /// Whether 128 queries leave enough registers for what else there is to do.
-    bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
+    bool has_large_blocks() const { return Q_.type != ir::Type::F32 && head_dim() < 128 && !options_.bias; }
 
     std::uint64_t sequences() const { return Q_.extents[0]; }
+    std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part()->bytes / 4 - 1; }
     std::uint64_t heads() const { return Q_.extents[1]; }
     std::uint64_t queries() const { return Q_.extents[2]; }
     std::uint64_t keys() const { return K_.extents[2]; }
@@ -95,8 +97,16 @@ void Attention::check_types() const {
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(*x);
     if (options_.bias) check_life(*options_.bias);
     if (options_.log_sum) check_life(*options_.log_sum);
-    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16)
-        fail(fmt::format("Q has elements of {}", type_name(Q_)), "it has f16 or bf16");
+    for (const auto& [what, offsets] :
+         {std::pair("query_offsets", &options_.query_offsets), std::pair("key_offsets", &options_.key_offsets)}) {
+        if (!*offsets) continue;
+        if (!(*offsets)->part()) fail(fmt::format("{} is a number", what), "it is a Buffer, or a slice of one");
+        if (!(*offsets)->part()->is_there()) fail(runtime::freed, runtime::freed_hint);
+        if ((*offsets)->type() != ir::Type::U32)
+            fail(fmt::format("{} has elements of {}", what, ir::info((*offsets)->type()).name), "it has u32");
+    }
+    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
+        fail(fmt::format("Q has elements of {}", type_name(Q_)), "it has f16, bf16 or f32");
     const auto same_as_q = [&](std::string_view what, const HeadsOperand& x) {
         if (x.type != Q_.type)
             fail(fmt::format("Q has elements of {}, {} of {}", type_name(Q_), what, type_name(x)),
@@ -128,6 +138,20 @@ void Attention::check_sizes() const {
         fail(fmt::format("Q has {} heads, K and V have {}", heads(), of_k), "Q has as many, or a multiple");
     if (queries() >> 29 || keys() >> 29)
         fail(fmt::format("{} queries and {} keys", queries(), keys()), "there are fewer than 2^29 of each");
+    if (options_.query_offsets.has_value() != options_.key_offsets.has_value())
+        fail(options_.query_offsets ? "query_offsets without key_offsets" : "key_offsets without query_offsets",
+             "give both, or neither");
+    if (options_.query_offsets) {
+        const std::uint64_t of_queries = options_.query_offsets->part()->bytes / 4,
+                            of_keys = options_.key_offsets->part()->bytes / 4;
+        if (of_queries == 0 || of_queries != of_keys)
+            fail(fmt::format("query_offsets has {} elements, key_offsets {}", of_queries, of_keys),
+                 "both have one more than there are sequences");
+        if (sequences() != 1)
+            fail(fmt::format("Q is {}, with offsets", shape(Q_.extents)),
+                 "it is (heads, rows, elements) of all sequences");
+        if (options_.bias) fail("a bias, with offsets", "there is none for sequences of different lengths");
+    }
     if (options_.bias) {
         const auto& extents = options_.bias->extents;
         const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
@@ -163,6 +187,8 @@ std::string Attention::problem_of_wgmma() const {
     const std::string& target = queue_.device().properties().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (options_.bias) return "there is a bias";
+    if (options_.query_offsets) return "there are offsets";
+    if (Q_.type == ir::Type::F32) return "elements are f32";
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
         if (access_of(*x) != 16) return "rows of Q, K, V or O do not begin at multiples of 16 bytes";
     const std::uint32_t n = options_.queries_of_block;
@@ -182,7 +208,8 @@ void Attention::choose_path() {
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
+             "there are kernels for 64 and, of f16 and bf16, in rows of less than 128 elements and without a bias, for "
+             "128");
 }
 
 AttentionKernel Attention::chosen() const {
@@ -191,6 +218,7 @@ AttentionKernel Attention::chosen() const {
     out.has_behind = options_.causal || options_.behind;
     out.has_cap = options_.soft_cap > 0;
     out.has_bias = options_.bias.has_value();
+    out.has_offsets = options_.query_offsets.has_value();
     out.has_log_sum = options_.log_sum.has_value();
     out.q_access = access_of(Q_), out.k_access = access_of(K_), out.v_access = access_of(V_);
     out.o_is_aligned = access_of(O_) == 16;
@@ -227,13 +255,14 @@ void Attention::add_numbers_of_scores(Arguments& to) const {
     to.add(float(factor));
     to.add(options_.soft_cap);
     const auto limit = [](std::int64_t n) { return std::int32_t(std::clamp<std::int64_t>(n, -(1 << 29), 1 << 29)); };
-    const std::int64_t shift = std::int64_t(keys()) - std::int64_t(queries());
+    const std::int64_t shift = options_.query_offsets ? 0 : std::int64_t(keys()) - std::int64_t(queries());
     to.add(limit(shift - (options_.before ? std::int64_t(*options_.before) : 1 << 30)));
     to.add(limit(shift + (options_.causal ? 0 : std::int64_t(options_.behind.value_or(0)))));
 }
 
 void Attention::run() const {
     if (sequences() == 0 || heads() == 0 || queries() == 0) return;
+    if (options_.query_offsets && sequences_by_offsets() == 0) return;
     if (is_by_wgmma_) return run_wgmma();
     const AttentionKernel is = chosen();
     const std::uint64_t count = blocks(is.queries);
@@ -250,6 +279,10 @@ void Attention::run() const {
         const auto pitch = [&](std::size_t d) { return bias.extents[d] == 1 ? 0 : bias.pitches[d]; };
         arguments.add_array(bias);
         arguments.add_numbers(pitch(0), pitch(1), bias.pitches[2]);
+    }
+    if (is.has_offsets) {
+        arguments.add(*options_.query_offsets), arguments.add(*options_.key_offsets);
+        arguments.add_numbers(sequences_by_offsets());
     }
     if (is.has_log_sum) {
         arguments.add_array(*options_.log_sum);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on tensor cores: O = softmax(scale * Q K^T) V for each head, of which the scores are never in memory.
+// Attention: O = softmax(scale * Q K^T) V for each head, of which the scores are never in memory.
 //
 //     flash_attention(device, Q.view(batch, heads, queries, 128), K.view(batch, kv_heads, keys, 128),
 //                     V.view(batch, kv_heads, keys, 128), O.view(batch, heads, queries, 128), {.causal = true});
 //
-// Elements are half or bfloat16, scores and sums f32; the exponentials are rounded to the elements' type before they
-// are multiplied with V, as is O at the end.
+// Elements are half or bfloat16, which are multiplied on tensor cores, or float, scores and sums f32; the exponentials
+// are rounded to the elements' type before they are multiplied with V, as is O at the end.
 #pragma once
 #include <array>
 #include <optional>
@@ -61,11 +61,18 @@ struct AttentionOptions {
     /// Where the logarithm of the sum of exp(score) of each query goes: heads or sequences of heads by queries, of
     /// float; -infinity where it sees no keys.
     std::optional<HeadsOperand> log_sum{};
-    /// wgmma needs a device that is opened for sm_90a, rows of Q, K, V and O that begin at multiples of 16 bytes, and
-    /// no bias; otherwise it is an error. Chosen where it can be, of more than 64 queries.
+    /// Sequences of different lengths, one behind the other: Q, K, V and O are (heads, rows, elements) of all of them,
+    /// log_sum is (heads, rows). Sequence s has the queries of rows query_offsets[s] to query_offsets[s + 1] - 1, and
+    /// likewise keys: std::uint32_t, one more than there are sequences, in ascending order up to the number of rows at
+    /// most, which is not checked: what they give beyond Q, K and V is an access out of bounds, which the emulator
+    /// reports. Both or neither, and no bias. O has the bits of calls by mma_sync for each sequence.
+    std::optional<Operand> query_offsets{}, key_offsets{};
+    /// wgmma needs a device that is opened for sm_90a, elements of 16 bits, rows of Q, K, V and O that begin at
+    /// multiples of 16 bytes, no bias and no offsets; otherwise it is an error. Chosen where it can be, of more than 64
+    /// queries.
     AttentionPath path = AttentionPath::chosen;
-    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128; by wgmma 64, 128 or,
-    /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
+    /// The queries of a block: 64 or, of elements of 16 bits in rows of less than 128, and without a bias, 128; by
+    /// wgmma 64, 128 or, of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
     std::uint32_t queries_of_block = 0;
 };
 

@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "dsl/kernel/kernel.hpp"
+#include "stdlib/tile/fma_tiles.hpp"
 #include "stdlib/tile/online_softmax.hpp"
-#include "stdlib/tile/register_factor.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
@@ -27,17 +27,19 @@ namespace {
 struct Pitches {
     u32 sequence, head, row;
 };
-/// Elements of a head of a sequence.
+/// Elements of a head of a sequence, from a row on.
 template <class E, trace::Direction direction>
-auto elements_of_head(const Pointer<E, direction>& x, const Pitches& pitches, const Word& sequence, const Word& head) {
-    return x.slice(mul_wide(word(sequence), pitches.sequence) + mul_wide(word(head), pitches.head));
+auto elements_of_head(const Pointer<E, direction>& x, const Pitches& pitches, const Word& sequence, const Word& head,
+                      const std::optional<Leaf<std::uint32_t>>& row = {}) {
+    const auto first = value(mul_wide(word(sequence), pitches.sequence) + mul_wide(word(head), pitches.head));
+    return x.slice(row ? value(first + mul_wide(*row, pitches.row)) : first);
 }
 /// Its rows.
 template <class E, trace::Direction direction>
 auto rows_of_head(const Pointer<E, direction>& x, const Pitches& pitches, const Word& sequence, const Word& head,
-                  const Word& rows, const Word& columns) {
+                  const Word& rows, const Word& columns, const std::optional<Leaf<std::uint32_t>>& row = {}) {
     const ikat::detail::ViewShape<2> shape{{word(rows).recorded(), word(columns).recorded()}, {pitches.row.recorded()}};
-    return Pointer<E, direction, 2>(trace::fixed(elements_of_head(x, pitches, sequence, head).array()), shape);
+    return Pointer<E, direction, 2>(trace::fixed(elements_of_head(x, pitches, sequence, head, row).array()), shape);
 }
 
 /// The numbers of a launch.
@@ -53,14 +55,61 @@ struct Extras {
     std::optional<In<T>> bias{};
     std::optional<Out<float>> log_sum{};
     std::optional<Pitches> of_bias{}, of_log_sum{};
+    /// Where the rows of each sequence begin, and those of the next one.
+    std::optional<In<std::uint32_t>> query_offsets{}, key_offsets{};
+    std::optional<u32> sequences{};
 };
+
+/// What a block works on.
+struct BlockPlace {
+    Leaf<std::uint32_t> queries, keys;  // of the sequence
+    Leaf<std::uint32_t> first_query, head, sequence;
+    Leaf<std::int32_t> first, last;  // see AttentionKernel
+    /// The first rows of the sequence where all sequences follow each other.
+    std::optional<Leaf<std::uint32_t>> query_row{}, key_row{};
+};
+
+/// Blocks have the last queries of a head first, which see the most keys if they see none behind their own.
+BlockPlace place_of_block(const Numbers& with, std::uint32_t of_block) {
+    const auto tiles = tiles_of(with.queries, of_block);
+    const auto first_query = value((tiles - 1u - block_id().x % tiles) * of_block);
+    const auto head = value(block_id().x / tiles % with.heads);
+    const auto sequence = value(block_id().x / tiles / with.heads);
+    return {value(with.queries), value(with.keys), first_query, head, sequence, value(with.first), value(with.last)};
+}
+
+/// Sequence s, from row `offset` on, has blocks from number offset / of_block + s on, in each head as many as its
+/// queries need or one more, which has nothing to do.
+template <class T>
+BlockPlace place_by_offsets(const Numbers& with, const Extras<T>& extras, std::uint32_t of_block) {
+    const auto& starts = *extras.query_offsets;
+    const auto blocks = value(grid_dim().x / with.heads), number = value(blocks - 1u - block_id().x % blocks);
+    u32 sequence = 0, behind = *extras.sequences;
+    while_([&] { return behind - sequence > 1u; },
+           [&] {
+               const auto middle = value((sequence + behind) / 2u), start = value(starts[middle]);
+               const auto is_before = value(start / of_block + middle <= number);
+               sequence = select(is_before, middle, sequence);
+               behind = select(is_before, behind, middle);
+           });
+    const auto found = value(sequence), begin = value(starts[found]), end = value(starts[found + 1u]);
+    const auto first_query = value((number - (begin / of_block + found)) * of_block);
+    return_if(first_query >= end - begin);
+    const auto key_begin = value((*extras.key_offsets)[found]), key_end = value((*extras.key_offsets)[found + 1u]);
+    const auto queries = value(end - begin), keys = value(key_end - key_begin);
+    const auto shift = value(bit_cast<i32>(keys - queries));
+    const auto head = value(block_id().x / blocks);
+    const auto first = value(with.first + shift), last = value(with.last + shift);
+    return {queries, keys, first_query, head, value(word(0u)), first, last, begin, key_begin};
+}
 
 template <class T, std::uint32_t d, std::uint32_t queries_>
 class AttentionBlock {
     static constexpr AttentionTile tile = {queries_};
-    static constexpr std::uint32_t queries = tile.queries, keys = tile.keys, rows = tile.rows();
-    static constexpr bool keeps_queries = rows * d <= 2560;  // 40 registers
-    using M = Mma<16, 8, 16, T, float>;
+    static constexpr std::uint32_t queries = tile.queries, keys = AttentionTile::keys(d * sizeof(T)),
+                                   rows = tile.rows();
+    static constexpr bool keeps_queries = sizeof(T) == 2 && rows * d <= 2560;  // 40 registers
+    using M = ProductInF32<T>;
     using Queries = SharedTile<T, 1, queries, d>;
     using Keys = SharedTile<T, 1, keys, d>;
     using Scores = WarpTiles<M, rows, keys>;
@@ -76,9 +125,9 @@ public:
         require_linear_blocks();
         require_threads(tile.threads);
         const auto kv_head = value(head_ / with_.group);
-        const auto of_q = rows_of_head(Q, with_.q, sequence_, head_, all_queries_, d);
-        const auto of_k = rows_of_head(K, with_.k, sequence_, kv_head, all_keys_, d);
-        const auto of_v = rows_of_head(V, with_.v, sequence_, kv_head, all_keys_, d);
+        const auto of_q = rows_of_head(Q, with_.q, sequence_, head_, all_queries_, d, at_.query_row);
+        const auto of_k = rows_of_head(K, with_.k, sequence_, kv_head, all_keys_, d, at_.key_row);
+        const auto of_v = rows_of_head(V, with_.v, sequence_, kv_head, all_keys_, d, at_.key_row);
         const TileSource<Queries, tile.threads, Along::Columns> from_q(of_q, first_query_, {is_.q_access});
         const TileSource<Keys, tile.threads, Along::Rows> from_k(of_k, 0,
                                                                  {.bytes = is_.k_access, .saves_registers = true}),
@@ -122,7 +171,7 @@ public:
         }
         copy_wait<0>();
         softmax_.finish(sums_);
-        store(rows_of_head(O, with_.o, sequence_, head_, all_queries_, d));
+        store(rows_of_head(O, with_.o, sequence_, head_, all_queries_, d, at_.query_row));
     }
 
 private:
@@ -130,10 +179,10 @@ private:
     std::pair<U32, U32> tiles_of_keys() const {
         const auto last_query = value(bit_cast<i32>(min(first_query_ + queries, all_queries_)) - 1);
         U32 begin = value(word(0)), end = tiles_of(all_keys_, keys);
-        if (is_.has_before) begin = value(bit_cast<u32>(max(bit_cast<i32>(first_query_) + with_.first, 0)) / keys);
+        if (is_.has_before) begin = value(bit_cast<u32>(max(bit_cast<i32>(first_query_) + at_.first, 0)) / keys);
         if (is_.has_behind)
-            end = tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(all_keys_), last_query + with_.last + 1), 0))),
-                           keys);
+            end =
+                tiles_of(value(bit_cast<u32>(max(min(bit_cast<i32>(all_keys_), last_query + at_.last + 1), 0))), keys);
         return {begin, end};
     }
 
@@ -161,16 +210,15 @@ private:
         }
         const auto from = bit_cast<i32>(first_key), first = bit_cast<i32>(first_query_), all = bit_cast<i32>(all_keys_);
         pred is_at_edge = from + std::int32_t(keys) > all;
-        if (is_.has_before) is_at_edge = is_at_edge | (from < first + with_.first + std::int32_t(queries - 1));
-        if (is_.has_behind) is_at_edge = is_at_edge | (from + std::int32_t(keys - 1) > first + with_.last);
+        if (is_.has_before) is_at_edge = is_at_edge | (from < first + at_.first + std::int32_t(queries - 1));
+        if (is_.has_behind) is_at_edge = is_at_edge | (from + std::int32_t(keys - 1) > first + at_.last);
         if_(is_at_edge, [&] {
             for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
                 // The first key that the lane's query sees, and the first that it does not, from the lane's own on.
                 const auto query = value(bit_cast<i32>(lane_query_) + std::int32_t(8 * r));
                 const auto own = bit_cast<i32>(key);
-                const auto seen = value(query + with_.first - own);
-                const auto unseen =
-                    value((is_.has_behind ? value(min(all, query + with_.last + 1)) : value(all)) - own);
+                const auto seen = value(query + at_.first - own);
+                const auto unseen = value((is_.has_behind ? value(min(all, query + at_.last + 1)) : value(all)) - own);
                 Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
                     pred sees = unseen > std::int32_t(column);
                     if (is_.has_before) sees = sees & (seen <= std::int32_t(column));
@@ -181,18 +229,19 @@ private:
     }
 
     void store(const Out<T, 2>& o) {
+        constexpr std::uint32_t count = 16 / sizeof(T);
         put_rows(sums_, q_[0], warp_row_);
         each_piece(q_[0], warp_row_, rows, [&](const auto& row, const auto& column, const auto& v) {
             const auto query = value(first_query_ + warp_row_ + row);
             if_(query < all_queries_, [&] {
                 if (is_.o_is_aligned)
-                    o.template vec<8>(query, column / 8u) = v;
+                    o.template vec<int(count)>(query, column / count) = v;
                 else
-                    for (std::uint32_t e = 0; e < 8; ++e) o[query, column + e] = v.lane(e);
+                    for (std::uint32_t e = 0; e < count; ++e) o[query, column + e] = v.lane(e);
             });
         });
         if (!is_.has_log_sum) return;
-        const auto log_sums = elements_of_head(*extras_.log_sum, *extras_.of_log_sum, sequence_, head_);
+        const auto log_sums = elements_of_head(*extras_.log_sum, *extras_.of_log_sum, sequence_, head_, at_.query_row);
         for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
             const auto query = value(lane_query_ + 8 * r);
             log_sums.store_if((lane_id() % 4u == 0u) & (query < all_queries_), query,
@@ -203,10 +252,9 @@ private:
     const AttentionKernel& is_;
     const Numbers& with_;
     const Extras<T>& extras_;
-    U32 all_queries_ = value(with_.queries), all_keys_ = value(with_.keys), tiles_ = tiles_of(all_queries_, queries);
-    // The last queries first, which see the most keys if they see none behind their own.
-    U32 first_query_ = value((tiles_ - 1u - block_id().x % tiles_) * queries);
-    U32 head_ = value(block_id().x / tiles_ % with_.heads), sequence_ = value(block_id().x / tiles_ / with_.heads);
+    BlockPlace at_ = is_.has_offsets ? place_by_offsets(with_, extras_, queries) : place_of_block(with_, queries);
+    U32 all_queries_ = at_.queries, all_keys_ = at_.keys;
+    U32 first_query_ = at_.first_query, head_ = at_.head, sequence_ = at_.sequence;
     U32 warp_row_ = value(warp_id() * rows);
     U32 lane_query_ = value(first_query_ + warp_row_ + lane_id() / 4u);  // of the lane's row 0
     Queries q_;
@@ -234,7 +282,8 @@ trace::KernelHandle made(const AttentionKernel& is) {
                           set(extras, further...);
                           AttentionBlock<T, d, queries>(is, numbers, extras).run(Q, K, V, O);
                       })
-            .launch_bounds(AttentionTile::threads)
+            // Of f32 ptxas would rather spill than have one block less.
+            .launch_bounds(AttentionTile::threads, sizeof(T) == 4 ? 1 : 0)
             .handle();
     };
     using Bias = In<T>;
@@ -247,6 +296,23 @@ trace::KernelHandle made(const AttentionKernel& is) {
         to.log_sum.emplace(log_sum);
         to.of_log_sum.emplace(l0, l1, 1u);
     };
+    using Offsets = In<std::uint32_t>;
+    const auto set_offsets = [](Extras<T>& to, const Offsets& queries_at, const Offsets& keys_at, const u32& count) {
+        to.query_offsets.emplace(queries_at);
+        to.key_offsets.emplace(keys_at);
+        to.sequences.emplace(count);
+    };
+    if (is.has_offsets && is.has_log_sum)
+        return make.template operator()<Offsets, Offsets, u32, LogSum, u32, u32>(
+            {"query_offsets", "key_offsets", "sequences", "log_sum", "log_sum_sequence", "log_sum_head"},
+            [=](Extras<T>& to, const Offsets& queries_at, const Offsets& keys_at, const u32& count,
+                const LogSum& log_sum, const u32& l0, const u32& l1) {
+                set_offsets(to, queries_at, keys_at, count);
+                set_log_sum(to, log_sum, l0, l1);
+            });
+    if (is.has_offsets)
+        return make.template operator()<Offsets, Offsets, u32>({"query_offsets", "key_offsets", "sequences"},
+                                                               set_offsets);
     if (is.has_bias && is.has_log_sum)
         return make.template operator()<Bias, u32, u32, u32, LogSum, u32, u32>(
             {"bias", "bias_sequence", "bias_head", "bias_row", "log_sum", "log_sum_sequence", "log_sum_head"},
@@ -263,23 +329,38 @@ trace::KernelHandle made(const AttentionKernel& is) {
     return make.template operator()<>({}, [](Extras<T>&) {});
 }
 
+/// Blocks of 128 queries, of 16-bit elements.
+template <class T, std::uint32_t d>
+trace::KernelHandle of_queries(const AttentionKernel& is) {
+    if constexpr (sizeof(T) == 2)
+        if (is.queries == 128) return made<T, d, 128>(is);
+    return made<T, d, 64>(is);
+}
 template <class T>
 trace::KernelHandle of_type(const AttentionKernel& is) {
-    const bool large = is.queries == 128;
     switch (is.head_dim) {
-        case 64: return large ? made<T, 64, 128>(is) : made<T, 64, 64>(is);
-        case 80: return large ? made<T, 80, 128>(is) : made<T, 80, 64>(is);
-        case 96: return large ? made<T, 96, 128>(is) : made<T, 96, 64>(is);
+        case 64: return of_queries<T, 64>(is);
+        case 80: return of_queries<T, 80>(is);
+        case 96: return of_queries<T, 96>(is);
         case 128: return made<T, 128, 64>(is);
         default: return made<T, 256, 64>(is);
+    }
+}
+trace::KernelHandle made_attention(const AttentionKernel& is) {
+    switch (is.type) {
+        case ir::Type::F16: return of_type<half>(is);
+        case ir::Type::BF16: return of_type<bfloat16>(is);
+        default: return of_type<float>(is);
     }
 }
 
 }  // namespace
 
 std::string AttentionKernel::name() const {
-    std::string out = type == ir::Type::F16 ? "flash_attention_f16_d" : "flash_attention_bf16_d";
-    out += std::to_string(head_dim);
+    std::string out = "flash_attention_";
+    out += type == ir::Type::F16 ? "f16" : type == ir::Type::BF16 ? "bf16" : "f32";
+    out += "_d" + std::to_string(head_dim);
+    if (has_offsets) out += "_offsets";
     if (has_before) out += "_before";
     if (has_behind) out += "_behind";
     if (has_cap) out += "_cap";
@@ -294,8 +375,7 @@ const trace::KernelHandle& AttentionKernel::handle() const {
     const std::lock_guard lock(mutex);
     const auto found = kernels.find(*this);
     if (found != kernels.end()) return found->second;
-    return kernels.emplace(*this, type == ir::Type::F16 ? of_type<half>(*this) : of_type<bfloat16>(*this))
-        .first->second;
+    return kernels.emplace(*this, made_attention(*this)).first->second;
 }
 
 }  // namespace ikat::stdlib

@@ -9,10 +9,11 @@
 
 namespace ikat::stdlib {
 
-/// A block has `queries` queries of a head, a quarter of them each of its warps, and goes through tiles of `keys` keys.
+/// A block has `queries` queries of a head, a quarter of them each of its warps, and goes through tiles of `keys` keys,
+/// of rows of so many bytes.
 struct AttentionTile {
     std::uint32_t queries = 128;
-    static constexpr std::uint32_t keys = 64;
+    static constexpr std::uint32_t keys(std::uint32_t row_bytes) { return row_bytes <= 512 ? 64 : 16; }
     static constexpr std::uint32_t warps = 4, threads = 32 * warps;
     constexpr std::uint32_t rows() const { return queries / warps; }
 };
@@ -28,13 +29,17 @@ struct AttentionTile {
 ///     cap                         scores become cap * tanh(scale / cap * product), if has_cap
 ///     first, last                 query i sees keys from i + first on, if has_before, and to i + last, if has_behind
 ///     (bias, bias_sequence, bias_head, bias_row)            added to scores; 0 elements apart where all share it
+///     (query_offsets, key_offsets, sequences)               the rows that sequences begin at, and the last ends; then
+///                                 first and last are those of sequences of as many queries as keys
 ///     (log_sum, log_sum_sequence, log_sum_head)             the logarithm of the sum of exp(score) of each query
 ///
-/// A launch has a block for each `queries` of each head of each sequence.
+/// A launch has a block for each `queries` of each head of each sequence; with offsets, for each head, rows / `queries`
+/// + sequences. f32 is multiplied without tensor cores.
 struct AttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64;
-    std::uint32_t queries = 128;  // of a block, 128 or 64
+    std::uint32_t queries = 128;  // of a block, 128 or 64; 64 of f32
+    bool has_offsets = false;     // then there is no bias
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess
     bool o_is_aligned = true;                                   // to 16 bytes

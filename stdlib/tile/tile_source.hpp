@@ -43,13 +43,13 @@ template <class Tile, std::uint32_t threads, Along along>
 class TileSource {
     using T = typename Tile::element_type;
     using U32 = Leaf<std::uint32_t>;
-    static_assert(threads >= Tile::row_bytes / 4, "TileSource: there is a thread for each word of a row, or more");
+    static_assert(threads >= Tile::row_bytes / 16, "TileSource: there is a thread for each 16 bytes of a row, or more");
 
 public:
     /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
     TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access)
         : x_(x), first_(word(first)), access_(access), row_(value(thread_id().x / std::max(units_of_row(), 1u))) {
-        if (access.bytes == 0) return;
+        if (is_by_elements()) return;
         const std::uint32_t width = access.bytes / sizeof(T);
         const auto column = value(thread_id().x % units_of_row() * width);
         for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
@@ -81,7 +81,7 @@ public:
     /// Begins to copy a slice; beyond the last one are zeros. Threads see it behind copy_commit(), copy_wait() and
     /// sync_block().
     void load(const TileStage<Tile>& to, const Word& slice, const trace::Where& where = trace::Where::current()) const {
-        if (access_.bytes == 0) return load_elements(to, word(slice));
+        if (is_by_elements()) return load_elements(to, word(slice));
         const auto number = word(slice);
         const bool is_for_all = rows_of_pass() * units_of_row() == threads;
         const auto all_passes = [&] { copy_passes(to, number, where); };
@@ -93,6 +93,8 @@ public:
 
 private:
     std::uint32_t units_of_row() const { return access_.bytes ? Tile::row_bytes / access_.bytes : 0; }
+    /// Also where there are not enough threads to copy a row.
+    bool is_by_elements() const { return access_.bytes == 0 || units_of_row() > threads; }
     /// In a pass, threads copy so many rows: eights of them, or, of long rows, 4, 2 or 1.
     std::uint32_t rows_of_pass() const {
         const std::uint32_t rows = threads / units_of_row();

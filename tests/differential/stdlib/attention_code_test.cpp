@@ -71,18 +71,28 @@ void each_wgmma_kernel(F&& f, bool all = true) {
 
 TEST_CASE("attention: kernels are assembled without spills") {
     if (tests::skip_without_ptxas()) return;
+    const auto check = [](const AttentionKernel& is, const char* target) {
+        const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
+        INFO(is.name() << ", " << is.queries << " queries, for " << target << "\n" << report.log);
+        CHECK(report.clean());
+    };
     for (const char* target : {"sm_80", "sm_90a"})
-        for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u})
+        for (const std::uint32_t d : {64u, 80u, 96u, 128u, 256u}) {
             for (const std::uint32_t queries : {64u, 128u})
                 for (const bool has_more : {false, true}) {
                     if (queries == 128 && d >= 128) continue;
                     AttentionKernel is{.type = ir::Type::BF16, .head_dim = d, .queries = queries, .has_behind = true};
                     is.has_before = is.has_cap = is.has_log_sum = has_more;
                     is.has_bias = has_more && queries == 64;
-                    const auto report = tests::assemble(compile(is.handle().ast(), {.target = target}).ptx, target);
-                    INFO(is.name() << ", " << queries << " queries, for " << target << "\n" << report.log);
-                    CHECK(report.clean());
+                    check(is, target);
+                    is.has_bias = false, is.has_offsets = true;
+                    if (has_more) check(is, target);
                 }
+            AttentionKernel single{.type = ir::Type::F32, .head_dim = d, .queries = 64, .has_behind = true};
+            check(single, target);
+            single.has_before = single.has_cap = single.has_log_sum = single.has_bias = true;
+            check(single, target);
+        }
 }
 
 TEST_CASE("attention: kernels by wgmma are assembled without spills and warnings") {
