@@ -18,7 +18,7 @@ public:
     Gemm(const Queue& queue, const MatrixOperand& A, const MatrixOperand& B, const MatrixOperand& C,
          const GemmOptions& options);
 
-    std::uint64_t workspace() const { return parts_ > 1 ? sum_count() * 4 : 0; }
+    std::uint64_t workspace() const { return sum_count() * 4; }
     void run() const;
 
 private:
@@ -27,8 +27,11 @@ private:
     }
     void check_types() const;
     void check_sizes() const;
-    /// Which kernel, and how many parts.
+    /// Which kernel, and how k and the tiles are divided.
     void choose();
+    void choose_parts(std::uint64_t tiles, std::uint64_t at_once, std::uint64_t least);
+    void choose_schedule();
+    bool is_stream_better(std::uint64_t tiles, std::uint64_t busy) const;
     /// Why wgmma cannot make this product; "" if it can.
     std::string problem_of_wgmma() const;
 
@@ -37,14 +40,23 @@ private:
     std::uint64_t k() const { return A_.extents[options_.a == MatrixOrder::Rows ? 2 : 1]; }
     std::uint64_t matrices() const { return C_.extents[0]; }
     ir::Type element() const { return A_.type == ir::Type::I8 ? ir::Type::I32 : A_.type; }  // of C
+    /// Slices of k.
+    std::uint64_t slices() const { return (k() * ir::info(A_.type).bytes + 127) / 128; }
     /// Of a row of sums: they are aligned.
     std::uint64_t sum_pitch() const { return (n() + 7) / 8 * 8; }
-    std::uint64_t sum_count() const { return matrices() * parts_ * m() * sum_pitch(); }
+    std::uint64_t sum_count() const {
+        const TensorTile tile = tensor_tile(kernel_.tile);
+        if (streamed_ > 0) return 2 * workers_ * tile.m * tile.n;
+        return parts_ > 1 ? matrices() * parts_ * m() * sum_pitch() : 0;
+    }
     std::uint64_t tiles(TileSize size) const {
         const TensorTile tile = tensor_tile(size);
         return matrices() * ((m() - 1) / tile.m + 1) * ((n() - 1) / tile.n + 1);
     }
 
+    ir::Type sum_type() const { return element() == ir::Type::I32 ? ir::Type::I32 : ir::Type::F32; }
+    /// Blocks that take rows of C.
+    std::uint64_t rows_at_most() const { return std::min<std::uint64_t>(matrices() * m(), 0x7fffffff); }
     /// Of clusters, one below the other.
     std::uint64_t cluster_tiles(TileSize size) const {
         const ClusterTile tile = cluster_tile(size, ir::info(A_.type).bytes);
@@ -57,6 +69,8 @@ private:
     void add_epilogue(Arguments& to) const;
     void add_factor(Arguments& to, float factor) const;
     void run_clusters() const;
+    void run_parts(auto&& launch_parts) const;
+    void run_stream() const;
 
     const Queue& queue_;
     Location where_;
@@ -64,6 +78,8 @@ private:
     const GemmOptions& options_;
     TensorKernel kernel_{};
     std::uint32_t parts_ = 1;
+    std::uint64_t workers_ = 0;   // blocks that take tile after tile
+    std::uint64_t streamed_ = 0;  // of the tiles, those whose slices they share
 };
 
 class Gemm::Arguments {
@@ -191,15 +207,19 @@ void Gemm::choose() {
     const std::string problem = problem_of_wgmma();
     if (options_.path == GemmPath::wgmma && !problem.empty())
         fail("wgmma: " + problem, "GemmPath::mma_sync multiplies any matrices on any device from sm_80 on");
-    const bool is_by_wgmma =
-        options_.path == GemmPath::wgmma || (options_.path == GemmPath::chosen && problem.empty() && m() > 128 &&
-                                             n() >= 128 && options_.parts <= 1 && options_.tile != TileSize::small);
+    if (options_.parts > 1 && options_.schedule != GemmSchedule::chosen && options_.schedule != GemmSchedule::split)
+        fail(fmt::format("{} parts, and a schedule that does not divide k into parts", options_.parts),
+             "parts are of GemmSchedule::split");
+    const bool is_by_wgmma = options_.path == GemmPath::wgmma ||
+                             (options_.path == GemmPath::chosen && problem.empty() && m() > 128 && n() >= 128);
     if (is_by_wgmma) {
         const bool reads = options_.beta != 0 || options_.bias || options_.residual || !is_aligned(C_);
         kernel_.step = reads ? Step::Cluster : Step::Boxes;
         const bool is_wide = ir::info(A_.type).bytes == 2 && cluster_tiles(TileSize::large) >= busy / 2;
         if (kernel_.tile == TileSize::chosen) kernel_.tile = is_wide ? TileSize::large : TileSize::medium;
         kernel_.access = {};
+        if (options_.schedule != GemmSchedule::persistent)
+            choose_parts(cluster_tiles(kernel_.tile), std::max(busy / 2, std::uint64_t{1}), 16);
         return;
     }
     const TensorTile large = tensor_tile(TileSize::large);
@@ -210,15 +230,50 @@ void Gemm::choose() {
                        : tiles(TileSize::medium) >= busy  ? TileSize::medium
                                                           : TileSize::small;
     if (kernel_.tile == TileSize::large && !can_be_large) kernel_.tile = TileSize::medium;
-    const std::uint64_t slices = (k() * ir::info(A_.type).bytes - 1) / 128 + 1;
-    constexpr std::uint64_t least = 8;  // slices of a part: fewer are not worth a second kernel
-    parts_ = options_.parts;
-    if (parts_ == 0)
-        parts_ = std::uint32_t(std::clamp<std::uint64_t>(busy / tiles(kernel_.tile), 1, slices / least + 1));
-    parts_ = std::uint32_t(std::min<std::uint64_t>(parts_, slices));
+    choose_schedule();
     if (tiles(kernel_.tile) * parts_ > 0x7fffffff)
         fail(fmt::format("C is made of {} tiles", tiles(kernel_.tile) * parts_),
              "a grid has at most 2147483647 blocks");
+}
+
+/// As many parts of k as are asked for, or as keep a device busy that makes `at_once` tiles at a time, but of at least
+/// `least` slices: fewer are not worth a second kernel.
+void Gemm::choose_parts(std::uint64_t tiles, std::uint64_t at_once, std::uint64_t least) {
+    parts_ = options_.parts;
+    if (parts_ == 0) parts_ = std::uint32_t(std::clamp<std::uint64_t>(at_once / tiles, 1, slices() / least + 1));
+    parts_ = std::uint32_t(std::min<std::uint64_t>(parts_, slices()));
+}
+
+/// By mma.sync.
+void Gemm::choose_schedule() {
+    using enum GemmSchedule;
+    const runtime::DeviceProperties& device = queue_.device().properties();
+    const std::uint64_t all = tiles(kernel_.tile), busy = std::max(device.multiprocessors, 1u);
+    GemmSchedule schedule = options_.schedule;
+    if (schedule == chosen || schedule == split) choose_parts(all, busy, 8);
+    if (schedule == chosen && options_.parts == 0 && is_stream_better(all, busy)) schedule = stream_k;
+    if (schedule != persistent && schedule != stream_k) return;
+
+    parts_ = 1;
+    const TensorTile tile = tensor_tile(kernel_.tile);
+    const std::uint64_t reserved = 1024, bytes = tile.stages * 128 * (tile.m + tile.n) + reserved;
+    const std::uint64_t blocks = std::max((device.shared_bytes_optin + reserved) / bytes, std::uint64_t{1});
+    workers_ = busy * blocks;
+    if (schedule == stream_k) {
+        const std::uint64_t rest = all % workers_;
+        streamed_ = rest == 0 ? 0 : std::min(all, workers_ + rest);  // one tile each, or two, to have slices enough
+        if (streamed_ * slices() > 0xffffffff) streamed_ = 0;        // they are counted in 32 bits
+        workers_ = std::min(workers_, all * slices());
+    } else {
+        workers_ = std::min(workers_, all);
+    }
+    kernel_.step = streamed_ > 0 ? Step::Stream : Step::Persistent;
+}
+
+/// Whether the busiest multiprocessors would work for 64 slices longer than if all had equally many.
+bool Gemm::is_stream_better(std::uint64_t tiles, std::uint64_t busy) const {
+    const std::uint64_t units = tiles * parts_, longest = (units - 1) / busy + 1;
+    return longest * slices() / parts_ >= tiles * slices() / busy + 64;
 }
 
 std::string Gemm::problem_of_wgmma() const {
@@ -230,7 +285,8 @@ std::string Gemm::problem_of_wgmma() const {
         return fmt::format("of {} it multiplies only A by rows and B by columns", name_of(A_.type));
     if (options_.tile == TileSize::small || (options_.tile == TileSize::large && !is_wide))
         return "there is no tile of this size";
-    if (options_.parts > 1) return "k is not divided";
+    if (options_.schedule == GemmSchedule::block_per_tile || options_.schedule == GemmSchedule::stream_k)
+        return "clusters of blocks take tile after tile: GemmSchedule::persistent, or split";
     return {};
 }
 
@@ -261,7 +317,16 @@ void Gemm::add_factor(Arguments& to, float factor) const {
 void Gemm::run_clusters() const {
     const ClusterTile tile = cluster_tile(kernel_.tile, ir::info(A_.type).bytes);
     const std::uint64_t most = std::max(queue_.device().properties().multiprocessors / tile.blocks, 1u);
-    const std::uint64_t blocks = std::min(cluster_tiles(kernel_.tile), most) * tile.blocks;
+    const std::uint64_t blocks = std::min(cluster_tiles(kernel_.tile) * parts_, most) * tile.blocks;
+    if (parts_ > 1)
+        return run_parts([&](auto&& add_sums) {
+            launch(Step::ClusterPart, blocks, tile.threads, [&](Arguments& to) {
+                to.add_map(A_), to.add_map(B_);
+                add_sums(to);
+                for (const std::uint64_t number : {k(), matrices(), std::uint64_t(parts_)})
+                    to.add(std::uint32_t(number));
+            });
+        });
     launch(kernel_.step, blocks, tile.threads, [&](Arguments& to) {
         to.add_map(A_), to.add_map(B_);
         if (kernel_.step == Step::Cluster) {
@@ -275,37 +340,64 @@ void Gemm::run_clusters() const {
     });
 }
 
-void Gemm::run() const {
-    if (m() == 0 || n() == 0 || matrices() == 0) return;
-    const std::uint64_t rows = std::min<std::uint64_t>(matrices() * m(), 0x7fffffff);
-    if (k() == 0)
-        return launch(Step::Scale, rows, 256, [&](Arguments& to) {
-            to.add(C_);
-            add_epilogue(to);
-        });
-    if (kernel_.step == Step::Cluster || kernel_.step == Step::Boxes) return run_clusters();
-    const std::uint32_t threads = tensor_tile(kernel_.tile).threads();
-    if (parts_ == 1)
-        return launch(Step::Whole, tiles(kernel_.tile), threads, [&](Arguments& to) {
-            to.add(A_), to.add(B_), to.add(C_);
-            add_epilogue(to);
-        });
+/// launch(add_sums) makes the sums of the parts of k, of which these are C.
+void Gemm::run_parts(auto&& launch_parts) const {
     Workspace workspace(queue_, function, options_.workspace, this->workspace());
     const auto sums = workspace.take<float>(sum_count());
-    const ir::Type type = element() == ir::Type::I32 ? ir::Type::I32 : ir::Type::F32;
     const auto add_sums = [&](Arguments& to) {
-        to.add(type, sums.part(), {matrices() * parts_, m(), n()}, {m() * sum_pitch(), sum_pitch()});
+        to.add(sum_type(), sums.part(), {matrices() * parts_, m(), n()}, {m() * sum_pitch(), sum_pitch()});
     };
-    launch(Step::Part, tiles(kernel_.tile) * parts_, threads, [&](Arguments& to) {
-        to.add(A_), to.add(B_);
-        add_sums(to);
-        to.add(parts_);
-    });
-    launch(Step::Finish, rows, 256, [&](Arguments& to) {
+    launch_parts(add_sums);
+    launch(Step::Finish, rows_at_most(), 256, [&](Arguments& to) {
         add_sums(to);
         to.add(C_);
         to.add(parts_);
         add_epilogue(to);
+    });
+}
+
+void Gemm::run_stream() const {
+    const TensorTile tile = tensor_tile(kernel_.tile);
+    Workspace workspace(queue_, function, options_.workspace, this->workspace());
+    const auto sums = workspace.take<float>(sum_count());
+    const auto add_sums = [&](Arguments& to) {
+        to.add(sum_type(), sums.part(), {2 * workers_, tile.m, tile.n}, {tile.m * tile.n, tile.n});
+    };
+    launch(Step::Stream, workers_, tile.threads(), [&](Arguments& to) {
+        to.add(A_), to.add(B_), to.add(C_);
+        add_sums(to);
+        to.add(std::uint32_t(streamed_));
+        add_epilogue(to);
+    });
+    launch(Step::Join, streamed_, 256, [&](Arguments& to) {
+        add_sums(to);
+        to.add(C_);
+        for (const std::uint64_t number : {slices(), streamed_, workers_}) to.add(std::uint32_t(number));
+        add_epilogue(to);
+    });
+}
+
+void Gemm::run() const {
+    if (m() == 0 || n() == 0 || matrices() == 0) return;
+    if (k() == 0)
+        return launch(Step::Scale, rows_at_most(), 256, [&](Arguments& to) {
+            to.add(C_);
+            add_epilogue(to);
+        });
+    if (kernel_.step == Step::Cluster || kernel_.step == Step::Boxes) return run_clusters();
+    if (kernel_.step == Step::Stream) return run_stream();
+    const std::uint32_t threads = tensor_tile(kernel_.tile).threads();
+    if (parts_ == 1)
+        return launch(kernel_.step, workers_ ? workers_ : tiles(kernel_.tile), threads, [&](Arguments& to) {
+            to.add(A_), to.add(B_), to.add(C_);
+            add_epilogue(to);
+        });
+    run_parts([&](auto&& add_sums) {
+        launch(Step::Part, tiles(kernel_.tile) * parts_, threads, [&](Arguments& to) {
+            to.add(A_), to.add(B_);
+            add_sums(to);
+            to.add(parts_);
+        });
     });
 }
 

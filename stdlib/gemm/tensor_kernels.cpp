@@ -10,6 +10,7 @@
 #include "dsl/kernel/kernel.hpp"
 #include "stdlib/math/math.hpp"
 #include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/vectors.hpp"
 
 namespace ikat::stdlib {
 namespace {
@@ -79,9 +80,9 @@ trace::KernelHandle with_epilogue(const TensorKernel& is, const std::array<const
     using Out = Element<T>;
     using Sum = typename ProductOf<T>::C::element_type;
     const ClusterTile cluster = cluster_tile(is.tile, sizeof(T));
-    const bool makes_tiles =
-        is.step == Step::Whole || is.step == Step::Cluster;  // then registers matter more than blocks
-    const std::uint32_t threads = is.step == Step::Whole     ? tensor_tile(is.tile).threads()
+    const bool is_by_blocks = is.step == Step::Whole || is.step == Step::Persistent || is.step == Step::Stream;
+    const bool makes_tiles = is_by_blocks || is.step == Step::Cluster;  // then registers matter more than blocks
+    const std::uint32_t threads = is_by_blocks               ? tensor_tile(is.tile).threads()
                                   : is.step == Step::Cluster ? cluster.threads
                                                              : 256;
     const std::uint32_t blocks = is.step == Step::Cluster ? cluster.blocks : 1;
@@ -121,31 +122,66 @@ trace::KernelHandle product_kernel(const TensorKernel& is) {
     using Out = Element<T>;
     using Product = BlockProduct<T, tile, a, b>;
     using Sum = typename Product::Sum;
+    const auto slices_of = [](const In<T, 3>& A) {
+        return tiles_of(value(A.extent(a == MatrixOrder::Rows ? 2 : 1)), 128 / sizeof(T));
+    };
     if (is.step == Step::Part)
         return kernel(is.name().c_str(), params("A", "B", "sums", "parts"),
-                      [is](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
+                      [=](In<T, 3> A, In<T, 3> B, ikat::Out<Sum, 3> sums, u32 parts) {
                           const auto m = sums.extent(1), n = sums.extent(2);
                           const auto at = grouped_raster(block_id().x, tiles_of(m, tile.m), tiles_of(n, tile.n));
                           const auto plane = value(at.plane / parts), part = value(at.plane % parts);
-                          const auto k = value(A.extent(a == MatrixOrder::Rows ? 2 : 1));
-                          const auto slices = tiles_of(k, 128 / sizeof(T));
-                          const auto each = value((slices - 1u) / parts + 1u);
-                          const auto first = value(min(part * each, slices));
+                          const auto slices = slices_of(A);
+                          const PartOfK of_k = part_of_k(slices, part, parts);
                           const Product product(A.plane(plane), B.plane(plane), at.row * tile.m, at.column * tile.n,
-                                                is.access, PartOfK{first, value(min(each, slices - first))});
+                                                is.access, of_k);
                           product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
                               if_((i < m) & (j < n), [&] { sums.template vec<4>(at.plane, i, j / 4u) = v; });
                           });
                       })
             .launch_bounds(tile.threads(), 1)
             .handle();
+    const auto store = [is](const Product& product, const auto& plane, const InOut<Out, 3>& C, const auto& epilogue) {
+        product.template each<16 / sizeof(Out)>([&](const auto& i, const auto& j, const auto& v) {
+            if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, plane, i, j, v); });
+        });
+    };
+    if (is.step == Step::Stream)
+        return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>, ikat::Out<Sum, 3>, u32>(
+            is, {"A", "B", "C", "sums", "streamed"},
+            [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const ikat::Out<Sum, 3>& sums,
+                const u32& streamed, const auto& epilogue) {
+                const auto m = value(C.extent(1)), n = value(C.extent(2));
+                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                const auto tiles = value(down * across * C.extent(0)), slices = slices_of(A);
+                const auto worker = value(block_id().x), workers = value(grid_dim().x);
+                StreamK(streamed, slices, workers).each(worker, tiles, [&](const TileShare& share) {
+                    const auto at = grouped_raster(share.tile, down, across);
+                    const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
+                    const Product product(A.plane(at.plane), B.plane(at.plane), row, column, is.access, share.part);
+                    if_(share.is_whole, [&] { store(product, at.plane, C, epilogue); }).else_([&] {
+                        product.template each<4>([&](const auto& i, const auto& j, const auto& v) {
+                            if_((i < m) & (j < n),
+                                [&] { sums.template vec<4>(share.number, i - row, (j - column) / 4u) = v; });
+                        });
+                    });
+                    sync_block();
+                });
+            });
     return with_epilogue<T, In<T, 3>, In<T, 3>, InOut<Out, 3>>(
-        is, {"A", "B", "C"}, [is](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
-            const auto at = grouped_raster(block_id().x, tiles_of(C.extent(1), tile.m), tiles_of(C.extent(2), tile.n));
-            const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n, is.access);
-            constexpr std::uint32_t count = 16 / sizeof(Out);
-            product.template each<count>([&](const auto& i, const auto& j, const auto& v) {
-                if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
+        is, {"A", "B", "C"}, [=](const In<T, 3>& A, const In<T, 3>& B, const InOut<Out, 3>& C, const auto& epilogue) {
+            const auto down = tiles_of(C.extent(1), tile.m), across = tiles_of(C.extent(2), tile.n);
+            const auto make = [&](const auto& number) {
+                const auto at = grouped_raster(number, down, across);
+                const Product product(A.plane(at.plane), B.plane(at.plane), at.row * tile.m, at.column * tile.n,
+                                      is.access);
+                store(product, at.plane, C, epilogue);
+            };
+            if (is.step == Step::Whole) return make(block_id().x);
+            const auto tiles = value(down * across * C.extent(0));
+            each_tile(tiles, [&](const auto& number) {
+                make(number);
+                sync_block();
             });
         });
 }
@@ -183,6 +219,34 @@ trace::KernelHandle second_kernel(const TensorKernel& is) {
                 epilogue.store(C, is.c_is_aligned, plane, i, j, none.lanes());
             });
         });
+    if (is.step == Step::Join)
+        return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32, u32, u32>(
+            is, {"sums", "C", "slices", "streamed", "workers"},
+            [=](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& slices, const u32& streamed,
+                const u32& workers, const auto& epilogue) {
+                require_linear_blocks();
+                const TensorTile tile = tensor_tile(is.tile);
+                const auto m = value(C.extent(1)), n = value(C.extent(2));
+                const auto number = value(block_id().x);
+                const auto down = tiles_of(m, tile.m), across = tiles_of(n, tile.n);
+                const auto at = grouped_raster(number, down, across);
+                const auto row = value(at.row * tile.m), column = value(at.column * tile.n);
+                const SharesOfTile shares = StreamK(streamed, slices, workers).shares_of(number);
+                const std::uint32_t groups = tile.n / count;
+                const auto rows = value(select(shares.count > 1u, min(m - row, tile.m), 0u));
+                for (auto group : range(thread_id().x, rows * groups, block_dim().x)) {
+                    const auto i = value(group / groups), j = value(group % groups * count);
+                    if_(column + j < n, [&] {
+                        Regs<Var<Sum>, count> sum(Sum{});
+                        for (auto share : range(shares.count)) {
+                            const auto of_share = shares.number(value(share));
+                            sum += row_lanes<count>(sums, of_share, i, j);
+                        }
+                        const auto to_row = value(row + i), to_column = value(column + j);
+                        epilogue.store(C, is.c_is_aligned, at.plane, to_row, to_column, sum.lanes());
+                    });
+                }
+            });
     return with_epilogue<T, In<Sum, 3>, InOut<Out, 3>, u32>(
         is, {"sums", "C", "parts"},
         [is](const In<Sum, 3>& sums, const InOut<Out, 3>& C, const u32& parts, const auto& epilogue) {
@@ -217,19 +281,42 @@ trace::KernelHandle cluster_kernel(const TensorKernel& is) {
             .cluster(tile.blocks)
             .handle();
     }
+    // f(row, column, sums) for groups of the sums of C.
+    const auto each = []<int count>(Width<count>, const WarpgroupPlace& at, const auto& sums, const auto& scratch,
+                                    auto&& f) {
+        each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
+                        [&](const auto& i, const auto& j, const auto& v) {
+                            const auto row = value(at.row + i), column = value(at.column + j);
+                            f(row, column, v);
+                        });
+    };
+    if (is.step == Step::ClusterPart)
+        return kernel(is.name().c_str(), params("A", "B", "sums", "k", "planes", "parts"),
+                      [=](typename Product::MapA A, typename Product::MapB B, ikat::Out<Sum, 3> to, u32 k, u32 planes,
+                          u32 parts) {
+                          const Shared<Sum, 8 * warpgroup_scratch> scratch;
+                          const auto m = value(to.extent(1)), n = value(to.extent(2));
+                          Product::run(
+                              A, B, m, n, k, planes,
+                              [&](const WarpgroupPlace& at, const auto& sums) {
+                                  const auto plane = value(at.plane * parts + at.part);
+                                  each(Width<4>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                                      if_((i < m) & (j < n), [&] { to.template vec<4>(plane, i, j / 4u) = v; });
+                                  });
+                              },
+                              value(parts));
+                      })
+            .launch_bounds(tile.threads, 1)
+            .cluster(tile.blocks)
+            .handle();
     return with_epilogue<T, typename Product::MapA, typename Product::MapB, InOut<Out, 3>, u32>(
         is, {"A", "B", "C", "k"},
-        [is](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
+        [=](const auto& A, const auto& B, const InOut<Out, 3>& C, const u32& k, const auto& epilogue) {
             const Shared<Sum, 8 * warpgroup_scratch> scratch;
-            constexpr std::uint32_t count = 16 / sizeof(Out);
             Product::run(A, B, C.extent(1), C.extent(2), k, C.extent(0), [&](const auto& at, const auto& sums) {
-                each_row<count>(sums, scratch.flat().slice((warp_id() - 4u) * warpgroup_scratch),
-                                [&](const auto& i, const auto& j, const auto& v) {
-                                    const auto row = value(at.row + i);
-                                    if_(row < C.extent(1), [&] {
-                                        epilogue.store(C, is.c_is_aligned, at.plane, row, value(at.column + j), v);
-                                    });
-                                });
+                each(Width<16 / sizeof(Out)>{}, at, sums, scratch, [&](const auto& i, const auto& j, const auto& v) {
+                    if_(i < C.extent(1), [&] { epilogue.store(C, is.c_is_aligned, at.plane, i, j, v); });
+                });
             });
         });
 }
@@ -240,7 +327,8 @@ trace::KernelHandle of_orders(const TensorKernel& is) {
         size != TileSize::small &&
         (sizeof(T) == 2 || (a == MatrixOrder::Rows && b == MatrixOrder::Columns && size == TileSize::medium));
     if constexpr (has_clusters)
-        if (is.step == Step::Cluster || is.step == Step::Boxes) return cluster_kernel<T, size, a, b>(is);
+        if (is.step == Step::Cluster || is.step == Step::Boxes || is.step == Step::ClusterPart)
+            return cluster_kernel<T, size, a, b>(is);
     return product_kernel<T, tensor_tile(size), a, b>(is);
 }
 template <class T, TileSize size>
@@ -253,7 +341,7 @@ trace::KernelHandle of_tile(const TensorKernel& is) {
 }
 template <class T>
 trace::KernelHandle of_type(const TensorKernel& is) {
-    if (is.step == Step::Finish || is.step == Step::Scale) return second_kernel<T>(is);
+    if (is.step == Step::Finish || is.step == Step::Join || is.step == Step::Scale) return second_kernel<T>(is);
     if (is.tile == TileSize::small) return of_tile<T, TileSize::small>(is);
     if (is.tile == TileSize::large) return of_tile<T, TileSize::large>(is);
     return of_tile<T, TileSize::medium>(is);
@@ -273,7 +361,7 @@ std::string TensorKernel::name() const {
     const char* const letters[] = {"n", "t"};
     std::string out = "gemm_tensor_core_";
     out += type == ir::Type::F32 ? "tf32" : type == ir::Type::I8 ? "s8" : type == ir::Type::F16 ? "f16" : "bf16";
-    if (step != Step::Finish && step != Step::Scale) {
+    if (step != Step::Finish && step != Step::Join && step != Step::Scale) {
         if (a != MatrixOrder::Rows || b != MatrixOrder::Rows)
             out += std::string("_") + letters[int(a)] + letters[int(b)];
     }
@@ -281,7 +369,8 @@ std::string TensorKernel::name() const {
     if (has_bias) out += "_bias";
     out += activations[int(activation)];
     if (has_residual) out += "_residual";
-    const char* const steps[] = {"", "_part", "_finish", "_scale", "_wgmma", "_wgmma"};
+    const char* const steps[] = {"",      "_persistent", "_part",  "_finish", "_stream",
+                                 "_join", "_scale",      "_wgmma", "_wgmma",  "_wgmma_part"};
     return out + steps[int(step)];
 }
 

@@ -32,12 +32,16 @@ constexpr ClusterTile cluster_tile(TileSize size, std::size_t element_bytes) {
 struct TensorKernel {
     /// Its parameters; behind those with ... come alpha, beta, and, if there are, bias and residual.
     enum class Step : std::uint8_t {
-        Whole,    // A, B, C ...: a block for each tile of each matrix
-        Part,     // A, B, sums, parts: the sums of parts of k, a block for each tile of each part
-        Finish,   // sums, C, parts ...: C from these sums, a row or several for each block
-        Scale,    // C ...: C where k is 0, likewise
-        Cluster,  // A, B, C, k ...: by wgmma, clusters that take tile after tile; A and B are maps
-        Boxes,    // A, B, C, m, n, k, planes, alpha: the same, where C is not read, as a map
+        Whole,        // A, B, C ...: a block for each tile of each matrix
+        Persistent,   // A, B, C ...: any number of blocks, which take tile after tile
+        Part,         // A, B, sums, parts: the sums of parts of k, a block for each tile of each part
+        Finish,       // sums, C, parts ...: C from these sums, a row or several for each block
+        Stream,       // A, B, C, sums, streamed ...: a block for each worker of StreamK; C where a tile is whole
+        Join,         // sums, C, slices, streamed, workers ...: C from its sums, a block for each streamed tile
+        Scale,        // C ...: C where k is 0, a row or several for each block
+        Cluster,      // A, B, C, k ...: by wgmma, clusters that take tile after tile; A and B are maps
+        Boxes,        // A, B, C, m, n, k, planes, alpha: the same, where C is not read, as a map
+        ClusterPart,  // A, B, sums, k, planes, parts: the same, the sums of parts of k, for Finish
     } step = Step::Whole;
     ir::Type type = ir::Type::F32;  // of A and B
     MatrixOrder a = MatrixOrder::Rows, b = MatrixOrder::Rows;

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "stdlib/tile/pipeline.hpp"
+#include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
@@ -37,11 +38,6 @@ struct ProductAccess {
     auto operator<=>(const ProductAccess&) const = default;
 };
 
-/// A part of k: slices `first` to `first + count - 1` of 128 bytes.
-struct PartOfK {
-    Leaf<std::uint32_t> first, count;
-};
-
 template <class T, TensorTile tile, MatrixOrder order_a, MatrixOrder order_b>
 class BlockProduct {
     // Elements of 16 bits are transposed on the way to registers, others on the way to shared memory.
@@ -63,6 +59,7 @@ public:
 
     /// Rows `row` to `row + tile.m - 1` of A by as many columns of B from `column` on, all of k; neither matrix is
     /// empty. By all threads of the block, tile.threads(). A and B are as they are stored: k x m and n x k by columns.
+    /// A block that goes on to another tile, in a loop, meets at a sync_block() before that.
     BlockProduct(const In<T, 2>& A, const In<T, 2>& B, const Word& row, const Word& column, const ProductAccess& access,
                  const std::optional<PartOfK>& part = {})
         : row_(word(row)), column_(word(column)) {

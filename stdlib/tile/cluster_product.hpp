@@ -13,7 +13,6 @@
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/ring.hpp"
-#include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
 
 namespace ikat::stdlib {
@@ -34,6 +33,7 @@ using WarpgroupProductOf = Wgmma<64, int(n), 32 / sizeof(T), std::conditional_t<
 struct WarpgroupPlace {
     Leaf<std::uint32_t> plane, row, column;  // of C, where its sums begin
     Leaf<std::uint32_t> group;               // 0 or 1
+    Leaf<std::uint32_t> part;                // of k
 };
 
 template <class T, ClusterTile tile, MatrixOrder order_a, MatrixOrder order_b>
@@ -60,9 +60,10 @@ public:
 
     /// For each tile of m x n sums over k, for each of the planes, calls finish(place, sums) by each warpgroup, with
     /// WarpgroupPlace and Sums. The grid is any number of clusters. A and B are maps of planes as they are stored.
+    /// With `parts`, at most as many as there are slices, for each tile of each part of k.
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
-                    auto&& finish) {
-        ClusterProduct product(m, n, all_k, planes);
+                    auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {}) {
+        ClusterProduct product(m, n, all_k, planes, parts);
         if_(warpgroup_id() == 0u, [&] {
             registers_shrink<40>();
             if_(thread_id().x == 0u, [&] { product.copy(A, B); });
@@ -73,29 +74,37 @@ public:
     }
 
 private:
-    ClusterProduct(const Word& m, const Word& n, const Word& all_k, const Word& planes)
+    ClusterProduct(const Word& m, const Word& n, const Word& all_k, const Word& planes,
+                   const std::optional<Leaf<std::uint32_t>>& parts)
         : slices_(tiles_of(all_k, k)),
           down_(value((tiles_of(m, tile.m) + (tile.blocks - 1)) / tile.blocks)),
           across_(tiles_of(n, tile.n)),
-          tiles_(value(down_ * across_ * word(planes))),
-          rank_(value(cluster_rank() % tile.blocks)) {
+          tiles_(parts ? value(down_ * across_ * word(planes) * *parts) : value(down_ * across_ * word(planes))),
+          rank_(value(cluster_rank() % tile.blocks)),
+          parts_(parts) {
         require_linear_blocks();
         require_threads(tile.threads);
     }
 
-    /// Calls f for each tile of this block.
+    /// Calls f(plane, row, column, part, slices) for each tile of this block.
     void each_tile(auto&& f) const {
         for (auto number : range(block_id().x / tile.blocks, tiles_, grid_dim().x / tile.blocks)) {
             const auto at = grouped_raster(number, down_, across_);
-            f(at.plane, value((at.row * tile.blocks + rank_) * tile.m), value(at.column * tile.n));
+            const auto row = value((at.row * tile.blocks + rank_) * tile.m), column = value(at.column * tile.n);
+            if (parts_) {
+                const auto part = value(at.plane % *parts_), plane = value(at.plane / *parts_);
+                f(plane, row, column, part, part_of_k(slices_, part, *parts_));
+            } else {
+                f(at.plane, row, column, value(0u), PartOfK{value(0u), slices_});
+            }
         }
     }
 
     /// Copies slices of all tiles into the ring.
     void copy(const MapA& A, const MapB& B) {
         RingPlace<tile.stages> at;
-        each_tile([&](const auto& plane, const auto& row, const auto& column) {
-            for (auto slice : range(slices_))
+        each_tile([&](const auto& plane, const auto& row, const auto& column, const auto&, const PartOfK& slices) {
+            for (auto slice : range(slices.first, slices.first + slices.count))
                 ring_.fill(at, std::uint32_t(Tile<major_a, tile.m>::stage_bytes + Tile<major_b, tile.n>::stage_bytes),
                            [&](const auto& stage, const auto& arrival) {
                                load<major_a, tile.m, 1>(a_[stage], A, plane, row, slice * k, value(0u), arrival);
@@ -134,10 +143,10 @@ private:
         const WarpgroupFactor<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
         const WarpgroupFactor<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
         RingPlace<tile.stages> at;
-        each_tile([&](const auto& plane, const auto& row, const auto& column) {
+        each_tile([&](const auto& plane, const auto& row, const auto& column, const auto& part, const PartOfK& slices) {
             Sums sums(typename Sums::Sum{});
             u32 before = 0;
-            for (auto slice : range(slices_)) {
+            for (auto slice : range(slices.count)) {
                 ring_.wait(at);
                 const auto stage = at.stage();
                 wgmma_fence();
@@ -150,11 +159,12 @@ private:
             }
             wgmma_wait<0>();
             ring_.free(before);
-            finish(WarpgroupPlace{plane, value(row + group * (tile.m / 2)), column, group}, sums);
+            finish(WarpgroupPlace{plane, value(row + group * (tile.m / 2)), column, group, part}, sums);
         });
     }
 
     Leaf<std::uint32_t> slices_, down_, across_, tiles_, rank_;
+    std::optional<Leaf<std::uint32_t>> parts_;
     Tile<major_a, tile.m> a_;
     Tile<major_b, tile.n> b_;
     Ring<tile.stages> ring_{8, tile.blocks};  // freed by the warps of two warpgroups

@@ -26,30 +26,61 @@ constexpr std::uint32_t scratch_pitch(std::uint32_t n) { return n + (n % 16 == 0
 template <class Sums>
 inline constexpr std::uint32_t row_scratch = 16 * scratch_pitch(Sums::n);
 
+namespace detail {
+
+/// A group of neighbours in a row of the scratch memory, and where it is.
+struct RowGroup {
+    Leaf<std::uint32_t> row, column, place;
+};
+
+/// How many words the last eight rows begin further, where lanes read groups in pairs of rows, see exchange_rows().
+constexpr std::uint32_t row_shift(std::uint32_t n, std::uint32_t count) { return count == 8 && n % 32 == 0 ? 4 : 0; }
+
+template <std::uint32_t n, std::uint32_t count>
+RowGroup row_group(const Leaf<std::uint32_t>& at) {
+    constexpr std::uint32_t pitch = scratch_pitch(n), groups = n / count;
+    if constexpr (row_shift(n, count) > 0) {
+        constexpr std::uint32_t half_rows = 8 * pitch + row_shift(n, count);
+        const auto half = value(at / 4u % 2u), row = value(at / (2 * groups));
+        const auto column = value((at / 8u % (groups / 4) * 4u + at % 4u) * count);
+        return {value(row + half * 8u), column, value(row * pitch + half * half_rows + column)};
+    } else {
+        const auto row = value(at / groups), column = value(at % groups * count);
+        return {row, column, value(row * pitch + column)};
+    }
+}
+
+}  // namespace detail
+
 /// 16 rows of `n` columns, of which pair(j, half) are the lane's two sums in columns 8 j and on, in row lane / 4 of the
 /// upper or the lower half: calls f(row, column, values) for `count` of them, 4 or 8, that follow each other in a row,
 /// until all have been passed. `scratch` has 16 * scratch_pitch(n) numbers for this warp.
+///
+/// Lanes read four words at a time. For eight columns each of them leaves four out, which another lane reads at the
+/// same time: of eight lanes, four have groups of a row, and four the same groups eight rows further, which begin four
+/// words further in the banks.
 template <class Sum, std::uint32_t n, std::uint32_t count, class Scratch>
 void exchange_rows(const Scratch& scratch, auto&& pair, auto&& f) {
     constexpr std::uint32_t pitch = scratch_pitch(n), groups = n / count, all = 16 * groups;
     static_assert(n % count == 0 && count % 4 == 0, "a row is a whole number of groups, each of 4 or 8 columns");
+    constexpr std::uint32_t shift = detail::row_shift(n, count);
     const auto lane = value(lane_id());
     for (std::uint32_t j = 0; j < n / 8; ++j)
         for (std::uint32_t half = 0; half < 2; ++half) {
-            const auto place = value((lane / 4u + 8 * half) * pitch + 8 * j + lane % 4u * 2u);
+            const auto place = value((lane / 4u + 8 * half) * pitch + half * shift + 8 * j + lane % 4u * 2u);
             scratch.template vec<2>(place / 2u) = pair(j, half);
         }
     sync_warp();
     for (auto begin : range(0u, all, 32u)) {  // on the device: f may be long
         const auto at = value(begin + lane);
         const auto read = [&] {
-            const auto row = value(at / groups), column = value(at % groups * count);
+            const detail::RowGroup group = detail::row_group<n, count>(at);
             LaneValues<Sum, LaneShape<count>> values;
             for (std::uint32_t k = 0; k < count; k += 4) {
-                const auto four = scratch.template vec<4>((row * pitch + column + k) / 4u);
+                const auto four = scratch.template vec<4>((group.place + k) / 4u);
                 for (std::uint32_t e = 0; e < 4; ++e) values.set(k + e, four.lane(e).recorded());
             }
-            f(row, column, values);
+            f(group.row, group.column, values);
         };
         if constexpr (all % 32 == 0)
             read();

@@ -66,6 +66,9 @@ TEST_CASE("tensor cores: main loops have few other instructions for each product
         {of(I8, Rows, Columns, TileSize::medium), "sm_80", 1.1, 1.05},
         {of(BF16, Rows, Columns, TileSize::large), "sm_80", 0.68, 0.65},
         {of(BF16, Rows, Columns, TileSize::medium), "sm_90a", 1.1, 1.06},
+        {of(BF16, Rows, Columns, TileSize::medium, Step::Stream), "sm_80", 1.11, 1.06},
+        {of(BF16, Rows, Columns, TileSize::large, Step::Persistent), "sm_80", 0.68, 0.65},
+        {of(BF16, Rows, Columns, TileSize::large, Step::ClusterPart), "sm_90a", 10.0, 10.0},
         {of(BF16, Rows, Columns, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
         {of(BF16, Columns, Rows, TileSize::large, Step::Boxes), "sm_90a", 10.0, 10.0},
         {of(F32, Rows, Columns, TileSize::medium, Step::Boxes), "sm_90a", 10.0, 10.0},
@@ -102,6 +105,14 @@ TEST_CASE("tensor cores: kernels are assembled without spills and warnings") {
               "sm_80");
         check({.type = type, .a = Columns, .tile = TileSize::medium, .access = {8, 8}}, "sm_80");
         check({.step = Step::Part, .type = type, .tile = TileSize::medium}, "sm_80");
+        check({.step = Step::Persistent, .type = type, .b = Columns, .tile = TileSize::large, .has_bias = true},
+              "sm_80");
+        check({.step = Step::Stream, .type = type, .b = Columns, .tile = TileSize::large, .activation = activation},
+              "sm_80");
+        check({.step = Step::Stream, .type = type, .a = Columns, .tile = TileSize::medium, .has_residual = true},
+              "sm_90");
+        check({.step = Step::Join, .type = type, .activation = activation, .has_bias = true}, "sm_80");
+        check({.step = Step::ClusterPart, .type = type, .b = Columns, .tile = TileSize::medium}, "sm_90a");
         check({.step = Step::Finish, .type = type, .activation = activation, .has_bias = true}, "sm_80");
         check({.step = Step::Scale, .type = type}, "sm_80");
         check({.step = Step::Cluster,

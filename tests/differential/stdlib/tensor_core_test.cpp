@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm_tensor_core in all types, orders and tiles, on shapes around the edges of tiles, with matrices that begin and go
 // on anywhere. Elements are small integers, whose products and sums are exact: every element of C must be.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -69,7 +71,8 @@ void check_product(const Device& device, const Shape& shape, GemmOptions options
     const auto [m, n, k] = std::array{shape.m, shape.n, shape.k};
     INFO("m " << m << ", n " << n << ", k " << k << ", gap " << shape.gap << ", first " << shape.first << ", matrices "
               << shape.matrices << ", orders " << int(options.a) << int(options.b) << ", tile " << int(options.tile)
-              << ", parts " << options.parts << ", path " << int(options.path));
+              << ", parts " << options.parts << ", schedule " << int(options.schedule) << ", path "
+              << int(options.path));
     const bool a_by_rows = options.a == Rows, b_by_rows = options.b == Rows;
     const auto small = [](std::size_t i) { return int(i * 7 + i / 11) % 5 - 2; };
     Stored<T> A(device, shape, a_by_rows ? m : k, a_by_rows ? k : m, small);
@@ -163,12 +166,39 @@ const Shape aligned_shapes[] = {
     {700, 40, 17, 0, 0, 1, 16},   {40, 700, 200, 0, 0, 1, 16},  {130, 30, 300, 0, 0, 3, 16}};
 
 template <class T>
-void check_wgmma(TileSize tile, const Factors& factors = {}) {
+void check_wgmma(TileSize tile, const Factors& factors = {}, std::uint32_t parts = 0) {
     for (const MatrixOrder a : {Rows, Columns})
         for (const MatrixOrder b : {Rows, Columns}) {
             if (sizeof(T) != 2 && (a == Columns || b == Rows)) continue;
             each_shape(aligned_shapes, {.target = "sm_90a"}, [&](const Device& device, const Shape& shape) {
-                check_product<T>(device, shape, {.a = a, .b = b, .path = GemmPath::wgmma, .tile = tile}, factors);
+                const GemmOptions options{.a = a, .b = b, .path = GemmPath::wgmma, .tile = tile, .parts = parts};
+                check_product<T>(device, shape, options, factors);
+            });
+        }
+}
+
+/// Of few and of many tiles for the blocks that the device runs at once.
+template <class T>
+void check_schedule(GemmSchedule schedule, const Factors& factors = {}) {
+    const Shape of[] = {{127, 257, 136, 16, 8},
+                        {129, 130, 100, 3},
+                        {40, 72, 257, 15, 1},
+                        {72, 40, 64, 0, 0, 3},
+                        {65, 63, 777, 8},
+                        {200, 100, 1},
+                        {1, 1, 1},
+                        {140, 140, 400, 0, 0, 2, 16}};
+    for (const unsigned multiprocessors : {1u, 3u})
+        for (const TileSize tile : {TileSize::small, TileSize::medium}) {
+            static bool is_by_columns = false;
+            is_by_columns = !is_by_columns;
+            each_shape(of, {.threads = multiprocessors}, [&](const Device& device, const Shape& shape) {
+                check_product<T>(device, shape,
+                                 {.b = is_by_columns ? Columns : Rows,
+                                  .path = GemmPath::mma_sync,
+                                  .tile = tile,
+                                  .schedule = schedule},
+                                 factors);
             });
         }
 }
@@ -184,6 +214,84 @@ TEMPLATE_TEST_CASE("tensor cores: products by wgmma in large tiles", "", half, b
 TEMPLATE_TEST_CASE("tensor cores: what follows a product by wgmma", "", half, bfloat16, float, std::int8_t) {
     check_wgmma<TestType>(TileSize::medium, {2, 3, true, true});
     check_wgmma<TestType>(TileSize::medium, {-1, 0, true});
+}
+
+TEMPLATE_TEST_CASE("tensor cores: parts of k by wgmma", "", half, bfloat16, float, std::int8_t) {
+    check_wgmma<TestType>(TileSize::medium, {2, 3, true, true}, 2);
+    check_wgmma<TestType>(TileSize::medium, {}, 3);
+    if constexpr (sizeof(TestType) == 2) check_wgmma<TestType>(TileSize::large, {}, 100);
+}
+
+TEMPLATE_TEST_CASE("tensor cores: persistent blocks", "", half, bfloat16, float, std::int8_t) {
+    check_schedule<TestType>(GemmSchedule::persistent, {2, 3, true, true});
+}
+TEMPLATE_TEST_CASE("tensor cores: blocks with equally many slices of k", "", half, bfloat16, float, std::int8_t) {
+    check_schedule<TestType>(GemmSchedule::stream_k);
+    check_schedule<TestType>(GemmSchedule::stream_k, {2, 3, true, true});
+}
+
+TEST_CASE("tensor cores: every run of a schedule gives the same bits") {
+    const std::uint32_t m = 140, n = 132, k = 520;
+    std::vector<bfloat16> a(m * k), b(k * n);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = bfloat16(std::sin(float(i)));
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = bfloat16(std::cos(float(i)));
+    for (const GemmSchedule schedule : {GemmSchedule::persistent, GemmSchedule::split, GemmSchedule::stream_k}) {
+        std::vector<bfloat16> first;
+        for (int seed = 0; seed < 6; ++seed) {
+            INFO("schedule " << int(schedule) << ", seed " << seed);
+            const std::string order = std::to_string(seed);
+            const Device device = test::open_device({.threads = 2, .schedule = order});
+            const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+            auto C = device.upload(std::vector<bfloat16>(m * n, bfloat16(NAN)), "C");
+            gemm_tensor_core(device, A.view(m, k), B.view(k, n), C.view(m, n),
+                             {.path = GemmPath::mma_sync,
+                              .tile = TileSize::small,
+                              .schedule = schedule,
+                              .parts = schedule == GemmSchedule::split ? 3u : 0u});
+            std::vector<bfloat16> got = C.download();
+            const auto bits = [](const bfloat16& x) { return std::bit_cast<std::uint16_t>(x); };
+            if (seed == 0) first = got;
+            CHECK(std::ranges::equal(got, first, {}, bits, bits));
+        }
+    }
+}
+
+TEST_CASE("tensor cores: which kernels are chosen") {
+    const auto kernels = [](std::uint32_t m, std::uint32_t n, std::uint32_t k, const char* target,
+                            const GemmOptions& options = {}) {
+        std::vector<emulator::LaunchTraffic> traffic;
+        const Device device = Device::open({.device = "emulator", .target = target, .threads = 4, .traffic = &traffic});
+        const auto A = device.upload(std::vector<std::int8_t>(m * k), "A");
+        const auto B = device.upload(std::vector<std::int8_t>(n * k), "B");
+        auto C = device.buffer<std::int32_t>(m * n, "C");
+        GemmOptions columns = options;
+        columns.b = Columns;
+        const auto bytes = gemm_workspace(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
+        gemm_tensor_core(device, A.view(m, k), B.view(n, k), C.view(m, n), columns);
+        std::string out;
+        for (const emulator::LaunchTraffic& launch : traffic) {
+            std::string_view name = launch.entry;
+            for (const std::string_view prefix : {"gemm_tensor_core_s8", "_nt"})
+                if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+            out += std::string(name) + " ";
+        }
+        return out + std::to_string(bytes);
+    };
+    const std::string sums = std::to_string(2 * 12 * 64 * 64 * 4);  // of four multiprocessors, three blocks each
+    CHECK(kernels(64, 64, 128, "sm_80") == " 0");
+    CHECK(kernels(64, 64, 128 * 16, "sm_80") == "_part _finish " + std::to_string(3 * 64 * 64 * 4));
+    CHECK(kernels(64, 5 * 64, 128 * 84, "sm_90") == " 0");
+    CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90") == "_stream _join " + sums);
+    CHECK(kernels(64, 5 * 64, 128 * 85, "sm_90", {.parts = 1}) == " 0");
+    CHECK(kernels(64, 5 * 64, 128, "sm_90", {.schedule = GemmSchedule::stream_k}) ==
+          "_stream _join " + std::to_string(2 * 5 * 64 * 64 * 4));
+    CHECK(kernels(64, 12 * 64, 128, "sm_90", {.tile = TileSize::small, .schedule = GemmSchedule::stream_k}) ==
+          "_persistent 0");
+    CHECK(kernels(64, 5 * 64, 128, "sm_90", {.schedule = GemmSchedule::persistent}) == "_persistent 0");
+    CHECK(kernels(130, 128, 128 * 15, "sm_90a") == "_wgmma 0");
+    CHECK(kernels(130, 128, 128 * 16, "sm_90a") == "_wgmma_part _finish " + std::to_string(2 * 130 * 128 * 4));
+    CHECK(kernels(130, 128, 128 * 16, "sm_90a", {.schedule = GemmSchedule::persistent}) == "_wgmma 0");
+    CHECK(kernels(130, 128, 128, "sm_90a", {.schedule = GemmSchedule::block_per_tile}) == " 0");
 }
 
 TEMPLATE_TEST_CASE("tensor cores: products in small tiles", "", half, bfloat16, float, std::int8_t) {
@@ -289,6 +397,11 @@ TEST_CASE("tensor cores: calls that do not fit together") {
                Contains("an activation of integers"));
     CHECK_THAT(run(a.slice(1, 32).view(4, 8), b.view(8, 8), c.view(4, 8), {.path = GemmPath::wgmma}),
                Contains("wgmma: rows of A or B are not aligned to 16 bytes"));
+    CHECK_THAT(
+        run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.path = GemmPath::wgmma, .schedule = GemmSchedule::stream_k}),
+        Contains("wgmma: clusters of blocks take tile after tile"));
+    CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.schedule = GemmSchedule::stream_k, .parts = 2}),
+               Contains("2 parts, and a schedule that does not divide k into parts"));
     auto freed = std::optional(device.buffer<half>(200, "freed"));
     const auto view = freed->view(4, 8);
     freed.reset();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles in shared memory: where their elements are, how they are filled, and how conflicts are found.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -188,6 +189,70 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
 }
 
 // ---- schedules
+
+TEST_CASE("tiles: workers have equally many slices, and the sums of a tile are found again") {
+    struct Job {
+        std::uint32_t tile, first, count, is_whole, number;
+    };
+    const auto shares =
+        kernel("shares", params("y", "shares_of", "streamed", "tiles", "slices"),
+               [](Out<std::uint32_t> y, Out<std::uint32_t> shares_of, u32 streamed, u32 tiles, u32 slices) {
+                   const StreamK stream(streamed, slices, grid_dim().x);
+                   u32 next = block_id().x * 100;
+                   stream.each(block_id().x, tiles, [&](const TileShare& share) {
+                       const Leaf<std::uint32_t> values[] = {share.tile, share.part.first, share.part.count,
+                                                             value(select(share.is_whole, 1u, 0u)), share.number};
+                       for (std::uint32_t e = 0; e < 5; ++e) y[next * 5 + e] = values[e];
+                       next += 1;
+                   });
+                   y[next * 5 + 2] = 0;
+                   if_(block_id().x == 0, [&] {
+                       for (auto tile : range(streamed)) {
+                           const SharesOfTile of = stream.shares_of(tile);
+                           shares_of[tile * 100] = of.count;
+                           for (auto i : range(of.count)) shares_of[tile * 100 + 1 + i] = of.number(i);
+                       }
+                   });
+               });
+    const Device device = test::open_device();
+    for (const std::uint32_t workers : {1u, 2u, 5u, 7u})
+        for (const auto& [streamed, tiles] : {std::array{0u, 14u}, {3u, 3u}, {1u, 1u}, {8u, 20u}, {9u, 9u}})
+            for (const std::uint32_t slices : {1u, 4u, 13u}) {
+                INFO(workers << " workers, " << streamed << " of " << tiles << " tiles of " << slices << " slices");
+                auto y = device.buffer<std::uint32_t>(workers * 500 + 5, "y");
+                auto of = device.upload(std::vector<std::uint32_t>(streamed * 100 + 1), "of");
+                device.launch(shares, Grid{{workers}, {1}}, y, of, streamed, tiles, slices);
+                const auto got = y.download(), numbers = of.download();
+                std::vector<std::vector<Job>> of_tile(tiles);  // in the order of workers, which is that of slices
+                std::uint32_t least = ~0u, most = 0;
+                for (std::uint32_t w = 0; w < workers; ++w) {
+                    std::uint32_t all = 0;
+                    for (const std::uint32_t* at = &got[w * 500]; at[2] != 0; at += 5) {
+                        const Job job{at[0], at[1], at[2], at[3], at[4]};
+                        REQUIRE(job.tile < tiles);
+                        CHECK(job.is_whole == (job.count == slices));
+                        CHECK(job.number / 2 == w);
+                        if (job.tile < streamed) all += job.count;
+                        of_tile[job.tile].push_back(job);
+                    }
+                    least = std::min(least, all), most = std::max(most, all);
+                }
+                CHECK(most - least <= 1);
+                for (std::uint32_t t = 0; t < tiles; ++t) {
+                    std::uint32_t next = 0;
+                    for (const Job& job : of_tile[t]) {
+                        CHECK(job.first == next);
+                        next += job.count;
+                    }
+                    CHECK(next == slices);
+                    if (t >= streamed) continue;
+                    REQUIRE(numbers[t * 100] == of_tile[t].size());
+                    if (of_tile[t].size() == 1) continue;
+                    for (std::size_t i = 0; i < of_tile[t].size(); ++i)
+                        CHECK(numbers[t * 100 + 1 + i] == of_tile[t][i].number);
+                }
+            }
+}
 
 TEST_CASE("tiles: a raster in groups has each tile once, neighbours in a group of rows") {
     const auto raster =

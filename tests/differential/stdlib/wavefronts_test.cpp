@@ -60,9 +60,8 @@ void check_loop(bool transposes) {
                 const std::uint64_t written = (of.m + of.n) * (slices + of.stages - 1);
                 CHECK(traffic.at("cp.async").wavefronts == written);
                 CHECK(traffic.at("cp.async").possible == written);
-                // Behind the loop, groups of eight sums are read in twice as many as four would be.
                 CHECK(traffic.at("st").efficiency() == 1);
-                CHECK(traffic.at("ld").efficiency() == (sizeof(T) == 2 ? 0.5 : 1));
+                CHECK(traffic.at("ld").efficiency() == 1);
             }
 }
 

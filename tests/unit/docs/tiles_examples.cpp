@@ -118,6 +118,60 @@ TEST_CASE("docs/tiles.md: a product by blocks") {
     CHECK(wrong == 0);
 }
 
+constexpr TensorTile square{.m = 64, .n = 64, .warp_m = 32, .warp_n = 32, .stages = 4};
+using Squares = BlockProduct<half, square, MatrixOrder::Rows, MatrixOrder::Columns>;
+
+const auto streamed = kernel("streamed", params("A", "B", "C", "sums"),
+                             [](In<half, 2> A, In<half, 2> B, Out<float, 2> C, Out<float, 3> sums) {
+    const auto down = tiles_of(C.extent(0), 64), across = tiles_of(C.extent(1), 64), slices = tiles_of(A.extent(1), 64);
+    const auto tiles = value(down * across);
+    StreamK(tiles, slices, grid_dim().x).each(block_id().x, tiles, [&](const TileShare& share) {
+        const auto at = grouped_raster(share.tile, down, across);
+        const Squares product(A, B, at.row * 64, at.column * 64, {16, 16}, share.part);
+        product.each<4>([&](const auto& i, const auto& j, const auto& v) {
+            if_(share.is_whole, [&] { C.vec<4>(i, j / 4) = v; })
+                .else_([&] { sums.vec<4>(share.number, i % 64, j % 64 / 4) = v; });
+        });
+        sync_block();
+    });
+}).launch_bounds(128);
+
+const auto joined = kernel("joined", params("C", "sums", "slices", "workers"),  // a block for each tile
+                           [](Out<float, 2> C, In<float, 3> sums, u32 slices, u32 workers) {
+    const auto down = tiles_of(C.extent(0), 64), across = tiles_of(C.extent(1), 64);
+    const auto at = grouped_raster(block_id().x, down, across);
+    const SharesOfTile shares = StreamK(down * across, slices, workers).shares_of(block_id().x);
+    if_(shares.count > 1, [&] {
+        for (auto e : range(thread_id().x, 64 * 64, block_dim().x)) {
+            f32 sum = 0;
+            for (auto i : range(shares.count)) sum += sums[shares.number(i), e / 64, e % 64];
+            C[at.row * 64 + e / 64, at.column * 64 + e % 64] = sum;
+        }
+    });
+});
+
+TEST_CASE("docs/tiles.md: workers with equally many slices") {
+    const Device device = Device::open({.device = "emulator"});
+    const std::uint32_t m = 192, n = 128, k = 320, workers = 4;
+    std::vector<half> a(m * k), b(n * k);
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = half(float(i % 3) - 1);
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = half(float(i % 5) - 2);
+    const auto A = device.upload(a, "A"), B = device.upload(b, "B");
+    auto C = device.buffer<float>(m * n, "C"), sums = device.buffer<float>(2 * workers * 64 * 64, "sums");
+    device.launch(streamed, Grid{{workers}, {128}}, A.view(m, k), B.view(n, k), C.view(m, n),
+                  sums.view(2 * workers, 64, 64));
+    device.launch(joined, Grid{{3 * 2}, {256}}, C.view(m, n), sums.view(2 * workers, 64, 64), 5, workers);
+    const auto got = C.download();
+    std::size_t wrong = 0;
+    for (std::uint32_t i = 0; i < m; ++i)
+        for (std::uint32_t j = 0; j < n; ++j) {
+            float sum = 0;
+            for (std::uint32_t e = 0; e < k; ++e) sum += float(a[i * k + e]) * float(b[j * k + e]);
+            wrong += got[i * n + j] != sum;
+        }
+    CHECK(wrong == 0);
+}
+
 TEST_CASE("docs/tiles.md: gemm_tensor_core") {
     const Device device = Device::open({.device = "emulator"});
     const Stream stream = device.stream();
