@@ -78,15 +78,15 @@ public:
         const auto chunk = [&, at = first](const auto& number) { return value(at + number * tile.warps); };
         const auto page = [&](const auto& number) { return page_of(chunk(number), value(number < count)); };
         const auto load = [&](const auto& number, const U32& in_page, const U32& stage) {
-            // Behind the last chunk nothing is copied, but there is a group, which all warps count.
-            const auto key = value(chunk(number) * keys);
-            const auto row = is_.has_pages ? value(key & ((value(word(1u)) << with_.page_shift) - 1u)) : key;
-            const auto k = with_.k.place(in_page, kv_head_, row), v = with_.v.place(in_page, kv_head_, row);
-            const auto end = value(select(number < count, length_ - min(key, length_), 0u));
-            std::optional<U32> begin;
-            if (is_.has_before) begin.emplace(value(seen_ - min(key, seen_)));
-            from_k.load(slot(stage, 0), value(k * std::uint64_t(sizeof(T))), end, begin);
-            from_v.load(slot(stage, 1), value(v * std::uint64_t(sizeof(T))), end, begin);
+            if_(number < count, [&] {
+                const auto key = value(chunk(number) * keys), end = value(length_ - key);
+                const auto row = is_.has_pages ? value(key & ((value(word(1u)) << with_.page_shift) - 1u)) : key;
+                const auto k = with_.k.place(in_page, kv_head_, row), v = with_.v.place(in_page, kv_head_, row);
+                std::optional<U32> begin;
+                if (is_.has_before) begin.emplace(value(seen_ - min(key, seen_)));
+                from_k.load(slot(stage, 0), value(k * std::uint64_t(sizeof(T))), end, begin);
+                from_v.load(slot(stage, 1), value(v * std::uint64_t(sizeof(T))), end, begin);
+            });
             copy_commit();
         };
         for (std::uint32_t s = 0; s < ahead; ++s) {

@@ -438,6 +438,40 @@ TEST_CASE("incremental attention: workspace") {
     CHECK(run([](auto&&... x) { return incremental_attention_workspace(x...); }) == 0);
 }
 
+TEMPLATE_TEST_CASE("incremental attention: keys and values are read once, and without bank conflicts", "", half,
+                   float) {
+    for (const std::uint32_t d : {64u, 128u, 256u})
+        for (const std::uint32_t parts : {1u, 3u}) {
+            std::vector<emulator::LaunchTraffic> traffic;
+            const auto device = Device::open({.device = "emulator", .traffic = &traffic});
+            const std::uint32_t keys = 336;
+            const auto q = device.upload(std::vector<TestType>(16 * d), "Q"),
+                       k = device.upload(std::vector<TestType>(2 * keys * d), "K"),
+                       v = device.upload(std::vector<TestType>(2 * keys * d), "V");
+            auto o = device.buffer<TestType>(16 * d, "O");
+            IncrementalOptions options{};
+            options.parts = parts;
+            incremental_attention(device, q.view(16, 1, d), k.view(2, keys, d), v.view(2, keys, d), o.view(16, 1, d),
+                                  options);
+            REQUIRE(traffic.size() == (parts > 1 ? 2 : 1));
+            const std::uint64_t bytes = 2 * keys * d * sizeof(TestType);
+            std::size_t found = 0;
+            for (const emulator::BufferTraffic& buffer : traffic[0].buffers) {
+                if (buffer.name != "K" && buffer.name != "V") continue;
+                INFO(buffer.name << ", d " << d << ", parts " << parts);
+                CHECK(buffer.read.requested == bytes);
+                CHECK(buffer.read.moved == bytes);
+                CHECK(buffer.read.accesses == bytes / 512);  // 16 bytes of each lane
+                ++found;
+            }
+            CHECK(found == 2);
+            for (const emulator::SharedTraffic& line : traffic[0].shared) {
+                INFO(line.where.file << ":" << line.where.line << " " << line.instruction << ", d " << d);
+                CHECK(line.wavefronts == line.possible);
+            }
+        }
+}
+
 TEST_CASE("incremental attention: no elements, no launch") {
     const Device device = test::open_device();
     const auto x = device.buffer<half>(1024, "x");
