@@ -8,6 +8,8 @@
 #include <numbers>
 #include <vector>
 
+#include "codegen/pipeline/compile.hpp"
+
 namespace ikat::stdlib {
 namespace {
 
@@ -184,7 +186,7 @@ std::uint32_t access_of(const HeadsOperand& x) {
 }
 
 std::string Attention::problem_of_wgmma() const {
-    const std::string& target = queue_.device().properties().target;
+    const std::string_view target = queue_.device().compile_options().target;
     if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (options_.bias) return "there is a bias";
     if (options_.query_offsets) return "there are offsets";
@@ -210,6 +212,16 @@ void Attention::choose_path() {
         fail(fmt::format("{} queries of a block", n),
              "there are kernels for 64 and, of f16 and bf16, in rows of less than 128 elements and without a bias, for "
              "128");
+    const auto check = [&](std::string_view what, const HeadsOperand& x) {
+        for (std::size_t d = 0; d < 3; ++d)
+            if (x.extents[d] > 1 && x.pitches[d] >> 32)
+                fail(fmt::format("a pitch of {} elements in {}", x.pitches[d], what),
+                     "sequences, heads and rows are fewer than 2^32 elements apart; by wgmma, only those of log_sum");
+    };
+    if (options_.log_sum) check("log_sum", *options_.log_sum);
+    if (is_by_wgmma_) return;
+    check("Q", Q_), check("K", K_), check("V", V_), check("O", O_);
+    if (options_.bias) check("the bias", *options_.bias);
 }
 
 AttentionKernel Attention::chosen() const {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/pipeline/compile.hpp"
+
 namespace ikat::stdlib {
 namespace {
 
@@ -277,8 +279,8 @@ bool Gemm::is_stream_better(std::uint64_t tiles, std::uint64_t busy) const {
 }
 
 std::string Gemm::problem_of_wgmma() const {
-    const runtime::DeviceProperties& device = queue_.device().properties();
-    if (device.target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", device.target);
+    const std::string_view target = queue_.device().compile_options().target;
+    if (target != "sm_90a") return fmt::format("the device is opened for {}, not sm_90a", target);
     if (!is_aligned(A_) || !is_aligned(B_)) return "rows of A or B are not aligned to 16 bytes";
     const bool is_wide = ir::info(A_.type).bytes == 2;
     if (!is_wide && (options_.a != MatrixOrder::Rows || options_.b != MatrixOrder::Columns))

@@ -387,6 +387,15 @@ TEST_CASE("attention: by which products") {
     CHECK(entry(large, "sm_90a", {}, 1) == by_warps + "_bias");
 }
 
+TEST_CASE("attention: tiles of keys that no query of a block sees are not read") {
+    const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
+    Problem<half> problem({.queries = 64, .keys = 512}, 64, {.options = {.causal = true, .before = 10}});
+    const auto rows = problem.rows();
+    for (auto* of : {&problem.K, &problem.V})
+        std::fill_n(of->stored.begin(), 384 * 64, half(NAN));  // the first query sees keys from 438 on
+    problem.compare(test::open_device({.target = "sm_90a"}), rows, {.path = path});
+}
+
 TEST_CASE("attention: infinities and NaNs") {
     const auto path = GENERATE(AttentionPath::mma_sync, AttentionPath::wgmma);
     const Device device = test::open_device({.target = "sm_90a"});
@@ -467,6 +476,9 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(on_hopper(q, k, {.bias = x.view(4, 5)}), Contains("wgmma: there is a bias"));
     CHECK_THAT(on_hopper(q, k, {.queries_of_block = 256}), Contains("wgmma: there are no blocks of 256 queries"));
     CHECK_THAT(on_hopper(q, k, {.queries_of_block = 96}), Contains("wgmma: there are no blocks of 96 queries"));
+    HeadsOperand far = k;
+    far.extents[1] = 2, far.pitches[1] = std::uint64_t{1} << 32;
+    CHECK_THAT(run(q, far, far, o), Contains("a pitch of 4294967296 elements in K"));
     auto freed = std::optional(device.buffer<half>(4096, "freed"));
     const auto view = freed->view(2, 4, 64);
     freed.reset();

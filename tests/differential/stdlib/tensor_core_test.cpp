@@ -402,6 +402,11 @@ TEST_CASE("tensor cores: calls that do not fit together") {
         Contains("wgmma: clusters of blocks take tile after tile"));
     CHECK_THAT(run(a.view(4, 8), b.view(8, 8), c.view(4, 8), {.schedule = GemmSchedule::stream_k, .parts = 2}),
                Contains("2 parts, and a schedule that does not divide k into parts"));
+    const auto on_sm_80 = message([&] {
+        const Device other = test::open_device({.target = "sm_80"});
+        gemm_tensor_core(other, a.view(4, 8), b.view(8, 8), c.view(4, 8), {.path = GemmPath::wgmma});
+    });
+    CHECK_THAT(on_sm_80, Contains("wgmma: the device is opened for sm_80, not sm_90a"));
     auto freed = std::optional(device.buffer<half>(200, "freed"));
     const auto view = freed->view(4, 8);
     freed.reset();
