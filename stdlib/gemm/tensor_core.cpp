@@ -259,8 +259,8 @@ void Gemm::choose_schedule() {
     parts_ = 1;
     const TensorTile tile = tensor_tile(kernel_.tile);
     const std::uint64_t reserved = 1024, bytes = tile.stages * 128 * (tile.m + tile.n) + reserved;
-    const std::uint64_t blocks = std::max((device.shared_bytes_optin + reserved) / bytes, std::uint64_t{1});
-    workers_ = busy * blocks;
+    const std::uint64_t by_memory = (device.shared_bytes_optin + reserved) / bytes, by_registers = 384 / tile.threads();
+    workers_ = busy * std::max(std::min(by_memory, by_registers), std::uint64_t{1});
     if (schedule == stream_k) {
         const std::uint64_t rest = all % workers_;
         streamed_ = rest == 0 ? 0 : std::min(all, workers_ + rest);  // one tile each, or two, to have slices enough

@@ -63,6 +63,14 @@ public:
             slices_.push_back(slices_with(column, x.extent(1), Tile::columns));
         } else {
             const auto last = value(x.extent(1) - width);
+            if (!is_stepped()) {
+                // A slice's distance in bytes as one product, which is added to a pointer in one instruction: of rows
+                // and a pitch in bytes, unless that has more than 32 bits.
+                constexpr std::uint32_t size = sizeof(T);
+                const auto is_far = value(x.pitch() > ~0u / size);
+                steps_.push_back(value(select(is_far, Tile::rows * size, Tile::rows)));
+                steps_.push_back(value(select(is_far, x.pitch(), x.pitch() * size)));
+            }
             for (std::uint32_t pass = 0; pass < (is_stepped() ? 1 : passes()); ++pass) {
                 const auto row = value(row_ + pass * rows_of_pass());
                 pointers_.push_back(x.row(row).slice(min(first_ + column, last)).template as<std::uint8_t>());
@@ -140,7 +148,8 @@ private:
         if constexpr (along == Along::Columns)
             return value(mul_wide(slice, Tile::row_bytes));
         else
-            return value(mul_wide(slice * Tile::rows, x_.pitch()) * std::uint64_t(sizeof(T)));
+            return is_stepped() ? value(mul_wide(slice * Tile::rows, x_.pitch()) * std::uint64_t(sizeof(T)))
+                                : value(mul_wide(slice * steps_[0], steps_[1]));
     }
 
     /// Element by element: each thread takes a word of a row of the tile, and those further down.
@@ -175,6 +184,7 @@ private:
     TileAccess access_;
     U32 row_;  // of the tile, that the thread copies first
     std::vector<U32> places_, slices_;
+    std::vector<U32> steps_;  // Along::Rows: their product is a slice's distance in bytes
     std::vector<Indexable<std::uint8_t, trace::Direction::Read>> pointers_;
 };
 
