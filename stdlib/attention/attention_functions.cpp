@@ -21,26 +21,32 @@ constexpr NamedFunction::Setting attention_settings[] = {
     {"queries_of_block", "64, 128, or by wgmma 192; chosen if it is not set"},
 };
 constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 16},  {"kv_heads", 16},
-                                                   {"queries", 2048}, {"keys", 2048}, {"head_dim", 128}};
+                                                   {"queries", 2048}, {"keys", 2048}, {"head_dim", 128},
+                                                   {"offsets", 5}};
 
 constexpr NamedFunction::Family attention_family{
     .prefix = "flash_attention",
-    .form = "flash_attention[_causal][_bias][_log_sum]_TYPE",
-    .summary = "O = softmax(scale Q K') V for each head, on tensor cores",
+    .form = "flash_attention[_causal][_bias|_offsets][_log_sum]_TYPE",
+    .summary = "O = softmax(scale Q K') V for each head",
     .document =
-        "TYPE is f16 or bf16. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one of\n"
-        "K and V: kv_heads divides heads. The last query belongs to the last key; _causal, a query sees no key\n"
-        "behind its own. _bias is added to scores; one sequence or head of it is for all. _log_sum is the\n"
-        "logarithm of the sum of exp(score) of each query, in f32.",
+        "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
+        "heads of Q may share one of K and V: kv_heads divides heads. The last query belongs to the last key;\n"
+        "_causal, a query sees no key behind its own. _bias is added to scores; one sequence or head of it is for\n"
+        "all. _offsets: sequences of different lengths, one behind the other; where each begins among the queries\n"
+        "and keys, and where the last ends. _log_sum is the logarithm of the sum of exp(score) of each query, in\n"
+        "f32.",
     .settings = attention_settings,
     .sizes = attention_sizes};
 
 struct AttentionName {
     ir::Type type;
-    bool is_causal, has_bias, has_log_sum;
+    bool is_causal, has_bias, has_offsets, has_log_sum;
 
     std::string text() const {
-        return fmt::format("flash_attention{}{}{}_{}", is_causal ? "_causal" : "", has_bias ? "_bias" : "",
+        return fmt::format("flash_attention{}{}{}_{}", is_causal ? "_causal" : "",
+                           has_bias      ? "_bias"
+                           : has_offsets ? "_offsets"
+                                         : "",
                            has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
@@ -59,10 +65,13 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
     options.path = AttentionPath(settings.one_of("path", attention_paths));
     options.queries_of_block = settings.count("queries_of_block").value_or(0);
     const auto of_type = [&](const Given& given) {
-        return with_type<half, bfloat16>(is.type, [&]<class T>(T*) { return heads<T>(given); });
+        return with_type<half, bfloat16, float>(is.type, [&]<class T>(T*) { return heads<T>(given); });
     };
     std::size_t next = 3;
     if (is.has_bias) options.bias.emplace(of_type(arrays[next++]));
+    if (is.has_offsets)
+        for (auto* offsets : {&options.query_offsets, &options.key_offsets})
+            offsets->emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
     const HeadsOperand O = of_type(arrays[next++]);
     if (is.has_log_sum) options.log_sum.emplace(heads<float>(arrays[next]));
     flash_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
@@ -75,15 +84,20 @@ NamedFunction attention_function(const AttentionName& is) {
     std::string options;
     if (is.is_causal) options += ", .causal = true";
     if (is.has_bias) options += ", .bias = bias";
+    if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
     out.call =
         fmt::format("flash_attention(queue, Q, K, V, O{})", options.empty() ? "" : ", {" + options.substr(2) + "}");
-    constexpr std::string_view of_q = "[sequences] [heads] queries head_dim";
-    constexpr std::string_view of_k = "[sequences] [kv_heads] keys head_dim";
+    const std::string_view of_q = is.has_offsets ? "[heads] queries head_dim" : "[sequences] [heads] queries head_dim";
+    const std::string_view of_k = is.has_offsets ? "[kv_heads] keys head_dim" : "[sequences] [kv_heads] keys head_dim";
+    const std::string_view of_log_sum = is.has_offsets ? "[heads] queries" : "[sequences] [heads] queries";
     out.arrays = {{"Q", is.type, of_q}, {"K", is.type, of_k}, {"V", is.type, of_k}};
     if (is.has_bias) out.arrays.push_back({"bias", is.type, "[bias_sequences] [bias_heads] queries keys"});
+    if (is.has_offsets)
+        for (const std::string_view name : {"query_offsets", "key_offsets"})
+            out.arrays.push_back({name, ir::Type::U32, "offsets"});
     out.arrays.push_back({"O", is.type, of_q, true});
-    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
+    if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, true});
     out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
     };
@@ -94,11 +108,13 @@ NamedFunction attention_function(const AttentionName& is) {
 
 std::vector<NamedFunction> attention_functions() {
     std::vector<NamedFunction> out;
-    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16})
+    for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
         for (const bool is_causal : {false, true})
-            for (const bool has_bias : {false, true})
-                for (const bool has_log_sum : {false, true})
-                    out.push_back(attention_function({type, is_causal, has_bias, has_log_sum}));
+            for (const bool has_log_sum : {false, true}) {
+                out.push_back(attention_function({type, is_causal, false, false, has_log_sum}));
+                out.push_back(attention_function({type, is_causal, true, false, has_log_sum}));
+                out.push_back(attention_function({type, is_causal, false, true, has_log_sum}));
+            }
     return out;
 }
 

@@ -173,14 +173,27 @@ void check_attention(const std::string& name) {
                 worst_log = std::max(worst_log, std::abs(made["log_sum"][query] - std::log(total)));
         }
     // Weights are rounded, and O, whose elements are at most 1.
-    CHECK(worst <= (name.ends_with("_bf16") ? 0x1p-7 : 0x1p-10));
+    CHECK(worst <= (name.ends_with("_bf16") ? 0x1p-7 : name.ends_with("_f16") ? 0x1p-10 : 0x1p-18));
     CHECK(worst_log <= 0x1p-15);
 }
 
 TEST_CASE("functions: attention") {
     for (const char* name : {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16",
-                             "causal_bf16", "log_sum_bf16"})
+                             "causal_bf16", "log_sum_bf16", "causal_bias_f32"})
         check_attention(std::string("flash_attention_") + name);
+}
+
+/// A sequence of two queries and keys, and one of a query and four keys, all the same: each sees as many as there are.
+TEST_CASE("functions: attention of sequences of different lengths") {
+    for (const char* type : {"f16", "bf16", "f32"}) {
+        const Called made(
+            std::string("flash_attention_causal_offsets_log_sum_") + type,
+            {{"heads", 1}, {"kv_heads", 1}, {"queries", 3}, {"keys", 6}, {"head_dim", 64}, {"offsets", 3}},
+            std::array{0.0}, {}, {{"query_offsets", {0, 2, 3}}, {"key_offsets", {0, 2, 6}}});
+        for (std::size_t i = 0; i < 3; ++i)
+            CHECK(std::abs(made["log_sum"][i] - std::log(std::array{1.0, 2.0, 4.0}[i])) < 0x1p-15);
+        CHECK(made["O"] == std::vector<double>(3 * 64, 0.0));
+    }
 }
 
 /// The keys of two sequences, which have 37 and 9 of them, in pages of 16.
@@ -244,6 +257,20 @@ TEST_CASE("functions: settings") {
     const Called capped("flash_attention_log_sum_f16", {{"queries", 1}, {"keys", 1}, {"head_dim", 64}}, std::array{1.0},
                         scaled);
     CHECK(std::abs(capped["log_sum"][0] - 4 * std::tanh(32.0 / 4)) < 0x1p-15);
+}
+
+TEST_CASE("functions: kernels are of the target that a device is opened for") {
+    const runtime::Device device = test::open_device({.target = "sm_80"});
+    const auto x = device.upload(std::vector<half>(64 * 64, half(1.0f)), "x");
+    const auto y = device.buffer<half>(256 * 256, "y");
+    const std::vector<NamedFunction::Given> arrays{
+        {x.memory().whole(), {256, 16}}, {x.memory().whole(), {16, 256}}, {y.memory().whole(), {256, 256}}};
+    const NamedFunction& product = *stdlib::find_function("gemm_tensor_core_f16");
+    product.run(device, arrays, {});  // by mma.sync, whatever the device is
+    CHECK(y.download()[65535] == half(16.0f));
+    stdlib::FunctionSettings settings;
+    settings.set("path", "wgmma");
+    CHECK(message_of([&] { product.run(device, arrays, settings); }).contains("opened for sm_80, not sm_90a"));
 }
 
 TEST_CASE("functions: names are those of kernels") {
