@@ -44,9 +44,7 @@ class Turns {
 
 public:
     explicit Turns(const Leaf<std::uint32_t>& group)
-        : is_first_(value(group == 0u)),
-          own_(value(group + first)),
-          next_(value(select(group == groups - 1, first, group + (first + 1)))) {
+        : is_first_(value(group == 0u)), own_(value(group + first)), next_(value((group + 1u) % groups + first)) {
         if_(group == groups - 1, [&] { pass(); });
     }
     void wait() const { sync_block(own_, 256u); }
@@ -146,15 +144,17 @@ private:
         each_work([&](const Work& work) {
             const auto kv_head = value(work.head / with_.group);
             const auto load = [&](const KeyMap& from, const auto& number) {
+                const auto row = value(number * keys);
                 ring_.fill(at, Keys::stage_bytes, [&](const auto& stage, const auto& arrival) {
-                    copy_rows(kv_[stage], from, work.sequence, kv_head, value(number * keys), arrival);
+                    copy_rows(kv_[stage], from, work.sequence, kv_head, row, arrival);
                 });
             };
             load(maps_.k, work.begin);
             queries_ring_.fill(of_queries, groups * Queries::stage_bytes, [&](const auto&, const auto& arrival) {
-                for (auto g : range(0u, groups))
-                    copy_rows(queries_[g], maps_.q, work.sequence, work.head, value(work.first_query + g * 64u),
-                              arrival);
+                for (auto g : range(0u, groups)) {
+                    const auto row = value(work.first_query + g * 64u);
+                    copy_rows(queries_[g], maps_.q, work.sequence, work.head, row, arrival);
+                }
             });
             for (auto number : range(work.begin + 1u, work.end)) {
                 load(maps_.k, number);
@@ -171,8 +171,10 @@ private:
     /// In a loop on the device: few registers are left to this thread.
     static void copy_rows(const auto& to, const auto& from, const auto& sequence, const auto& head, const auto& row,
                           const auto& arrival) {
-        for (auto panel : range(0u, panels))
-            tma_load(panel_of(to, panel), from[sequence, head, row, panel * of_panel], arrival);
+        for (auto panel : range(0u, panels)) {
+            const auto place = panel_of(to, panel);
+            tma_load(place, from[sequence, head, row, panel * of_panel], arrival);
+        }
     }
 
     // ---- the warpgroups
@@ -323,7 +325,8 @@ private:
     void store(const Sums& sums, const Work& work, const U32& first_query, const U32& group) const {
         const auto rows = queries_[group];
         sync_warpgroup(group);  // no other warp's product reads the queries
-        const Pieces<Queries> pieces(queries_, warp_id() % 4u * 16u + lane_id() % 16u, lane_id() / 16u);
+        const auto row = value(warp_id() % 4u * 16u + lane_id() % 16u), right = value(lane_id() / 16u);
+        const Pieces<Queries> pieces(queries_, row, right);
         for (std::uint32_t column = 0; column < d; column += 16) {
             Regs<u32, 4> v;
             for (std::uint32_t r = 0; r < 4; ++r) {
@@ -335,8 +338,10 @@ private:
         fence_async_shared();
         sync_warpgroup(group);
         if_(thread_id().x % 128u == 0u, [&] {
-            for (auto panel : range(0u, panels))
-                tma_store(maps_.o[work.sequence, work.head, first_query, panel * of_panel], panel_of(rows, panel));
+            for (auto panel : range(0u, panels)) {
+                const auto place = panel_of(rows, panel);
+                tma_store(maps_.o[work.sequence, work.head, first_query, panel * of_panel], place);
+            }
             bulk_commit();
             bulk_wait_read<0>();
         });
