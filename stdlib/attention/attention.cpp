@@ -47,7 +47,7 @@ private:
     }
 
     /// Whether 128 queries leave enough registers for what else there is to do.
-    bool has_large_blocks() const { return Q_.type != ir::Type::F32 && head_dim() < 128 && !options_.bias; }
+    bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
 
     std::uint64_t sequences() const { return Q_.extents[0]; }
     std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part()->bytes / 4 - 1; }
@@ -210,8 +210,7 @@ void Attention::choose_path() {
     const std::uint32_t n = options_.queries_of_block;
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
-             "there are kernels for 64 and, of f16 and bf16, in rows of less than 128 elements and without a bias, for "
-             "128");
+             "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
     const auto check = [&](std::string_view what, const HeadsOperand& x) {
         for (std::size_t d = 0; d < 3; ++d)
             if (x.extents[d] > 1 && x.pitches[d] >> 32)

@@ -71,8 +71,8 @@ struct AttentionOptions {
     /// multiples of 16 bytes, no bias and no offsets; otherwise it is an error. Chosen where it can be, of more than 64
     /// queries.
     AttentionPath path = AttentionPath::chosen;
-    /// The queries of a block: 64 or, of elements of 16 bits in rows of less than 128, and without a bias, 128; by
-    /// wgmma 64, 128 or, of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
+    /// The queries of a block: 64 or, of rows of less than 128 elements and without a bias, 128; by wgmma 64, 128 or,
+    /// of rows of 64 elements, 192. 0: chosen, as many as leave no multiprocessor without a block.
     std::uint32_t queries_of_block = 0;
 };
 

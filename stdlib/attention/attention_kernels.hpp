@@ -38,7 +38,7 @@ struct AttentionTile {
 struct AttentionKernel {
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64;
-    std::uint32_t queries = 128;  // of a block, 128 or 64; 64 of f32
+    std::uint32_t queries = 128;  // of a block, 128 or 64
     bool has_offsets = false;     // then there is no bias
     bool has_before = false, has_behind = false, has_cap = false, has_bias = false, has_log_sum = false;
     std::uint32_t q_access = 16, k_access = 16, v_access = 16;  // bytes at once, see TileAccess

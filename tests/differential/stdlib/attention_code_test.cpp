@@ -90,8 +90,13 @@ TEST_CASE("attention: kernels are assembled without spills") {
                 }
             AttentionKernel single{.type = ir::Type::F32, .head_dim = d, .queries = 64, .has_behind = true};
             check(single, target);
+            AttentionKernel large = single;
+            large.queries = 128;
+            if (d < 128) check(large, target);
             single.has_before = single.has_cap = single.has_log_sum = single.has_bias = true;
             check(single, target);
+            large.has_before = large.has_cap = large.has_log_sum = large.has_offsets = true;
+            if (d < 128) check(large, target);
         }
 }
 

@@ -183,8 +183,7 @@ struct Problem {
         static std::size_t number = 0;  // of the case
         for (std::size_t seed = 0; seed < devices.any.size(); ++seed) {
             if (!tests::is_for_seed(number, seed, devices.any.size())) continue;
-            const std::uint32_t block = sizeof(T) == 2 ? shape.block : 0;
-            compare(devices.any[seed], rows, {.path = AttentionPath::mma_sync, .queries_of_block = block});
+            compare(devices.any[seed], rows, {.path = AttentionPath::mma_sync, .queries_of_block = shape.block});
             if (has_maps()) compare(devices.hopper[seed], rows, {.path = AttentionPath::wgmma});
         }
         ++number;
@@ -468,7 +467,8 @@ TEST_CASE("attention: calls that do not fit together") {
     CHECK_THAT(on_hopper(q, x.view(1, 5, 64).pitched(330, 66)), Contains("do not begin at multiples of 16 bytes"));
     CHECK_THAT(message(hopper, sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), {.path = wgmma}),
                Contains("wgmma: elements are f32"));
-    CHECK_THAT(run(sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), {.queries_of_block = 128}),
+    CHECK_THAT(run(sums.view(1, 64), sums.view(1, 64), sums.view(1, 64), sums.view(1, 64),
+                   {.bias = sums.view(1, 1), .queries_of_block = 128}),
                Contains("128 queries of a block"));
     AttentionOptions ragged{};
     ragged.query_offsets = words, ragged.key_offsets = words;

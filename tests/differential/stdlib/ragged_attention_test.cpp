@@ -92,8 +92,7 @@ TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what c
         const std::string schedule = std::to_string(seed);
         devices.push_back(test::open_device({.schedule = schedule}));
     }
-    const bool is_wide = sizeof(TestType) == 2;
-    Ragged cases[] = {
+    const Ragged cases[] = {
         {.queries = {0, 5}, .keys = {0, 9}},
         {.queries = {3, 8, 8, 138, 202, 203}, .keys = {1, 71, 74, 203, 203, 204}},
         {.queries = {0, 64, 128, 129}, .keys = {0, 64, 100, 180}, .options = {.causal = true}},
@@ -103,8 +102,7 @@ TEMPLATE_TEST_CASE("ragged attention: sequences of different lengths give what c
         {.queries = {0, 127, 128, 300}, .keys = {0, 90, 91, 92}, .d = 256},
     };
     std::size_t number = 0;
-    for (Ragged& is : cases) {
-        if (!is_wide) is.block = 64;
+    for (const Ragged& is : cases) {
         INFO("case " << number << ", d " << is.d);
         for (std::size_t seed = 0; seed < devices.size(); ++seed)
             if (tests::is_for_seed(number, seed, devices.size())) check_ragged<TestType>(devices[seed], is);
