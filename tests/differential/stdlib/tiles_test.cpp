@@ -190,6 +190,42 @@ TEST_CASE("tiles: slices of a matrix are copied, with zeros behind the last") {
 
 // ---- schedules
 
+TEMPLATE_TEST_CASE_SIG("tiles: lanes that come one after the other exchange rows", "", ((std::uint32_t count), count),
+                       4, 8) {
+    const auto exchanged = kernel("exchanged", params("y", "z"), [](Out<float> y, InOut<std::uint32_t> z) {
+        const Shared<float, 16 * scratch_pitch(32)> scratch;
+        const auto lane = value(lane_id());
+        const auto come_apart = [&] {  // lanes leave this loop at different times
+            for (auto i : range(lane % 7u)) z[lane] = z[lane] + i;
+        };
+        for (std::uint32_t round = 0; round < 2; ++round) {
+            come_apart();
+            exchange_rows<float, 32, count>(
+                scratch.flat(),
+                [&](std::uint32_t j, std::uint32_t half) {
+                    const auto sum = value(((lane / 4u + 8 * half) * 32u + 8 * j + lane % 4u * 2u) * 2u + round);
+                    return Vec<float, 2>(cast<f32>(sum), cast<f32>(sum + 2u));
+                },
+                [&](const auto& row, const auto& column, const auto& values) {
+                    come_apart();
+                    for (std::uint32_t e = 0; e < count; ++e) y[round * 512 + row * 32 + column + e] = values.lane(e);
+                });
+        }
+    });
+    std::vector<float> expected;
+    for (int round = 0; round < 2; ++round)
+        for (int e = 0; e < 512; ++e) expected.push_back(float(2 * e + round));
+    for (int seed = 0; seed < 8; ++seed) {
+        INFO("seed " << seed);
+        const std::string order = std::to_string(seed) + ",lanes";
+        const Device device = test::open_device({.schedule = order});
+        auto y = device.buffer<float>(1024, "y");
+        auto z = device.upload(std::vector<std::uint32_t>(32), "z");
+        device.launch(exchanged, Grid{{1}, {32}}, y, z);
+        CHECK(y.download() == expected);
+    }
+}
+
 TEST_CASE("tiles: workers have equally many slices, and the sums of a tile are found again") {
     struct Job {
         std::uint32_t tile, first, count, is_whole, number;
