@@ -149,6 +149,15 @@ void Incremental::check_places() const {
                  "choose pitches, and the element that the first row begins at, so that they do");
     };
     check("Q", Q_), check("K", K_), check("V", V_), check("O", O_);
+    const auto check_pitches = [&](std::string_view what, const HeadsOperand& x) {
+        for (std::size_t dimension = 0; dimension < 3; ++dimension)
+            if (x.extents[dimension] > 1 && x.pitches[dimension] >> 32)
+                fail(fmt::format("a pitch of {} elements in {}", x.pitches[dimension], what),
+                     "sequences, heads and rows are fewer than 2^32 elements apart");
+    };
+    check_pitches("Q", Q_), check_pitches("K", K_), check_pitches("V", V_), check_pitches("O", O_);
+    if (options_.log_sum) check_pitches("log_sum", *options_.log_sum);
+    if (options_.pages) check_pitches("pages", *options_.pages);
 }
 
 void Incremental::check_numbers() const {

@@ -508,6 +508,9 @@ TEST_CASE("incremental attention: calls that do not fit together") {
     CHECK_THAT(run(q, x.view(3, 5, 64), x.view(3, 5, 64), o), Contains("Q has 2 heads, K and V have 3"));
     CHECK_THAT(run(q, x.view(1, 32, 64).pitched(2080, 65), k, o), Contains("rows of K do not begin at multiples"));
     CHECK_THAT(run(q, k, x.slice(4, 4096).view(1, 32, 64), o), Contains("rows of V do not begin at multiples"));
+    HeadsOperand far = k;
+    far.extents[1] = 2, far.pitches[1] = std::uint64_t{1} << 32;
+    CHECK_THAT(run(q, far, far, o), Contains("a pitch of 4294967296 elements in K"));
     CHECK_THAT(run(q, k, k, o, {.lengths = 3u}), Contains("the lengths are a number"));
     CHECK_THAT(run(q, k, k, o, {.lengths = sums}), Contains("lengths has elements of f32"));
     CHECK_THAT(
