@@ -76,7 +76,10 @@ public:
         const RightFactor<M, Chunks, Major::MN> right_v(chunks_, 0);
         const auto [first, count] = chunks_of_warp();
         const auto chunk = [&, at = first](const auto& number) { return value(at + number * tile.warps); };
-        const auto page = [&](const auto& number) { return page_of(chunk(number), value(number < count)); };
+        const auto page = [&](const auto& number) {
+            const auto of = chunk(number);
+            return page_of(of, value(number < count));
+        };
         const auto load = [&](const auto& number, const U32& in_page, const U32& stage) {
             if_(number < count, [&] {
                 const auto key = value(chunk(number) * keys), end = value(length_ - key);
@@ -84,8 +87,9 @@ public:
                 const auto k = with_.k.place(in_page, kv_head_, row), v = with_.v.place(in_page, kv_head_, row);
                 std::optional<U32> begin;
                 if (is_.has_before) begin.emplace(value(seen_ - min(key, seen_)));
-                from_k.load(slot(stage, 0), value(k * std::uint64_t(sizeof(T))), end, begin);
-                from_v.load(slot(stage, 1), value(v * std::uint64_t(sizeof(T))), end, begin);
+                const auto k_byte = value(k * std::uint64_t(sizeof(T))), v_byte = value(v * std::uint64_t(sizeof(T)));
+                from_k.load(slot(stage, 0), k_byte, end, begin);
+                from_v.load(slot(stage, 1), v_byte, end, begin);
             });
             copy_commit();
         };
@@ -254,7 +258,8 @@ private:
                     total = fma(weight, statistics[1, w, row], total);
                     sum = fma(weight, floats.template vec<4>((row * pitch + column + w * of_warp) / 4u), sum);
                 }
-                store(row, column, sum, value(largest), value(total));
+                const auto offset_of_all = value(largest), all = value(total);
+                store(row, column, sum, offset_of_all, all);
             };
             if constexpr (rows * of_row % tile.threads() == 0)
                 combine();
@@ -386,7 +391,9 @@ private:
                 sum = fma(weight, sums_of_row.template vec<4>((part * d + column) / 4u), sum);
             }
             const auto head = value(row / queries % heads), sequence = value(row / queries / heads);
-            result.store(sequence, head, value(row % queries), column, sum, value(largest), value(total));
+            const auto query = value(row % queries);
+            const auto offset_of_all = value(largest), all = value(total);
+            result.store(sequence, head, query, column, sum, offset_of_all, all);
         };
         if (!is.has_log_sum)
             return kernel(is.name().c_str(),

@@ -217,7 +217,8 @@ void put_rows(const WarpTiles<FmaProduct, m, n>& sums, const TileStage<Tile>& st
     for (std::uint32_t i = 0; i < m / 16; ++i)
         for (std::uint32_t half = 0; half < 2; ++half)
             for (std::uint32_t j = 0; j < n / 8; ++j) {
-                const auto place = Tile::place(value(row + (16 * i + 8 * half)), value(lane % 4u * 2u + 8 * j));
+                const auto down = value(row + (16 * i + 8 * half)), across = value(lane % 4u * 2u + 8 * j);
+                const auto place = Tile::place(down, across);
                 const auto& fragment = sums(i, j);
                 elements.template vec<2>((stage.first() + place) / 8u) =
                     Vec<float, 2>(fragment[2 * half], fragment[2 * half + 1]);
