@@ -61,6 +61,7 @@ struct DecodedKernel {
     std::vector<MicroOp> code;
     std::vector<const nvptx::Instruction*> instructions;  // by op; nullptr if there is none
     std::vector<std::uint32_t> lists;
+    std::vector<ShuffleSources> shuffles;
     std::uint32_t entry = 0;               // the op where threads start; functions are before it
     std::vector<FunctionEntry> functions;  // by number in the module; empty if nothing is called
 

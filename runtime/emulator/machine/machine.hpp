@@ -77,6 +77,13 @@ class ThreadBlock;
 class TrafficCounter;
 struct DecodedKernel;
 
+/// Which lane's value each lane gets by a shuffle whose operands are literals. Aligned, as it is read by whole vectors.
+struct alignas(64) ShuffleSources {
+    std::uint32_t lanes[warp_size];
+    std::uint32_t in_range;  // a bit for each lane
+    bool operator==(const ShuffleSources&) const = default;
+};
+
 /// A function that is called rather than inlined.
 struct FunctionEntry {
     std::uint32_t op = ~0u;             // its first op; ~0: the kernel cannot call it
@@ -126,6 +133,7 @@ struct Warp {
 
     Fault fault;
     const std::uint32_t* lists = nullptr;  // operands of ops with more than fit their fields
+    const ShuffleSources* shuffles = nullptr;
 
     // Calls and alloca: see ops/call.cpp
     const FunctionEntry* functions = nullptr;

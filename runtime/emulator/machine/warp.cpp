@@ -38,6 +38,7 @@ void ScheduledWarp::load(const DecodedKernel& from) {
     kernel = &from;
     code = from.code.data();
     lists = from.lists.data();
+    shuffles = from.shuffles.data();
     functions = from.functions.data();
     function_count = std::uint32_t(from.functions.size());
     predicate_bytes = from.predicate_bytes;

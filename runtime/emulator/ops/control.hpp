@@ -92,8 +92,8 @@ constexpr ShuffleSource shuffle_source(Shuffle mode, int lane, std::uint32_t b, 
     const bool in_range = mode == Shuffle::Up ? j >= limit : j <= limit;
     return {in_range ? j & 31 : lane, in_range};
 }
-/// A shuffle with literals among all lanes: d = a of the lanes lists[b ...], predicate c = lists[b + 32]. If lanes are
-/// missing it does nothing, and the general one after it does the work.
+/// A shuffle with literals among all lanes: d = a of the lanes shuffles[b], predicate c is set for those in range. If
+/// lanes are missing it does nothing, and the general one after it does the work.
 Handler select_known_shuffle();
 enum class Vote : std::uint8_t { All, Any, Uniform, Ballot };
 Handler select_vote(Vote mode);

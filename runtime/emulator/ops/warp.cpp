@@ -124,7 +124,7 @@ IKAT_HANDLER(shuffle) {
     return blend_and_continue<4>(op, w, frame, mask);
 }
 
-/// d[i] = a[from[i]]; d may be a.
+/// d[i] = a[from[i]]; d may be a. All are aligned.
 HWY_INLINE void permute(const u32* a, const u32* from, u32* d) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
     const hn::ScalableTag<u32> v;
@@ -132,7 +132,7 @@ HWY_INLINE void permute(const u32* a, const u32* from, u32* d) {
     hn::Vec<decltype(v)> in[parts], out[parts];
     for (unsigned k = 0; k < parts; ++k) in[k] = hn::Load(v, a + k * lanes);
     for (unsigned i = 0; i < parts; ++i) {
-        const auto source = hn::LoadU(v, from + i * lanes);
+        const auto source = hn::Load(v, from + i * lanes);
         const auto in_part = hn::IndicesFromVec(v, hn::And(source, hn::Set(v, lanes - 1)));
         const auto part = hn::ShiftRight<std::countr_zero(lanes)>(source);
         out[i] = hn::TableLookupLanes(in[0], in_part);
@@ -150,9 +150,9 @@ HWY_INLINE void permute(const u32* a, const u32* from, u32* d) {
 IKAT_HANDLER(known_shuffle) {
     w->count(op->y);
     if (HWY_UNLIKELY((mask & w->live) != all_lanes)) IKAT_NEXT;
-    const u32* const from = w->lists + op->b;
-    permute(words(frame, op->a), from, words(frame, op->d));
-    lane_set(frame, op->c) = from[warp_size];
+    const ShuffleSources& from = w->shuffles[op->b];
+    permute(words(frame, op->a), from.lanes, words(frame, op->d));
+    lane_set(frame, op->c) = from.in_range;
     IKAT_CONTINUE(2);
 }
 

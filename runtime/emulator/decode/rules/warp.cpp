@@ -2,6 +2,8 @@
 // Warp-wide instructions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/emulator/decode/rules/rules.hpp"
 
 namespace ikat::emulator {
@@ -16,16 +18,18 @@ VReg members_of(Lowering& code, Modifiers& modifiers, Operands operands, std::si
     return here;
 }
 
-/// Stores the source lanes of all lanes, and which are in range, in the kernel's lists.
-std::uint32_t list_sources(Lowering& code, Shuffle mode, std::uint32_t b, std::uint32_t c) {
-    const auto at = std::uint32_t(code.kernel.lists.size());
-    std::uint32_t in_range = 0;
+/// The number of these sources among the kernel's shuffles; equal ones are shared.
+std::uint32_t number_of_sources(Lowering& code, Shuffle mode, std::uint32_t b, std::uint32_t c) {
+    ShuffleSources sources{};
     for (int lane = 0; lane < int(warp_size); ++lane) {
         const ShuffleSource from = shuffle_source(mode, lane, b, c);
-        code.kernel.lists.push_back(std::uint32_t(from.lane));
-        in_range |= std::uint32_t(from.in_range) << lane;
+        sources.lanes[lane] = std::uint32_t(from.lane);
+        sources.in_range |= std::uint32_t(from.in_range) << lane;
     }
-    code.kernel.lists.push_back(in_range);
+    std::vector<ShuffleSources>& all = code.kernel.shuffles;
+    const auto found = std::ranges::find(all, sources);
+    const auto at = std::uint32_t(found - all.begin());
+    if (found == all.end()) all.push_back(sources);
     return at;
 }
 
@@ -49,7 +53,7 @@ void shfl(Lowering& code, Modifiers& modifiers, Operands operands) {
     };
     if (literal(b) && literal(c) && literal(members) == all_lanes)
         code.emit(select_known_shuffle(), D | C, A,
-                  {index(d.at), index(a), list_sources(code, *mode, *literal(b), *literal(c)), index(p.at)})
+                  {index(d.at), index(a), number_of_sources(code, *mode, *literal(b), *literal(c)), index(p.at)})
             .counts = true;
     else
         code.count_here();
