@@ -32,11 +32,14 @@ struct CopyForm {
     enum class Source : std::uint8_t { Whole, Bytes, Ignored };
     std::uint8_t bytes = 16;
     Source source = Source::Whole;
-    bool is_wide = false;  // a has 8 bytes
+    bool is_wide = false;    // a has 8 bytes
+    bool is_cached = false;  // .ca
 
-    constexpr std::uint32_t bits() const { return bytes | std::uint32_t(source) << 8 | std::uint32_t(is_wide) << 10; }
+    constexpr std::uint32_t bits() const {
+        return bytes | std::uint32_t(source) << 8 | std::uint32_t(is_wide) << 10 | std::uint32_t(is_cached) << 11;
+    }
     static constexpr CopyForm of(std::uint32_t bits) {
-        return {std::uint8_t(bits & 255), Source(bits >> 8 & 3), (bits >> 10 & 1) != 0};
+        return {std::uint8_t(bits & 255), Source(bits >> 8 & 3), (bits >> 10 & 1) != 0, (bits >> 11 & 1) != 0};
     }
 };
 const MicroOp* start_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);

@@ -120,6 +120,7 @@ struct MemoryAccess {
     Direction direction = Direction::Read;
     bool cached = true;
     bool of_numbers = false;  // floats, which contain no padding
+    bool is_limited = false;  // to as many bytes as an operand says
 };
 
 /// Where a result of `type` is computed; finish() then moves it to the register, extended to its width.

@@ -22,8 +22,8 @@ struct Piece {
 /// The sectors of a warp instruction, ascending, each once.
 class Pieces {
 public:
-    Pieces(std::span<const std::uint64_t> addresses, std::uint32_t bytes) {
-        for (const std::uint64_t address : addresses) add(address, bytes);
+    explicit Pieces(std::span<const TrafficCounter::Request> requests) {
+        for (const TrafficCounter::Request& request : requests) add(request.address, request.bytes);
         std::sort(pieces_.begin(), pieces_.begin() + count_,
                   [](const Piece& a, const Piece& b) { return a.sector < b.sector; });
         std::size_t last = 0;
@@ -119,20 +119,24 @@ TrafficCounter::Share& TrafficCounter::share_of(const View& view) {
     return shares_.emplace_back(&launch_.buffer(view));
 }
 
-void TrafficCounter::count(const Warp& warp, Direction direction, bool cached, std::span<const std::uint64_t> addresses,
-                           std::uint32_t bytes) {
+TrafficCounter::Share* TrafficCounter::next_share(const Warp& warp, Direction direction, std::uint64_t address,
+                                                  View& view, Share* share) {
+    if (share && address - view.base < view.bytes) return share;
+    view = warp.memory->find(address);
+    if (address - view.base >= view.bytes) return nullptr;  // the access will fail
+    Share& next = share_of(view);
+    ++next.counts[std::size_t(direction)].accesses;
+    return &next;
+}
+
+void TrafficCounter::count(const Warp& warp, Direction direction, bool cached, std::span<const Request> requests) {
     SectorCache& cache = caches_[warp.index];
     View view;
     Share* share = nullptr;
-    for (const Piece& piece : Pieces(addresses, bytes)) {
+    for (const Piece& piece : Pieces(requests)) {
         const std::uint64_t address = piece.sector * sector_bytes;
-        const bool same = share && address - view.base < view.bytes;
-        if (!same) {
-            view = warp.memory->find(address);
-            share = address - view.base < view.bytes ? &share_of(view) : nullptr;
-            if (!share) continue;  // the access will fail
-            ++share->counts[std::size_t(direction)].accesses;
-        }
+        share = next_share(warp, direction, address, view, share);
+        if (!share) continue;
         Traffic& traffic = share->counts[std::size_t(direction)];
         traffic.requested += unsigned(std::popcount(piece.bytes));
         traffic.sectors += 1;
@@ -143,6 +147,31 @@ void TrafficCounter::count(const Warp& warp, Direction direction, bool cached, s
     }
 }
 
+void TrafficCounter::count_bulk(const Warp& warp, Direction direction, std::span<const Request> requests) {
+    View view;
+    Share* share = nullptr;
+    std::uint64_t last = ~std::uint64_t{0};
+    for (const Request& request : requests) {
+        const std::uint64_t end = request.address + request.bytes;
+        for (std::uint64_t at = request.address; at < end;) {
+            const std::uint64_t sector = at / sector_bytes, next = std::min(end, (sector + 1) * sector_bytes);
+            share = next_share(warp, direction, at, view, share);
+            if (share) {
+                Traffic& traffic = share->counts[std::size_t(direction)];
+                traffic.requested += next - at;
+                if (sector != last) {
+                    traffic.sectors += 1;
+                    traffic.moved += sector_bytes;
+                    touch(share->buffer->touched[std::size_t(direction)],
+                          (sector * sector_bytes - view.base) / sector_bytes);
+                }
+            }
+            last = sector;
+            at = next;
+        }
+    }
+}
+
 void TrafficCounter::finish() const {
     for (const Share& share : shares_) launch_.add(*share.buffer, share.counts);
     for (const auto& [instruction, counts] : shared_) launch_.add(instruction, counts);
@@ -150,16 +179,38 @@ void TrafficCounter::finish() const {
 
 namespace {
 
-/// Separate from the handler, whose last call is a jump only if no address of its locals escapes.
+bool is_global(std::uint64_t address) { return address >> window_bits > std::uint64_t(Space::Const); }
+
+using Requests = std::array<TrafficCounter::Request, warp_size>;
+
+// Separate from the handlers, whose last call is a jump only if no address of their locals escapes.
 [[gnu::noinline]] void count_lanes(const MicroOp* op, const Warp* w, const std::byte* frame, std::uint32_t mask) {
     const auto* const from = reinterpret_cast<const std::uint64_t*>(frame + op->a);
-    std::array<std::uint64_t, warp_size> addresses;
+    Requests requests;
     std::size_t count = 0;
     for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
         const std::uint64_t address = from[std::countr_zero(rest)] + std::uint64_t(std::int64_t(std::int32_t(op->x)));
-        if (address >> window_bits > std::uint64_t(Space::Const)) addresses[count++] = address;
+        if (is_global(address)) requests[count++] = {address, op->b};
     }
-    w->traffic->count(*w, Direction(op->c), op->y == 0, {addresses.data(), count}, op->b);
+    w->traffic->count(*w, Direction(op->c), op->y == 0, {requests.data(), count});
+}
+
+[[gnu::noinline]] void count_lanes_of_copies(const MicroOp* op, const Warp* w, const std::byte* frame,
+                                             std::uint32_t mask) {
+    const CopyForm form = CopyForm::of(op->d);
+    const auto* const from = reinterpret_cast<const std::uint64_t*>(frame + op->b);
+    const auto* const limits = reinterpret_cast<const std::uint32_t*>(frame + op->c);
+    Requests requests;
+    std::size_t count = 0;
+    for (std::uint32_t rest = mask; rest; rest &= rest - 1) {
+        const auto lane = unsigned(std::countr_zero(rest));
+        const std::uint64_t address = from[lane] + std::uint64_t(std::int64_t(std::int32_t(op->y)));
+        const bool is_ignored = form.source == CopyForm::Source::Ignored && (*limits >> lane & 1);
+        const std::uint32_t limit = form.source == CopyForm::Source::Bytes ? limits[lane] : form.bytes;
+        const std::uint32_t bytes = is_ignored ? 0 : std::min<std::uint32_t>(limit, form.bytes);
+        if (bytes && is_global(address)) requests[count++] = {address, bytes};
+    }
+    w->traffic->count(*w, Direction::Read, form.is_cached, {requests.data(), count});
 }
 
 }  // namespace
@@ -178,7 +229,7 @@ Observer observe_traffic() {
                     if (is_generic || access.space == Space::Shared)
                         count_shared(code, index(access.base), std::uint32_t(access.offset), access.bytes,
                                      access.direction, warp_size | (is_generic ? 512 : 0));
-                    if (access.space == Space::Shared) return;
+                    if (access.space == Space::Shared || access.is_limited) return;
                     code.put({.run = count_traffic,
                               .fields = {0, index(access.base), access.bytes, std::uint32_t(access.direction),
                                          std::uint32_t(access.offset), access.cached ? 0u : 1u},
@@ -194,12 +245,19 @@ Observer observe_traffic() {
                     } else if (op.run == start_copies) {
                         count_shared(code, op.fields[1], op.fields[4], CopyForm::of(op.fields[0]).bytes,
                                      Direction::Write, warp_size);
+                        if (CopyForm::of(op.fields[0]).source != CopyForm::Source::Whole)
+                            code.put({.run = count_copies, .fields = op.fields, .reads = op.reads});
                     }
                 }};
 }
 
 const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
     count_lanes(op, w, frame, mask);
+    IKAT_NEXT;
+}
+
+const MicroOp* count_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask) {
+    count_lanes_of_copies(op, w, frame, mask);
     IKAT_NEXT;
 }
 

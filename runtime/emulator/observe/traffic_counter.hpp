@@ -24,6 +24,8 @@ inline constexpr std::size_t directions = 3;
 /// Before an access of b bytes at address a (a register of 8 bytes) + x: c is its Direction, y whether it bypasses the
 /// cache.
 const MicroOp* count_traffic(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
+/// Before copies that read as many bytes as an operand says, with the fields of start_copies (agents/async_copies.hpp).
+const MicroOp* count_copies(const MicroOp* op, Warp* w, std::byte* frame, std::uint32_t mask);
 
 /// The counts of all blocks of a launch.
 class TrafficOfLaunch {
@@ -61,8 +63,14 @@ public:
     void clear_caches() {
         for (SectorCache& cache : caches_) cache.clear();
     }
-    void count(const Warp& warp, Direction direction, bool cached, std::span<const std::uint64_t> addresses,
-               std::uint32_t bytes);
+    struct Request {
+        std::uint64_t address = 0;
+        std::uint32_t bytes = 0;
+    };
+    /// An access of the lanes of a warp, each of at most 64 bytes.
+    void count(const Warp& warp, Direction direction, bool cached, std::span<const Request> requests);
+    /// A bulk copy, which passes by the caches. Requests ascend, or are far apart.
+    void count_bulk(const Warp& warp, Direction direction, std::span<const Request> requests);
     /// An access to shared memory.
     void count_shared(const nvptx::Instruction* instruction, std::uint64_t wavefronts, std::uint64_t possible) {
         shared_[instruction].add({.accesses = 1, .wavefronts = wavefronts, .possible = possible});
@@ -76,6 +84,8 @@ private:
         std::array<Traffic, directions> counts{};
     };
     Share& share_of(const View& view);
+    /// The sector's buffer, which an access has come to if it is not the one in `view` and `share`; nullptr outside.
+    Share* next_share(const Warp& warp, Direction direction, std::uint64_t address, View& view, Share* share);
 
     TrafficOfLaunch& launch_;
     std::vector<SectorCache> caches_;  // by warp

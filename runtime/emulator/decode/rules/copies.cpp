@@ -19,7 +19,7 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
     const std::uint64_t bytes = operands[2].kind == nvptx::Operand::Kind::Integer ? operands[2].value : 0;
     if (bytes != 16 && (!cached || (bytes != 4 && bytes != 8)))
         code.unsupported("it copies 4, 8 or 16 bytes, past the first cache (.cg) 16");
-    CopyForm form{.bytes = std::uint8_t(bytes), .is_wide = code.values[index(to.base)].slot == 8};
+    CopyForm form{.bytes = std::uint8_t(bytes), .is_wide = code.values[index(to.base)].slot == 8, .is_cached = cached};
     VReg limit{};
     if (operands.size() > 3u + has_policy) {
         const Binding* const binding =
@@ -30,7 +30,7 @@ void copy_async(Lowering& code, Modifiers& modifiers, Operands operands) {
         limit = code.source(operands[3], is_predicate ? Type::Pred : Type::U32);
     }
     const bool has_limit = form.source != CopyForm::Source::Whole;
-    code.tell_observers(from, {.bytes = std::uint32_t(bytes), .cached = cached});
+    code.tell_observers(from, {.bytes = std::uint32_t(bytes), .cached = cached, .is_limited = has_limit});
     code.emit(start_copies, 0, std::uint8_t(A | B | (has_limit ? C : 0)),
               {form.bits(), index(to.base), index(from.base), has_limit ? index(limit) : 0, std::uint32_t(to.offset),
                std::uint32_t(from.offset)});
