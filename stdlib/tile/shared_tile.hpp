@@ -106,6 +106,23 @@ private:
     bool conflicts_ = false;
 };
 
+/// A row of a tile, and a unit of it.
+struct UnitOfRow {
+    Leaf<std::uint32_t> row, unit;
+};
+/// Number `at` of the units of `bytes` bytes, 4, 8 or 16, of a tile's first `count` rows, in an order in which
+/// neighbours fill whole wavefronts: along rows, or, where panels are narrower than that, first all of 128 bytes of
+/// one.
+template <class Tile>
+UnitOfRow unit_of_row(const Leaf<std::uint32_t>& at, std::uint32_t bytes, std::uint32_t count) {
+    const std::uint32_t of_row = Tile::row_bytes / bytes, of_panel = Tile::panel_row / bytes;
+    const std::uint32_t rows = Tile::swizzle ? 128 / Tile::panel_row : 1;
+    if (rows == 1 || count % rows != 0) return {value(at / of_row), value(at % of_row)};
+    const auto in_rows = value(at % (rows * of_row)), in_panel = value(in_rows % (rows * of_panel));
+    return {value(at / (rows * of_row) * rows + in_panel / of_panel),
+            value(in_rows / (rows * of_panel) * of_panel + in_panel % of_panel)};
+}
+
 /// One of a tile's stages.
 template <class Tile>
 class TileStage {

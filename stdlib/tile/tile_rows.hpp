@@ -123,7 +123,7 @@ void put_rows(const WarpTiles<M, m, n>& sums, const TileStage<Tile>& stage, cons
 }
 
 /// Calls f(row, column, values) for the 16 bytes from each such column on, of rows `first` to `first + rows - 1` of a
-/// stage: a warp's own, of which each lane has some that follow those of its neighbour.
+/// stage: a warp's own.
 template <class Tile>
 void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t rows, auto&& f) {
     using T = typename Tile::element_type;
@@ -133,7 +133,8 @@ void each_piece(const TileStage<Tile>& stage, const Word& first, std::uint32_t r
     for (std::uint32_t begin = 0; begin < rows * of_row; begin += 32) {
         const auto at = value(begin + lane);
         const auto read = [&] {
-            const auto row = value(at / of_row), column = value(at % of_row * count);
+            const auto [row, piece] = unit_of_row<Tile>(at, 16, rows);
+            const auto column = value(piece * count);
             const auto place = value(stage.first() + Tile::place(value(word(first) + row), column));
             f(row, column, elements.template vec<int(count)>(place / 16u));
         };

@@ -48,16 +48,16 @@ class TileSource {
 public:
     /// The tiles begin at row `first` of x, or, Along::Rows, at column `first`. x is not empty.
     TileSource(const In<T, 2>& x, const Word& first, const TileAccess& access)
-        : x_(x), first_(word(first)), access_(access), row_(value(thread_id().x / std::max(units_of_row(), 1u))) {
+        : x_(x), first_(word(first)), access_(access), start_(start()) {
         if (is_by_elements()) return;
         const std::uint32_t width = access.bytes / sizeof(T);
-        const auto column = value(thread_id().x % units_of_row() * width);
+        const auto column = value(start_.unit * width);
         for (std::uint32_t pass = 0; pass < std::min(passes(), period()); ++pass)
-            places_.push_back(Tile::place(value(row_ + pass * rows_of_pass()), column));
+            places_.push_back(Tile::place(value(start_.row + pass * rows_of_pass()), column));
         if constexpr (along == Along::Columns) {
             const auto last = value(x.extent(0) - 1u);
             for (std::uint32_t pass = 0; pass < passes(); ++pass) {
-                const auto row = value(row_ + pass * rows_of_pass());
+                const auto row = value(start_.row + pass * rows_of_pass());
                 pointers_.push_back(x.row(min(first_ + row, last)).slice(column).template as<std::uint8_t>());
             }
             slices_.push_back(slices_with(column, x.extent(1), Tile::columns));
@@ -72,7 +72,7 @@ public:
                 steps_.push_back(value(select(is_far, x.pitch(), x.pitch() * size)));
             }
             for (std::uint32_t pass = 0; pass < (is_stepped() ? 1 : passes()); ++pass) {
-                const auto row = value(row_ + pass * rows_of_pass());
+                const auto row = value(start_.row + pass * rows_of_pass());
                 pointers_.push_back(x.row(row).slice(min(first_ + column, last)).template as<std::uint8_t>());
                 slices_.push_back(slices_with(row, x.extent(0), Tile::rows));
             }
@@ -96,10 +96,14 @@ public:
         if (is_for_all)
             all_passes();
         else
-            if_(row_ < rows_of_pass(), all_passes);
+            if_(start_.row < rows_of_pass(), all_passes);
     }
 
 private:
+    UnitOfRow start() const {
+        const auto thread = value(thread_id().x);
+        return is_by_elements() ? UnitOfRow{thread, thread} : unit_of_row<Tile>(thread, access_.bytes, rows_of_pass());
+    }
     std::uint32_t units_of_row() const { return access_.bytes ? Tile::row_bytes / access_.bytes : 0; }
     /// Also where there are not enough threads to copy a row.
     bool is_by_elements() const { return access_.bytes == 0 || units_of_row() > threads; }
@@ -115,7 +119,7 @@ private:
     bool is_stepped() const { return along == Along::Rows && access_.saves_registers; }
 
     void copy_passes(const TileStage<Tile>& to, const U32& number, const trace::Where& where) const {
-        const auto row = value(number * Tile::rows + row_);
+        const auto row = value(number * Tile::rows + start_.row);
         const auto step = value(mul_wide(x_.pitch(), rows_of_pass() * std::uint32_t(sizeof(T))));
         std::vector<Leaf<std::uint64_t>> further{offset(number)};
         for (std::uint32_t pass = 0; pass < passes(); ++pass) {
@@ -132,7 +136,7 @@ private:
                 if (access_.bytes == 4) copy_async_if<4>(is_there, place, source, where);
             };
             if (down + rows_of_pass() > Tile::rows)
-                if_(row_ < Tile::rows - down, copy);
+                if_(start_.row < Tile::rows - down, copy);
             else
                 copy();
         }
@@ -182,7 +186,7 @@ private:
     In<T, 2> x_;
     U32 first_;
     TileAccess access_;
-    U32 row_;  // of the tile, that the thread copies first
+    UnitOfRow start_;  // what the thread copies first of a tile
     std::vector<U32> places_, slices_;
     std::vector<U32> steps_;  // Along::Rows: their product is a slice's distance in bytes
     std::vector<Indexable<std::uint8_t, trace::Direction::Read>> pointers_;

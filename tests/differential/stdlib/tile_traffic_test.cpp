@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products and attention on tensor cores move no more of global memory than their tiles need, in whole sectors: what a
+// block works on is read once, results are written once.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stdlib/attention/attention.hpp"
+#include "stdlib/gemm/tensor_core.hpp"
+#include "tests/catch.hpp"
+
+#include <ikat/ikat.hpp>
+
+namespace {
+
+using namespace ikat;
+using namespace ikat::stdlib;
+using enum MatrixOrder;
+
+/// The traffic of the buffers by their names.
+std::map<std::string, emulator::BufferTraffic> by_name(const std::vector<emulator::LaunchTraffic>& traffic) {
+    REQUIRE(traffic.size() == 1);
+    std::map<std::string, emulator::BufferTraffic> out;
+    for (const emulator::BufferTraffic& buffer : traffic[0].buffers) out[buffer.name] = buffer;
+    return out;
+}
+
+void check_read(const emulator::BufferTraffic& buffer, std::uint64_t bytes, double efficiency = 1) {
+    INFO(buffer.name);
+    CHECK(buffer.read.moved == bytes);
+    CHECK(buffer.read.efficiency() == efficiency);
+    CHECK(buffer.written.moved == 0);
+}
+void check_written(const emulator::BufferTraffic& buffer, std::uint64_t bytes) {
+    INFO(buffer.name);
+    CHECK(buffer.written.moved == bytes);
+    CHECK(buffer.written.efficiency() == 1);
+    CHECK(buffer.read.moved == 0);
+}
+
+/// A product of whole tiles, two rows and three columns of them. A is read for each column, B for each row, or for each
+/// `rows_at_once` rows.
+template <class T>
+void check_product(const GemmOptions& options, std::uint32_t tile_m, std::uint32_t tile_n, std::uint32_t rows_at_once,
+                   const char* target) {
+    using Out = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, T>;
+    const std::uint32_t m = 2 * tile_m, n = 3 * tile_n, k = 512 / sizeof(T);
+    std::vector<emulator::LaunchTraffic> traffic;
+    const auto device = runtime::Device::open({.device = "emulator", .target = target, .traffic = &traffic});
+    const auto A = device.upload(std::vector<T>(m * k), "A"), B = device.upload(std::vector<T>(n * k), "B");
+    auto C = device.buffer<Out>(m * n, "C");
+    gemm_tensor_core(device, options.a == Rows ? A.view(m, k) : A.view(k, m),
+                     options.b == Rows ? B.view(k, n) : B.view(n, k), C.view(m, n), options);
+    const auto of = by_name(traffic);
+    INFO(sizeof(T) << " bytes, tile " << tile_m << " x " << tile_n << ", orders " << int(options.a) << int(options.b));
+    // Bytes that are transposed on the way are read eight at once, four times from the same sector.
+    const auto efficiency = [](bool is_along_k) { return sizeof(T) == 1 && !is_along_k ? 0.25 : 1; };
+    check_read(of.at("A"), std::uint64_t{3} * m * k * sizeof(T), efficiency(options.a == Rows));
+    check_read(of.at("B"), std::uint64_t{2} / rows_at_once * n * k * sizeof(T), efficiency(options.b == Columns));
+    check_written(of.at("C"), std::uint64_t{m} * n * sizeof(Out));
+}
+
+template <class T>
+void check_products() {
+    for (const MatrixOrder a : {Rows, Columns})
+        for (const MatrixOrder b : {Rows, Columns}) {
+            for (const TileSize size : {TileSize::small, TileSize::medium, TileSize::large}) {
+                const TensorTile tile = tensor_tile(size);
+                check_product<T>({.a = a, .b = b, .path = GemmPath::mma_sync, .tile = size, .parts = 1}, tile.m, tile.n,
+                                 1, "sm_80");
+            }
+            if (sizeof(T) != 2 && (a == Columns || b == Rows)) continue;
+            for (const TileSize size : {TileSize::medium, TileSize::large}) {
+                if (sizeof(T) != 2 && size == TileSize::large) continue;
+                const ClusterTile tile = cluster_tile(size, sizeof(T));
+                check_product<T>({.a = a, .b = b, .path = GemmPath::wgmma, .tile = size}, tile.m, tile.n, 2, "sm_90a");
+            }
+        }
+}
+
+constexpr std::uint32_t heads = 4, kv_heads = 2, queries = 192;
+
+/// Keys and values are read by each block of 64 queries, as far as these see them.
+template <class T>
+void check_attention(std::uint32_t head_dim, bool causal) {
+    INFO("head_dim " << head_dim << (causal ? ", causal" : ""));
+    std::vector<emulator::LaunchTraffic> traffic;
+    const auto device = runtime::Device::open({.device = "emulator", .target = "sm_80", .traffic = &traffic});
+    const auto rows = [&](std::uint32_t count) { return std::vector<T>(count * queries * head_dim); };
+    const auto Q = device.upload(rows(heads), "Q"), K = device.upload(rows(kv_heads), "K"),
+               V = device.upload(rows(kv_heads), "V");
+    auto O = device.buffer<T>(heads * queries * head_dim, "O");
+    flash_attention(device, Q.view(heads, queries, head_dim), K.view(kv_heads, queries, head_dim),
+                    V.view(kv_heads, queries, head_dim), O.view(heads, queries, head_dim),
+                    {.causal = causal, .queries_of_block = 64});
+    const std::uint64_t row = head_dim * sizeof(T), seen = heads * (causal ? 64 + 128 + 192 : 3 * 192);
+    const auto of = by_name(traffic);
+    check_read(of.at("Q"), heads * queries * row);
+    check_read(of.at("K"), seen * row);
+    check_read(of.at("V"), seen * row);
+    check_written(of.at("O"), heads * queries * row);
+    for (const emulator::SharedTraffic& line : traffic[0].shared) {
+        INFO(line.where.file << ":" << line.where.line << " " << line.instruction);
+        CHECK(line.wavefronts == line.possible);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("tile traffic: products on tensor cores read each tile's rows and columns once") {
+    check_products<half>();
+    check_products<bfloat16>();
+    check_products<float>();
+    check_products<std::int8_t>();
+}
+
+TEST_CASE("tile traffic: attention reads keys once for each block of queries") {
+    for (const bool causal : {false, true}) {
+        for (const std::uint32_t head_dim : {64u, 80u, 96u, 128u, 256u}) check_attention<half>(head_dim, causal);
+        check_attention<bfloat16>(128, causal);
+    }
+}
