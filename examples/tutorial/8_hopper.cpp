@@ -16,7 +16,7 @@ using namespace ikat::stdlib;
 
 // A block makes 128 x 128 elements of C. A slice of a matrix is a box of 128 rows of 64 elements, of which four are in
 // shared memory. A warpgroup, 128 threads, has 64 x 128 sums.
-constexpr std::uint32_t extent = 128, stages = 4, threads = 3 * 128;
+constexpr std::uint32_t extent = 128, stages = 4, threads = specialised_threads(2);
 using Tile = SharedTile<bfloat16, stages, extent, 64>;
 using Slices = TensorMap<bfloat16, Box<extent, 64>, 128>;
 using W = Wgmma<64, extent, 16, bfloat16, float>;
@@ -27,7 +27,6 @@ using Factor = WarpgroupFactor<W, Tile, Major::K>;
 const auto product_by_warpgroups =
     kernel("product_by_warpgroups", params("A", "B", "C", "k"),
            [](Slices A, Slices B, Out<float, 2> C, u32 k) {
-               require_threads(threads);
                require_linear_blocks();
                u32 row = block_id().y * extent, column = block_id().x * extent, slices = (k + 63) / 64;
                Tile a, b;
@@ -35,35 +34,33 @@ const auto product_by_warpgroups =
                const Ring<stages> ring(8);  // eight warps free a stage
                RingPlace<stages> at;
 
-               if_(warpgroup_id() == 0, [&] {
-                   registers_shrink<40>();
-                   if_(thread_id().x == 0, [&] {  // one thread asks for all slices
+               warp_specialised<2>(
+                   [&] {  // one thread asks for all slices
                        for (auto slice : range(slices))
                            ring.fill(at, A.bytes + B.bytes, [&](const auto& stage, const auto& arrival) {
                                tma_load(a[stage][0, 0], A[row, slice * 64], arrival);
                                tma_load(b[stage][0, 0], B[column, slice * 64], arrival);
                            });
+                   },
+                   [&](const auto& group) {
+                       u32 my_row = group * 64;
+                       const Factor left(a, my_row), right(b, 0);
+                       Sums sums(0.0f);
+                       for (auto slice [[maybe_unused]] : range(slices)) {
+                           ring.wait(at);
+                           wgmma_fence();
+                           sums.begin(left, right, a[at.stage()], b[at.stage()]);
+                           wgmma_commit();
+                           wgmma_wait<0>();
+                           ring.free(at.stage());
+                           at.next();
+                       }
+                       const auto mine = scratch.flat().slice((group * 4 + warp_id() % 4) * warpgroup_scratch);
+                       each_row<4>(sums, mine, [&](const auto& i, const auto& j, const auto& four) {
+                           u32 r = row + my_row + i, c = column + j;
+                           if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C.vec<4>(r, c / 4) = four; });
+                       });
                    });
-               }).else_([&] {
-                   registers_grow<232>();
-                   u32 my_row = warp_uniform(warpgroup_id() - 1) * 64;
-                   const Factor left(a, my_row), right(b, 0);
-                   Sums sums(0.0f);
-                   for (auto slice [[maybe_unused]] : range(slices)) {
-                       ring.wait(at);
-                       wgmma_fence();
-                       sums.begin(left, right, a[at.stage()], b[at.stage()]);
-                       wgmma_commit();
-                       wgmma_wait<0>();
-                       ring.free(at.stage());
-                       at.next();
-                   }
-                   const auto mine = scratch.flat().slice((warp_id() - 4) * warpgroup_scratch);
-                   each_row<4>(sums, mine, [&](const auto& i, const auto& j, const auto& four) {
-                       u32 r = row + my_row + i, c = column + j;
-                       if_((r < C.extent(0)) & (c < C.extent(1)), [&] { C.vec<4>(r, c / 4) = four; });
-                   });
-               });
            })
         .require(aligned<16>("C"), multiple_of<4>("C_extent1"), multiple_of<4>("C_pitch"))
         .launch_bounds(threads, 1);

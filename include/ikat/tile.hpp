@@ -14,5 +14,6 @@
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/tile_source.hpp"
 #include "stdlib/tile/warp_rows.hpp"
+#include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warp_tiles.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"

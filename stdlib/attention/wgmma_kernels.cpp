@@ -20,6 +20,7 @@
 #include "stdlib/tile/online_softmax.hpp"
 #include "stdlib/tile/ring.hpp"
 #include "stdlib/tile/schedule.hpp"
+#include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
 
 namespace ikat::stdlib {
@@ -84,17 +85,10 @@ public:
     WgmmaAttentionBlock(const WgmmaAttentionKernel& is, const Maps& maps, const Numbers& with, const LogSum* log_sum)
         : is_(is), maps_(maps), with_(with), log_sum_(log_sum) {
         require_linear_blocks();
-        require_threads(tile.threads());
     }
 
     void run() {
-        if_(warpgroup_id() == 0u, [&] {
-            if constexpr (groups > 1) registers_shrink<groups == 2 ? 24 : 32>();
-            if_(thread_id().x == 0u, [&] { copy(); });
-        }).else_([&] {
-            if constexpr (groups > 1) registers_grow<groups == 2 ? 240 : 160>();
-            attend();
-        });
+        warp_specialised<groups, groups == 3 ? 32 : 24>([&] { copy(); }, [&](const auto& group) { attend(group); });
     }
 
 private:
@@ -193,8 +187,7 @@ private:
         }
     };
 
-    void attend() {
-        const auto group = value(warp_uniform(warpgroup_id() - 1u));
+    void attend(const U32& group) {
         const auto factor = value(is_.has_cap ? value(f32(std::numbers::log2e_v<float>)) : value(with_.factor));
         using Left = WarpgroupFactor<OfScores, Queries, Major::K>;
         using Right = WarpgroupFactor<OfScores, Keys, Major::K>;

@@ -13,6 +13,7 @@
 #include "dsl/kernel/tensor_map.hpp"
 #include "stdlib/tile/block_product.hpp"
 #include "stdlib/tile/ring.hpp"
+#include "stdlib/tile/warp_specialised.hpp"
 #include "stdlib/tile/warpgroup_tiles.hpp"
 
 namespace ikat::stdlib {
@@ -21,7 +22,7 @@ namespace ikat::stdlib {
 /// memory. `blocks` are in a cluster.
 struct ClusterTile {
     std::uint32_t m = 128, n = 256, stages = 3, blocks = 2;
-    static constexpr std::uint32_t threads = 384;
+    static constexpr std::uint32_t threads = specialised_threads(2);
 };
 
 /// The product of a warpgroup of elements of T, n columns wide.
@@ -64,13 +65,7 @@ public:
     static void run(const MapA& A, const MapB& B, const Word& m, const Word& n, const Word& all_k, const Word& planes,
                     auto&& finish, const std::optional<Leaf<std::uint32_t>>& parts = {}) {
         ClusterProduct product(m, n, all_k, planes, parts);
-        if_(warpgroup_id() == 0u, [&] {
-            registers_shrink<40>();
-            if_(thread_id().x == 0u, [&] { product.copy(A, B); });
-        }).else_([&] {
-            registers_grow<232>();
-            product.multiply(finish);
-        });
+        warp_specialised<2>([&] { product.copy(A, B); }, [&](const auto& group) { product.multiply(group, finish); });
     }
 
 private:
@@ -83,7 +78,6 @@ private:
           rank_(value(cluster_rank() % tile.blocks)),
           parts_(parts) {
         require_linear_blocks();
-        require_threads(tile.threads);
     }
 
     /// Calls f(plane, row, column, part, slices) for each tile of this block.
@@ -138,8 +132,7 @@ private:
 
     /// Multiplies what is in the ring. One group of products is in flight while the next is begun; then the stage of
     /// the one before is free.
-    void multiply(auto&& finish) {
-        const auto group = value(warp_uniform(warpgroup_id() - 1u));
+    void multiply(const Leaf<std::uint32_t>& group, auto&& finish) {
         const WarpgroupFactor<W, Tile<major_a, tile.m>, major_a> left(a_, group * (tile.m / 2));
         const WarpgroupFactor<W, Tile<major_b, tile.n>, major_b> right(b_, 0u);
         RingPlace<tile.stages> at;
