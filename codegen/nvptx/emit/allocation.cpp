@@ -18,7 +18,10 @@ public:
 
     void run() {
         for (ir::Block block : fn_.blocks()) number(block);
-        for (ir::Block block : fn_.blocks()) translate(fn_[block], out_.problem.blocks[index(block)]);
+        for (ir::Block block : fn_.blocks()) {
+            translate(fn_[block], out_.problem.blocks[index(block)]);
+            reserve_sums(fn_[block].instructions, out_.problem.blocks[index(block)].instructions);
+        }
     }
 
 private:
@@ -84,6 +87,25 @@ private:
         for (ir::Value value : fn_.results(inst)) out.definitions.push_back(range(value));
         out.early = writes_early(inst);
         return out;
+    }
+
+    /// Behind a fence only products use their sums' registers, also sums that they overwrite: these belong to a value
+    /// that the fence defines, and the product takes over.
+    void reserve_sums(const std::vector<ir::Inst>& from, std::vector<regalloc::Instruction>& to) {
+        std::size_t fence = from.size();
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const ir::Op op = fn_[from[i]].op;
+            if (op == ir::Op::WgmmaFence) fence = i;
+            if (op != ir::Op::Wgmma || fence == from.size() || fn_[from[i]].tie.count > 0) continue;
+            regalloc::Instruction& product = to[i];
+            for (std::size_t d = 0; d < product.definitions.size(); ++d) {
+                const auto reserved = regalloc::LiveRange(out_.problem.values.size());
+                out_.problem.values.push_back(out_.problem.values[index(product.definitions[d])]);
+                to[fence].definitions.push_back(reserved);
+                product.tied.push_back({std::uint16_t(d), std::uint16_t(product.uses.size())});
+                product.uses.push_back(reserved);
+            }
+        }
     }
 
     const ir::Function& fn_;
