@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/gpu/cases.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <memory>
-#include <optional>
-#include <sstream>
-#include <utility>
 #include <vector>
 
-#include "stdlib/attention/attention.hpp"
+#include "bench/gpu/data.hpp"
 #include "stdlib/gemm/gemm.hpp"
 #include "stdlib/gemm/gemv.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
@@ -24,130 +18,18 @@
 
 namespace ikat::bench {
 
-using runtime::Buffer;
-using runtime::Device;
-using runtime::Queue;
-
 const std::string_view forms =
     R"(  gemm_tensor_core TYPE PATH ORDERS M N K   TYPE: f16 bf16 tf32 i8; PATH: chosen mma_sync wgmma; ORDERS: nn nt tn tt
   gemm M N K
   gemv TYPE ROWS COLUMNS                    TYPE: f32 f16 bf16
-  flash_attention TYPE MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
-                                            TYPE: f16 bf16; MASK: full causal
+  flash_attention TYPE PATH MASK HEAD_DIM SEQUENCES HEADS KV_HEADS QUERIES KEYS
+                                            TYPE: f32 f16 bf16; MASK: full causal
+  incremental_attention TYPE HEAD_DIM SEQUENCES HEADS KV_HEADS KEYS
   softmax TYPE ROWS COLUMNS, and log_softmax, rmsnorm, layernorm, transpose
   sum TYPE ELEMENTS
 )";
 
 namespace {
-
-/// The words of a line, taken one by one.
-class Words {
-public:
-    explicit Words(std::string_view line) : line_(line), rest_(std::string(line)) {}
-
-    std::string word(std::string_view what) {
-        std::string out;
-        if (!(rest_ >> out)) fail(fmt::format("{} is missing", what));
-        return out;
-    }
-    std::uint32_t number(std::string_view what) {
-        const std::string text = word(what);
-        std::uint32_t out = 0;
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
-        if (failure != std::errc{} || end != text.data() + text.size() || out == 0)
-            fail(fmt::format("{} is {}, which is no number from 1 to 4294967295", what, text));
-        return out;
-    }
-    /// The number of the word among these.
-    std::size_t one_of(std::string_view what, std::initializer_list<std::string_view> names) {
-        const std::string text = word(what);
-        std::size_t at = 0;
-        for (const std::string_view name : names) {
-            if (name == text) return at;
-            ++at;
-        }
-        fail(fmt::format("{} is {}, which is none of {}", what, text, fmt::join(names, ", ")));
-    }
-    void end() {
-        std::string more;
-        if (rest_ >> more) fail(fmt::format("'{}' is too much", more));
-    }
-    [[noreturn]] void fail(std::string_view message) const {
-        throw Error(fmt::format("case '{}': {}", line_, message), "bench_gpu --help shows the forms of cases");
-    }
-
-private:
-    std::string_view line_;
-    std::istringstream rest_;
-};
-
-std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
-
-/// Nearly normal: the sum of four numbers from 0 to 65535, scaled.
-float normal(std::uint64_t seed) {
-    const std::uint64_t bits = mixed(seed);
-    const auto sum = double((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
-    return float((sum - 2 * 65535.0) / 37837.2);
-}
-
-/// An array on the host and on the device.
-template <class T>
-struct Data {
-    std::vector<T> host;
-    Buffer<T> buffer;
-};
-
-template <class T>
-Data<T> random(const Device& device, std::uint64_t size, std::uint64_t seed, const char* name) {
-    std::vector<T> host(size);
-    for (std::uint64_t i = 0; i < size; ++i) {
-        const float value = normal(seed << 40 ^ i);
-        if constexpr (std::is_integral_v<T>)
-            host[i] = T(std::lround(value * 16));
-        else
-            host[i] = T(value);
-    }
-    Buffer<T> buffer = device.upload(host, name);
-    return {std::move(host), std::move(buffer)};
-}
-
-/// Results on the device: NaN, or -1, until they are written.
-template <class T>
-Buffer<T> results(const Device& device, std::uint64_t size, const char* name) {
-    Buffer<T> out = device.buffer<T>(size, name);
-    if constexpr (std::is_integral_v<T>)
-        out.fill(T(-1));
-    else
-        out.fill(T(std::nanf("")));
-    return out;
-}
-
-/// The norm of differences by the norm of what is expected.
-class Difference {
-public:
-    void add(double result, double expected) {
-        difference_ += (result - expected) * (result - expected);
-        expected_ += expected * expected;
-    }
-    double value() const { return std::sqrt(difference_ / std::max(expected_, 1e-300)); }
-
-private:
-    double difference_ = 0, expected_ = 0;
-};
-
-constexpr int samples = 64;
-
-template <class T>
-double allowed_of() {
-    if constexpr (std::is_same_v<T, bfloat16>) return 1e-2;
-    if constexpr (std::is_same_v<T, half>) return 2e-3;
-    return std::is_integral_v<T> ? 0 : 1e-5;
-}
 
 /// C = A B, of which samples are checked.
 template <class T, class Sum>
@@ -251,15 +133,6 @@ Case gemm(const Device& device, Words& words) {
     return out;
 }
 
-/// Calls f with a value of the type that the next word names.
-template <class... T>
-Case of_type(Words& words, auto&& f) {
-    std::size_t type = words.one_of("the type", {ir::info(ir::type_of<T>).name...});
-    std::optional<Case> out;
-    ((type-- == 0 ? void(out = f(T{})) : void()), ...);
-    return std::move(*out);
-}
-
 template <class T>
 Case gemv(const Device& device, Words& words) {
     const std::uint32_t rows = words.number("rows"), columns = words.number("columns");
@@ -289,90 +162,6 @@ Case gemv(const Device& device, Words& words) {
     out.allowed = allowed_of<T>();
     out.operations = 2.0 * rows * columns;
     out.bytes = double(sizeof(T)) * (double(rows) * columns + columns + rows);
-    return out;
-}
-
-struct Heads {
-    std::uint32_t head_dim, sequences, heads, kv_heads, queries, keys;
-    bool causal;
-
-    /// The keys that a query sees.
-    std::uint64_t keys_of(std::uint64_t query) const {
-        if (!causal) return keys;
-        const auto seen = std::int64_t(query) + std::int64_t(keys) - std::int64_t(queries) + 1;
-        return std::uint64_t(std::max<std::int64_t>(seen, 0));
-    }
-};
-
-/// One row of O.
-template <class T>
-std::vector<double> attended(const Heads& shape, const T* query, const T* keys, const T* values, std::uint64_t count) {
-    std::vector<double> weights(count), out(shape.head_dim, 0.0);
-    double most = -INFINITY, sum = 0;
-    for (std::uint64_t key = 0; key < count; ++key) {
-        double score = 0;
-        for (std::uint32_t i = 0; i < shape.head_dim; ++i)
-            score += double(query[i]) * double(keys[key * shape.head_dim + i]);
-        weights[key] = score / std::sqrt(double(shape.head_dim));
-        most = std::max(most, weights[key]);
-    }
-    for (double& weight : weights) sum += weight = std::exp(weight - most);
-    for (std::uint64_t key = 0; key < count; ++key)
-        for (std::uint32_t i = 0; i < shape.head_dim; ++i)
-            out[i] += weights[key] / sum * double(values[key * shape.head_dim + i]);
-    return out;
-}
-
-template <class T>
-Case flash_attention(const Device& device, Words& words) {
-    const bool causal = words.one_of("the mask", {"full", "causal"}) == 1;
-    Heads shape{};
-    shape.head_dim = words.number("the head's dimension");
-    shape.sequences = words.number("sequences"), shape.heads = words.number("heads");
-    shape.kv_heads = words.number("heads of K and V");
-    shape.queries = words.number("queries"), shape.keys = words.number("keys"), shape.causal = causal;
-    words.end();
-    const std::uint64_t planes = std::uint64_t{shape.sequences} * shape.heads;
-    const std::uint64_t q_size = planes * shape.queries * shape.head_dim;
-    const std::uint64_t kv_size = std::uint64_t{shape.sequences} * shape.kv_heads * shape.keys * shape.head_dim;
-    struct Arrays {
-        Data<T> q, k, v;
-        Buffer<T> o;
-    };
-    auto data = std::make_shared<Arrays>(Arrays{random<T>(device, q_size, 1, "Q"), random<T>(device, kv_size, 2, "K"),
-                                                random<T>(device, kv_size, 3, "V"), results<T>(device, q_size, "O")});
-    Case out;
-    out.launch = [=](const Queue& queue) {
-        const auto rows = [&](auto& buffer, std::uint32_t heads, std::uint32_t count) {
-            return buffer.view(shape.sequences, heads, count, shape.head_dim);
-        };
-        stdlib::flash_attention(queue, rows(data->q.buffer, shape.heads, shape.queries),
-                                rows(data->k.buffer, shape.kv_heads, shape.keys),
-                                rows(data->v.buffer, shape.kv_heads, shape.keys),
-                                rows(data->o, shape.heads, shape.queries), {.causal = causal});
-    };
-    out.error = [=] {
-        const std::vector<T> host = data->o.download();
-        Difference difference;
-        for (std::uint64_t sample = 0; sample < samples; ++sample) {
-            const std::uint64_t plane = mixed(sample) % planes, query = mixed(sample + samples) % shape.queries;
-            const std::uint64_t group = shape.heads / shape.kv_heads;
-            const std::uint64_t kv_plane = plane / shape.heads * shape.kv_heads + plane % shape.heads / group;
-            const std::uint64_t row = (plane * shape.queries + query) * shape.head_dim;
-            const std::uint64_t first_key = kv_plane * shape.keys * shape.head_dim;
-            const std::vector<double> expected =
-                attended(shape, data->q.host.data() + row, data->k.host.data() + first_key,
-                         data->v.host.data() + first_key, shape.keys_of(query));
-            for (std::uint64_t i = 0; i < shape.head_dim; ++i) difference.add(double(host[row + i]), expected[i]);
-        }
-        return difference.value();
-    };
-    out.allowed = allowed_of<T>();
-    double scores = 0;
-    for (std::uint64_t query = 0; query < shape.queries; ++query)
-        scores += double(std::min<std::uint64_t>(shape.keys_of(query), shape.keys));
-    out.operations = 4.0 * double(planes) * scores * shape.head_dim;
-    out.bytes = double(sizeof(T)) * (2 * double(q_size) + 2 * double(kv_size));
     return out;
 }
 
@@ -467,8 +256,8 @@ Case make_case(const Device& device, std::string_view line) {
     if (name == "gemm") return gemm(device, words);
     if (name == "gemv")
         return of_type<float, half, bfloat16>(words, [&](auto t) { return gemv<decltype(t)>(device, words); });
-    if (name == "flash_attention")
-        return of_type<half, bfloat16>(words, [&](auto t) { return flash_attention<decltype(t)>(device, words); });
+    if (name == "flash_attention") return flash_attention_case(device, words);
+    if (name == "incremental_attention") return incremental_attention_case(device, words);
     if (name == "sum")
         return of_type<float, half, bfloat16>(words, [&](auto t) { return sum<decltype(t)>(device, words); });
     const auto found = std::ranges::find(row_names, name);

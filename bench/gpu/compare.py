@@ -42,8 +42,11 @@ def all_cases():
     for rows, columns in ((4096, 4096), (14336, 4096), (28672, 8192), (57344, 7168)):
         yield f"gemv bf16 {rows} {columns}"
     for head_dim, batch, heads, kv_heads, length in ATTENTION:
-        for mask in ("full", "causal"):
-            yield f"flash_attention bf16 {mask} {head_dim} {batch} {heads} {kv_heads} {length} {length}"
+        for path in ("wgmma", "mma_sync"):
+            for mask in ("full", "causal"):
+                yield f"flash_attention bf16 {path} {mask} {head_dim} {batch} {heads} {kv_heads} {length} {length}"
+    for batch, keys in ((1, 8192), (32, 4096), (64, 8192)):
+        yield f"incremental_attention bf16 128 {batch} 32 8 {keys}"
     for rows, columns in ROWS:
         for name in ("softmax", "rmsnorm", "layernorm"):
             yield f"{name} bf16 {rows} {columns}"
@@ -126,7 +129,10 @@ class Torch:
             x = self.normal(int(rest[2]), dtype=a.dtype)
             return {"PyTorch": lambda: self.torch.mv(a, x)}
         if name == "flash_attention":
-            return self.attention(rest[0], rest[1] == "causal", *map(int, rest[2:]))
+            return self.attention(rest[0], rest[2] == "causal", *map(int, rest[3:]))
+        if name == "incremental_attention":
+            head_dim, batch, heads, kv_heads, keys = map(int, rest[1:])
+            return self.attention(rest[0], False, head_dim, batch, heads, kv_heads, 1, keys)
         if name == "sum":
             x = self.normal(int(rest[1]), dtype=self.dtype(rest[0]))
             return {"PyTorch": lambda: self.torch.sum(x)}
