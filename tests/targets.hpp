@@ -16,8 +16,8 @@ inline bool is_for_target(std::size_t number, std::size_t which, std::size_t cou
     return std::getenv("IKAT_ALL_TARGETS") || is_in_turn(number, which, count);
 }
 
-/// The same of the emulator's orders of threads: one of `count` in turn, or all with IKAT_ALL_SEEDS. On the stand-in for
-/// the CUDA driver, which has one order, only the cases whose turn is the first.
+/// The same of the emulator's orders of threads: one of `count` in turn, or all with IKAT_ALL_SEEDS. On the stand-in
+/// for the CUDA driver, which has one order, only the cases whose turn is the first.
 inline bool is_for_seed(std::size_t number, std::size_t which, std::size_t count) {
     if (which > 0 && std::getenv("IKAT_CUDA_DRIVER")) return false;
     return std::getenv("IKAT_ALL_SEEDS") || is_in_turn(number, which, count);
