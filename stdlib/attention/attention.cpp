@@ -9,16 +9,17 @@
 #include <vector>
 
 #include "codegen/pipeline/compile.hpp"
+#include "stdlib/attention/call.hpp"
 
 namespace ikat::stdlib {
 namespace {
 
 /// A call whose arguments fit each other.
-class Attention {
+class Attention : AttentionCall {
 public:
     Attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
               const HeadsOperand& O, const AttentionOptions& options)
-        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), options_(options) {
+        : AttentionCall("flash_attention", queue, Q, K, V, O, options.log_sum), options_(options) {
         check_types();
         check_sizes();
         check_numbers();
@@ -27,9 +28,6 @@ public:
     void run() const;
 
 private:
-    [[noreturn]] void fail(std::string message, std::string hint) const {
-        throw Error(Diagnostic{.where = where_, .message = "flash_attention: " + message, .hint = hint});
-    }
     void check_types() const;
     void check_sizes() const;
     void check_numbers() const;
@@ -49,16 +47,9 @@ private:
     /// Whether 128 queries leave enough registers for what else there is to do.
     bool has_large_blocks() const { return head_dim() < 128 && !options_.bias; }
 
-    std::uint64_t sequences() const { return Q_.extents[0]; }
     std::uint64_t sequences_by_offsets() const { return options_.query_offsets->part()->bytes / 4 - 1; }
-    std::uint64_t heads() const { return Q_.extents[1]; }
-    std::uint64_t queries() const { return Q_.extents[2]; }
     std::uint64_t keys() const { return K_.extents[2]; }
-    std::uint64_t head_dim() const { return Q_.extents[3]; }
 
-    const Queue& queue_;
-    Location where_;
-    const HeadsOperand &Q_, &K_, &V_, &O_;
     const AttentionOptions& options_;
     bool is_by_wgmma_ = false;
 };
@@ -87,57 +78,20 @@ private:
     std::vector<runtime::Argument> list_;
 };
 
-std::string_view type_name(const HeadsOperand& x) { return ir::info(x.type).name; }
-std::string shape(const std::array<std::uint64_t, 4>& extents) {
-    return fmt::format("{} x {} x {} x {}", extents[0], extents[1], extents[2], extents[3]);
-}
-
 void Attention::check_types() const {
-    const auto check_life = [&](const HeadsOperand& x) {
-        if (!x.part.is_there()) fail(runtime::freed, runtime::freed_hint);
-    };
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(*x);
-    if (options_.bias) check_life(*options_.bias);
-    if (options_.log_sum) check_life(*options_.log_sum);
+    AttentionCall::check_types();
+    if (options_.bias) check_life(options_.bias->part), check_same_type("the bias", *options_.bias);
     for (const auto& [what, offsets] :
          {std::pair("query_offsets", &options_.query_offsets), std::pair("key_offsets", &options_.key_offsets)}) {
         if (!*offsets) continue;
         if (!(*offsets)->part()) fail(fmt::format("{} is a number", what), "it is a Buffer, or a slice of one");
-        if (!(*offsets)->part()->is_there()) fail(runtime::freed, runtime::freed_hint);
-        if ((*offsets)->type() != ir::Type::U32)
-            fail(fmt::format("{} has elements of {}", what, ir::info((*offsets)->type()).name), "it has u32");
+        check_life(*(*offsets)->part());
+        check_type(what, (*offsets)->type(), ir::Type::U32);
     }
-    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
-        fail(fmt::format("Q has elements of {}", type_name(Q_)), "it has f16, bf16 or f32");
-    const auto same_as_q = [&](std::string_view what, const HeadsOperand& x) {
-        if (x.type != Q_.type)
-            fail(fmt::format("Q has elements of {}, {} of {}", type_name(Q_), what, type_name(x)),
-                 "they have the same type");
-    };
-    same_as_q("K", K_), same_as_q("V", V_), same_as_q("O", O_);
-    if (options_.bias) same_as_q("the bias", *options_.bias);
-    if (options_.log_sum && options_.log_sum->type != ir::Type::F32)
-        fail(fmt::format("log_sum has elements of {}", type_name(*options_.log_sum)), "it has f32");
-    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
-    if (options_.log_sum && options_.log_sum->is_const)
-        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
 }
 
 void Attention::check_sizes() const {
-    constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
-    if (std::ranges::find(dims, head_dim()) == std::end(dims))
-        fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
-    const auto check = [&](std::string_view what, const HeadsOperand& x, std::array<std::uint64_t, 4> right,
-                           std::string_view hint) {
-        if (x.extents != right)
-            fail(fmt::format("{} is {}, not {}", what, shape(x.extents), shape(right)), std::string(hint));
-    };
-    const std::uint64_t of_k = K_.extents[1];
-    check("K", K_, {sequences(), of_k, keys(), head_dim()}, "sequences and head_dim are those of Q");
-    check("V", V_, K_.extents, "V has the shape of K");
-    check("O", O_, Q_.extents, "O has the shape of Q");
-    if (heads() > 0 && (of_k == 0 || heads() % of_k != 0))
-        fail(fmt::format("Q has {} heads, K and V have {}", heads(), of_k), "Q has as many, or a multiple");
+    AttentionCall::check_sizes(sequences());
     if (queries() >> 29 || keys() >> 29)
         fail(fmt::format("{} queries and {} keys", queries(), keys()), "there are fewer than 2^29 of each");
     if (options_.query_offsets.has_value() != options_.key_offsets.has_value())
@@ -150,39 +104,23 @@ void Attention::check_sizes() const {
             fail(fmt::format("query_offsets has {} elements, key_offsets {}", of_queries, of_keys),
                  "both have one more than there are sequences");
         if (sequences() != 1)
-            fail(fmt::format("Q is {}, with offsets", shape(Q_.extents)),
+            fail(fmt::format("Q is {}, with offsets", extents_text(Q_.extents)),
                  "it is (heads, rows, elements) of all sequences");
         if (options_.bias) fail("a bias, with offsets", "there is none for sequences of different lengths");
     }
     if (options_.bias) {
         const auto& extents = options_.bias->extents;
         const auto one_or = [](std::uint64_t given, std::uint64_t all) { return given == 1 ? given : all; };
-        check("the bias", *options_.bias,
-              {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), keys()},
-              "it has an element for each query and key; one head, or sequence, is for all");
+        check_shape("the bias", *options_.bias,
+                    {one_or(extents[0], sequences()), one_or(extents[1], heads()), queries(), keys()},
+                    "it has an element for each query and key; one head, or sequence, is for all");
     }
-    if (options_.log_sum)
-        check("log_sum", *options_.log_sum, {1, sequences(), heads(), queries()},
-              "log_sum is a view (heads, queries) or (sequences, heads, queries)");
 }
 
 void Attention::check_numbers() const {
-    if (options_.scale && !(*options_.scale > 0 && std::isfinite(*options_.scale)))
-        fail(fmt::format("a scale of {}", *options_.scale), "it is a positive number");
-    if (!(options_.soft_cap >= 0 && std::isfinite(options_.soft_cap)))
-        fail(fmt::format("a soft cap of {}", options_.soft_cap), "it is a positive number, or 0 for none");
+    AttentionCall::check_numbers(options_.scale, options_.soft_cap);
     if (options_.causal && options_.behind && *options_.behind > 0)
         fail(fmt::format("causal, and a window to {} keys behind", *options_.behind), "causal is a window to 0 behind");
-}
-
-/// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
-std::uint32_t access_of(const HeadsOperand& x) {
-    std::uint64_t all = x.part.memory->address() + x.part.offset;
-    for (std::size_t d = 0; d < 3; ++d)
-        if (x.extents[d] > 1) all |= x.pitches[d] * ir::info(x.type).bytes;
-    for (const std::uint32_t bytes : {16u, 8u, 4u})
-        if (all % bytes == 0) return bytes;
-    return 0;
 }
 
 std::string Attention::problem_of_wgmma() const {
@@ -211,16 +149,11 @@ void Attention::choose_path() {
     if (!is_by_wgmma_ && n != 0 && n != 64 && (n != 128 || !has_large_blocks()))
         fail(fmt::format("{} queries of a block", n),
              "there are kernels for 64 and, of rows of less than 128 elements and without a bias, for 128");
-    const auto check = [&](std::string_view what, const HeadsOperand& x) {
-        for (std::size_t d = 0; d < 3; ++d)
-            if (x.extents[d] > 1 && x.pitches[d] >> 32)
-                fail(fmt::format("a pitch of {} elements in {}", x.pitches[d], what),
-                     "sequences, heads and rows are fewer than 2^32 elements apart; by wgmma, only those of log_sum");
-    };
-    if (options_.log_sum) check("log_sum", *options_.log_sum);
+    constexpr std::string_view but = "; by wgmma, only those of log_sum";
+    if (options_.log_sum) check_pitches("log_sum", *options_.log_sum, but);
     if (is_by_wgmma_) return;
-    check("Q", Q_), check("K", K_), check("V", V_), check("O", O_);
-    if (options_.bias) check("the bias", *options_.bias);
+    check_pitches("Q", Q_, but), check_pitches("K", K_, but), check_pitches("V", V_, but), check_pitches("O", O_, but);
+    if (options_.bias) check_pitches("the bias", *options_.bias, but);
 }
 
 AttentionKernel Attention::chosen() const {
@@ -281,7 +214,7 @@ void Attention::run() const {
     const trace::KernelHandle& handle = is.handle();
     Arguments arguments(handle.ast(), where_);
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) arguments.add_array(*x);
-    arguments.add_numbers(queries(), keys(), heads(), heads() / K_.extents[1]);
+    arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads());
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_})
         arguments.add_numbers(x->pitches[0], x->pitches[1], x->pitches[2]);
     add_numbers_of_scores(arguments);
@@ -311,7 +244,7 @@ void Attention::run_wgmma() const {
     Arguments arguments(handle.ast(), where_);
     // Of no keys there is no map. K and V are not read then, whatever the map.
     for (const HeadsOperand* x : {&Q_, keys() > 0 ? &K_ : &Q_, keys() > 0 ? &V_ : &Q_, &O_}) arguments.add_map(*x);
-    arguments.add_numbers(queries(), keys(), heads(), heads() / K_.extents[1], count);
+    arguments.add_numbers(queries(), keys(), heads(), heads() / kv_heads(), count);
     add_numbers_of_scores(arguments);
     if (is.has_log_sum) {
         arguments.add_array(*options_.log_sum);

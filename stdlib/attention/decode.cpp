@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "stdlib/attention/call.hpp"
 #include "stdlib/attention/decode_kernels.hpp"
 
 namespace ikat::stdlib {
@@ -17,15 +18,15 @@ namespace {
 constexpr std::string_view incremental = "incremental_attention";
 
 /// A call whose arguments fit each other.
-class Incremental {
+class Incremental : AttentionCall {
 public:
     Incremental(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
                 const HeadsOperand& O, const IncrementalOptions& options)
-        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), options_(options) {
+        : AttentionCall(incremental, queue, Q, K, V, O, options.log_sum), options_(options) {
         check_types();
         check_sizes();
         check_places();
-        check_numbers();
+        check_numbers(options.scale, options.soft_cap);
         choose();
     }
     void run() const;
@@ -34,23 +35,14 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::string message, std::string hint) const {
-        throw Error(Diagnostic{.where = where_, .message = fmt::format("{}: {}", incremental, message), .hint = hint});
-    }
     void check_types() const;
     void check_sizes() const;
     void check_places() const;
-    void check_numbers() const;
     /// Which kernel, and how many parts.
     void choose();
     class Arguments;
     void launch(const Arguments& arguments, std::uint64_t blocks, std::uint32_t threads) const;
 
-    std::uint64_t sequences() const { return Q_.extents[0]; }
-    std::uint64_t heads() const { return Q_.extents[1]; }
-    std::uint64_t queries() const { return Q_.extents[2]; }
-    std::uint64_t head_dim() const { return Q_.extents[3]; }
-    std::uint64_t kv_heads() const { return K_.extents[1]; }
     std::uint64_t group() const { return heads() / kv_heads(); }
     /// The most that a sequence may have.
     std::uint64_t keys() const { return K_.extents[2] * (options_.pages ? options_.pages->extents[3] : 1); }
@@ -61,69 +53,30 @@ private:
     }
     DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
 
-    const Queue& queue_;
-    Location where_;
-    const HeadsOperand &Q_, &K_, &V_, &O_;
     const IncrementalOptions& options_;
     DecodeKernel kernel_{};
     std::uint32_t parts_ = 1;
 };
 
-std::string_view element_name(ir::Type type) { return ir::info(type).name; }
-std::string extents_of(const std::array<std::uint64_t, 4>& x) {
-    return fmt::format("{} x {} x {} x {}", x[0], x[1], x[2], x[3]);
-}
-
 void Incremental::check_types() const {
-    const auto check_life = [&](const runtime::BufferPart& part) {
-        if (!part.is_there()) fail(runtime::freed, runtime::freed_hint);
-    };
-    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
-    if (options_.pages) check_life(options_.pages->part);
-    if (options_.log_sum) check_life(options_.log_sum->part);
-    if (options_.lengths && !options_.lengths->part())
+    AttentionCall::check_types();
+    if (options_.pages) {
+        check_life(options_.pages->part);
+        check_type("pages", options_.pages->type, ir::Type::U32);
+    }
+    if (!options_.lengths) return;
+    if (!options_.lengths->part())
         fail("the lengths are a number", "they are a Buffer, or a slice of one, with a number for each sequence");
-    if (options_.lengths) check_life(*options_.lengths->part());
-    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
-        fail(fmt::format("Q has elements of {}", element_name(Q_.type)), "it has f16, bf16 or f32");
-    const auto same_as_q = [&](std::string_view what, const HeadsOperand& x) {
-        if (x.type != Q_.type)
-            fail(fmt::format("Q has elements of {}, {} of {}", element_name(Q_.type), what, element_name(x.type)),
-                 "they have the same type");
-    };
-    same_as_q("K", K_), same_as_q("V", V_), same_as_q("O", O_);
-    const auto check = [&](std::string_view what, ir::Type type, ir::Type right) {
-        if (type != right)
-            fail(fmt::format("{} has elements of {}", what, element_name(type)),
-                 fmt::format("it has {}", element_name(right)));
-    };
-    if (options_.lengths) check("lengths", options_.lengths->type(), ir::Type::U32);
-    if (options_.pages) check("pages", options_.pages->type, ir::Type::U32);
-    if (options_.log_sum) check("log_sum", options_.log_sum->type, ir::Type::F32);
-    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
-    if (options_.log_sum && options_.log_sum->is_const)
-        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
+    check_life(*options_.lengths->part());
+    check_type("lengths", options_.lengths->type(), ir::Type::U32);
 }
 
 void Incremental::check_sizes() const {
-    constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
-    if (std::ranges::find(dims, head_dim()) == std::end(dims))
-        fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
-    const auto check = [&](std::string_view what, const HeadsOperand& x, std::array<std::uint64_t, 4> right,
-                           std::string_view hint) {
-        if (x.extents != right)
-            fail(fmt::format("{} is {}, not {}", what, extents_of(x.extents), extents_of(right)), std::string(hint));
-    };
-    const std::uint64_t planes = options_.pages ? K_.extents[0] : sequences();
-    check("K", K_, {planes, kv_heads(), K_.extents[2], head_dim()}, "sequences and head_dim are those of Q");
-    check("V", V_, K_.extents, "V has the shape of K");
-    check("O", O_, Q_.extents, "O has the shape of Q");
-    if (heads() > 0 && (kv_heads() == 0 || heads() % kv_heads() != 0))
-        fail(fmt::format("Q has {} heads, K and V have {}", heads(), kv_heads()), "Q has as many, or a multiple");
+    AttentionCall::check_sizes(options_.pages ? K_.extents[0] : sequences());
     if (options_.pages) {
         const auto& table = options_.pages->extents;
         if (table[0] * table[1] != 1 || table[2] != sequences())
-            fail(fmt::format("pages is {}, and there are {} sequences", extents_of(table), sequences()),
+            fail(fmt::format("pages is {}, and there are {} sequences", extents_text(table), sequences()),
                  "it is a view of two dimensions, with a row for each sequence");
         if (const std::uint64_t of_page = K_.extents[2]; of_page < 16 || !std::has_single_bit(of_page))
             fail(fmt::format("pages of {} rows", of_page), "a page has a power of two of rows, 16 or more");
@@ -131,40 +84,20 @@ void Incremental::check_sizes() const {
     if (options_.lengths && options_.lengths->part()->bytes / 4 < sequences())
         fail(fmt::format("{} lengths of {} sequences", options_.lengths->part()->bytes / 4, sequences()),
              "there is one for each");
-    if (options_.log_sum)
-        check("log_sum", *options_.log_sum, {1, sequences(), heads(), queries()},
-              "log_sum is a view (heads, queries) or (sequences, heads, queries)");
     if (keys() >> 29 || queries() * std::max<std::uint64_t>(heads(), 1) >> 29)
         fail(fmt::format("{} queries of {} heads, and {} keys", queries(), heads(), keys()),
              "there are fewer than 2^29 of each");
 }
 
 void Incremental::check_places() const {
-    const auto check = [&](std::string_view what, const HeadsOperand& x) {
-        std::uint64_t all = x.part.memory->address() + x.part.offset;
-        for (std::size_t dimension = 0; dimension < 3; ++dimension)
-            if (x.extents[dimension] > 1) all |= x.pitches[dimension] * ir::info(x.type).bytes;
-        if (all % 16 != 0)
+    const std::pair<std::string_view, const HeadsOperand*> all[] = {{"Q", &Q_}, {"K", &K_}, {"V", &V_}, {"O", &O_}};
+    for (const auto& [what, x] : all)
+        if (access_of(*x) != 16)
             fail(fmt::format("rows of {} do not begin at multiples of 16 bytes", what),
                  "choose pitches, and the element that the first row begins at, so that they do");
-    };
-    check("Q", Q_), check("K", K_), check("V", V_), check("O", O_);
-    const auto check_pitches = [&](std::string_view what, const HeadsOperand& x) {
-        for (std::size_t dimension = 0; dimension < 3; ++dimension)
-            if (x.extents[dimension] > 1 && x.pitches[dimension] >> 32)
-                fail(fmt::format("a pitch of {} elements in {}", x.pitches[dimension], what),
-                     "sequences, heads and rows are fewer than 2^32 elements apart");
-    };
-    check_pitches("Q", Q_), check_pitches("K", K_), check_pitches("V", V_), check_pitches("O", O_);
+    for (const auto& [what, x] : all) check_pitches(what, *x);
     if (options_.log_sum) check_pitches("log_sum", *options_.log_sum);
     if (options_.pages) check_pitches("pages", *options_.pages);
-}
-
-void Incremental::check_numbers() const {
-    if (options_.scale && !(*options_.scale > 0 && std::isfinite(*options_.scale)))
-        fail(fmt::format("a scale of {}", *options_.scale), "it is a positive number");
-    if (!(options_.soft_cap >= 0 && std::isfinite(options_.soft_cap)))
-        fail(fmt::format("a soft cap of {}", options_.soft_cap), "it is a positive number, or 0 for none");
 }
 
 void Incremental::choose() {

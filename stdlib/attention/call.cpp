@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stdlib/attention/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ikat::stdlib {
+
+std::string extents_text(const std::array<std::uint64_t, 4>& extents) {
+    return fmt::format("{} x {} x {} x {}", extents[0], extents[1], extents[2], extents[3]);
+}
+
+std::uint32_t access_of(const HeadsOperand& x) {
+    std::uint64_t all = x.part.memory->address() + x.part.offset;
+    for (std::size_t d = 0; d < 3; ++d)
+        if (x.extents[d] > 1) all |= x.pitches[d] * ir::info(x.type).bytes;
+    for (const std::uint32_t bytes : {16u, 8u, 4u})
+        if (all % bytes == 0) return bytes;
+    return 0;
+}
+
+void AttentionCall::fail(std::string_view message, std::string_view hint) const {
+    throw Error(
+        Diagnostic{.where = where_, .message = fmt::format("{}: {}", function_, message), .hint = std::string(hint)});
+}
+
+void AttentionCall::check_life(const runtime::BufferPart& part) const {
+    if (!part.is_there()) fail(runtime::freed, runtime::freed_hint);
+}
+
+void AttentionCall::check_type(std::string_view what, ir::Type type, ir::Type right) const {
+    if (type != right)
+        fail(fmt::format("{} has elements of {}", what, ir::info(type).name),
+             fmt::format("it has {}", ir::info(right).name));
+}
+
+void AttentionCall::check_same_type(std::string_view what, const HeadsOperand& x) const {
+    if (x.type != Q_.type)
+        fail(fmt::format("Q has elements of {}, {} of {}", ir::info(Q_.type).name, what, ir::info(x.type).name),
+             "they have the same type");
+}
+
+void AttentionCall::check_shape(std::string_view what, const HeadsOperand& x, const std::array<std::uint64_t, 4>& right,
+                                std::string_view hint) const {
+    if (x.extents != right)
+        fail(fmt::format("{} is {}, not {}", what, extents_text(x.extents), extents_text(right)), hint);
+}
+
+void AttentionCall::check_types() const {
+    for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) check_life(x->part);
+    if (log_sum_) check_life(log_sum_->part);
+    if (Q_.type != ir::Type::F16 && Q_.type != ir::Type::BF16 && Q_.type != ir::Type::F32)
+        fail(fmt::format("Q has elements of {}", ir::info(Q_.type).name), "it has f16, bf16 or f32");
+    check_same_type("K", K_), check_same_type("V", V_), check_same_type("O", O_);
+    if (log_sum_) check_type("log_sum", log_sum_->type, ir::Type::F32);
+    if (O_.is_const) fail("O is written, but it is const", "pass a view of a Buffer that is not const");
+    if (log_sum_ && log_sum_->is_const)
+        fail("log_sum is written, but it is const", "pass a view of a Buffer that is not const");
+}
+
+void AttentionCall::check_sizes(std::uint64_t planes) const {
+    constexpr std::uint64_t dims[] = {64, 80, 96, 128, 256};
+    if (std::ranges::find(dims, head_dim()) == std::end(dims))
+        fail(fmt::format("rows of Q have {} elements", head_dim()), "there are kernels for 64, 80, 96, 128 and 256");
+    check_shape("K", K_, {planes, kv_heads(), K_.extents[2], head_dim()}, "sequences and head_dim are those of Q");
+    check_shape("V", V_, K_.extents, "V has the shape of K");
+    check_shape("O", O_, Q_.extents, "O has the shape of Q");
+    if (heads() > 0 && (kv_heads() == 0 || heads() % kv_heads() != 0))
+        fail(fmt::format("Q has {} heads, K and V have {}", heads(), kv_heads()), "Q has as many, or a multiple");
+    if (log_sum_)
+        check_shape("log_sum", *log_sum_, {1, sequences(), heads(), queries()},
+                    "log_sum is a view (heads, queries) or (sequences, heads, queries)");
+}
+
+void AttentionCall::check_pitches(std::string_view what, const HeadsOperand& x, std::string_view but) const {
+    for (std::size_t d = 0; d < 3; ++d)
+        if (x.extents[d] > 1 && x.pitches[d] >> 32)
+            fail(fmt::format("a pitch of {} elements in {}", x.pitches[d], what),
+                 fmt::format("sequences, heads and rows are fewer than 2^32 elements apart{}", but));
+}
+
+void AttentionCall::check_numbers(const std::optional<float>& scale, float soft_cap) const {
+    if (scale && !(*scale > 0 && std::isfinite(*scale)))
+        fail(fmt::format("a scale of {}", *scale), "it is a positive number");
+    if (!(soft_cap >= 0 && std::isfinite(soft_cap)))
+        fail(fmt::format("a soft cap of {}", soft_cap), "it is a positive number, or 0 for none");
+}
+
+}  // namespace ikat::stdlib

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calls of all functions of attention have: Q, K, V, O, log_sum, and their checks.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "stdlib/attention/attention.hpp"
+
+namespace ikat::stdlib {
+
+/// The arguments must outlive it. Each check throws Error, which names the function and has the location of its call.
+class AttentionCall {
+protected:
+    AttentionCall(std::string_view function, const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K,
+                  const HeadsOperand& V, const HeadsOperand& O, const std::optional<HeadsOperand>& log_sum)
+        : queue_(queue), where_(queue.where()), Q_(Q), K_(K), V_(V), O_(O), function_(function), log_sum_(log_sum) {}
+
+    [[noreturn]] void fail(std::string_view message, std::string_view hint) const;
+    void check_life(const runtime::BufferPart& part) const;
+    void check_type(std::string_view what, ir::Type type, ir::Type right) const;
+    void check_same_type(std::string_view what, const HeadsOperand& x) const;  // as Q
+    void check_shape(std::string_view what, const HeadsOperand& x, const std::array<std::uint64_t, 4>& right,
+                     std::string_view hint) const;
+
+    /// Of all five: that they are there, of types that fit, and that results are not const.
+    void check_types() const;
+    /// ... their shapes; K has so many planes of heads.
+    void check_sizes(std::uint64_t planes) const;
+    /// That they fit the kernels' 32 bits; `but` goes on with the hint.
+    void check_pitches(std::string_view what, const HeadsOperand& x, std::string_view but = "") const;
+    void check_numbers(const std::optional<float>& scale, float soft_cap) const;
+
+    std::uint64_t sequences() const { return Q_.extents[0]; }
+    std::uint64_t heads() const { return Q_.extents[1]; }
+    std::uint64_t queries() const { return Q_.extents[2]; }
+    std::uint64_t head_dim() const { return Q_.extents[3]; }
+    std::uint64_t kv_heads() const { return K_.extents[1]; }
+
+    const Queue& queue_;
+    Location where_;
+    const HeadsOperand &Q_, &K_, &V_, &O_;
+
+private:
+    std::string_view function_;
+    const std::optional<HeadsOperand>& log_sum_;
+};
+
+/// Extents in messages.
+std::string extents_text(const std::array<std::uint64_t, 4>& extents);
+/// By how many bytes rows of this can be accessed: 16, 8, 4, or 0.
+std::uint32_t access_of(const HeadsOperand& x);
+
+}  // namespace ikat::stdlib
