@@ -3,8 +3,7 @@
 // The commands of a block run one after the other in a folder of their own.
 #include <unistd.h>
 
-#include <cstdio>
-#include <sstream>
+#include <string>
 
 #include "tests/catch.hpp"
 #include "tests/unit/docs/lines.hpp"
@@ -14,22 +13,9 @@ namespace {
 using namespace ikat::tests;
 namespace fs = std::filesystem;
 
-/// What a command prints, errors included, and whether it succeeded.
-struct Result {
-    Lines lines;
-    bool is_done;
-};
-Result run(const std::string& command, const fs::path& folder) {
-    const std::string line = "cd '" + folder.string() + "' && PATH=" + fs::path(IKAT_CLI).parent_path().string() +
-                             ":$PATH IKAT_DEVICE=emulator && export PATH IKAT_DEVICE && { " + command + "; } 2>&1";
-    std::FILE* pipe = popen(line.c_str(), "r");
-    REQUIRE(pipe);
-    std::stringstream text;
-    char piece[4096];
-    while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe))
-        text.write(piece, std::streamsize(count));
-    const bool is_done = pclose(pipe) == 0;
-    return {lines_of(text), is_done};
+Output run(const std::string& command, const fs::path& folder) {
+    return output_of("cd '" + folder.string() + "' && PATH=" + fs::path(IKAT_CLI).parent_path().string() +
+                     ":$PATH IKAT_DEVICE=emulator && export PATH IKAT_DEVICE && { " + command + "; }");
 }
 
 /// The number of commands of a block.

@@ -2,8 +2,10 @@
 #include "tests/unit/docs/lines.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <regex>
+#include <sstream>
 
 #include "tests/catch.hpp"
 
@@ -23,6 +25,17 @@ Lines lines_of_file(const std::filesystem::path& path) {
     std::ifstream file(path);
     REQUIRE(file);
     return lines_of(file);
+}
+
+Output output_of(const std::string& command) {
+    std::FILE* pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
+    REQUIRE(pipe);
+    std::stringstream text;
+    char piece[4096];
+    while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe))
+        text.write(piece, std::streamsize(count));
+    const bool is_done = pclose(pipe) == 0;
+    return {lines_of(text), is_done};
 }
 
 std::vector<Lines> blocks_of(const Lines& page, const std::string& fence) {

@@ -17,6 +17,13 @@ using Lines = std::vector<std::string>;
 Lines lines_of(std::istream& in);
 Lines lines_of_file(const std::filesystem::path& path);
 
+/// What a shell's command prints, errors included, and whether it succeeded.
+struct Output {
+    Lines lines;
+    bool is_done;
+};
+Output output_of(const std::string& command);
+
 /// The blocks that open with `fence`: "```cpp".
 std::vector<Lines> blocks_of(const Lines& page, const std::string& fence);
 

@@ -3,8 +3,8 @@
 // of the output; the same holds for docs/emulator.md and its program. The locations in messages (folder, line, column)
 // are not compared.
 #include <algorithm>
-#include <cstdio>
-#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/unit/docs/lines.hpp"
@@ -13,16 +13,10 @@ namespace {
 
 using namespace ikat::tests;
 
-Lines output_of(const std::string& program) {
-    const std::string command = "IKAT_DEVICE=emulator '" IKAT_EXAMPLES "/" + program + "' 2>&1";
-    std::FILE* pipe = popen(command.c_str(), "r");
-    REQUIRE(pipe);
-    std::stringstream text;
-    char piece[4096];
-    while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe))
-        text.write(piece, std::streamsize(count));
-    CHECK(pclose(pipe) == 0);
-    return lines_of(text);
+Lines output_of_program(const std::string& program) {
+    const Output output = output_of("IKAT_DEVICE=emulator '" IKAT_EXAMPLES "/" + program + "'");
+    CHECK(output.is_done);
+    return output.lines;
 }
 
 void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
@@ -36,7 +30,7 @@ void check_contained(const std::vector<Lines>& blocks, const Lines& whole) {
 void check_page(const std::filesystem::path& page, const std::filesystem::path& source) {
     const Lines lines = lines_of_file(root / page);
     check_contained(blocks_of(lines, "```cpp"), lines_of_file(root / source));
-    check_contained(blocks_of(lines, "```text"), output_of(source.stem().string()));
+    check_contained(blocks_of(lines, "```text"), output_of_program(source.stem().string()));
 }
 
 }  // namespace
