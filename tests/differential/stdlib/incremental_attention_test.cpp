@@ -9,12 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/pipeline/compile.hpp"
 #include "stdlib/attention/decode.hpp"
-#include "stdlib/attention/decode_kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/device.hpp"
-#include "tests/ptxas.hpp"
 #include "tests/targets.hpp"
 
 namespace {
