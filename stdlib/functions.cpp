@@ -143,13 +143,24 @@ std::size_t FunctionSettings::one_of(std::string_view name, std::span<const std:
     return std::size_t(found - names.begin());
 }
 
+std::string NamedFunction::Array::pitch_setting() const {
+    return names_of_extents(shape).size() > row ? fmt::format("{}_pitch", name) : "";
+}
+
+std::vector<std::string> NamedFunction::names_of_settings() const {
+    std::vector<std::string> out;
+    for (const Setting& setting : family->settings) out.emplace_back(setting.name);
+    for (const Array& array : arrays)
+        if (std::string pitch = array.pitch_setting(); !pitch.empty()) out.push_back(std::move(pitch));
+    return out;
+}
+
 void NamedFunction::check(const FunctionSettings& settings) const {
-    for (const auto& [key, text] : settings.texts()) {
-        if (std::ranges::find(family->settings, key, &Setting::name) != family->settings.end()) continue;
-        std::string all;
-        for (const Setting& setting : family->settings) all += (all.empty() ? "" : ", ") + std::string(setting.name);
-        throw Error(fmt::format("'{}' has no setting '{}'", name, key), "its settings are " + all);
-    }
+    const std::vector<std::string> names = names_of_settings();
+    for (const auto& [key, text] : settings.texts())
+        if (std::ranges::find(names, key) == names.end())
+            throw Error(fmt::format("'{}' has no setting '{}'", name, key),
+                        fmt::format("its settings are {}", fmt::join(names, ", ")));
 }
 
 NamedExtents NamedFunction::extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const {
@@ -187,6 +198,30 @@ std::vector<std::uint64_t> NamedFunction::shape(const Array& array, const NamedE
             out.push_back(found->second);
         else
             IKAT_ASSERT(each.is_optional, "the extents of an output are those of inputs");
+    }
+    return out;
+}
+
+std::vector<std::uint64_t> NamedFunction::pitches(const Array& array, std::span<const std::uint64_t> shape,
+                                                  const FunctionSettings& settings) const {
+    const std::string setting = array.pitch_setting();
+    const std::optional<std::uint32_t> of_rows = setting.empty() ? std::nullopt : settings.count(setting);
+    if (!of_rows) return {};
+    std::vector<std::uint64_t> out(shape.size() - 1);
+    std::uint64_t pitch = 1;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+        if (__builtin_mul_overflow(pitch, shape[d], &pitch) || pitch >> 40)
+            throw Error(fmt::format("'{}' is larger than any memory with {} of {}", array.name, setting, *of_rows),
+                        "the pitch is in elements");
+        if (d + array.row == shape.size()) {
+            if (*of_rows < pitch)
+                throw Error(
+                    fmt::format("'{}' is {}, and a row of '{}' has {} elements", setting, *of_rows, array.name, pitch),
+                    "it is the number of elements from one row to the next");
+            if (*of_rows == pitch) return {};
+            pitch = *of_rows;
+        }
+        if (d > 0) out[d - 1] = pitch;
     }
     return out;
 }

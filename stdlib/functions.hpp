@@ -49,6 +49,10 @@ public:
         std::string_view shape;  // "[planes] m k": the names of its extents; those in brackets may be left out
         bool is_written = false;
         std::string_view read_if{};  // if it is written: the setting that makes it read, too, unless it is 0
+        std::size_t row = 1;         // how many of its last extents are a row
+
+        /// The setting for its pitch, "A_pitch"; "" if it is a single row.
+        std::string pitch_setting() const;
     };
     struct Setting {
         std::string_view name, meaning;
@@ -68,6 +72,7 @@ public:
     struct Given {
         runtime::BufferPart part{};
         std::vector<std::uint64_t> extents{};
+        std::vector<std::uint64_t> pitches{};  // as pitches() has them
     };
     using Run = std::function<void(const runtime::Queue&, std::span<const Given>, const FunctionSettings&)>;
 
@@ -78,6 +83,8 @@ public:
     std::vector<Array> arrays{};  // those that are written are last
     Run run{};                    // throws Error for what does not fit
 
+    /// Those of its family, and the pitches of its arrays.
+    std::vector<std::string> names_of_settings() const;
     /// Throws Error for settings that it does not have.
     void check(const FunctionSettings& settings) const;
 
@@ -86,6 +93,10 @@ public:
     NamedExtents extents(std::span<const std::optional<std::vector<std::uint64_t>>> given) const;
     /// The shape of an array by these names.
     std::vector<std::uint64_t> shape(const Array& array, const NamedExtents& extents) const;
+    /// How many elements an array of this shape has from one index to the next, for each extent but the last; empty if
+    /// its rows follow each other. Throws Error for a pitch that is less than a row.
+    std::vector<std::uint64_t> pitches(const Array& array, std::span<const std::uint64_t> shape,
+                                       const FunctionSettings& settings) const;
 };
 
 /// "[planes x] m x k" for "[planes] m k".
@@ -120,10 +131,12 @@ auto with_type(ir::Type type, auto&& f) {
 template <class T, std::size_t rank>
 runtime::BufferView<T, int(rank)> view_of(const NamedFunction::Given& given) {
     std::array<std::uint64_t, rank> extents;
-    std::array<std::uint64_t, rank - 1> pitches;
+    std::array<std::uint64_t, rank - 1> pitches{};
     extents.fill(1);
     std::ranges::copy_backward(given.extents, extents.end());
-    for (std::size_t d = rank - 1, pitch = 1; d > 0; --d) pitches[d - 1] = pitch *= extents[d];
+    std::uint64_t pitch = 1;
+    for (std::size_t d = rank - 1; d > rank - given.extents.size(); --d) pitches[d - 1] = pitch *= extents[d];
+    std::ranges::copy_backward(given.pitches, pitches.end());
     return {given.part, extents, pitches};
 }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/support/diagnostic.hpp"
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/named_heads.hpp"
 #include "stdlib/functions.hpp"
 
 namespace ikat::stdlib {
@@ -26,35 +27,30 @@ constexpr NamedFunction::Size attention_sizes[] = {{"sequences", 4},  {"heads", 
 
 constexpr NamedFunction::Family attention_family{
     .prefix = "flash_attention",
-    .form = "flash_attention[_causal][_bias|_offsets][_log_sum]_TYPE",
+    .form = "flash_attention[_heads_in_rows][_causal][_bias|_offsets][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V for each head",
     .document =
         "TYPE is f16, bf16, or f32, without tensor cores. A head has 64, 80, 96, 128 or 256 elements. Several\n"
-        "heads of Q may share one of K and V: kv_heads divides heads. The last query belongs to the last key;\n"
-        "_causal, a query sees no key behind its own. _bias is added to scores; one sequence or head of it is for\n"
-        "all. _offsets: sequences of different lengths, one behind the other; where each begins among the queries\n"
-        "and keys, and where the last ends. _log_sum is the logarithm of the sum of exp(score) of each query, in\n"
-        "f32.",
+        "heads of Q may share one of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key,\n"
+        "follow each other in a row. The last query belongs to the last key; _causal, a query sees no key behind\n"
+        "its own. _bias is added to scores; one sequence or head of it is for all. _offsets: sequences of\n"
+        "different lengths, one behind the other; where each begins among the queries and keys, and where the last\n"
+        "ends. _log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
     .settings = attention_settings,
     .sizes = attention_sizes};
 
 struct AttentionName {
     ir::Type type;
-    bool is_causal, has_bias, has_offsets, has_log_sum;
+    bool is_in_rows, is_causal, has_bias, has_offsets, has_log_sum;
 
     std::string text() const {
-        return fmt::format("flash_attention{}{}{}_{}", is_causal ? "_causal" : "",
+        return fmt::format("flash_attention{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "", is_causal ? "_causal" : "",
                            has_bias      ? "_bias"
                            : has_offsets ? "_offsets"
                                          : "",
                            has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
-
-template <class T>
-HeadsOperand heads(const Given& given) {
-    return HeadsOperand(view_of<T, 4>(given));
-}
 
 void run_attention(const AttentionName& is, const Queue& queue, std::span<const Given> arrays,
                    const FunctionSettings& settings) {
@@ -65,15 +61,18 @@ void run_attention(const AttentionName& is, const Queue& queue, std::span<const 
     options.path = AttentionPath(settings.one_of("path", attention_paths));
     options.queries_of_block = settings.count("queries_of_block").value_or(0);
     const auto of_type = [&](const Given& given) {
-        return with_type<half, bfloat16, float>(is.type, [&]<class T>(T*) { return heads<T>(given); });
+        return with_type<half, bfloat16, float>(is.type,
+                                                [&]<class T>(T*) { return heads_of<T>(given, is.is_in_rows); });
     };
     std::size_t next = 3;
-    if (is.has_bias) options.bias.emplace(of_type(arrays[next++]));
+    if (is.has_bias)
+        options.bias.emplace(
+            with_type<half, bfloat16, float>(is.type, [&]<class T>(T*) { return heads_of<T>(arrays[next++], false); }));
     if (is.has_offsets)
         for (auto* offsets : {&options.query_offsets, &options.key_offsets})
             offsets->emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
     const HeadsOperand O = of_type(arrays[next++]);
-    if (is.has_log_sum) options.log_sum.emplace(heads<float>(arrays[next]));
+    if (is.has_log_sum) options.log_sum.emplace(heads_of<float>(arrays[next], false));
     flash_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
 }
 
@@ -86,17 +85,23 @@ NamedFunction attention_function(const AttentionName& is) {
     if (is.has_bias) options += ", .bias = bias";
     if (is.has_offsets) options += ", .query_offsets = query_offsets, .key_offsets = key_offsets";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
-    out.call =
-        fmt::format("flash_attention(queue, Q, K, V, O{})", options.empty() ? "" : ", {" + options.substr(2) + "}");
-    const std::string_view of_q = is.has_offsets ? "[heads] queries head_dim" : "[sequences] [heads] queries head_dim";
-    const std::string_view of_k = is.has_offsets ? "[kv_heads] keys head_dim" : "[sequences] [kv_heads] keys head_dim";
+    out.call = fmt::format("flash_attention(queue, {}{})", call_of_heads(is.is_in_rows),
+                           options.empty() ? "" : ", {" + options.substr(2) + "}");
+    const HeadsShape of_q =
+        is.has_offsets ? HeadsShape{"[heads] queries head_dim", "queries heads head_dim"}
+                       : HeadsShape{"[sequences] [heads] queries head_dim", "[sequences] queries heads head_dim"};
+    const HeadsShape of_k =
+        is.has_offsets ? HeadsShape{"[kv_heads] keys head_dim", "keys kv_heads head_dim"}
+                       : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
     const std::string_view of_log_sum = is.has_offsets ? "[heads] queries" : "[sequences] [heads] queries";
-    out.arrays = {{"Q", is.type, of_q}, {"K", is.type, of_k}, {"V", is.type, of_k}};
+    out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
+                  of_k.array("V", is.type, is.is_in_rows)};
     if (is.has_bias) out.arrays.push_back({"bias", is.type, "[bias_sequences] [bias_heads] queries keys"});
     if (is.has_offsets)
         for (const std::string_view name : {"query_offsets", "key_offsets"})
             out.arrays.push_back({name, ir::Type::U32, "offsets"});
-    out.arrays.push_back({"O", is.type, of_q, true});
+    out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
+    out.arrays.back().is_written = true;
     if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, of_log_sum, true});
     out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
         run_attention(is, queue, arrays, settings);
@@ -109,12 +114,13 @@ NamedFunction attention_function(const AttentionName& is) {
 std::vector<NamedFunction> attention_functions() {
     std::vector<NamedFunction> out;
     for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
-        for (const bool is_causal : {false, true})
-            for (const bool has_log_sum : {false, true}) {
-                out.push_back(attention_function({type, is_causal, false, false, has_log_sum}));
-                out.push_back(attention_function({type, is_causal, true, false, has_log_sum}));
-                out.push_back(attention_function({type, is_causal, false, true, has_log_sum}));
-            }
+        for (const bool is_in_rows : {false, true})
+            for (const bool is_causal : {false, true})
+                for (const bool has_log_sum : {false, true}) {
+                    out.push_back(attention_function({type, is_in_rows, is_causal, false, false, has_log_sum}));
+                    out.push_back(attention_function({type, is_in_rows, is_causal, true, false, has_log_sum}));
+                    out.push_back(attention_function({type, is_in_rows, is_causal, false, true, has_log_sum}));
+                }
     return out;
 }
 

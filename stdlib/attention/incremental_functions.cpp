@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "stdlib/attention/decode.hpp"
+#include "stdlib/attention/named_heads.hpp"
 #include "stdlib/functions.hpp"
 
 namespace ikat::stdlib {
@@ -22,26 +23,26 @@ constexpr NamedFunction::Size incremental_sizes[] = {{"sequences", 8}, {"heads",
 
 constexpr NamedFunction::Family incremental_family{
     .prefix = "incremental_attention",
-    .form = "incremental_attention[_causal][_lengths][_pages][_log_sum]_TYPE",
+    .form = "incremental_attention[_heads_in_rows][_causal][_lengths][_pages][_log_sum]_TYPE",
     .summary = "O = softmax(scale Q K') V of few queries to a cache of keys",
     .document =
         "TYPE is f16, bf16 or f32. A head has 64, 80, 96, 128 or 256 elements. Several heads of Q may share one\n"
-        "of K and V: kv_heads divides heads. _lengths: how many keys each sequence has; without, all have as many\n"
-        "as there is room for. _pages: K and V are pages of a power of two of rows, 16 or more, and key j of a\n"
-        "sequence is row j % page_rows of page pages[j / page_rows]. The last query belongs to the last key;\n"
-        "_causal, a query sees no key behind its own. _log_sum is the logarithm of the sum of exp(score) of each\n"
-        "query, in f32.",
+        "of K and V: kv_heads divides heads. _heads_in_rows: those of a query, or a key, follow each other in a\n"
+        "row. _lengths: how many keys each sequence has; without, all have as many as there is room for. _pages: K\n"
+        "and V are pages of a power of two of rows, 16 or more, and key j of a sequence is row j % page_rows of\n"
+        "page pages[j / page_rows]. The last query belongs to the last key; _causal, a query sees no key behind\n"
+        "its own. _log_sum is the logarithm of the sum of exp(score) of each query, in f32.",
     .settings = incremental_settings,
     .sizes = incremental_sizes};
 
 struct IncrementalName {
     ir::Type type;
-    bool is_causal, has_lengths, has_pages, has_log_sum;
+    bool is_in_rows, is_causal, has_lengths, has_pages, has_log_sum;
 
     std::string text() const {
-        return fmt::format("incremental_attention{}{}{}{}_{}", is_causal ? "_causal" : "",
-                           has_lengths ? "_lengths" : "", has_pages ? "_pages" : "", has_log_sum ? "_log_sum" : "",
-                           ir::info(type).name);
+        return fmt::format("incremental_attention{}{}{}{}{}_{}", is_in_rows ? "_heads_in_rows" : "",
+                           is_causal ? "_causal" : "", has_lengths ? "_lengths" : "", has_pages ? "_pages" : "",
+                           has_log_sum ? "_log_sum" : "", ir::info(type).name);
     }
 };
 
@@ -53,13 +54,13 @@ void run_incremental(const IncrementalName& is, const Queue& queue, std::span<co
     options.parts = settings.count("parts").value_or(0);
     const auto of_type = [&](const Given& given) {
         return with_type<half, bfloat16, float>(is.type,
-                                                [&]<class T>(T*) { return HeadsOperand(view_of<T, 4>(given)); });
+                                                [&]<class T>(T*) { return heads_of<T>(given, is.is_in_rows); });
     };
     std::size_t next = 3;
     if (is.has_lengths) options.lengths.emplace(BufferSlice<std::uint32_t>(arrays[next++].part));
     if (is.has_pages) options.pages.emplace(view_of<std::uint32_t, 2>(arrays[next++]));
     const HeadsOperand O = of_type(arrays[next++]);
-    if (is.has_log_sum) options.log_sum.emplace(view_of<float, 4>(arrays[next]));
+    if (is.has_log_sum) options.log_sum.emplace(heads_of<float>(arrays[next], false));
     incremental_attention(queue, of_type(arrays[0]), of_type(arrays[1]), of_type(arrays[2]), O, options);
 }
 
@@ -71,15 +72,18 @@ NamedFunction incremental_function(const IncrementalName& is) {
     if (is.has_lengths) options += ", .lengths = lengths";
     if (is.has_pages) options += ", .pages = pages";
     if (is.has_log_sum) options += ", .log_sum = log_sum";
-    out.call = fmt::format("incremental_attention(queue, Q, K, V, O{})",
+    out.call = fmt::format("incremental_attention(queue, {}{})", call_of_heads(is.is_in_rows),
                            options.empty() ? "" : ", {" + options.substr(2) + "}");
-    constexpr std::string_view of_q = "[sequences] [heads] queries head_dim";
-    const std::string_view of_k =
-        is.has_pages ? "pages kv_heads page_rows head_dim" : "[sequences] [kv_heads] keys head_dim";
-    out.arrays = {{"Q", is.type, of_q}, {"K", is.type, of_k}, {"V", is.type, of_k}};
+    constexpr HeadsShape of_q{"[sequences] [heads] queries head_dim", "[sequences] queries heads head_dim"};
+    const HeadsShape of_k =
+        is.has_pages ? HeadsShape{"pages kv_heads page_rows head_dim", "pages page_rows kv_heads head_dim"}
+                     : HeadsShape{"[sequences] [kv_heads] keys head_dim", "[sequences] keys kv_heads head_dim"};
+    out.arrays = {of_q.array("Q", is.type, is.is_in_rows), of_k.array("K", is.type, is.is_in_rows),
+                  of_k.array("V", is.type, is.is_in_rows)};
     if (is.has_lengths) out.arrays.push_back({"lengths", ir::Type::U32, "sequences"});
     if (is.has_pages) out.arrays.push_back({"pages", ir::Type::U32, "sequences most_pages"});
-    out.arrays.push_back({"O", is.type, of_q, true});
+    out.arrays.push_back(of_q.array("O", is.type, is.is_in_rows));
+    out.arrays.back().is_written = true;
     if (is.has_log_sum) out.arrays.push_back({"log_sum", ir::Type::F32, "[sequences] [heads] queries", true});
     out.run = [is](const Queue& queue, std::span<const Given> arrays, const FunctionSettings& settings) {
         run_incremental(is, queue, arrays, settings);
@@ -92,11 +96,13 @@ NamedFunction incremental_function(const IncrementalName& is) {
 std::vector<NamedFunction> incremental_functions() {
     std::vector<NamedFunction> out;
     for (const ir::Type type : {ir::Type::F16, ir::Type::BF16, ir::Type::F32})
-        for (const bool is_causal : {false, true})
-            for (const bool has_lengths : {false, true})
-                for (const bool has_pages : {false, true})
-                    for (const bool has_log_sum : {false, true})
-                        out.push_back(incremental_function({type, is_causal, has_lengths, has_pages, has_log_sum}));
+        for (const bool is_in_rows : {false, true})
+            for (const bool is_causal : {false, true})
+                for (const bool has_lengths : {false, true})
+                    for (const bool has_pages : {false, true})
+                        for (const bool has_log_sum : {false, true})
+                            out.push_back(incremental_function(
+                                {type, is_in_rows, is_causal, has_lengths, has_pages, has_log_sum}));
     return out;
 }
 

@@ -39,11 +39,14 @@ struct ParsedArgument {
     bool repeats = false;                              // Buffer: its contents are one repeated element
     bool has_own_type = false;                         // Buffer: it is a file that was given without a type
     bool is_made = false;                              // Buffer: its type and shape are those that a function gives it
-    std::size_t same = 0;                              // Same: the number of the other argument
-    std::uint64_t offset = 0;                          // Same: in bytes, from the start of the buffer
-    std::vector<ParsedArgument> fields{};              // Structure: scalars and addresses
-    std::uint64_t bytes = 0;                           // Structure: its size
-    std::string output{};                              // Buffer, Same: a file, "-" to print, "" for neither
+    /// Buffer: how far its elements lie apart, once a launch has said so: for each extent but the last, in elements;
+    /// empty if its rows follow each other.
+    std::optional<std::vector<std::uint64_t>> pitches{};
+    std::size_t same = 0;                  // Same: the number of the other argument
+    std::uint64_t offset = 0;              // Same: in bytes, from the start of the buffer
+    std::vector<ParsedArgument> fields{};  // Structure: scalars and addresses
+    std::uint64_t bytes = 0;               // Structure: its size
+    std::string output{};                  // Buffer, Same: a file, "-" to print, "" for neither
 
     bool has_contents() const { return contents || seed; }
 };

@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 struct EmitOptions {
     std::string name, target = CompileOptions{}.target, stage = "ptx", passes, output, report;
     std::vector<std::string> sizes, set;  // of a function
+    std::optional<std::uint32_t> multiprocessors;
     bool time = false, line_info = false;
 };
 
@@ -63,13 +64,16 @@ std::string stage_text(const Compiled& compiled, const std::string& stage) {
 std::vector<const ast::KernelTree*> kernels_of(const EmitOptions& options) {
     const stdlib::NamedFunction* const function = stdlib::find_function(options.name);
     if (!function) {
-        if (!options.sizes.empty() || !options.set.empty())
-            throw Error(fmt::format("--size and --set: '{}' does not choose its kernels", options.name),
-                        "they are for the functions at the end of `ikat kernels`");
+        if (!options.sizes.empty() || !options.set.empty() || options.multiprocessors)
+            throw Error(
+                fmt::format("--size, --set and --multiprocessors: '{}' does not choose its kernels", options.name),
+                "they are for the functions at the end of `ikat kernels`");
         return {&find_kernel(options.name).kernel()};
     }
     std::vector<const ast::KernelTree*> out;
-    for (const runtime::RecordedLaunch& launch : launches_of(*function, options.target, options.sizes, options.set))
+    constexpr std::uint32_t usual = 132;
+    for (const runtime::RecordedLaunch& launch :
+         launches_of(*function, options.target, options.multiprocessors.value_or(usual), options.sizes, options.set))
         if (std::ranges::find(out, launch.kernel) == out.end()) out.push_back(launch.kernel);
     if (out.empty())
         throw Error(fmt::format("'{}' has nothing to run for these sizes", options.name), "ask for others: --size");
@@ -234,6 +238,10 @@ void add_emit(CLI::App& app) {
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command
+        ->add_option("--multiprocessors", options->multiprocessors,
+                     "How many the device has that a function chooses its kernels for; default 132")
+        ->check(CLI::Range(1u, 65535u).description(""));
     command->add_flag("--line-info", options->line_info, "Add source lines to the PTX, for profilers");
     add_report_option(*command, options->report, "Print the kernel's use of resources instead");
     command->add_flag("--time", options->time, "Print the time of each stage to standard error");

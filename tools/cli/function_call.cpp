@@ -119,6 +119,9 @@ FunctionCall::FunctionCall(const NamedFunction& function, const std::vector<std:
     const stdlib::NamedExtents extents = function.extents(shapes);
     for (std::size_t i = 0; i < count; ++i)
         if (!shapes[i]) arguments.make(first + i, function.arrays[i].type, function.shape(function.arrays[i], extents));
+    for (std::size_t i = 0; i < count; ++i)
+        arguments.lay_out(
+            first + i, function.pitches(function.arrays[i], arguments[arguments.original(first + i)].shape, settings_));
 }
 
 std::vector<std::string> FunctionCall::names() const {
@@ -130,18 +133,18 @@ std::vector<std::string> FunctionCall::names() const {
 std::vector<runtime::RecordedLaunch> FunctionCall::run(const runtime::Device& device,
                                                        const Arguments& arguments) const {
     std::vector<NamedFunction::Given> arrays;
-    for (std::size_t i = 0; i < function_->arrays.size(); ++i)
-        arrays.push_back(
-            {arguments.buffer(first_ + i)->memory().whole(), arguments[arguments.original(first_ + i)].shape});
+    for (std::size_t i = 0; i < function_->arrays.size(); ++i) {
+        const ParsedArgument& given = arguments[arguments.original(first_ + i)];
+        arrays.push_back({arguments.buffer(first_ + i)->memory().whole(), given.shape, *given.pitches});
+    }
     runtime::LaunchRecorder recorder(true);
     function_->run(queue_of(device), arrays, settings_);
     return recorder.launches();
 }
 
 std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, std::string_view target,
-                                                 const std::vector<std::string>& sizes,
+                                                 std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
                                                  const std::vector<std::string>& settings) {
-    constexpr std::uint32_t multiprocessors = 132;
     const FunctionSettings parsed = parse_settings(function, settings);
     const stdlib::NamedExtents extents = parse_sizes(function, sizes);
     const auto device = runtime::Device::open({.device = "emulator", .target = target, .threads = multiprocessors});
@@ -154,8 +157,10 @@ std::vector<runtime::RecordedLaunch> launches_of(const NamedFunction& function, 
         for (const std::uint64_t extent : shape)
             if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes >> 40)
                 throw Error(fmt::format("'{}' is larger than any memory", array.name), "ask for smaller sizes");
+        std::vector<std::uint64_t> pitches = function.pitches(array, shape, parsed);
+        if (!pitches.empty()) bytes = runtime::view_size(shape, pitches) * info(array.type).bytes;
         buffers.push_back(device.buffer<std::uint8_t>(bytes, array.name));
-        arrays.push_back({buffers.back().memory().whole(), std::move(shape)});
+        arrays.push_back({buffers.back().memory().whole(), std::move(shape), std::move(pitches)});
     }
     runtime::LaunchRecorder recorder(false);
     function.run(queue_of(device), arrays, parsed);
@@ -173,6 +178,12 @@ std::string description(const NamedFunction& function) {
     out += fmt::format(")\n{}\n\n{}\n", function.formula, function.family->document);
     for (const NamedFunction::Setting& setting : function.family->settings)
         out += fmt::format("--set {}=...: {}.\n", setting.name, setting.meaning);
+    std::vector<std::string> pitches;
+    for (const NamedFunction::Array& array : function.arrays)
+        if (std::string setting = array.pitch_setting(); !setting.empty()) pitches.push_back(std::move(setting));
+    out += fmt::format(
+        "--set {}=...: elements from one row of the array to the next; as many as a row has if it is not set.\n",
+        fmt::join(pitches, "|"));
     return out + fmt::format("In programs: stdlib::{}.\n", function.call);
 }
 

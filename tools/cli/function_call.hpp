@@ -29,9 +29,10 @@ private:
     std::size_t first_;
 };
 
-/// What the function launches on a large device of that target, for arrays of these sizes: "m=300".
+/// What the function launches on a device of that target with so many multiprocessors, for arrays of these sizes:
+/// "m=300".
 std::vector<runtime::RecordedLaunch> launches_of(const stdlib::NamedFunction& function, std::string_view target,
-                                                 const std::vector<std::string>& sizes,
+                                                 std::uint32_t multiprocessors, const std::vector<std::string>& sizes,
                                                  const std::vector<std::string>& settings);
 
 /// What `ikat kernels` says about it.

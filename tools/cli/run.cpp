@@ -194,6 +194,7 @@ void Run::prepare(const LaunchOptions& options, std::size_t first) {
                                     options.what),
                         "write f32[300x250]=>FILE; only functions that choose their kernels make their outputs, see "
                         "the end of `ikat kernels`");
+    if (!function) arguments_.lay_out_in_rows(first, options.arguments.size());  // kernels take no pitch
     if (options.what.ends_with(".ptx"))
         prepare_file(launch);
     else

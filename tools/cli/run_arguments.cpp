@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "codegen/support/write_file.hpp"
@@ -11,6 +12,28 @@
 namespace ikat::cli {
 
 using Kind = ParsedArgument::Kind;
+
+namespace {
+
+/// Calls f(at, to, bytes) for each row of a buffer: where it is in an array whose rows follow each other, and where in
+/// memory.
+void each_row(const ParsedArgument& buffer, const std::function<void(std::uint64_t, std::uint64_t, std::uint64_t)>& f) {
+    const std::vector<std::uint64_t>& shape = buffer.shape;
+    const std::uint64_t row = shape.back(), size = buffer.type.bytes();
+    for (std::uint64_t i = 0; i * row < buffer.elements; ++i) {
+        std::uint64_t to = 0, rest = i;
+        for (std::size_t d = shape.size() - 1; d-- > 0; rest /= shape[d]) to += rest % shape[d] * (*buffer.pitches)[d];
+        f(i * row * size, to * size, row * size);
+    }
+}
+
+std::string pitch_text(const std::vector<std::uint64_t>& pitches) {
+    return pitches.empty() ? "rows that follow each other" : fmt::format("a pitch of {}", fmt::join(pitches, " and "));
+}
+
+bool has_pitches(const ParsedArgument& buffer) { return buffer.pitches && !buffer.pitches->empty(); }
+
+}  // namespace
 
 Arguments::Arguments(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) parsed_.push_back(parse_argument(text));
@@ -67,14 +90,39 @@ void Arguments::make(std::size_t i, ir::Type type, std::vector<std::uint64_t> sh
         if (&each == &argument || (each.kind == Kind::Same && each.same == i)) check_output(each, argument.type);
 }
 
+void Arguments::lay_out(std::size_t i, const std::vector<std::uint64_t>& pitches) {
+    ParsedArgument& buffer = parsed_[original(i)];
+    if (buffer.pitches && *buffer.pitches != pitches)
+        throw Error(fmt::format("argument '{}': argument {} has {}, but is taken with {} here", parsed_[i].text,
+                                original(i), pitch_text(*buffer.pitches), pitch_text(pitches)),
+                    "a buffer has one pitch: --set it for each function that takes it; kernels take none");
+    buffer.pitches = pitches;
+}
+
+void Arguments::lay_out_in_rows(std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+        if (parsed_[original(i)].kind == Kind::Buffer) lay_out(i, {});
+        for (const ParsedArgument& field : parsed_[i].fields)
+            if (field.kind == Kind::Same) lay_out(field.same, {});
+    }
+}
+
 void Arguments::upload(const runtime::Device& device, const std::vector<std::string>& names) {
     buffers_.resize(size());
     for (std::size_t i = 0; i < size(); ++i) {
         ParsedArgument& argument = parsed_[i];
         if (argument.kind != Kind::Buffer) continue;
-        buffers_[i] = device.buffer<std::uint8_t>(argument.elements * argument.type.bytes(), names[i]);
+        const std::uint64_t elements =
+            has_pitches(argument) ? runtime::view_size(argument.shape, *argument.pitches) : argument.elements;
+        buffers_[i] = device.buffer<std::uint8_t>(elements * argument.type.bytes(), names[i]);
         if (!argument.has_contents() || argument.elements == 0) continue;
-        if (argument.repeats) {
+        if (has_pitches(argument)) {
+            const std::vector<std::byte> all = contents_of(argument);
+            const auto* first = reinterpret_cast<const std::uint8_t*>(all.data());
+            each_row(argument, [&](std::uint64_t at, std::uint64_t to, std::uint64_t bytes) {
+                buffers_[i]->slice(to, bytes).upload({first + at, bytes});
+            });
+        } else if (argument.repeats) {
             device.backend().fill(buffers_[i]->address(), *argument.contents, argument.elements,
                                   runtime::default_stream);
             device.synchronize();
@@ -101,8 +149,14 @@ void Arguments::write_outputs() const {
     for (std::size_t i = 0; i < size(); ++i) {
         if (parsed_[i].output.empty()) continue;
         const ParsedArgument& owner = parsed_[original(i)];
-        std::vector<std::byte> contents(buffer(i)->size());
-        buffer(i)->download({reinterpret_cast<std::uint8_t*>(contents.data()), contents.size()});
+        std::vector<std::byte> contents(owner.elements * owner.type.bytes());
+        auto* const first = reinterpret_cast<std::uint8_t*>(contents.data());
+        if (has_pitches(owner))
+            each_row(owner, [&](std::uint64_t at, std::uint64_t from, std::uint64_t bytes) {
+                std::ranges::copy(buffer(i)->slice(from, bytes).download(), first + at);
+            });
+        else
+            buffer(i)->download({first, contents.size()});
         write_output(parsed_[i].output, owner.type, owner.shape, contents);
     }
 }

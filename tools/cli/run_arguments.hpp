@@ -31,6 +31,12 @@ public:
     /// Gives an output that is_made its type and shape. Throws Error if its file cannot hold the type.
     void make(std::size_t i, ir::Type type, std::vector<std::uint64_t> shape);
 
+    /// How the elements of an argument's buffer lie in memory, for a launch that takes it: pitches, or none if rows
+    /// follow each other. Throws Error if another launch takes the buffer otherwise.
+    void lay_out(std::size_t i, const std::vector<std::uint64_t>& pitches);
+    /// The same without pitches for the buffers of `count` arguments.
+    void lay_out_in_rows(std::size_t first, std::size_t count);
+
     /// Makes and fills the buffers; messages call that of argument i names[i].
     void upload(const runtime::Device& device, const std::vector<std::string>& names);
 

@@ -46,6 +46,22 @@ std::vector<double> read(const std::vector<std::uint8_t>& bytes) {
     std::memcpy(elements.data(), bytes.data(), bytes.size());
     return {elements.begin(), elements.end()};
 }
+/// The bytes of an array whose rows follow each other, with pitches; 0xff between rows: NaN.
+std::vector<std::uint8_t> spread(const std::vector<std::uint8_t>& bytes, const Shape& shape, const Shape& pitches,
+                                 std::size_t element, bool is_back = false) {
+    const std::size_t row = shape.back() * element;
+    std::vector<std::uint8_t> out(is_back ? bytes.size() : runtime::view_size(shape, pitches) * element, 0xff);
+    std::size_t rows = 1;
+    for (std::size_t d = 0; d + 1 < shape.size(); ++d) rows *= shape[d];
+    for (std::size_t i = 0; i < rows; ++i) {
+        std::size_t at = 0, rest = i;
+        for (std::size_t d = shape.size() - 1; d-- > 0; rest /= shape[d]) at += rest % shape[d] * pitches[d] * element;
+        std::memcpy(&out[is_back ? i * row : at], &bytes[is_back ? at : i * row], row);
+    }
+    if (is_back) out.resize(rows * row);
+    return out;
+}
+
 std::vector<double> read(const std::vector<std::uint8_t>& bytes, ir::Type type) {
     if (type == ir::Type::F16) return read<half>(bytes);
     if (type == ir::Type::BF16) return read<bfloat16>(bytes);
@@ -75,14 +91,20 @@ public:
                        said != words.end() ? said->second.at(i)
                        : array.is_written  ? -77
                                            : choices[random() % choices.size()]);
+            const Shape pitches = function->pitches(array, shape, settings);
+            if (!pitches.empty()) numbers.bytes = spread(numbers.bytes, shape, pitches, ir::info(array.type).bytes);
             buffers.push_back(device.upload(numbers.bytes, array.name));
-            given.push_back({buffers.back().memory().whole(), shape});
+            given.push_back({buffers.back().memory().whole(), shape, pitches});
         }
         function->run(device, given, settings);
-        for (std::size_t i = 0; i < buffers.size(); ++i)
-            if (function->arrays[i].is_written)
-                arrays[std::string(function->arrays[i].name)].values =
-                    read(buffers[i].download(), function->arrays[i].type);
+        for (std::size_t i = 0; i < buffers.size(); ++i) {
+            const NamedFunction::Array& array = function->arrays[i];
+            if (!array.is_written) continue;
+            std::vector<std::uint8_t> bytes = buffers[i].download();
+            if (!given[i].pitches.empty())
+                bytes = spread(bytes, given[i].extents, given[i].pitches, ir::info(array.type).bytes, true);
+            arrays[std::string(array.name)].values = read(bytes, array.type);
+        }
     }
     const std::vector<double>& operator[](const std::string& array) const { return arrays.at(array).values; }
     bool has(const std::string& array) const { return arrays.contains(array); }
@@ -99,11 +121,11 @@ double activated(const std::string& name, double x) {
 }
 
 /// Whole numbers, so that only activations round.
-void check_product(const std::string& name) {
+void check_product(const std::string& name, const stdlib::FunctionSettings& settings = {}) {
     INFO(name);
     const std::uint64_t planes = 2, m = 19, n = 24, k = 40;
     const double whole[] = {-1, 0, 1, 2};
-    const Called made(name, {{"planes", planes}, {"m", m}, {"n", n}, {"k", k}}, whole);
+    const Called made(name, {{"planes", planes}, {"m", m}, {"n", n}, {"k", k}}, whole, settings);
     const bool a_by_columns = name.contains("_tn") || name.contains("_tt");
     const bool b_by_columns = name.contains("_nt") || name.contains("_tt");
     const std::vector<double>&A = made["A"], &B = made["B"], &C = made["C"];
@@ -137,7 +159,16 @@ TEST_CASE("functions: what is done with a product") {
         check_product(std::string("gemm_tensor_core_") + name);
 }
 
-void check_attention(const std::string& name) {
+TEST_CASE("functions: products of matrices with pitches") {
+    stdlib::FunctionSettings settings;
+    for (const auto& [name, pitch] : {std::pair("A_pitch", "43"), {"B_pitch", "48"}, {"C_pitch", "25"}})
+        settings.set(name, pitch);
+    check_product("gemm_tensor_core_f16_nt", settings);
+    settings.set("residual_pitch", "27");
+    check_product("gemm_tensor_core_tf32_bias_residual", settings);
+}
+
+void check_attention(const std::string& name, const stdlib::FunctionSettings& settings = {}) {
     INFO(name);
     const std::uint64_t sequences = 2, heads = 4, kv_heads = 2, queries = 5, keys = 70, dim = 64;
     const double choices[] = {-1, -0.5, 0, 0.25, 1};
@@ -149,26 +180,32 @@ void check_attention(const std::string& name) {
                        {"keys", keys},
                        {"head_dim", dim},
                        {"bias_heads", heads}},
-                      choices);
+                      choices, settings);
+    // Where row `row` of a head of `heads` begins, of `rows`.
+    const auto at = [&](std::uint64_t sequence, std::uint64_t head, std::uint64_t heads, std::uint64_t row,
+                        std::uint64_t rows) {
+        const bool is_in_rows = name.contains("_heads_in_rows");
+        return (is_in_rows ? (sequence * rows + row) * heads + head : (sequence * heads + head) * rows + row) * dim;
+    };
     const bool is_causal = name.contains("_causal");
     double worst = 0, worst_log = 0;
     for (std::uint64_t head = 0; head < sequences * heads; ++head)
         for (std::uint64_t i = 0; i < queries; ++i) {
-            const std::uint64_t kv = head / 2, query = head * queries + i;
+            const std::uint64_t sequence = head / heads, of_sequence = head % heads, query = head * queries + i;
+            const std::uint64_t q = at(sequence, of_sequence, heads, i, queries);
             std::vector<double> wanted(dim);
             double total = 0;
             for (std::uint64_t j = 0; j < (is_causal ? i + keys - queries + 1 : keys); ++j) {
+                const std::uint64_t k = at(sequence, of_sequence / 2, kv_heads, j, keys);
                 double score = 0;
-                for (std::uint64_t e = 0; e < dim; ++e)
-                    score += made["Q"][query * dim + e] * made["K"][(kv * keys + j) * dim + e];
+                for (std::uint64_t e = 0; e < dim; ++e) score += made["Q"][q + e] * made["K"][k + e];
                 score /= 8;
                 if (made.has("bias")) score += made["bias"][(head % heads * queries + i) * keys + j];
                 total += std::exp(score);
-                for (std::uint64_t e = 0; e < dim; ++e)
-                    wanted[e] += std::exp(score) * made["V"][(kv * keys + j) * dim + e];
+                for (std::uint64_t e = 0; e < dim; ++e) wanted[e] += std::exp(score) * made["V"][k + e];
             }
             for (std::uint64_t e = 0; e < dim; ++e)
-                worst = std::max(worst, std::abs(made["O"][query * dim + e] - wanted[e] / total));
+                worst = std::max(worst, std::abs(made["O"][q + e] - wanted[e] / total));
             if (made.has("log_sum"))
                 worst_log = std::max(worst_log, std::abs(made["log_sum"][query] - std::log(total)));
         }
@@ -181,6 +218,23 @@ TEST_CASE("functions: attention") {
     for (const char* name : {"f16", "causal_f16", "bias_f16", "causal_log_sum_f16", "causal_bias_log_sum_f16", "bf16",
                              "causal_bf16", "log_sum_bf16", "causal_bias_f32"})
         check_attention(std::string("flash_attention_") + name);
+}
+
+TEST_CASE("functions: attention of heads in rows") {
+    for (const char* name : {"f16", "causal_bias_log_sum_bf16"})
+        check_attention(std::string("flash_attention_heads_in_rows_") + name);
+    stdlib::FunctionSettings settings;
+    for (const auto& [name, pitch] :
+         {std::pair("Q_pitch", "264"), {"K_pitch", "129"}, {"V_pitch", "130"}, {"O_pitch", "257"}})
+        settings.set(name, pitch);
+    check_attention("flash_attention_heads_in_rows_causal_log_sum_f16", settings);
+}
+
+TEST_CASE("functions: attention with pitches") {
+    stdlib::FunctionSettings settings;
+    for (const char* name : {"Q_pitch", "K_pitch", "O_pitch"}) settings.set(name, "72");
+    settings.set("bias_pitch", "71"), settings.set("log_sum_pitch", "6");
+    check_attention("flash_attention_causal_bias_log_sum_bf16", settings);
 }
 
 /// A sequence of two queries and keys, and one of a query and four keys, all the same: each sees as many as there are.
@@ -202,6 +256,7 @@ void check_incremental(const std::string& name) {
     const bool has_pages = name.contains("_pages"), has_lengths = name.contains("_lengths");
     const std::uint64_t queries = 2, heads = 2, room = 48, dim = 64, lengths[] = {37, 9}, pages[] = {4, 1, 0, 5, 2, 3};
     const double choices[] = {-1, -0.5, 0, 0.25, 1};
+    const bool is_in_rows = name.contains("_heads_in_rows");
     const Called made(name,
                       {{"sequences", 2},
                        {"heads", heads},
@@ -216,26 +271,28 @@ void check_incremental(const std::string& name) {
     double worst = 0;
     for (std::uint64_t query = 0; query < 2 * heads * queries; ++query) {
         const std::uint64_t sequence = query / (heads * queries), length = has_lengths ? lengths[sequence] : room;
-        const std::uint64_t seen = name.contains("_causal") ? length - queries + query % queries + 1 : length;
+        const std::uint64_t head = query / queries % heads, i = query % queries;
+        const std::uint64_t q = is_in_rows ? ((sequence * queries + i) * heads + head) * dim : query * dim;
+        const std::uint64_t seen = name.contains("_causal") ? length - queries + i + 1 : length;
         std::vector<double> wanted(dim);
         double total = 0;
         for (std::uint64_t j = 0; j < seen; ++j) {
             const std::uint64_t key = has_pages ? pages[sequence * 3 + j / 16] * 16 + j % 16 : sequence * room + j;
             double score = 0;
-            for (std::uint64_t e = 0; e < dim; ++e) score += made["Q"][query * dim + e] * made["K"][key * dim + e];
+            for (std::uint64_t e = 0; e < dim; ++e) score += made["Q"][q + e] * made["K"][key * dim + e];
             total += std::exp(score / 8);
             for (std::uint64_t e = 0; e < dim; ++e) wanted[e] += std::exp(score / 8) * made["V"][key * dim + e];
         }
-        for (std::uint64_t e = 0; e < dim; ++e)
-            worst = std::max(worst, std::abs(made["O"][query * dim + e] - wanted[e] / total));
+        for (std::uint64_t e = 0; e < dim; ++e) worst = std::max(worst, std::abs(made["O"][q + e] - wanted[e] / total));
         if (made.has("log_sum")) CHECK(std::abs(made["log_sum"][query] - std::log(total)) < 0x1p-15);
     }
     CHECK(worst <= (name.ends_with("_bf16") ? 0x1p-7 : name.ends_with("_f16") ? 0x1p-10 : 0x1p-18));
 }
 
 TEST_CASE("functions: attention to a cache") {
-    for (const char* name : {"f16", "lengths_bf16", "causal_lengths_f32", "causal_pages_log_sum_f16",
-                             "lengths_pages_bf16", "causal_lengths_pages_log_sum_f32"})
+    for (const char* name :
+         {"f16", "lengths_bf16", "causal_lengths_f32", "causal_pages_log_sum_f16", "lengths_pages_bf16",
+          "causal_lengths_pages_log_sum_f32", "heads_in_rows_causal_lengths_f16", "heads_in_rows_lengths_pages_bf16"})
         check_incremental(std::string("incremental_attention_") + name);
 }
 
@@ -318,6 +375,29 @@ TEST_CASE("functions: extents") {
     CHECK(message_of([&] { extents({Shape{3}, Shape{4, 6}, {}}); }).contains("a shape of rank 1"));
     CHECK(message_of([&] { extents({Shape{1, 1, 3, 4}, Shape{4, 6}, {}}); }).contains("a shape of rank 4"));
     CHECK(stdlib::shape_text("[planes] m k") == "[planes x] m x k");
+}
+
+TEST_CASE("functions: pitches") {
+    const NamedFunction& product = *stdlib::find_function("gemm_tensor_core_f16_bias");
+    stdlib::FunctionSettings settings;
+    settings.set("A_pitch", "8");
+    const auto pitches = [&](const NamedFunction& function, std::size_t array, const Shape& shape) {
+        return function.pitches(function.arrays[array], shape, settings);
+    };
+    CHECK(pitches(product, 0, {3, 5}) == Shape{8});
+    CHECK(pitches(product, 0, {2, 3, 5}) == Shape{24, 8});
+    CHECK(pitches(product, 0, {3, 8}).empty());
+    CHECK(pitches(product, 1, {3, 5}).empty());
+    CHECK(message_of([&] { pitches(product, 0, {3, 9}); }).contains("'A_pitch' is 8, and a row of 'A' has 9 elements"));
+    CHECK(message_of([&] { pitches(product, 0, {1u << 31, 1u << 31, 1}); }).contains("larger than any memory"));
+    CHECK(product.arrays[2].pitch_setting().empty());  // a vector
+
+    const NamedFunction& attention = *stdlib::find_function("flash_attention_heads_in_rows_f16");
+    settings.set("Q_pitch", "300");
+    CHECK(pitches(attention, 0, {7, 4, 64}) == Shape{300, 64});
+    CHECK(pitches(attention, 0, {2, 7, 4, 64}) == Shape{2100, 300, 64});
+    CHECK(message_of([&] { pitches(attention, 0, {7, 5, 64}); }).contains("a row of 'Q' has 320 elements"));
+    CHECK(message_of([&] { attention.check(settings); }).contains("has no setting 'A_pitch'"));
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Q, K, V and O of the functions of attention that have names: heads of rows or, _heads_in_rows, rows of heads.
+#pragma once
+#include <string_view>
+
+#include "stdlib/attention/attention.hpp"
+#include "stdlib/functions.hpp"
+
+namespace ikat::stdlib {
+
+struct HeadsShape {
+    std::string_view heads_of_rows, rows_of_heads;
+
+    constexpr NamedFunction::Array array(std::string_view name, ir::Type type, bool is_in_rows) const {
+        NamedFunction::Array out{name, type, is_in_rows ? rows_of_heads : heads_of_rows};
+        if (is_in_rows) out.row = 2;
+        return out;
+    }
+};
+
+template <class T>
+HeadsOperand heads_of(const NamedFunction::Given& given, bool is_in_rows) {
+    const auto view = view_of<T, 4>(given);
+    return is_in_rows ? heads_in_rows(view) : HeadsOperand(view);
+}
+
+inline std::string_view call_of_heads(bool is_in_rows) {
+    return is_in_rows ? "heads_in_rows(Q), heads_in_rows(K), heads_in_rows(V), heads_in_rows(O)" : "Q, K, V, O";
+}
+
+}  // namespace ikat::stdlib
