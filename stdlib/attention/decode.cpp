@@ -25,7 +25,7 @@ public:
         : AttentionCall(incremental, queue, Q, K, V, O, options.log_sum), options_(options) {
         check_types();
         check_sizes();
-        check_places();
+        check_all_pitches();
         check_numbers(options.scale, options.soft_cap);
         choose();
     }
@@ -37,7 +37,7 @@ public:
 private:
     void check_types() const;
     void check_sizes() const;
-    void check_places() const;
+    void check_all_pitches() const;
     /// Which kernel, and how many parts.
     void choose();
     class Arguments;
@@ -49,13 +49,14 @@ private:
     std::uint64_t rows() const { return sequences() * heads() * queries(); }
     std::uint64_t sum_count() const { return rows() * parts_ * head_dim(); }
     std::uint64_t blocks_of_part() const {
-        return sequences() * kv_heads() * ((group() * queries() - 1) / DecodeTile::rows + 1);
+        return sequences() * kv_heads() * ((group() * queries() - 1) / kernel_.rows + 1);
     }
     DecodeTile tile() const { return decode_tile(std::uint32_t(head_dim() * ir::info(Q_.type).bytes)); }
 
     const IncrementalOptions& options_;
     DecodeKernel kernel_{};
     std::uint32_t parts_ = 1;
+    bool o_is_aligned_ = true;
 };
 
 void Incremental::check_types() const {
@@ -89,13 +90,8 @@ void Incremental::check_sizes() const {
              "there are fewer than 2^29 of each");
 }
 
-void Incremental::check_places() const {
-    const std::pair<std::string_view, const HeadsOperand*> all[] = {{"Q", &Q_}, {"K", &K_}, {"V", &V_}, {"O", &O_}};
-    for (const auto& [what, x] : all)
-        if (access_of(*x) != 16)
-            fail(fmt::format("rows of {} do not begin at multiples of 16 bytes", what),
-                 "choose pitches, and the element that the first row begins at, so that they do");
-    for (const auto& [what, x] : all) check_pitches(what, *x);
+void Incremental::check_all_pitches() const {
+    check_pitches("Q", Q_), check_pitches("K", K_), check_pitches("V", V_), check_pitches("O", O_);
     if (options_.log_sum) check_pitches("log_sum", *options_.log_sum);
     if (options_.pages) check_pitches("pages", *options_.pages);
 }
@@ -107,7 +103,10 @@ void Incremental::choose() {
     kernel_.is_causal = options_.causal && queries() > 1;
     kernel_.has_before = options_.before.has_value();
     kernel_.has_cap = options_.soft_cap > 0;
+    kernel_.q_access = access_of(Q_), kernel_.k_access = access_of(K_), kernel_.v_access = access_of(V_);
     if (rows() == 0) return;
+    if (Q_.type == ir::Type::F32)
+        kernel_.rows = std::bit_ceil(std::uint32_t(std::min<std::uint64_t>(group() * queries(), kernel_.rows)));
     // A part that has no chunk for each of the warps is not worth its block.
     const std::uint64_t most = std::max<std::uint64_t>(keys() / (tile().warps * DecodeTile::keys), 1);
     parts_ = std::uint32_t(std::min<std::uint64_t>(options_.parts, most));
@@ -127,6 +126,8 @@ void Incremental::choose() {
     }
     kernel_.step = parts_ > 1 ? DecodeKernel::Step::Part : DecodeKernel::Step::Whole;
     kernel_.has_log_sum = options_.log_sum.has_value() && parts_ == 1;
+    o_is_aligned_ = access_of(O_) >= 4 * ir::info(O_.type).bytes;
+    kernel_.o_is_aligned = parts_ > 1 || o_is_aligned_;
     if (blocks_of_part() * parts_ > 0x7fffffff || rows() * head_dim() / 4 > 0xffffffff)
         fail(fmt::format("{} blocks of {} rows of O", blocks_of_part() * parts_, rows()),
              "a grid has at most 2147483647 blocks");
@@ -173,9 +174,11 @@ void Incremental::run() const {
     Arguments first(kernel_, where_);
     first.add(Q_), first.add(K_), first.add(V_);
     first.add(sums ? ir::Type::F32 : O_.type, sums ? sums->part() : O_.part);
-    // A kernel that does not read one of these is given Q in its place.
-    first.add(ir::Type::U32, options_.lengths ? *options_.lengths->part() : Q_.part);
-    first.add(ir::Type::U32, options_.pages ? options_.pages->part : Q_.part);
+    // A kernel that does not read one of these is given what is around Q in its place.
+    runtime::BufferPart unread = Q_.part;
+    unread.offset -= unread.offset % 4;
+    first.add(ir::Type::U32, options_.lengths ? *options_.lengths->part() : unread);
+    first.add(ir::Type::U32, options_.pages ? options_.pages->part : unread);
     first.add_numbers(keys(), queries(), heads(), group(), parts_);
     for (const HeadsOperand* x : {&Q_, &K_, &V_, &O_}) first.add_pitches(*x);
     first.add_numbers(options_.pages ? options_.pages->pitches[2] : 0,
@@ -193,7 +196,8 @@ void Incremental::run() const {
     const DecodeKernel merging{.step = DecodeKernel::Step::Merge,
                                .type = Q_.type,
                                .head_dim = kernel_.head_dim,
-                               .has_log_sum = options_.log_sum.has_value()};
+                               .has_log_sum = options_.log_sum.has_value(),
+                               .o_is_aligned = o_is_aligned_};
     Arguments merge(merging, where_);
     merge.add(ir::Type::F32, sums->part()), merge.add(ir::Type::F32, statistics->part());
     merge.add(O_);

@@ -8,7 +8,8 @@
 //                           {.lengths = lengths, .pages = table.view(sequences, most_pages)});
 //
 // Elements are float, half or bfloat16, scores and sums f32. Of half and bfloat16 products are by tensor cores, and the
-// exponentials are rounded to the elements' type before they are multiplied with V, as is O at the end.
+// exponentials are rounded to the elements' type before they are multiplied with V, as is O at the end. Of float they
+// are by fused multiply-adds.
 #pragma once
 #include <optional>
 
@@ -42,10 +43,11 @@ struct IncrementalOptions {
 };
 
 /// O = softmax(scale * Q K^T) V for each head of each sequence. Q and O are (sequences, heads, queries, head_dim), K
-/// and V (sequences, kv_heads, keys, head_dim), or pages. Rows have 64, 80, 96, 128 or 256 elements, begin at multiples
-/// of 16 bytes, and may be any number of elements apart that keeps to this. heads is a multiple of kv_heads: several
-/// heads, one behind the other, share one of K and V, which is read once for up to 16 queries of theirs. What is behind
-/// a sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
+/// and V (sequences, kv_heads, keys, head_dim), or pages. Rows have 64, 80, 96, 128 or 256 elements, and may begin at
+/// any element and be any number of elements apart: those of K and V that all begin at multiples of 16 bytes are copied
+/// by as many at once, others by 8 or 4, or, slowest, by elements of 2. heads is a multiple of kv_heads: several heads,
+/// one behind the other, share one of K and V, which is read once for up to 16 queries of theirs. What is behind a
+/// sequence's length, or before its window, is not read. O is 0, and log_sum -infinity, where a query sees no keys.
 /// Throws Error for sizes and types that do not fit.
 void incremental_attention(const Queue& queue, const HeadsOperand& Q, const HeadsOperand& K, const HeadsOperand& V,
                            const HeadsOperand& O, const IncrementalOptions& options = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All warps of a block have the same 16 rows of queries, and each goes through chunks of 16 keys of its own, which it
-// copies itself, some chunks ahead; at the end they put together what they have:
+// All warps of a block have the same rows of queries, up to 16, and each goes through chunks of 16 keys of its own,
+// which it copies itself, some chunks ahead; at the end they put together what they have:
 //
 //     keys   0 ... 15   16 ... 31   32 ... 47   48 ... 63   64 ... 79   ...      a chunk is in one page
 //     warp      0           1           2           3           0
@@ -13,9 +13,8 @@
 #include <numbers>
 #include <optional>
 
-#include "dsl/kernel/kernel.hpp"
-#include "stdlib/tile/fma_tiles.hpp"
-#include "stdlib/tile/online_softmax.hpp"
+#include "stdlib/attention/decode_fma.hpp"
+#include "stdlib/attention/decode_mma.hpp"
 #include "stdlib/tile/schedule.hpp"
 #include "stdlib/tile/tile_rows.hpp"
 #include "stdlib/tile/warp_rows.hpp"
@@ -29,33 +28,13 @@ using U64 = Leaf<std::uint64_t>;
 template <class T>
 using Source = Indexable<T, trace::Direction::Read>;
 
-/// How many elements apart sequences, heads and rows of an array are.
-struct DecodePitches {
-    u32 sequence, head, row;
-    U64 place(const U32& s, const U32& h, const U32& r) const {
-        const auto of_sequence = value(mul_wide(s, sequence)), of_head = value(mul_wide(h, head));
-        return value(of_sequence + of_head + mul_wide(r, row));
-    }
-};
-/// The numbers of a launch.
-struct DecodeNumbers {
-    u32 keys, queries, heads, group, parts;
-    DecodePitches q, k, v, o;
-    u32 table_row, page_shift;
-    f32 factor, cap;
-    u32 before;
-};
-
 template <class T, std::uint32_t d>
 class DecodeBlock {
     static constexpr DecodeTile tile = decode_tile(d * sizeof(T));
-    static constexpr std::uint32_t rows = tile.rows, keys = tile.keys, ahead = tile.stages - 1;
-    static constexpr bool keeps_queries = sizeof(T) == 2 && d <= 128;
-    using M = ProductInF32<T>;
-    using Queries = SharedTile<T, 1, rows, d>;
+    static constexpr std::uint32_t keys = tile.keys, ahead = tile.stages - 1, most_rows = 16;
     using Chunks = SharedTile<T, tile.warps * tile.stages * 2, keys, d>;
-    using Scores = WarpTiles<M, rows, keys>;
-    using Softmax = OnlineSoftmax<rows>;
+    using Rows = std::conditional_t<sizeof(T) == 4, DecodeByFma<Chunks>, DecodeByMma<Chunks>>;
+    using Queries = typename Rows::Queries;
 
 public:
     DecodeBlock(const DecodeKernel& is, const DecodeNumbers& with, const Source<std::uint32_t>& lengths,
@@ -70,10 +49,8 @@ public:
     void run(const Source<T>& Q, const Source<T>& K, const Source<T>& V, auto&& store) {
         load_queries(Q);
         copy_commit();
-        const WarpRows<Chunks> from_k(K, with_.k.row), from_v(V, with_.v.row);
-        const LeftFactor<M, Queries, Major::K> left(queries_, 0);
-        const RightFactor<M, Chunks, Major::K> right_k(chunks_, 0);
-        const RightFactor<M, Chunks, Major::MN> right_v(chunks_, 0);
+        const WarpRows<Chunks> from_k(K, with_.k.row, is_.k_access), from_v(V, with_.v.row, is_.v_access);
+        Rows rows(is_, sight_, queries_, chunks_);
         const auto [first, count] = chunks_of_warp();
         const auto chunk = [&, at = first](const auto& number) { return value(at + number * tile.warps); };
         const auto page = [&](const auto& number) {
@@ -87,9 +64,8 @@ public:
                 const auto k = with_.k.place(in_page, kv_head_, row), v = with_.v.place(in_page, kv_head_, row);
                 std::optional<U32> begin;
                 if (is_.has_before) begin.emplace(value(seen_ - min(key, seen_)));
-                const auto k_byte = value(k * std::uint64_t(sizeof(T))), v_byte = value(v * std::uint64_t(sizeof(T)));
-                from_k.load(slot(stage, 0), k_byte, end, begin);
-                from_v.load(slot(stage, 1), v_byte, end, begin);
+                from_k.load(slot(stage, 0), k, end, begin);
+                from_v.load(slot(stage, 1), v, end, begin);
             });
             copy_commit();
         };
@@ -99,9 +75,7 @@ public:
         }
         copy_wait<int(ahead)>();
         sync_block();
-        const auto queries = queries_[0];
-        std::optional<RegisterFactor<M, rows, d>> kept;
-        if constexpr (keeps_queries) kept.emplace(left, queries);
+        rows.begin();
 
         u32 stage = 0, free = ahead, next_page = page(value(word(ahead)));
         for (auto i : range(count)) {
@@ -110,24 +84,13 @@ public:
             copy_wait<int(ahead) - 1>();
             sync_warp();
             load(number, in_page, to);
-            Scores scores(0.0f);
-            if constexpr (keeps_queries)
-                scores.accumulate(*kept, right_k, slot(from, 0));
-            else
-                scores.accumulate(left.of(queries), right_k, slot(from, 0));
-            finish_scores(scores, value(chunk(value(i)) * keys));
-            if (is_.has_cap)
-                softmax_.take(scores, std::numbers::log2e_v<float>, sums_);
-            else
-                softmax_.take(scores, with_.factor, sums_);
-            const RegisterFactor<M, rows, keys> weights(scores);
-            sums_.accumulate(weights, right_v, slot(from, 1));
+            rows.take(slot(from, 0), slot(from, 1), value(chunk(value(i)) * keys));
             free = from;
             stage = select(from == ahead, 0u, from + 1u);
         }
         copy_wait<0>();
         sync_block();
-        put_together(store);
+        put_together(rows, store);
     }
 
     U32 part() const { return part_; }
@@ -147,20 +110,26 @@ private:
         return chunks_[value((warp_id() * tile.stages + stage) * 2u + which)];
     }
 
+    /// In units as large as may be, of which each thread takes some; 0 bytes: in words, by elements.
     void load_queries(const Source<T>& Q) {
-        constexpr std::uint32_t pieces = Queries::row_bytes / 16, all = rows * pieces;
-        for (std::uint32_t begin = 0; begin < all; begin += tile.threads()) {
-            const auto at = value(thread_id().x + begin), row = value(at / pieces), piece = value(at % pieces);
+        const std::uint32_t bytes = is_.q_access ? is_.q_access : 4, all = is_.rows * (Queries::row_bytes / bytes);
+        const std::uint32_t elements = bytes / std::uint32_t(sizeof(T));
+        for (auto begin : range(0u, all, tile.threads())) {
+            const auto at = value(begin + thread_id().x);
+            const auto [row, unit] = unit_of_row<Queries>(at, bytes, is_.rows);
+            const auto number = value(first_row_ + row), query = value(number / with_.group);
+            const auto head = value(kv_head_ * with_.group + number % with_.group);
+            const auto column = value(unit * elements);
+            const auto from = Q.slice(value(with_.q.place(sequence_, head, query) + cast<u64>(column)));
+            const auto place = Queries::place(row, column);
+            const pred is_there = query < with_.queries;
             const auto copy = [&] {
-                const auto number = value(first_row_ + row);
-                const auto head = value(kv_head_ * with_.group + number % with_.group);
-                const auto query = value(number / with_.group);
-                const auto place = with_.q.place(sequence_, head, query);
-                const auto from = Q.slice(place).template as<std::uint8_t>();
-                copy_async_if<16>(query < with_.queries, queries_.bytes()[Queries::piece_place(row, piece)],
-                                  from[piece * 16u]);
+                copy_unit_if(is_.q_access, is_there, queries_.bytes()[place],
+                             from.template as<std::uint8_t>()[word(0u)]);
+                for (std::uint32_t k = 0; k < (is_.q_access ? 0 : elements); ++k)
+                    queries_[0][row, column + k] = from.load_if(is_there, word(k), T{});
             };
-            if (all - begin < tile.threads())
+            if (all % tile.threads() != 0)
                 if_(at < all, copy);
             else
                 copy();
@@ -195,57 +164,25 @@ private:
         return value(table_.load_if(is_there, place, 0u));
     }
 
-    /// From products to scores: their cap, and -infinity for keys that a query does not see.
-    void finish_scores(Scores& scores, const U32& first_key) {
-        const auto key = value(bit_cast<i32>(first_key + lane_id() % 4u * 2u));  // the lane's first
-        for (std::uint32_t r = 0; r < Softmax::rows; ++r) {
-            const auto length = value(bit_cast<i32>(length_));
-            std::optional<Leaf<std::int32_t>> own, unseen, seen;  // counted from the lane's first key
-            if (is_.is_causal || is_.has_before) {
-                const auto query = value((first_row_ + lane_id() / 4u + 8 * r) / with_.group);
-                own.emplace(value(length + bit_cast<i32>(query - with_.queries) - key));
-            }
-            unseen.emplace(value(length - key));
-            if (is_.is_causal) unseen.emplace(value(min(*unseen, *own + 1)));
-            if (is_.has_before) seen.emplace(value(*own - bit_cast<i32>(with_.before)));
-            Softmax::each_of_row(scores, r, [&](auto& score, std::uint32_t column) {
-                // cap * tanh(x) for 2^(factor * score) = exp(2 x)
-                if (is_.has_cap)
-                    score = fma(approx::rcp(exp2_or_zero(score * with_.factor) + 1.0f), -2.0f * with_.cap, with_.cap);
-                pred sees = *unseen > std::int32_t(column);
-                if (seen) sees = sees & (*seen <= std::int32_t(column));
-                score = select(sees, score, -std::numeric_limits<float>::infinity());
-            });
-        }
-    }
-
     /// What the warps have, in their order, by way of shared memory, where chunks were.
-    void put_together(auto&& store) {
-        constexpr std::uint32_t pitch = scratch_pitch(d), of_warp = rows * pitch, of_row = d / 4;
-        static_assert(tile.warps * of_warp * 4 <= Chunks::stages * Chunks::stage_bytes, "all sums have room");
+    void put_together(Rows& rows, auto&& store) {
+        constexpr std::uint32_t pitch = scratch_pitch(d);
+        // Wavefronts of 8 lanes read from one row.
+        constexpr std::uint32_t of_row = (d / 4 + 7) / 8 * 8;
+        static_assert(tile.warps * most_rows * pitch * 4 <= Chunks::stages * Chunks::stage_bytes, "all sums have room");
+        const std::uint32_t of_warp = is_.rows * pitch, all = is_.rows * of_row;
         const auto floats = chunks_.bytes().template as<float>();
-        const Shared<float, 2, tile.warps, rows> statistics;
-        softmax_.add_up();
-        const auto lane = value(lane_id()), warp = value(warp_id());
-        for (std::uint32_t half = 0; half < 2; ++half) {
-            const auto row = value(lane / 4u + 8 * half);
-            const auto first = value(warp * of_warp + row * pitch + lane % 4u * 2u);
-            for (std::uint32_t j = 0; j < d / 8; ++j) {
-                const auto& fragment = sums_(0, j);
-                floats.template vec<2>((first + 8 * j) / 2u) =
-                    Vec<float, 2>(fragment[2 * half], fragment[2 * half + 1]);
-            }
-            if_(lane % 4u == 0u, [&] {
-                const auto total = softmax_.total(half);
-                statistics[0, warp, row] = softmax_.offset(half);
-                // Of a length that is too large everything is NaN.
-                statistics[1, warp, row] =
-                    given_ ? value(select(*given_ <= with_.keys, total, std::numeric_limits<float>::quiet_NaN()))
-                           : total;
-            });
-        }
+        const Shared<float, 2, tile.warps, most_rows> statistics;
+        const auto warp = value(warp_id());
+        rows.put(floats.slice(value(warp * of_warp)), pitch,
+                 [&](const U32& row, const Leaf<float>& offset, const Leaf<float>& total) {
+                     statistics[0, warp, row] = offset;
+                     // Of a length that is too large everything is NaN.
+                     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+                     statistics[1, warp, row] = given_ ? value(select(*given_ <= with_.keys, total, nan)) : total;
+                 });
         sync_block();
-        for (auto begin : range(0u, rows * of_row, tile.threads())) {
+        for (auto begin : range(0u, all, tile.threads())) {
             const auto at = value(begin + thread_id().x);
             const auto combine = [&] {
                 const auto row = value(at / of_row), column = value(at % of_row * 4u);
@@ -261,26 +198,25 @@ private:
                 const auto offset_of_all = value(largest), all = value(total);
                 store(row, column, sum, offset_of_all, all);
             };
-            if constexpr (rows * of_row % tile.threads() == 0)
+            if (all % tile.threads() == 0 && of_row == d / 4)
                 combine();
             else
-                if_(at < rows * of_row, combine);
+                if_((at < all) & (at % of_row < d / 4), combine);
         }
     }
 
     const DecodeKernel& is_;
     const DecodeNumbers& with_;
     const Source<std::uint32_t>&lengths_, &table_;
-    U32 row_tiles_ = tiles_of(value(with_.group * with_.queries), rows);
+    U32 row_tiles_ = tiles_of(value(with_.group * with_.queries), is_.rows);
     U32 part_ = value(block_id().x % with_.parts), block_ = value(block_id().x / with_.parts);
-    U32 first_row_ = value(block_ % row_tiles_ * rows), kv_heads_ = value(with_.heads / with_.group);
+    U32 first_row_ = value(block_ % row_tiles_ * is_.rows), kv_heads_ = value(with_.heads / with_.group);
     U32 kv_head_ = value(block_ / row_tiles_ % kv_heads_), sequence_ = value(block_ / row_tiles_ / kv_heads_);
     std::optional<U32> given_ = is_.has_lengths ? std::optional(value(lengths_[sequence_])) : std::nullopt;
     U32 length_ = length(), seen_ = first_seen();
     Queries queries_;
     Chunks chunks_;
-    Softmax softmax_;
-    WarpTiles<M, rows, d> sums_{0.0f};
+    DecodeSight sight_{is_, with_, length_, first_row_};
 };
 
 /// Four elements of O, and, with the first of a row, the logarithm of the sum.
@@ -290,12 +226,15 @@ struct Result {
     DecodePitches pitches;
     std::optional<Out<float>> log_sum{};
     std::optional<DecodePitches> of_log_sum{};
+    bool is_aligned = true;  // its rows, to four elements
 
     void store(const U32& sequence, const U32& head, const U32& query, const U32& column, const Regs<f32, 4>& sum,
                const Leaf<float>& largest, const Leaf<float>& total) const {
         const auto inverse = value(select(total == 0.0f, 0.0f, approx::rcp(total)));
         const auto row = to.slice(pitches.place(sequence, head, query));
-        row.template vec<4>(column / 4u) = cast<Var<T>>(sum * inverse);
+        const Regs<f32, 4> result(sum * inverse);
+        if (is_aligned) row.template vec<4>(column / 4u) = cast<Var<T>>(result);
+        for (std::uint32_t k = 0; k < (is_aligned ? 0 : 4); ++k) row[column + k] = cast<Var<T>>(result[k]);
         if (!log_sum) return;
         if_(column == 0u, [&] {
             const auto place = of_log_sum->place(sequence, head, query);
@@ -334,14 +273,14 @@ public:
             };
         };
         if (!is.has_log_sum)
-            return first<T>(is, {}, [store](const auto& block, const DecodeNumbers& with, const Out<T>& O) {
-                return store(block, Result<T>{O, with.o});
+            return first<T>(is, {}, [=](const auto& block, const DecodeNumbers& with, const Out<T>& O) {
+                return store(block, Result<T>{.to = O, .pitches = with.o, .is_aligned = is.o_is_aligned});
             });
         return first<T, Out<float>, u32, u32>(
             is, {"log_sum", "log_sum_sequence", "log_sum_head"},
-            [store](const auto& block, const DecodeNumbers& with, const Out<T>& O, const Out<float>& log_sum,
-                    const u32& l0, const u32& l1) {
-                return store(block, Result<T>{O, with.o, log_sum, DecodePitches{l0, l1, 1u}});
+            [=](const auto& block, const DecodeNumbers& with, const Out<T>& O, const Out<float>& log_sum, const u32& l0,
+                const u32& l1) {
+                return store(block, Result<T>{O, with.o, log_sum, DecodePitches{l0, l1, 1u}, is.o_is_aligned});
             });
     }
 
@@ -402,7 +341,8 @@ private:
                           [=](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads,
                               u32 parts, u32 o0, u32 o1, u32 o2) {
                               const DecodePitches of_o{o0, o1, o2};
-                              body(sums, statistics, Result<T>{O, of_o}, rows, queries, heads, parts);
+                              const Result<T> result{.to = O, .pitches = of_o, .is_aligned = is.o_is_aligned};
+                              body(sums, statistics, result, rows, queries, heads, parts);
                           })
                 .handle();
         return kernel(is.name().c_str(),
@@ -411,7 +351,7 @@ private:
                       [=](In<float> sums, In<float> statistics, Out<T> O, u32 rows, u32 queries, u32 heads, u32 parts,
                           u32 o0, u32 o1, u32 o2, Out<float> log_sum, u32 l0, u32 l1) {
                           const DecodePitches of_o{o0, o1, o2}, of_log_sum{l0, l1, 1u};
-                          const Result<T> result{O, of_o, log_sum, of_log_sum};
+                          const Result<T> result{O, of_o, log_sum, of_log_sum, is.o_is_aligned};
                           body(sums, statistics, result, rows, queries, heads, parts);
                       })
             .handle();

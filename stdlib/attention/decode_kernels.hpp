@@ -9,11 +9,11 @@
 
 namespace ikat::stdlib {
 
-/// A block has 16 rows, of queries of the heads that share one of K and V, and a part of its keys. These it divides
-/// among its warps in chunks of 16, of which each warp has `stages` of K and as many of V in shared memory.
+/// A block has up to 16 rows, of queries of the heads that share one of K and V, and a part of its keys. These it
+/// divides among its warps in chunks of 16, of which each warp has `stages` of K and as many of V in shared memory.
 struct DecodeTile {
     std::uint32_t warps = 4, stages = 2;
-    static constexpr std::uint32_t rows = 16, keys = 16;
+    static constexpr std::uint32_t keys = 16;
     constexpr std::uint32_t threads() const { return 32 * warps; }
 };
 /// For rows of so many bytes: at most 80 KiB of shared memory.
@@ -42,15 +42,21 @@ struct DecodeKernel {
     ///     (log_sum, log_sum_sequence, log_sum_head)
     ///     (statistics)                of Part: for each row of O: the largest exponent, the sum of 2^(exponent - that)
     ///
-    /// A launch has a block for each part of each 16 rows of each head of K of each sequence.
+    /// A launch has a block for each part of each `rows` rows of each head of K of each sequence.
     /// Merge has parameters sums and statistics, of Part, O, rows, which are sequences x heads x queries, queries,
     /// heads, parts, O_sequence, O_head, O_row and those of log_sum; a launch has a thread for each four elements of O.
     enum class Step : std::uint8_t { Whole, Part, Merge };
     Step step = Step::Whole;
     ir::Type type = ir::Type::F16;
     std::uint32_t head_dim = 64;
+    /// Of a block: 16; of f32 16, 8, 4, 2 or 1.
+    std::uint32_t rows = 16;
     bool has_lengths = false, has_pages = false, is_causal = false, has_before = false, has_cap = false;
     bool has_log_sum = false;
+    /// How many bytes are copied at once, of rows that begin at multiples of them: 16, 8, 4, or 0: by elements.
+    std::uint32_t q_access = 16, k_access = 16, v_access = 16;
+    /// Whether rows of O begin at multiples of four elements.
+    bool o_is_aligned = true;
 
     /// "incremental_attention_bf16_d128_paged_part".
     std::string name() const;

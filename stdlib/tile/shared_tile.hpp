@@ -53,6 +53,8 @@ public:
     /// A panel has so many bytes of each row, in pieces of 16.
     static constexpr std::uint32_t panel_row = swizzle ? swizzle : row_bytes, panel_bytes = rows * panel_row;
     static constexpr std::uint32_t pieces_of_panel = panel_row / 16;
+    /// How many rows of a panel a wavefront has.
+    static constexpr std::uint32_t rows_of_wavefront = swizzle ? 128 / swizzle : 1;
     static_assert(stages > 0 && rows > 0 && columns > 0, "SharedTile: a tile has stages, rows and columns");
     static_assert(rows % 8 == 0, "SharedTile: rows come in eights");
     static_assert(row_bytes % 16 == 0, "SharedTile: a row is a multiple of 16 bytes");
@@ -116,7 +118,7 @@ struct UnitOfRow {
 template <class Tile>
 UnitOfRow unit_of_row(const Leaf<std::uint32_t>& at, std::uint32_t bytes, std::uint32_t count) {
     const std::uint32_t of_row = Tile::row_bytes / bytes, of_panel = Tile::panel_row / bytes;
-    const std::uint32_t rows = Tile::swizzle ? 128 / Tile::panel_row : 1;
+    constexpr std::uint32_t rows = Tile::rows_of_wavefront;
     if (rows == 1 || count % rows != 0) return {value(at / of_row), value(at % of_row)};
     const auto in_rows = value(at % (rows * of_row)), in_panel = value(in_rows % (rows * of_panel));
     return {value(at / (rows * of_row) * rows + in_panel / of_panel),

@@ -2,78 +2,103 @@
 // Some rows of a matrix on their way into a stage of a SharedTile, by one warp: where warps work on slices of their
 // own, they need not wait for each other.
 //
-//     const WarpRows<decltype(a)> rows(x, pitch);
-//     rows.load(a[stage], first, count);           from byte `first` on; of a.rows rows `count` are there
+//     const WarpRows<decltype(a)> rows(x, pitch, 16);
+//     rows.load(a[stage], first, count);           from element `first` on; of a.rows rows `count` are there
 //     copy_commit();
 //     copy_wait<0>();
 //     sync_warp();
 #pragma once
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "dsl/memory/async.hpp"
+#include "dsl/threads/control.hpp"
 #include "dsl/threads/simt.hpp"
 #include "stdlib/tile/shared_tile.hpp"
 
 namespace ikat::stdlib {
 
-/// Rows that begin at multiples of 16 bytes, by one warp; tiles have 16 of them, or a multiple.
+/// copy_async_if() of a number of bytes that the host chooses: 16, 8 or 4.
+inline void copy_unit_if(std::uint32_t bytes, const pred& condition, const auto& to, const auto& from) {
+    if (bytes == 16) copy_async_if<16>(condition, to, from);
+    if (bytes == 8) copy_async_if<8>(condition, to, from);
+    if (bytes == 4) copy_async_if<4>(condition, to, from);
+}
+
+/// Rows by one warp; tiles have 16 of them, or a multiple. In a pass lanes copy some rows of a panel, whole wavefronts:
+///
+///     lanes 0 ... 7  8 ... 15  16 ... 23  24 ... 31       by 16 bytes, panels of 128
+///     row      0        1         2          3            of panel 0, then of panel 1 ...; then rows 4 to 7
 template <class Tile>
 class WarpRows {
     using U32 = Leaf<std::uint32_t>;
-    using I32 = Leaf<std::int32_t>;
     using U64 = Leaf<std::uint64_t>;
     using T = typename Tile::element_type;
-    static constexpr std::uint32_t pieces = Tile::row_bytes / 16, passes = Tile::rows * pieces / 32;
-    // After `period` passes a lane is at the same piece of a row again, `down` rows further.
-    static constexpr std::uint32_t period = pieces / std::gcd(pieces, 32u), down = 32 / std::gcd(pieces, 32u);
-    static_assert(down % 8 == 0 || (8 % down == 0 && Tile::swizzle == 128),
-                  "WarpRows: a lane's rows are eights apart, or of panels of 128 bytes");
+    static constexpr std::uint32_t panels = Tile::swizzle ? Tile::row_bytes / Tile::swizzle : 0;
+    static_assert(Tile::rows % 16 == 0 && panels > 0, "WarpRows: 16 rows of 32 bytes, or multiples");
 
 public:
-    /// Rows are `pitch` elements apart.
-    WarpRows(const Indexable<T, trace::Direction::Read>& from, const Word& pitch)
-        : from_(from.template as<std::uint8_t>()),
-          step_(value(mul_wide(word(pitch), down * std::uint32_t(sizeof(T))))) {
-        const auto lane = value(lane_id()), elements = word(pitch);
-        for (std::uint32_t pass = 0; pass < period; ++pass) {
-            const auto at = value(lane + 32 * pass), row = value(at / pieces), piece = value(at % pieces);
-            places_.push_back(Tile::piece_place(row, piece));
-            rows_.push_back(row);
-            offsets_.push_back(value(mul_wide(row, elements) * std::uint64_t(sizeof(T)) + cast<u64>(piece * 16u)));
-        }
-    }
+    /// Rows are `pitch` elements apart. They, and what is loaded first, begin at multiples of `bytes` bytes, 16, 8 or
+    /// 4, which are copied at once; 0: elements are loaded and stored.
+    WarpRows(const Indexable<T, trace::Direction::Read>& from, const Word& pitch, std::uint32_t bytes)
+        : elements_(from), pitch_(word(pitch)), bytes_(bytes) {}
 
-    /// Begins to copy the rows from byte `first` on, of which those before `to` are there, or from `from` to there;
+    /// Begins to copy the rows from element `first` on, of which those before `to` are there, or from `from` to there;
     /// others are not read and become zeros.
     void load(const TileStage<Tile>& stage, const U64& first, const U32& to,
               const std::optional<U32>& from = {}) const {
-        std::vector<U64> source;
-        std::vector<U32> place;
-        std::vector<I32> before, behind;  // how many rows further they begin and end
-        for (std::uint32_t pass = 0; pass < period; ++pass) {
-            source.push_back(value(first + offsets_[pass]));
-            place.push_back(value(stage.first() + places_[pass]));
-            if (from) before.push_back(value(bit_cast<i32>(*from - rows_[pass])));
-            behind.push_back(value(bit_cast<i32>(to - rows_[pass])));
-        }
-        for (std::uint32_t pass = 0; pass < passes; ++pass) {
-            const std::uint32_t number = pass % period, further = pass / period * down;
-            if (pass >= period) source[number] = value(source[number] + step_);
-            // The bits of `further` below eight are not in the lane's own row: it is swizzled by both.
-            const auto target = stage.tile().bytes().slice(value(place[number] ^ further % 8 * 16));
-            pred is_there = behind[number] > std::int32_t(further);
-            if (from) is_there = is_there & (before[number] <= std::int32_t(further));
-            copy_async_if<16>(is_there, target[further * Tile::panel_row], from_[source[number]]);
+        if (bytes_ == 0) return load_elements(stage, first, to, from);
+        const std::uint32_t together = Tile::rows_of_wavefront * bytes_ / 4;
+        const auto place = value(stage.first() + Tile::place(row_, column_));
+        const auto behind = value(bit_cast<i32>(to - row_));  // how many rows further they end
+        const auto bytes = elements_.template as<std::uint8_t>();
+        auto source = value((first + mul_wide(row_, pitch_) + cast<u64>(column_)) * std::uint64_t(sizeof(T)));
+        const auto step = value(mul_wide(pitch_, together * std::uint32_t(sizeof(T))));
+        for (std::uint32_t down = 0; down < Tile::rows; down += together) {
+            if (down > 0) source = value(source + step);
+            // The bits of `down` are not in the lane's own row: it is swizzled by both.
+            const auto target = stage.tile().bytes().slice(value(place ^ Tile::turn(down) * 16));
+            pred is_there = behind > std::int32_t(down);
+            if (from) is_there = is_there & (bit_cast<i32>(*from - row_) <= std::int32_t(down));
+            for (std::uint32_t panel = 0; panel < panels; ++panel)
+                copy_unit_if(bytes_, is_there, target[down * Tile::panel_row + panel * Tile::panel_bytes],
+                             bytes.slice(source)[panel * Tile::panel_row]);
         }
     }
 
 private:
-    Indexable<std::uint8_t, trace::Direction::Read> from_;
-    U64 step_;
-    std::vector<U32> places_, rows_;
-    std::vector<U64> offsets_;
+    /// Each lane takes a word of some panels at once.
+    void load_elements(const TileStage<Tile>& stage, const U64& first, const U32& to,
+                       const std::optional<U32>& from) const {
+        constexpr std::uint32_t each = 4 / sizeof(T), of_panel = Tile::panel_row / sizeof(T);
+        constexpr std::uint32_t passes = panels < 4 ? 4 : 1, together = Tile::rows_of_wavefront * passes;
+        const auto target = stage.tile().bytes().template as<T>();
+        for (auto begin : range(0u, Tile::rows, together)) {
+            std::vector<U32> places;
+            std::vector<Leaf<T>> loaded;
+            for (std::uint32_t down = 0; down < together; down += Tile::rows_of_wavefront) {
+                const auto row = value(row_ + begin + down);
+                const auto source = elements_.slice(value(first + mul_wide(row, pitch_) + cast<u64>(column_)));
+                const auto place = value(stage.first() + Tile::place(row, column_));
+                pred is_there = row < to;
+                if (from) is_there = is_there & (row >= *from);
+                for (std::uint32_t panel = 0; panel < panels; ++panel) {
+                    places.push_back(value((place + panel * Tile::panel_bytes) / std::uint32_t(sizeof(T))));
+                    for (std::uint32_t k = 0; k < each; ++k)
+                        loaded.push_back(source.load_if(is_there, panel * of_panel + k, T{}));
+                }
+            }
+            for (std::uint32_t k = 0; k < loaded.size(); ++k) target[places[k / each] + k % each] = loaded[k];
+        }
+    }
+
+    Indexable<T, trace::Direction::Read> elements_;
+    U32 pitch_;
+    std::uint32_t bytes_;
+    // What the lane copies in the first pass.
+    std::uint32_t units_ = Tile::panel_row / (bytes_ ? bytes_ : 4);
+    U32 row_ = value(lane_id() / units_),
+        column_ = value(lane_id() % units_ * std::uint32_t(Tile::panel_row / units_ / sizeof(T)));
 };
 
 }  // namespace ikat::stdlib

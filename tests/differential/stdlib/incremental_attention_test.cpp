@@ -3,6 +3,7 @@
 // no query sees, the rows of K and V behind a sequence's length and before its window, is NaN, and so are pages that
 // no sequence has.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -35,6 +36,9 @@ struct Case {
     std::uint32_t gap = 0;      // elements between rows
     bool heads_in_rows = true;  // a row of K has all heads; the rows of pages, too
     std::uint32_t room = 0;     // for so many more keys than the longest sequence has
+    // At which elements of their buffers Q, K, V and O begin.
+    std::array<std::uint32_t, 4> first{};
+    std::uint32_t query_gap = 0;  // elements between rows of Q and O
 
     std::uint32_t sequences() const { return std::uint32_t(lengths.size()); }
     std::uint32_t capacity() const { return *std::max_element(lengths.begin(), lengths.end()) + room; }
@@ -144,12 +148,31 @@ struct Problem {
         return out;
     }
 
+    /// Rows of Q or O that begin at element `first`, with gaps; NaN around them.
+    std::vector<T> spread(const std::vector<T>& from, std::uint32_t first) const {
+        const std::size_t pitch = is.d + is.query_gap;
+        std::vector<T> out(first + from.size() / is.d * pitch, T(NAN));
+        for (std::size_t i = 0; i < from.size(); ++i) out[first + i / is.d * pitch + i % is.d] = from[i];
+        return out;
+    }
+    /// The other way round. Nothing has been written around them.
+    std::vector<T> gathered(const std::vector<T>& from, std::uint32_t first) const {
+        std::vector<T> out;
+        std::size_t written = 0;
+        for (std::size_t i = 0; i < from.size(); ++i)
+            if (i >= first && (i - first) % (is.d + is.query_gap) < is.d)
+                out.push_back(from[i]);
+            else
+                written += !std::isnan(float(from[i]));
+        CHECK(written == 0);
+        return out;
+    }
     /// K or V, where the kernel finds them: rows `gap` apart, NaN between them; in pages, if there are any.
-    std::vector<T> stored(const std::vector<T>& from) const {
+    std::vector<T> stored(const std::vector<T>& from, std::uint32_t first) const {
         const std::uint32_t rows = is.page_rows ? is.page_rows : is.capacity();
         const std::uint32_t planes = is.page_rows ? is.pages() : is.sequences();
         const std::size_t pitch = is.d + is.gap;
-        std::vector<T> out(std::size_t(planes) * is.kv_heads * rows * pitch, T(NAN));
+        std::vector<T> out(first + std::size_t(planes) * is.kv_heads * rows * pitch, T(NAN));
         for (std::uint32_t s = 0; s < is.sequences(); ++s)
             for (std::uint32_t h = 0; h < is.kv_heads; ++h)
                 for (std::uint32_t j = 0; j < is.capacity(); ++j) {
@@ -157,11 +180,12 @@ struct Problem {
                     const std::size_t at = is.heads_in_rows ? (plane * rows + row) * is.kv_heads + h
                                                             : (plane * is.kv_heads + h) * rows + row;
                     std::copy_n(from.begin() + std::ptrdiff_t(key_at(s, h, j)), is.d,
-                                out.begin() + std::ptrdiff_t(at * pitch));
+                                out.begin() + std::ptrdiff_t(first + at * pitch));
                 }
         return out;
     }
-    HeadsOperand view(const auto& buffer) const {
+    HeadsOperand view(const auto& all, std::uint32_t first) const {
+        const auto buffer = all.slice(first, all.size() - first);
         const std::uint64_t rows = is.page_rows ? is.page_rows : is.capacity(), pitch = is.d + is.gap;
         const std::uint64_t planes = is.page_rows ? is.pages() : is.sequences(), heads = is.kv_heads;
         if (is.heads_in_rows)
@@ -171,8 +195,9 @@ struct Problem {
     }
 
     Output<T> run(const Device& device, bool gives_lengths = true) const {
-        const auto queries = device.upload(q, "Q"), keys = device.upload(stored(k), "K"),
-                   values = device.upload(stored(v), "V");
+        const auto queries = device.upload(spread(q, is.first[0]), "Q"),
+                   keys = device.upload(stored(k, is.first[1]), "K"),
+                   values = device.upload(stored(v, is.first[2]), "V");
         const auto lengths = device.upload(is.lengths, "lengths");
         std::vector<std::uint32_t> numbers(1);
         if (is.page_rows) {
@@ -182,23 +207,30 @@ struct Problem {
                     numbers[s * is.pages_of_sequence() + j / is.page_rows] = is.page(s, j);
         }
         const auto table = device.upload(numbers, "pages");
-        auto o = device.upload(std::vector<T>(q.size(), T(NAN)), "O");
+        auto o = device.upload(spread(std::vector<T>(q.size(), T(NAN)), is.first[3]), "O");
         auto log_sum = device.upload(std::vector<float>(q.size() / is.d, NAN), "log_sum");
-        const auto rows = [&](auto& buffer) { return buffer.view(is.sequences(), is.heads, is.queries, is.d); };
+        const auto rows = [&](auto& buffer, std::uint32_t first) {
+            const std::uint64_t pitch = is.d + is.query_gap, of_head = is.queries * pitch;
+            return buffer.slice(first, buffer.size() - first)
+                .view(is.sequences(), is.heads, is.queries, is.d)
+                .pitched(is.heads * of_head, of_head, pitch);
+        };
         IncrementalOptions options{.causal = is.causal, .before = is.before, .scale = is.scale};
         options.soft_cap = is.soft_cap;
         options.parts = is.parts;
         options.log_sum = log_sum.view(is.sequences(), is.heads, is.queries);
         if (gives_lengths) options.lengths = lengths;
         if (is.page_rows) options.pages = table.view(is.sequences(), is.pages_of_sequence());
-        incremental_attention(device, rows(queries), view(keys), view(values), rows(o), options);
-        return {o.download(), log_sum.download()};
+        incremental_attention(device, rows(queries, is.first[0]), view(keys, is.first[1]), view(values, is.first[2]),
+                              rows(o, is.first[3]), options);
+        return {gathered(o.download(), is.first[3]), log_sum.download()};
     }
 
     void check(const std::vector<Device>& devices) const {
         INFO("first length " << is.lengths[0] << ", sequences " << is.sequences() << ", heads " << is.heads << "/"
                              << is.kv_heads << ", queries " << is.queries << ", d " << is.d << ", parts " << is.parts
-                             << ", page " << is.page_rows << ", causal " << is.causal << ", cap " << is.soft_cap);
+                             << ", page " << is.page_rows << ", gaps " << is.gap << " and " << is.query_gap
+                             << ", causal " << is.causal << ", cap " << is.soft_cap);
         static std::size_t number = 0;
         for (std::size_t seed = 0; seed < devices.size(); ++seed)
             if (tests::is_for_seed(number, seed, devices.size())) compare(run(devices[seed]));
@@ -259,6 +291,29 @@ TEMPLATE_TEST_CASE("incremental attention: heads of 96", "", half, bfloat16, flo
 TEMPLATE_TEST_CASE("incremental attention: heads of 128", "", half, bfloat16, float) { check_sizes<TestType>(128); }
 TEMPLATE_TEST_CASE("incremental attention: heads of 256", "", half, bfloat16, float) { check_sizes<TestType>(256); }
 
+TEMPLATE_TEST_CASE("incremental attention: rows that begin anywhere", "", half, bfloat16, float) {
+    const auto devices = devices_of_seeds();
+    constexpr std::uint32_t dims[] = {64, 80, 96, 128, 256};
+    for (std::uint32_t gap = 1; gap < 16; ++gap) {
+        Case is{.lengths = {75, 3}, .heads = 2, .queries = 2, .d = dims[gap % 5], .causal = true, .gap = gap};
+        is.query_gap = gap;
+        Problem<TestType>(is).check(devices);
+        is = {.lengths = {280, 40}, .heads = 4, .kv_heads = 2, .d = dims[(gap + 2) % 5], .parts = 2, .gap = gap};
+        is.before = 250, is.query_gap = 16 - gap, is.page_rows = gap % 2 ? 16 : 32, is.heads_in_rows = gap % 4 < 2;
+        Problem<TestType>(is).check(devices);
+    }
+}
+
+TEMPLATE_TEST_CASE("incremental attention: Q, K, V and O that begin anywhere", "", half, bfloat16, float) {
+    const auto devices = devices_of_seeds();
+    for (const std::uint32_t first : {1u, 2u, 4u, 7u})
+        for (std::uint32_t which = 0; which < 4; ++which) {
+            Case is{.lengths = {41, 150}, .heads = 2, .d = which % 2 ? 128u : 80u, .parts = which / 2 + 1};
+            is.first[which] = first, is.page_rows = first == 2 ? 16 : 0;
+            Problem<TestType>(is).check(devices);
+        }
+}
+
 TEMPLATE_TEST_CASE("incremental attention: windows, scales and caps", "", half, bfloat16, float) {
     const auto devices = devices_of_seeds();
     const Case cases[] = {
@@ -311,7 +366,9 @@ TEMPLATE_TEST_CASE("incremental attention: heads that share keys give the bits o
 
 TEMPLATE_TEST_CASE("incremental attention: queries together give the bits of queries one by one", "", half, float) {
     const auto devices = devices_of_seeds(1);
-    const Case is{.lengths = {150}, .heads = 2, .queries = 5, .causal = true};
+    // Of f32, nine rows have other teams of lanes than one.
+    const std::uint32_t queries = sizeof(TestType) == 4 ? 4 : 5;
+    const Case is{.lengths = {150}, .heads = 2, .queries = queries, .causal = true};
     const Problem<TestType> together(is);
     const auto all = together.run(devices[0]);
     for (std::uint32_t i = 0; i < is.queries; ++i) {

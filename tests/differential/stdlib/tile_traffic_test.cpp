@@ -2,10 +2,12 @@
 // Products and attention on tensor cores move no more of global memory than their tiles need, in whole sectors: what a
 // block works on is read once, results are written once.
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "stdlib/attention/attention.hpp"
+#include "stdlib/attention/decode.hpp"
 #include "stdlib/gemm/tensor_core.hpp"
 #include "tests/catch.hpp"
 
@@ -18,8 +20,9 @@ using namespace ikat::stdlib;
 using enum MatrixOrder;
 
 /// The traffic of the buffers by their names.
-std::map<std::string, emulator::BufferTraffic> by_name(const std::vector<emulator::LaunchTraffic>& traffic) {
-    REQUIRE(traffic.size() == 1);
+std::map<std::string, emulator::BufferTraffic> by_name(const std::vector<emulator::LaunchTraffic>& traffic,
+                                                       std::size_t launches = 1) {
+    REQUIRE(traffic.size() == launches);
     std::map<std::string, emulator::BufferTraffic> out;
     for (const emulator::BufferTraffic& buffer : traffic[0].buffers) out[buffer.name] = buffer;
     return out;
@@ -78,6 +81,14 @@ void check_products() {
         }
 }
 
+void check_shared(const emulator::LaunchTraffic& traffic) {
+    CHECK(!traffic.shared.empty());
+    for (const emulator::SharedTraffic& line : traffic.shared) {
+        INFO(line.where.file << ":" << line.where.line << " " << line.instruction);
+        CHECK(line.wavefronts == line.possible);
+    }
+}
+
 constexpr std::uint32_t heads = 4, kv_heads = 2, queries = 192;
 
 /// Keys and values are read by each block of 64 queries, as far as these see them.
@@ -99,10 +110,40 @@ void check_attention(std::uint32_t head_dim, bool causal) {
     check_read(of.at("K"), seen * row);
     check_read(of.at("V"), seen * row);
     check_written(of.at("O"), heads * queries * row);
-    for (const emulator::SharedTraffic& line : traffic[0].shared) {
-        INFO(line.where.file << ":" << line.where.line << " " << line.instruction);
-        CHECK(line.wavefronts == line.possible);
+    check_shared(traffic[0]);
+}
+
+/// Attention of heads that share keys, by `parts` blocks for each of two heads of keys. Rows are `gap` elements apart.
+template <class T>
+void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, std::uint32_t parts, std::uint32_t gap) {
+    INFO("head_dim " << head_dim << ", group " << group << ", parts " << parts << ", gap " << gap);
+    std::vector<emulator::LaunchTraffic> traffic;
+    const auto device = runtime::Device::open({.device = "emulator", .target = "sm_80", .traffic = &traffic});
+    const std::uint32_t pitch = head_dim + gap, keys = 336, q_heads = 2 * group;
+    const auto Q = device.upload(std::vector<T>(q_heads * pitch), "Q"),
+               K = device.upload(std::vector<T>(2 * keys * pitch), "K"),
+               V = device.upload(std::vector<T>(2 * keys * pitch), "V");
+    auto O = device.buffer<T>(q_heads * pitch, "O");
+    const auto of_keys = [&](const auto& x) { return x.view(2, keys, head_dim).pitched(keys * pitch, pitch); };
+    const auto of_queries = [&](auto& x) { return x.view(q_heads, 1, head_dim).pitched(pitch, pitch); };
+    IncrementalOptions options{};
+    options.parts = parts;
+    incremental_attention(device, of_queries(Q), of_keys(K), of_keys(V), of_queries(O), options);
+    const auto of = by_name(traffic, parts > 1 ? 2 : 1);
+    const std::uint64_t row = head_dim * sizeof(T);
+    if (gap == 0) {
+        check_read(of.at("Q"), parts * q_heads * row);
+        check_read(of.at("K"), 2 * keys * row);
+        check_read(of.at("V"), 2 * keys * row);
+        if (parts == 1) check_written(of.at("O"), q_heads * row);
+    } else {
+        CHECK(of.at("K").read.requested == 2 * keys * row);
+        CHECK(of.at("V").read.requested == 2 * keys * row);
     }
+    const std::uint32_t together = std::gcd(gap * std::uint32_t(sizeof(T)), 16u);  // bytes, or single elements
+    const std::uint64_t bytes_of_warp = 32 * (together < 4 ? sizeof(T) : together);
+    CHECK(of.at("K").read.accesses == 2 * keys * row / bytes_of_warp);
+    check_shared(traffic[0]);
 }
 
 }  // namespace
@@ -118,5 +159,13 @@ TEST_CASE("tile traffic: attention reads keys once for each block of queries") {
     for (const bool causal : {false, true}) {
         for (const std::uint32_t head_dim : {64u, 80u, 96u, 128u, 256u}) check_attention<half>(head_dim, causal);
         check_attention<bfloat16>(128, causal);
+    }
+}
+
+TEMPLATE_TEST_CASE("tile traffic: attention to a cache reads keys and values once", "", half, bfloat16, float) {
+    for (const std::uint32_t head_dim : {64u, 80u, 96u, 128u, 256u}) {
+        for (const std::uint32_t group : {1u, 4u, 8u, 16u})
+            check_incremental_attention<TestType>(head_dim, group, group == 4 ? 3 : 1, 0);
+        for (const std::uint32_t gap : {1u, 2u, 4u}) check_incremental_attention<TestType>(head_dim, 2, 1, gap);
     }
 }

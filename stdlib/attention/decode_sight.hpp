@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels behind incremental_attention() are given, and which keys a query sees.
+#pragma once
+#include <limits>
+#include <numbers>
+#include <optional>
+
+#include "dsl/kernel/kernel.hpp"
+#include "stdlib/attention/decode_kernels.hpp"
+#include "stdlib/tile/online_softmax.hpp"
+
+namespace ikat::stdlib {
+
+/// Sums in shared memory.
+using SharedNumbers = Indexable<float, trace::Direction::ReadWrite>;
+
+/// How many elements apart sequences, heads and rows of an array are.
+struct DecodePitches {
+    u32 sequence, head, row;
+    Leaf<std::uint64_t> place(const Leaf<std::uint32_t>& s, const Leaf<std::uint32_t>& h,
+                              const Leaf<std::uint32_t>& r) const {
+        const auto of_sequence = value(mul_wide(s, sequence)), of_head = value(mul_wide(h, head));
+        return value(of_sequence + of_head + mul_wide(r, row));
+    }
+};
+/// The numbers of a launch.
+struct DecodeNumbers {
+    u32 keys, queries, heads, group, parts;
+    DecodePitches q, k, v, o;
+    u32 table_row, page_shift;
+    f32 factor, cap;
+    u32 before;
+};
+
+/// Which keys the queries of a block see. All outlive it.
+class DecodeSight {
+    using U32 = Leaf<std::uint32_t>;
+    using I32 = Leaf<std::int32_t>;
+
+public:
+    DecodeSight(const DecodeKernel& is, const DecodeNumbers& with, const U32& length, const U32& first_row)
+        : is_(is), with_(with), length_(length), first_row_(first_row) {}
+
+    /// Keys from `seen` on, if it is there, and before `unseen`.
+    struct Keys {
+        std::optional<I32> seen;
+        I32 unseen;
+    };
+    /// Of a row of the block, counted from a key on.
+    Keys of_row(const U32& row, const I32& key) const {
+        const auto length = value(bit_cast<i32>(length_));
+        Keys out{{}, value(length - key)};
+        if (!is_.is_causal && !is_.has_before) return out;
+        const auto query = value((first_row_ + row) / with_.group);
+        const auto own = value(length + bit_cast<i32>(query - with_.queries) - key);
+        if (is_.is_causal) out.unseen = value(min(out.unseen, own + 1));
+        if (is_.has_before) out.seen.emplace(value(own - bit_cast<i32>(with_.before)));
+        return out;
+    }
+    /// From a product to a score: its cap, and -infinity for a key, so many further, that the query does not see.
+    void finish(auto& score, const Keys& keys, std::uint32_t further) const {
+        // cap * tanh(x) for 2^(factor * score) = exp(2 x)
+        if (is_.has_cap)
+            score = fma(approx::rcp(exp2_or_zero(score * with_.factor) + 1.0f), -2.0f * with_.cap, with_.cap);
+        pred sees = keys.unseen > std::int32_t(further);
+        if (keys.seen) sees = sees & (*keys.seen <= std::int32_t(further));
+        score = select(sees, score, -std::numeric_limits<float>::infinity());
+    }
+    /// What finished scores are multiplied with for the exponents of 2.
+    Leaf<float> factor() const { return is_.has_cap ? value(f32(std::numbers::log2e_v<float>)) : value(with_.factor); }
+
+private:
+    const DecodeKernel& is_;
+    const DecodeNumbers& with_;
+    const U32 &length_, &first_row_;
+};
+
+}  // namespace ikat::stdlib
