@@ -144,6 +144,7 @@ void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, st
     const std::uint64_t bytes_of_warp = 32 * (together < 4 ? sizeof(T) : together);
     CHECK(of.at("K").read.accesses == 2 * keys * row / bytes_of_warp);
     check_shared(traffic[0]);
+    if (parts > 1 || gap > 0) return;
     // What is copied to shared memory is read from there about twice, of more than eight rows of f32 four times.
     std::uint64_t wavefronts = 0;
     for (const emulator::SharedTraffic& line : traffic[0].shared) wavefronts += line.wavefronts;
