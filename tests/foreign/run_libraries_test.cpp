@@ -4,9 +4,13 @@
 #include <cmath>
 #include <cstdio>
 
+#include "codegen/pipeline/compile.hpp"
+#include "codegen/ptx/text/module.hpp"
 #include "tests/foreign/compilers.hpp"
 #include "tests/foreign/values.hpp"
 #include "tests/unit/emulator/machine.hpp"
+
+#include <ikat/cluster.hpp>
 
 using namespace ikat;
 using tests::made;
@@ -117,6 +121,39 @@ TEST_CASE("distributed shared memory by cooperative groups") {
                   }));
         }
     }
+}
+
+namespace {
+
+/// What stands between an entry's parameters and its body: ".reqnctapercluster 4 1 1".
+std::vector<std::string> directives_of(const std::string& text, std::string_view entry) {
+    const nvptx::Module module = nvptx::parse(text, "text");
+    std::vector<std::string> out;
+    for (const nvptx::Function& function : module.functions) {
+        if (module.text(function.name) != entry) continue;
+        for (const nvptx::Directive& directive : function.directives) {
+            out.emplace_back(module.text(directive.name));
+            for (const nvptx::Operand& each : module.operands(directive.operands))
+                out.back() += " " + std::to_string(each.value);
+        }
+    }
+    std::ranges::sort(out);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a kernel of clusters says so as nvcc's do") {
+    const auto text = tests::nvcc_ptx(tests::foreign_source("clusters.cu"), "-arch=sm_90 -std=c++17");
+    if (!text) {
+        std::puts("skipped: no nvcc");
+        return;
+    }
+    const auto ours =
+        kernel("ours", params("y"), [](Out<std::uint32_t> y) { y[block_id().x] = cluster_rank(); }).cluster(4);
+    const auto theirs = directives_of(*text, "histogram");
+    REQUIRE(theirs.size() == 2);
+    CHECK(directives_of(compile(ours.ast(), {.target = "sm_90"}).ptx, "ours") == theirs);
 }
 
 TEST_CASE("kernels by Triton") {

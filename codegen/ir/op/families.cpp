@@ -213,8 +213,10 @@ std::string mbarrier_suffix(MbarrierForm form) {
     switch (form.reach) {
         case MbarrierForm::Reach::Cluster: return kind + ".acquire.cluster.shared";
         case MbarrierForm::Reach::Peer:
-            return kind + (form.arrives() && form.kind != MbarrierForm::Kind::ArriveRelaxed ? ".release" : ".relaxed") +
-                   ".cluster.shared::cluster";
+            // The default, .release.cta, orders nothing for another block. Like .relaxed.cluster, it is one instruction
+            // without a fence; but PTX 8.0 has it, and .relaxed is of 8.6.
+            if (form.kind == MbarrierForm::Kind::ArriveRelaxed) return kind + ".shared::cluster";
+            return kind + (form.arrives() ? ".release" : ".relaxed") + ".cluster.shared::cluster";
         default: return kind + ".shared";
     }
 }

@@ -66,7 +66,9 @@ void Emitter::signature() {
     if (fn_.bounds.min_blocks) bound(".minnctapersm", {fn_.bounds.min_blocks});
     if (fn_.bounds.max_registers) bound(".maxnreg", {fn_.bounds.max_registers});
     const auto& cluster = fn_.bounds.cluster;
-    if (fn_.bounds.cluster_blocks() != 1) bound(".reqnctapercluster", {cluster[0], cluster[1], cluster[2]});
+    if (fn_.bounds.cluster_blocks() == 1) return;
+    bound(".explicitcluster", {});  // else ptxas makes code that also runs without a cluster, and the launch decides
+    bound(".reqnctapercluster", {cluster[0], cluster[1], cluster[2]});
 }
 
 /// `(.param .b32 $result)` for a function that returns a value.
