@@ -35,7 +35,6 @@ std::shared_ptr<const LoadedKernel> ModuleCache::get(const CapturedKernel& kerne
         used->last_use = ++uses_;
         gone = make_room();
     }
-    if (gone) device->synchronize(default_stream);  // it no longer runs
     gone.reset();
     Slot& slot = *used;
     const std::lock_guard lock(slot.mutex);

@@ -89,7 +89,7 @@ public:
         enter();
         if (!to.empty())
             check(driver_->cuMemcpyDtoHAsync_v2(to.data(), from, to.size(), to_stream(stream)), "cuMemcpyDtoHAsync");
-        synchronize(stream);
+        wait_for(stream);
     }
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, StreamHandle stream) override {
         enter();
@@ -99,7 +99,9 @@ public:
 
     ModuleHandle load(const PtxText& ptx) override;
     void unload(ModuleHandle module) noexcept override {
-        if (entered()) driver_->cuModuleUnload(to_module(module));
+        if (!entered()) return;
+        driver_->cuCtxSynchronize();  // a kernel of it may be running, on any stream
+        driver_->cuModuleUnload(to_module(module));
     }
     void launch(ModuleHandle module, const RawLaunch& launch, StreamHandle stream) override;
     void set_variable(ModuleHandle module, std::string_view name, std::span<const std::byte> contents) override;
@@ -115,9 +117,11 @@ public:
     void destroy_stream(StreamHandle stream) noexcept override {
         if (entered()) driver_->cuStreamDestroy_v2(to_stream(stream));
     }
+    /// Work in the default stream waits for that of others; to wait for the default stream alone does not.
     void synchronize(StreamHandle stream) override {
         enter();
-        check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
+        if (stream != default_stream) return wait_for(stream);
+        check_work(driver_->cuCtxSynchronize(), "cuCtxSynchronize");
     }
 
     EventHandle record(StreamHandle stream) override {
@@ -148,6 +152,9 @@ private:
     void enter() const { check(driver_->cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
     bool entered() const noexcept { return driver_->cuCtxSetCurrent(context_) == Result::Success; }
     void check(Result result, std::string_view doing) const { driver_->check(result, doing); }
+    void wait_for(StreamHandle stream) const {
+        check_work(driver_->cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
+    }
     /// Like check, for failures that may be due to an earlier kernel.
     void check_work(Result result, std::string_view doing) const;
     void allow_dynamic_shared(Function function, const RawLaunch& launch) const;

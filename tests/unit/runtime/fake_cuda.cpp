@@ -219,6 +219,7 @@ Result cuStreamCreate(Stream* stream, unsigned flags) {
     return call("cuStreamCreate", {flags});
 }
 Result cuStreamDestroy_v2(Stream) { return call("cuStreamDestroy"); }
+Result cuCtxSynchronize() { return call("cuCtxSynchronize"); }
 Result cuStreamSynchronize(Stream stream) { return call("cuStreamSynchronize", {number(stream)}); }
 Result cuEventCreate(Event* event, unsigned flags) {
     make(event);

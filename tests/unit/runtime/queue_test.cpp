@@ -53,12 +53,12 @@ TEST_CASE("on a stream, a function of the library only enqueues; on a device it 
     stdlib::saxpy(device, 2, x, y);
     log = fake.log();
     CHECK(count(log, "cuLaunchKernel") == 1);
-    CHECK(log.ends_with("cuStreamSynchronize 0\n"));
+    CHECK(log.ends_with("cuCtxSynchronize\n"));
     stdlib::sum(device, x, total);
     log = fake.log();
     CHECK(count(log, "cuLaunchKernel") == 2);
     CHECK(count(log, "cuMemAlloc") == 1);
-    CHECK(log.ends_with("cuStreamSynchronize 0\ncuMemFree\n"));
+    CHECK(log.ends_with("cuCtxSynchronize\ncuMemFree\n"));
 }
 
 TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a device from the function") {
@@ -68,6 +68,7 @@ TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a devi
     auto y = device.buffer<float>(n);
     const Stream stream = device.stream();
     fake.fail("cuStreamSynchronize", 700);
+    fake.fail("cuCtxSynchronize", 700);
     CHECK_NOTHROW(stdlib::saxpy(stream, 2, x, y));
     CHECK_THROWS_AS(stream.synchronize(), KernelError);
     CHECK_THROWS_AS(stdlib::saxpy(device, 2, x, y), KernelError);
@@ -80,6 +81,7 @@ TEST_CASE("what goes wrong comes on a stream with its synchronisation, on a devi
     CHECK_THAT(of_launch, contains("queue_test.cpp:"));
     CHECK_THAT(of_launch, contains("'x' (in f32[]) and 'y' (out f32[]) are the same memory"));
     fake.fail("cuStreamSynchronize", 0);
+    fake.fail("cuCtxSynchronize", 0);
 }
 
 TEST_CASE("a workspace is given on a stream, and large enough") {
