@@ -11,7 +11,9 @@ others against each other. A time is the median of several rounds, each of as ma
 """
 import argparse
 import datetime
+import importlib.util
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -20,7 +22,7 @@ import threading
 
 ROUNDS = 7
 ROUND_MILLISECONDS = 20
-LONGEST_SECONDS = 120  # of one answer of bench_gpu
+LONGEST_SECONDS = 60  # of one answer of bench_gpu
 
 GEMM_SIZES = [(n, n, n) for n in (512, 1024, 2048, 4096, 8192)] + [
     (16, 4096, 4096), (128, 14336, 4096), (4096, 14336, 4096), (4096, 4096, 14336), (8192, 28672, 8192)]
@@ -58,27 +60,42 @@ class Failure(Exception):
     """What one case could not do."""
 
 
+def library_folders():
+    """Where Python's packages of CUDA's libraries have cuBLASLt, as those that PyTorch brings along."""
+    packages = importlib.util.find_spec("nvidia")
+    found = [library.parent for package in (packages.submodule_search_locations if packages else [])
+             for library in pathlib.Path(package).glob("*/lib/libcublasLt.so.*")]
+    return sorted({str(folder) for folder in found})
+
+
 class Ours:
     """bench_gpu, which answers each line with a line."""
 
     def __init__(self, program):
         self.program = program
         self.process = None
+        folders = [os.environ.get("LD_LIBRARY_PATH", ""), *library_folders(), "/usr/local/nvidia/lib64"]
+        self.environment = os.environ | {"LD_LIBRARY_PATH": ":".join(folder for folder in folders if folder)}
 
     def ask(self, line):
         if self.process is None:
             self.process = subprocess.Popen([self.program, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            text=True)
+                                            text=True, env=self.environment)
         watch = threading.Timer(LONGEST_SECONDS, self.process.kill)
         watch.start()
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except OSError:  # it has ended
+            answer = ""
         watch.cancel()
         if not answer:
             self.stop()
             raise Failure(f"{self.program} ended, or took too long, at '{line}'")
         if answer.startswith("error"):
+            if line.startswith("case"):
+                self.stop()  # after a kernel that failed, nothing else works in the same process
             raise Failure(answer.removeprefix("error ").strip())
         return [float(word) for word in answer.split()]
 
@@ -183,15 +200,26 @@ class Torch:
             functions["torch.compile"] = torch.compile(function)
         return functions
 
-    def check(self, functions):
-        """That all peers agree."""
-        first = None
+    def agreeing(self, words, problems):
+        """The peers that can do the case, and whose results are those of the first. `problems` gets the others'."""
+        first, out, functions = None, {}, {}
+        try:
+            functions = self.peers(words)
+        except Exception as failure:  # whatever PyTorch raises: it has no memory left, say
+            problems["PyTorch"] = f"{type(failure).__name__}: {failure}"
         for name, function in functions.items():
-            result = function().float()
-            first = result if first is None else first
-            difference = ((result - first).norm() / first.norm()).item()
-            if not difference < 2e-2:
-                raise Failure(f"{name} differs from {next(iter(functions))} by {difference:.1e}")
+            try:
+                result = function().float()
+                first = result if first is None else first
+                difference = ((result - first).norm() / first.norm()).item()
+            except Exception as failure:
+                problems[name] = f"{type(failure).__name__}: {failure}"
+                continue
+            if difference < 2e-2:
+                out[name] = function
+            else:
+                problems[name] = f"differs from {next(iter(functions))} by {difference:.1e}"
+        return out
 
 
 def triton_product(torch, a, b):
@@ -250,17 +278,17 @@ def measured(ours, torch, line):
     if line.split()[0] in ("gemm", "gemm_tensor_core"):
         timers["cuBLASLt"] = lambda launches: ours.ask(f"best {launches}")[0]
         timers["cuBLASLt, first choice"] = lambda launches: ours.ask(f"first {launches}")[0]
-    if torch:
-        functions = torch.peers(line.split())
-        torch.check(functions)
-        for name, function in functions.items():
-            timers[name] = lambda launches, function=function: torch.milliseconds(function, launches)
     times, problems, launches = {}, {}, {}
+    if torch:
+        for name, function in torch.agreeing(line.split(), problems).items():
+            timers[name] = lambda launches, function=function: torch.milliseconds(function, launches)
     for name, timer in timers.items():
         try:
             launches[name] = max(1, min(1000, int(ROUND_MILLISECONDS / max(timer(3), 1e-3))))
             times[name] = []
         except (Failure, ValueError) as failure:  # a peer that cannot do this case
+            if name == "ikat":
+                raise Failure(str(failure))
             problems[name] = str(failure)
     for _ in range(ROUNDS):
         for name in times:
@@ -317,7 +345,9 @@ def main():
         try:
             results["cases"].append(measured(ours, torch, line))
             times = results["cases"][-1]["milliseconds"]
-            print(line, *(f"{name} {time:.4f} ms" for name, time in times.items()), sep=" | ", flush=True)
+            print(line, *(f"{name} {time:.4f} ms" for name, time in times.items()),
+                  *(f"{name}: {problem}".splitlines()[0] for name, problem in results["cases"][-1]["problems"].items()),
+                  sep=" | ", flush=True)
         except Failure as failure:
             results["failures"][line] = str(failure)
             print(line, failure, sep=" | ", flush=True)
