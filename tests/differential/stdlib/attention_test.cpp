@@ -366,6 +366,17 @@ TEST_CASE("attention: wgmma with blocks of all sizes, which take one tile of que
     check(128, {.options = {.causal = true}}, {64, 128});
 }
 
+/// On a GPU, the other shapes have at most one tile of queries for each block.
+TEST_CASE("attention: several tiles of queries for each block that the device runs at once") {
+    const Device device = test::open_device({.target = "sm_90a", .threads = 2, .schedule = "1"});
+    const std::uint32_t heads = device.properties().multiprocessors;
+    const Shape shape{.queries = 130, .keys = 200, .heads = heads, .kv_heads = heads};
+    for (const bool causal : {false, true}) {
+        const Problem<bfloat16> problem(shape, 64, {.options = {.causal = causal}});
+        problem.compare(device, problem.rows(), {.path = AttentionPath::wgmma, .queries_of_block = 64});
+    }
+}
+
 TEST_CASE("attention: by which products") {
     const auto entry = [](const Shape& shape, const char* target, const AttentionOptions& how,
                           std::uint32_t biases = 0) {

@@ -231,6 +231,27 @@ TEMPLATE_TEST_CASE("tensor cores: blocks with equally many slices of k", "", hal
     check_schedule<TestType>(GemmSchedule::stream_k, {2, 3, true, true});
 }
 
+/// On a GPU, the other shapes have at most one tile for each block.
+TEST_CASE("tensor cores: several tiles for each block that the device runs at once") {
+    const Device device = test::open_device({.target = "sm_90a", .threads = 2, .schedule = "1"});
+    const std::uint32_t at_once = device.properties().multiprocessors;
+    const auto check = [&](std::uint32_t tiles, std::uint32_t m, std::uint32_t n, const GemmOptions& options,
+                           const Factors& factors = {}) {
+        const auto down = std::uint32_t(std::sqrt(tiles)), across = (tiles + down - 1) / down;
+        check_product<bfloat16>(device, {.m = down * m - 5, .n = across * n - 3, .k = 200, .whole = 16}, options,
+                                factors);
+    };
+    constexpr GemmPath wgmma = GemmPath::wgmma, mma_sync = GemmPath::mma_sync;
+    using enum GemmSchedule;
+    const std::uint32_t of_clusters = at_once * 5 / 4 + 1;  // each makes two tiles, one below the other
+    check(of_clusters, 256, 128, {.b = Columns, .path = wgmma, .tile = TileSize::medium, .schedule = persistent});
+    check(of_clusters, 256, 128, {.path = wgmma, .tile = TileSize::medium, .schedule = persistent}, {2, 3, true});
+    check(of_clusters, 256, 256, {.b = Columns, .path = wgmma, .tile = TileSize::large, .schedule = persistent});
+    const std::uint32_t of_blocks = at_once * 15 / 2;  // at most three on a multiprocessor
+    for (const GemmSchedule schedule : {persistent, stream_k})
+        check(of_blocks, 64, 64, {.path = mma_sync, .tile = TileSize::small, .schedule = schedule});
+}
+
 TEST_CASE("tensor cores: every run of a schedule gives the same bits") {
     const std::uint32_t m = 140, n = 132, k = 520;
     std::vector<bfloat16> a(m * k), b(k * n);
