@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and attention on tensor cores move no more of global memory than their tiles need, in whole sectors: what a
 // block works on is read once, results are written once.
+#include <fmt/format.h>
+
 #include <map>
 #include <numeric>
 #include <string>
@@ -113,13 +115,14 @@ void check_attention(std::uint32_t head_dim, bool causal) {
     check_shared(traffic[0]);
 }
 
-/// Attention of heads that share keys, by `parts` blocks for each of two heads of keys. Rows are `gap` elements apart.
+/// The launches of attention of heads that share keys, by `parts` blocks for each of two heads of keys. Rows have gaps.
 template <class T>
-void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, std::uint32_t parts, std::uint32_t gap) {
-    INFO("head_dim " << head_dim << ", group " << group << ", parts " << parts << ", gap " << gap);
+std::vector<emulator::LaunchTraffic> of_incremental_attention(std::uint32_t head_dim, std::uint32_t group,
+                                                              std::uint32_t parts, std::uint32_t gap,
+                                                              std::uint32_t keys) {
     std::vector<emulator::LaunchTraffic> traffic;
     const auto device = runtime::Device::open({.device = "emulator", .target = "sm_80", .traffic = &traffic});
-    const std::uint32_t pitch = head_dim + gap, keys = 336, q_heads = 2 * group;
+    const std::uint32_t pitch = head_dim + gap, q_heads = 2 * group;
     const auto Q = device.upload(std::vector<T>(q_heads * pitch), "Q"),
                K = device.upload(std::vector<T>(2 * keys * pitch), "K"),
                V = device.upload(std::vector<T>(2 * keys * pitch), "V");
@@ -129,6 +132,20 @@ void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, st
     IncrementalOptions options{};
     options.parts = parts;
     incremental_attention(device, of_queries(Q), of_keys(K), of_keys(V), of_queries(O), options);
+    return traffic;
+}
+std::uint64_t shared_wavefronts(const emulator::LaunchTraffic& traffic) {
+    std::uint64_t out = 0;
+    for (const emulator::SharedTraffic& line : traffic.shared) out += line.wavefronts;
+    return out;
+}
+
+template <class T>
+void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, std::uint32_t parts, std::uint32_t gap) {
+    INFO("head_dim " << head_dim << ", group " << group << ", parts " << parts << ", gap " << gap);
+    constexpr std::uint32_t keys = 336;
+    const auto traffic = of_incremental_attention<T>(head_dim, group, parts, gap, keys);
+    const std::uint32_t q_heads = 2 * group;
     const auto of = by_name(traffic, parts > 1 ? 2 : 1);
     const std::uint64_t row = head_dim * sizeof(T);
     if (gap == 0) {
@@ -146,9 +163,8 @@ void check_incremental_attention(std::uint32_t head_dim, std::uint32_t group, st
     check_shared(traffic[0]);
     if (parts > 1 || gap > 0) return;
     // What is copied to shared memory is read from there about twice, of more than eight rows of f32 four times.
-    std::uint64_t wavefronts = 0;
-    for (const emulator::SharedTraffic& line : traffic[0].shared) wavefronts += line.wavefronts;
-    CHECK(double(wavefronts) * 128 <= (group > 8 && sizeof(T) == 4 ? 5.5 : 3.5) * double(4 * keys * row));
+    CHECK(double(shared_wavefronts(traffic[0])) * 128 <=
+          (group > 8 && sizeof(T) == 4 ? 5.5 : 3.5) * double(4 * keys * row));
 }
 
 }  // namespace
@@ -173,4 +189,18 @@ TEMPLATE_TEST_CASE("tile traffic: attention to a cache reads keys and values onc
             check_incremental_attention<TestType>(head_dim, group, group == 4 ? 3 : 1, 0);
         for (const std::uint32_t gap : {1u, 2u, 4u}) check_incremental_attention<TestType>(head_dim, 2, 1, gap);
     }
+}
+
+TEST_CASE("the table of attention to a cache in docs/performance.md", "[.][table]") {
+    constexpr std::uint32_t keys = 1024;
+    const auto print = [](const char* type, std::uint32_t d, std::uint32_t group, const auto& traffic, double bytes) {
+        fmt::print("| {} | {} | {} | {:.1f} | {:.1f} |\n", type, d, group,
+                   double(shared_wavefronts(traffic[0])) * 128 / bytes,
+                   double(traffic[0].warp_instructions) * 128 / bytes);
+    };
+    for (const std::uint32_t d : {64u, 128u, 256u})
+        for (const std::uint32_t group : {1u, 4u, 8u, 16u}) {
+            print("f32", d, group, of_incremental_attention<float>(d, group, 1, 0, keys), 16.0 * keys * d);
+            print("bf16", d, group, of_incremental_attention<bfloat16>(d, group, 1, 0, keys), 8.0 * keys * d);
+        }
 }
