@@ -137,6 +137,34 @@ TEST_CASE("conversions at edge values") {
     check(cases);
 }
 
+/// What a GPU may give for an approximation beside what the emulator gives.
+TEST_CASE("approximations are held to PTX's bounds") {
+    const auto expected_of = [](ir::Op op, std::initializer_list<float> numbers) {
+        const auto cases = arithmetic_cases();
+        const auto found = std::ranges::find_if(cases, [&](const OpCase& test) {
+            const ir::FloatInfo& fp = test.instruction.fp;
+            return test.instruction.op == op && test.instruction.type == Type::F32 && !fp.ftz &&
+                   (fp.approx || has(op, ir::AlwaysApprox));
+        });
+        REQUIRE(found != cases.end());
+        std::vector<Word> words;
+        for (const float x : numbers) words.push_back(ir::to_word(x));
+        return expected(*found, words);
+    };
+    const auto may_be = [&](ir::Op op, float x, float y) {
+        return agrees(Type::F32, expected_of(op, {x}).value(), ir::to_word(y), false);
+    };
+    CHECK(may_be(ir::Op::Log2, 1 + 0x1p-23f, 0));  // 1.4 * 2^-23
+    CHECK(may_be(ir::Op::Log2, 1 - 0x1p-24f, -0x1p-22f));
+    CHECK_FALSE(may_be(ir::Op::Log2, 1 + 0x1p-23f, 0x1p-21f));
+    CHECK(may_be(ir::Op::Log2, 8, 3 + 0x1p-21f));
+    CHECK_FALSE(may_be(ir::Op::Log2, 8, 3 + 0x1p-18f));
+    CHECK_FALSE(expected_of(ir::Op::Div, {1, 0x1.8p126f}));  // 0 on a GPU
+    CHECK_FALSE(expected_of(ir::Op::Div, {1, 0x1p-127f}));
+    CHECK(expected_of(ir::Op::Div, {1, 0x1p126f}));
+    CHECK(expected_of(ir::Op::Div, {1, 0}));
+}
+
 /// f16 and bf16 do without instructions that older targets lack.
 TEST_CASE("small floats on older targets") {
     constexpr ir::TypeSet small = ir::set(Type::F16, Type::BF16) | ir::Packed | ir::Float8 | ir::PackedFloat8;
