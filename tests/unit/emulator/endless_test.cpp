@@ -105,7 +105,7 @@ TEST_CASE("waiting for memory that no thread can change any more is found immedi
 TEST_CASE("waiting for a late thread is not a finding") {
     const std::string late = R"(
     mov.u32 %r4, 0;
-$work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 300000; @%p3 bra $work;
+$work: add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 100000; @%p3 bra $work;
     mov.u32 %r5, 1; st.volatile.global.u32 [%d1], %r5; ret;
 )";
     for (const unsigned host : {1u, 3u}) {
